@@ -1,0 +1,5 @@
+"""``python -m curation`` is ``curation``."""
+
+from curation.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,69 @@
+"""The command line: one module a verb, loaded only when that verb is used."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from curation import __version__
+from curation.errors import CurationError
+
+VERBS: dict[str, str] = {
+    "list": "protocols, their papers and sources, and the manifests at hand",
+    "build": "make a manifest from raw datasets",
+    "show": "print a manifest",
+    "verify": "check a manifest against its digests, its sources, or an authors' list",
+    "diff": "compare two manifests",
+    "export": "write a part of a manifest as COCO JSON, VOC XML, YOLO or id lists",
+    "evaluate": "score predictions",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status: 0 done, 1 the check failed, 2 wrong use or input."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    verb = next((word for word in given if not word.startswith("-")), None)
+    options = _parser(verb).parse_args(given)
+    if options.verb is None:
+        _parser(None).print_help()
+        return 2
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except CurationError as error:
+        _report(error, as_json=getattr(options, "json", False))
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted; nothing half-written is left", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) went away: not an error of ours. Keep Python from flushing into the void.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _parser(verb: str | None) -> argparse.ArgumentParser:
+    """Return the parser; only the module of the verb in use is imported, so that help stays instant."""
+    parser = argparse.ArgumentParser(
+        prog="curation", description="Open-set evaluation data you can trust.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"curation {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    for name, summary in VERBS.items():
+        subparser = verbs.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        if name == verb:
+            module = importlib.import_module(f"curation.cli.{name}_verb")
+            module.add_arguments(subparser)
+            subparser.set_defaults(run=module.run)
+    return parser
+
+
+def _report(error: CurationError, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(error.as_dict(), indent=1))
+    print(f"error: {error}", file=sys.stderr)

@@ -1,0 +1,141 @@
+"""The error tree: every mistake a user can make has one class here, and every message says what to do next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class CurationError(Exception):
+    """A mistake in the input or the request, told so that the reader can mend it.
+
+    Parameters
+    ----------
+    what : str
+        What went wrong, one sentence without a final full stop.
+    where : str, optional
+        The file, record or option concerned, e.g. ``"instances.json: annotations[17]"``.
+    expected, found : str, optional
+        What would have been right, and what stood there instead.
+    hint : str, optional
+        The next thing to try, preferably a command.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        expected: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.what = what
+        self.where = where
+        self.expected = expected
+        self.found = found
+        self.hint = hint
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        lines += [f"  {label}: {text}" for label, text in self._details() if text]
+        return "\n".join(lines)
+
+    def _details(self) -> list[tuple[str, str | None]]:
+        return [
+            ("where", self.where),
+            ("expected", self.expected),
+            ("found", self.found),
+            ("try", self.hint),
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the error as plain data for ``--json``: class name, what, where, expected, found, hint."""
+        return {
+            "error": type(self).__name__,
+            "what": self.what,
+            "where": self.where,
+            "expected": self.expected,
+            "found": self.found,
+            "hint": self.hint,
+        }
+
+
+class UsageError(CurationError):
+    """A command or function was called with arguments that cannot work."""
+
+
+class MissingFileError(CurationError):
+    """A file or folder that was named does not exist or cannot be read."""
+
+
+class MissingExtraError(CurationError):
+    """An optional package is needed and not installed."""
+
+
+class PathEscapeError(CurationError):
+    """A path from an input file leads outside the folder it belongs to."""
+
+
+class ImageIdError(CurationError):
+    """A text is not a namespaced image id such as ``coco:000000397133``."""
+
+
+class CanonicalFormError(CurationError):
+    """A value has no canonical JSON form here (floats, non-ASCII keys, large integers, other types)."""
+
+
+class SourceError(CurationError):
+    """A raw dataset cannot be read as it stands."""
+
+
+class AnnotationFormatError(SourceError):
+    """An annotation file is not in the format it should be in (syntax, types, missing fields, truncation)."""
+
+
+class DuplicateIdError(SourceError):
+    """Two records of one file carry the same id."""
+
+
+class DanglingIdError(SourceError):
+    """A record refers to an image or category that the file does not define."""
+
+
+class BoxError(SourceError):
+    """A box is not finite, has a negative size, or is beyond any image."""
+
+
+class PresenceOnlyError(SourceError):
+    """Boxes are needed but the source only says which classes an image shows."""
+
+
+class ManifestError(CurationError):
+    """A manifest is missing, malformed or inconsistent."""
+
+
+class DigestMismatchError(ManifestError):
+    """The bytes of a manifest or of one of its files differ from the digest that pins them."""
+
+    exit_code = 1
+
+
+class MissingListError(ManifestError):
+    """A part of a manifest has no id list at hand (a header-only manifest)."""
+
+
+class ProtocolError(CurationError):
+    """A protocol cannot be built from these sources with these parameters."""
+
+
+class PredictionError(CurationError):
+    """A predictions file is malformed or does not belong to the ground truth."""
+
+
+class EvaluationError(CurationError):
+    """Ground truth and predictions do not admit the evaluation that was asked for."""
+
+
+class ExportError(CurationError):
+    """A manifest cannot be written in the format that was asked for."""

@@ -1,0 +1,1 @@
+"""Scores of predictions on exactly the images a manifest lists."""

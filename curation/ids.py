@@ -1,0 +1,87 @@
+"""Image ids: strings ``namespace:native`` that stay apart when datasets are merged.
+
+VOC and COCO ids collide as integers (VOC2007 ``000009`` and COCO ``9``); with the namespace they cannot.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from curation.errors import ImageIdError
+
+MAX_NATIVE_LENGTH = 255
+_NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
+_COCO_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ImageId:
+    """One image of one dataset, ordered by code point of its text.
+
+    Attributes
+    ----------
+    namespace : str
+        The dataset whose ids are unique among themselves: ``coco``, ``voc2007``, ``openimages``, …
+    native : str
+        The id inside that dataset as its own documentation writes it (COCO: 12 digits).
+    """
+
+    namespace: str
+    native: str
+
+    def __post_init__(self) -> None:
+        if not _NAMESPACE.match(self.namespace):
+            raise ImageIdError(
+                "The namespace of an image id is malformed",
+                where=f"{self.namespace}:{self.native}"[:300],
+                expected="a lower-case word such as coco, voc2007 or openimages",
+                found=repr(self.namespace[:60]),
+            )
+        check_native(self.native)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}:{self.native}"
+
+
+def parse_image_id(text: str) -> ImageId:
+    """Return the image id that a text such as ``coco:000000397133`` denotes.
+
+    Raises
+    ------
+    ImageIdError
+        The text has no namespace, or one of its halves is malformed.
+    """
+    namespace, colon, native = text.partition(":")
+    if not colon:
+        raise ImageIdError(
+            "An image id has no namespace",
+            where=repr(text[:80]),
+            expected="namespace:native, for example coco:000000397133 or voc2007:000012",
+        )
+    return ImageId(namespace, native)
+
+
+def check_native(native: str) -> None:
+    """Raise `ImageIdError` unless a native id is 1 to 255 printable characters without outer blanks."""
+    if 0 < len(native) <= MAX_NATIVE_LENGTH and native.isprintable() and native == native.strip():
+        return
+    raise ImageIdError(
+        "A native image id is malformed",
+        where=repr(native[:80]),
+        expected=f"1 to {MAX_NATIVE_LENGTH} printable characters, no blanks at the ends",
+        found=f"{len(native)} characters",
+    )
+
+
+def coco_native(number: int) -> str:
+    """Return the native form of a COCO image number: twelve digits, as in its file names.
+
+    >>> coco_native(139)
+    '000000000139'
+    """
+    if not 0 <= number < 10**_COCO_DIGITS:
+        raise ImageIdError(
+            "A COCO image number is out of range", where=str(number), expected="0 to 999999999999"
+        )
+    return f"{number:0{_COCO_DIGITS}d}"

@@ -1,0 +1,212 @@
+"""The header of a manifest: what a protocol is, which images it lists, and how that came about.
+
+The header is plain data without floats (a threshold is a decimal string), so that its canonical form, and with it
+the manifest's digest, is the same on every machine. `schema.json` beside this file describes the same structure.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+ClassRole = Literal["known", "negative", "unknown", "ignored"]
+PartRole = Literal["train", "val", "test", "finetune", "wilderness"]
+Origin = Literal["regenerated", "as_published", "reviewed", "declared"]
+Order = Literal["code_point", "listed"]
+Treatment = Literal["keep", "rename:unknown", "drop", "ignore"]
+ParameterValue = str | int | bool | None | tuple[str, ...] | tuple[int, ...]
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Immutable record; unknown fields in a file are an error."""
+
+
+class FileEntry(_Record):
+    """One raw file, or one folder of small ones, that a source was read from."""
+
+    name: str
+    sha256: str
+    size: int
+    rows: int
+    files: int = 1
+
+
+class SourceEntry(_Record):
+    """One raw dataset part, as it was read.
+
+    Attributes
+    ----------
+    name : str
+        The protocol's name for it, as in ``--source NAME=PATH``.
+    dropped : dict of str to int
+        What the reader left out under a policy, by reason.
+    note : str
+        What a reader of the manifest must know about these files, or ``""``.
+    """
+
+    name: str
+    dataset: str
+    part: str
+    namespace: str
+    licence: str
+    media_redistributable: bool
+    files: tuple[FileEntry, ...]
+    dropped: dict[str, int] = {}
+    note: str = ""
+
+
+class ClassEntry(_Record):
+    """One class with the role it plays.
+
+    Attributes
+    ----------
+    index : int
+        Category id in exports and predictions; -1 where the class has none of its own (it becomes ``unknown``).
+    aliases : tuple of str
+        Names of the same class in the sources (``airplane`` for ``aeroplane``).
+    """
+
+    name: str
+    role: ClassRole
+    index: int
+    aliases: tuple[str, ...] = ()
+
+
+class LabelView(_Record):
+    """What becomes of the boxes of each role when a part is written out or scored.
+
+    ``keep``: as they are; ``rename:unknown``: box kept, class becomes unknown; ``drop``: box removed; ``ignore``: box
+    kept and flagged, neither positive nor negative.
+    """
+
+    known: Treatment = "keep"
+    negative: Treatment = "keep"
+    unknown: Treatment = "rename:unknown"
+    ignored: Treatment = "ignore"
+    crowd: Treatment = "ignore"
+    difficult: Treatment = "ignore"
+
+
+class PartEntry(_Record):
+    """One list of images.
+
+    Attributes
+    ----------
+    sources : tuple of str
+        Names of the sources its images come from.
+    selection : str
+        The rule in one sentence, with its place in the paper.
+    order : {"code_point", "listed"}
+        ``code_point``: the id file is sorted; ``listed``: its order carries meaning and is kept.
+    images, sha256 : int, str or None
+        Length and digest of the id file; None while the list is not at hand (a declared part).
+    annotated_images : int or None
+        How many of the images carry at least one object.
+    boxes : dict of str to int
+        Objects by role (``known``, ``unknown``, …), and the subsets ``difficult`` and ``crowd``. Empty when unknown.
+    subset_of : str
+        The part whose list contains this one's, or ``""``.
+    """
+
+    name: str
+    role: PartRole
+    sources: tuple[str, ...]
+    selection: str
+    view: LabelView
+    order: Order = "code_point"
+    images: int | None = None
+    annotated_images: int | None = None
+    boxes: dict[str, int] = {}
+    sha256: str | None = None
+    subset_of: str = ""
+
+
+class Rule(_Record):
+    """What made the lists: protocol function, its version, and every parameter with its value."""
+
+    protocol: str
+    algorithm_version: int
+    parameters: dict[str, ParameterValue]
+
+
+class Figure(_Record):
+    """One figure of the paper beside the one obtained; a difference carries its explanation.
+
+    Attributes
+    ----------
+    name : str
+        ``wilderness.images``, ``wr1.non_crowd_boxes``, …
+    paper, obtained : int or None
+        None where the paper states none, or where it is not computed yet.
+    place : str
+        Where the paper or its code states it.
+    explanation : str
+        Why the two differ; ``""`` where they agree.
+    """
+
+    name: str
+    paper: int | None
+    obtained: int | None
+    place: str
+    explanation: str = ""
+
+
+class Paper(_Record):
+    """The publication a protocol comes from."""
+
+    title: str
+    authors: str
+    year: int
+    venue: str
+    bibtex: str
+
+
+class Supersedes(_Record):
+    """The earlier version that this one replaces, and why."""
+
+    version: str
+    digest: str
+    reason: str
+
+
+class Header(_Record):
+    """Everything about a manifest but the ids themselves.
+
+    Attributes
+    ----------
+    name : str
+        Lower-case words joined by ``-``, at most one ``/``: ``elephant/val2017``.
+    version : str
+        Semantic version ``MAJOR.MINOR.PATCH``.
+    taxonomy : str
+        ``closed-set``, ``OSOD-I``, ``OSOD-II``, ``OSOD-III``, ``OWOD`` or ``OSC``.
+    origin : str
+        ``regenerated`` from raw data; ``as_published`` by the authors; ``reviewed`` by hand; ``declared``: at least one
+        list is not at hand, the header pins the rule and the paper's figures.
+    decisions : str or None
+        Digest of the decisions of a reviewed manifest.
+    completes : str or None
+        Digest of the declared manifest that this one completes.
+    figures : tuple of Figure
+        The paper's figures beside those obtained.
+    """
+
+    schema_version: int
+    name: str
+    version: str
+    title: str
+    paper: Paper
+    taxonomy: str
+    origin: Origin
+    classes: tuple[ClassEntry, ...]
+    parts: tuple[PartEntry, ...]
+    sources: tuple[SourceEntry, ...]
+    rule: Rule
+    figures: tuple[Figure, ...] = ()
+    notes: tuple[str, ...] = ()
+    supersedes: Supersedes | None = None
+    decisions: str | None = None
+    completes: str | None = None

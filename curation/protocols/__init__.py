@@ -1,0 +1,1 @@
+"""One module a paper: pure functions from sources to a manifest."""

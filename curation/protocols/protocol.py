@@ -1,0 +1,61 @@
+"""`Protocol`: the declaration that stands beside each paper's build function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from curation.manifest.header import Paper
+from curation.manifest.manifest import Manifest
+from curation.sources.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSlot:
+    """One raw dataset part that a protocol reads.
+
+    Attributes
+    ----------
+    name : str
+        As in ``--source NAME=PATH``.
+    dataset, part : str
+        What the reader is told: ``voc2007`` and ``test``. `part` may be ``""`` where the protocol takes several.
+    required : bool
+    meaning : str
+        One line for ``curation list``.
+    """
+
+    name: str
+    dataset: str
+    part: str
+    required: bool
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One ``--set KEY=VALUE`` of a protocol; `read` turns the text into the value or raises `ProtocolError`."""
+
+    name: str
+    default: str
+    read: Callable[[str], Any]
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A paper's rule with what it needs.
+
+    Attributes
+    ----------
+    build : callable
+        ``build(sources, parameters) -> Manifest``: pure; `sources` by slot name, `parameters` by name, all present.
+    """
+
+    name: str
+    paper: Paper
+    summary: str
+    slots: tuple[SourceSlot, ...]
+    parameters: tuple[Parameter, ...]
+    build: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest]

@@ -1,0 +1,1 @@
+"""Manifests written out in the formats that detectors read."""

@@ -1,0 +1,1 @@
+"""Raw datasets as columns: what the annotation files say, and nothing more."""

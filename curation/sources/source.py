@@ -1,0 +1,201 @@
+"""`Source`: what one raw dataset part says, as columns. Facts only, no judgement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.errors import PresenceOnlyError
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Texts = npt.NDArray[Any]
+
+POSES = ("", "Unspecified", "Frontal", "Rear", "Left", "Right")
+"""VOC poses; `Objects.pose` indexes this tuple, 0 where the file states none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    r"""What was read: one file, or one folder of small files taken together.
+
+    Attributes
+    ----------
+    name : str
+        Path below the dataset root with ``/``, or the plain file name. A folder of XML files is one record
+        named ``Annotations/*.xml``.
+    sha256 : str
+        ``sha256:<hex>`` of the bytes; for several files, of the sorted lines ``<hex>  <name>\n``.
+    size : int
+        Bytes.
+    rows : int
+        Records read (annotations for COCO JSON, objects for XML, lines for lists and tables).
+    files : int
+        How many files the record stands for.
+    """
+
+    name: str
+    sha256: str
+    size: int
+    rows: int
+    files: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Columns of the images of a source, in file order; all arrays have the same length n.
+
+    Attributes
+    ----------
+    native : ndarray of str, shape (n,)
+        Native ids, unique (``000000397133``, ``2008_000008``).
+    numbers : ndarray of int64, shape (n,)
+        The integer ids of the annotation file; where the file's ids are texts, the position 0..n-1.
+    file_names : ndarray of object, shape (n,)
+        File names as the annotation file writes them, ``""`` where absent.
+    widths, heights : ndarray of int32, shape (n,)
+        Pixels; 0 where the file does not say.
+    """
+
+    native: Texts
+    numbers: Int64s
+    file_names: Texts
+    widths: Int32s
+    heights: Int32s
+
+    def __len__(self) -> int:
+        return len(self.native)
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """The classes of a source in file order.
+
+    Attributes
+    ----------
+    numbers : tuple of int
+        Category ids of the file (COCO: 1..90 with gaps).
+    names, supercategories : tuple of str
+        Names as the file writes them; ``""`` where a supercategory is absent.
+    """
+
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+    supercategories: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def index(self) -> dict[str, int]:
+        """Return the position of each name."""
+        return {name: position for position, name in enumerate(self.names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """Columns of the annotated objects, in file order; all arrays have the same length m.
+
+    Attributes
+    ----------
+    image, category : ndarray of int32, shape (m,)
+        Positions in `Source.images` and `Source.categories`.
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels, origin top left, continuous (VOC's 1-based inclusive corners are converted to
+        ``xmin-1, ymin-1, xmax-xmin+1, ymax-ymin+1``).
+    areas : ndarray of float64, shape (m,)
+        The file's area (COCO: of the mask), or ``w*h`` where absent.
+    numbers : ndarray of int64, shape (m,)
+        Annotation ids of the file; 1..m where it has none.
+    crowd, difficult, truncated, occluded : ndarray of bool, shape (m,)
+        Flags; False where the format has none.
+    pose : ndarray of int8, shape (m,)
+        Positions in `POSES`.
+    original : ndarray of object, shape (m,), or None
+        The class an object had before a protocol renamed it (``orig_category`` of a JSON file), ``""`` where unstated.
+    """
+
+    image: Int32s
+    category: Int32s
+    boxes: Floats
+    areas: Floats
+    numbers: Int64s
+    crowd: Bools
+    difficult: Bools
+    truncated: Bools
+    occluded: Bools
+    pose: npt.NDArray[np.int8]
+    original: Texts | None = None
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One part of one raw dataset.
+
+    Attributes
+    ----------
+    dataset, part : str
+        For example ``coco`` and ``train2017``.
+    namespace : str
+        The namespace of its image ids; parts that share ids share it (all COCO years: ``coco``).
+    images, categories : Images, Categories
+    objects : Objects or None
+        None for a presence-only source: such a source knows which classes an image shows, and no boxes.
+    presence : ndarray of int32, shape (p, 2), or None
+        ``(image position, category position)`` pairs of a presence-only source, sorted, unique.
+    files : tuple of FileRecord
+    licence : str
+        Of the annotations.
+    media_redistributable : bool
+        Whether the photos themselves may be passed on.
+    dropped : dict
+        What a reader left out under a policy, by reason, with counts. Empty when nothing was.
+    """
+
+    dataset: str
+    part: str
+    namespace: str
+    images: Images
+    categories: Categories
+    objects: Objects | None
+    files: tuple[FileRecord, ...]
+    licence: str
+    media_redistributable: bool = False
+    presence: Int32s | None = None
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def image_ids(self) -> Texts:
+        """Namespaced ids of all images in file order, shape (n,)."""
+        return np.strings.add(self.namespace + ":", self.images.native)
+
+    def require_objects(self, purpose: str) -> Objects:
+        """Return the objects, or raise `PresenceOnlyError` naming what needs them."""
+        if self.objects is None:
+            raise PresenceOnlyError(
+                f"{purpose} needs boxes",
+                where=f"source {self.dataset} {self.part}: {self.files[0].name if self.files else ''}",
+                expected="an annotation file with boxes (COCO JSON or VOC XML)",
+                found="a table of image and class",
+            )
+        return self.objects
+
+    def class_pairs(self) -> tuple[Int32s, Int32s]:
+        """Return image and category positions of every statement "this image shows this class", crowd included.
+
+        Pairs repeat when an image holds several objects of a class.
+        """
+        if self.objects is not None:
+            return self.objects.image, self.objects.category
+        if self.presence is None:
+            empty = np.empty(0, np.int32)
+            return empty, empty
+        return self.presence[:, 0], self.presence[:, 1]
