@@ -24,7 +24,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Immutable record; unknown fields in a file are an error."""
 
 
-class FileEntry(_Record):
+class FileEntry(_Record, frozen=True):
     """One raw file, or one folder of small ones, that a source was read from."""
 
     name: str
@@ -34,7 +34,7 @@ class FileEntry(_Record):
     files: int = 1
 
 
-class SourceEntry(_Record):
+class SourceEntry(_Record, frozen=True):
     """One raw dataset part, as it was read.
 
     Attributes
@@ -58,7 +58,7 @@ class SourceEntry(_Record):
     note: str = ""
 
 
-class ClassEntry(_Record):
+class ClassEntry(_Record, frozen=True):
     """One class with the role it plays.
 
     Attributes
@@ -75,7 +75,7 @@ class ClassEntry(_Record):
     aliases: tuple[str, ...] = ()
 
 
-class LabelView(_Record):
+class LabelView(_Record, frozen=True):
     """What becomes of the boxes of each role when a part is written out or scored.
 
     ``keep``: as they are; ``rename:unknown``: box kept, class becomes unknown; ``drop``: box removed; ``ignore``: box
@@ -90,7 +90,7 @@ class LabelView(_Record):
     difficult: Treatment = "ignore"
 
 
-class PartEntry(_Record):
+class PartEntry(_Record, frozen=True):
     """One list of images.
 
     Attributes
@@ -124,7 +124,7 @@ class PartEntry(_Record):
     subset_of: str = ""
 
 
-class Rule(_Record):
+class Rule(_Record, frozen=True):
     """What made the lists: protocol function, its version, and every parameter with its value."""
 
     protocol: str
@@ -132,7 +132,7 @@ class Rule(_Record):
     parameters: dict[str, ParameterValue]
 
 
-class Figure(_Record):
+class Figure(_Record, frozen=True):
     """One figure of the paper beside the one obtained; a difference carries its explanation.
 
     Attributes
@@ -154,7 +154,7 @@ class Figure(_Record):
     explanation: str = ""
 
 
-class Paper(_Record):
+class Paper(_Record, frozen=True):
     """The publication a protocol comes from."""
 
     title: str
@@ -164,7 +164,7 @@ class Paper(_Record):
     bibtex: str
 
 
-class Supersedes(_Record):
+class Supersedes(_Record, frozen=True):
     """The earlier version that this one replaces, and why."""
 
     version: str
@@ -172,7 +172,7 @@ class Supersedes(_Record):
     reason: str
 
 
-class Header(_Record):
+class Header(_Record, frozen=True):
     """Everything about a manifest but the ids themselves.
 
     Attributes
