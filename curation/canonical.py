@@ -88,7 +88,8 @@ def sha256_of_bytes(data: bytes) -> str:
 
 def sha256_of_lines(lines: Iterable[str]) -> str:
     """Return the digest of an id file that holds these lines, each ended by a line feed, in UTF-8."""
-    return sha256_of_bytes("".join(f"{line}\n" for line in lines).encode("utf-8"))
+    # One join is several times faster than formatting each line, and lists have a million of them.
+    return sha256_of_bytes("\n".join([*lines, ""]).encode("utf-8"))
 
 
 def sha256_of_file(path: Path) -> str:

@@ -137,5 +137,11 @@ class EvaluationError(CurationError):
     """Ground truth and predictions do not admit the evaluation that was asked for."""
 
 
+class EngineDisagreementError(EvaluationError):
+    """Two implementations of one metric gave different numbers for the same input."""
+
+    exit_code = 1
+
+
 class ExportError(CurationError):
     """A manifest cannot be written in the format that was asked for."""

@@ -12,5 +12,7 @@ def shared() -> Path:
     named = os.environ.get("CURATION_SHARED")
     folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
     if not (folder / "data").is_dir():
-        pytest.skip("real annotation files are absent: set CURATION_SHARED to the folder that holds data/ and golden/")
+        pytest.skip(
+            "real annotation files are absent: set CURATION_SHARED to the folder that holds data/ and golden/"
+        )
     return folder

@@ -37,14 +37,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CurationError as error:
         _report(error, as_json=getattr(options, "json", False))
         return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted; nothing half-written is left", file=sys.stderr)
-        return 130
     except BrokenPipeError:
         # The reader (head, less) went away: not an error of ours. Keep Python from flushing into the void.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (OSError, MemoryError) as error:
+        return _give_up(error)
+    except KeyboardInterrupt:
+        print("interrupted; nothing half-written is left", file=sys.stderr)
+        return 130
     return status
+
+
+def _give_up(error: OSError | MemoryError) -> int:
+    """Report what the machine refused (disk full, out of memory); atomic writes leave nothing half-written."""
+    reason = error.strerror if isinstance(error, OSError) else "not enough memory"
+    place = error.filename if isinstance(error, OSError) else None
+    _report(CurationError(f"The machine refused: {reason}", where=place and str(place)), as_json=False)
+    return CurationError.exit_code
 
 
 def _parser(verb: str | None) -> argparse.ArgumentParser:

@@ -17,7 +17,7 @@ PartRole = Literal["train", "val", "test", "finetune", "wilderness"]
 Origin = Literal["regenerated", "as_published", "reviewed", "declared"]
 Order = Literal["code_point", "listed"]
 Treatment = Literal["keep", "rename:unknown", "drop", "ignore"]
-ParameterValue = str | int | bool | None | tuple[str, ...] | tuple[int, ...]
+ParameterValue = str | int | bool | None | tuple[str | int, ...]
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -51,6 +51,8 @@ class Protocol:
     ----------
     build : callable
         ``build(sources, parameters) -> Manifest``: pure; `sources` by slot name, `parameters` by name, all present.
+    declare : callable or None
+        ``declare(sources) -> Manifest``: the paper's own version as a declared manifest, from the sources at hand.
     """
 
     name: str
@@ -59,3 +61,4 @@ class Protocol:
     slots: tuple[SourceSlot, ...]
     parameters: tuple[Parameter, ...]
     build: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest]
+    declare: Callable[[Mapping[str, Source]], Manifest] | None = None

@@ -1,0 +1,190 @@
+"""``curation build``: a manifest from raw datasets."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from curation.cli.output import emit, table_lines, warn
+from curation.cli.source_options import add_source_options, open_sources, pairs, require
+from curation.errors import ManifestError, UsageError
+
+if TYPE_CHECKING:
+    from curation.manifest.header import Figure
+    from curation.manifest.manifest import Manifest
+    from curation.protocols.protocol import Protocol
+    from curation.sources.source import Source
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``curation build``."""
+    parser.add_argument("protocol", metavar="PROTOCOL", help="a protocol, or a declared manifest to complete")
+    add_source_options(parser)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the new manifest")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the protocol"
+    )
+    parser.add_argument("--name", help="name of the manifest, such as elephant/val2017")
+    parser.add_argument(
+        "--version", dest="manifest_version", metavar="VERSION", help="its version, such as 1.0.0"
+    )
+    parser.add_argument("--note", action="append", default=[], help="a note for its readers (repeatable)")
+    parser.add_argument(
+        "--source-note",
+        action="append",
+        default=[],
+        metavar="NAME=TEXT",
+        help="a note on one source (repeatable)",
+    )
+    parser.add_argument(
+        "--declare",
+        action="store_true",
+        help="write the paper's own version with the lists at hand, the rest declared",
+    )
+    parser.add_argument("--json", action="store_true", help="print the header of the new manifest as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Build, write and report; 1 where a declared manifest's figures are not met (then nothing is written)."""
+    from curation.manifest.store import write_manifest
+    from curation.protocols.registry import PROTOCOLS
+
+    if options.protocol in PROTOCOLS:
+        manifest = _from_protocol(PROTOCOLS[options.protocol], options)
+    else:
+        manifest, missed = _from_declared(options)
+        if missed:
+            return _refuse(missed, options)
+    manifest = _in_words(manifest, options)
+    write_manifest(manifest, options.out)
+    _report(manifest, options)
+    return 0
+
+
+def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
+    from curation.protocols.building import read_parameters
+
+    parameters = read_parameters(protocol, pairs(options.set, "--set"))
+    if options.declare:
+        if protocol.declare is None or options.set:
+            raise UsageError(
+                "--declare writes the paper's own version", where="--set", expected="no parameters"
+            )
+        return protocol.declare(_given(options, protocol, declared=True))
+    return protocol.build(_given(options, protocol), parameters)
+
+
+def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure, ...]]:
+    from curation.protocols.building import complete
+    from curation.protocols.registry import find_protocol
+
+    declared = _declared(options.protocol)
+    if options.set or options.declare or options.name or options.manifest_version:
+        raise UsageError(
+            "A declared manifest fixes its parameters, name and version",
+            where=options.protocol,
+            hint=f"curation build {declared.header.rule.protocol} … for other ones",
+        )
+    sources = _given(options, find_protocol(declared.header.rule.protocol))
+    return complete(declared, sources)
+
+
+def _declared(target: str) -> Manifest:
+    from curation.manifest.locate import load_manifest
+    from curation.protocols.registry import find_protocol
+
+    try:
+        declared = load_manifest(target)
+    except ManifestError as error:
+        if error.where == target and not Path(target).exists():
+            find_protocol(target)
+        raise
+    if declared.header.origin != "declared":
+        raise UsageError(
+            "The manifest is complete already",
+            where=target,
+            hint=f"curation verify {target} --rebuild --source NAME=PATH",
+        )
+    return declared
+
+
+def _given(
+    options: argparse.Namespace, protocol: Protocol, *, declared: bool = False
+) -> Mapping[str, Source]:
+    sources = open_sources(options, protocol.slots)
+    needed = [slot for slot in protocol.slots if slot.part or not declared]
+    require(needed, sources, f"curation build {options.protocol}")
+    return sources
+
+
+def _in_words(manifest: Manifest, options: argparse.Namespace) -> Manifest:
+    """Return the manifest with the name, version and notes of the command line."""
+    import msgspec
+
+    from curation.manifest.manifest import Manifest
+
+    header = manifest.header
+    words = pairs(options.source_note, "--source-note")
+    if unknown := sorted(set(words) - {entry.name for entry in header.sources}):
+        raise UsageError(
+            "There is no such source in the manifest",
+            where=f"--source-note {unknown[0]}",
+            expected=", ".join(entry.name for entry in header.sources),
+        )
+    sources = tuple(
+        msgspec.structs.replace(
+            entry, note="; ".join(text for text in (entry.note, words.get(entry.name)) if text)
+        )
+        for entry in header.sources
+    )
+    return Manifest(
+        header=msgspec.structs.replace(
+            header,
+            name=options.name or header.name,
+            version=options.manifest_version or header.version,
+            notes=(*header.notes, *options.note),
+            sources=sources,
+        ),
+        lists=manifest.lists,
+    )
+
+
+def _refuse(missed: tuple[Figure, ...], options: argparse.Namespace) -> int:
+    from curation.manifest.show import Table
+
+    rows = tuple((one.name, str(one.paper), str(one.obtained), one.explanation) for one in missed)
+    table = Table(
+        "These figures are not met; nothing was written", ("figure", "paper", "obtained", "remark"), rows
+    )
+    data = {
+        "written": False,
+        "missed": [
+            {"figure": one.name, "paper": one.paper, "obtained": one.obtained, "explanation": one.explanation}
+            for one in missed
+        ],
+    }
+    emit(data, table_lines(table), as_json=options.json)
+    return 1
+
+
+def _report(manifest: Manifest, options: argparse.Namespace) -> None:
+    from curation.manifest.show import figure_table, manifest_data, part_table
+    from curation.protocols.building import is_approximate
+
+    header = manifest.header
+    if is_approximate(header):
+        warn(
+            "the wilderness is approximate: it comes from a table of image and class, not from the annotations"
+        )
+    for entry in header.sources:
+        if entry.dropped:
+            warn(
+                f"source {entry.name}: left out {', '.join(f'{n} {reason}' for reason, n in entry.dropped.items())}"
+            )
+    lines = [f"{header.name} {header.version}  {manifest.digest}", ""]
+    lines += table_lines(part_table(header))
+    lines += table_lines(figure_table(header)) if header.figures else []
+    lines += [f"written to {options.out}", f"next: curation verify {options.out} --source NAME=PATH"]
+    emit({"folder": str(options.out), **manifest_data(manifest)}, lines, as_json=options.json)

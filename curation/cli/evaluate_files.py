@@ -1,0 +1,130 @@
+"""What ``curation evaluate --out`` writes: figures, CSV tables, and the whole result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from curation.cli.evaluate_tables import sections_of
+
+Result = Mapping[str, Any]
+CsvTable = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+
+
+def write_results(result: Result, curves: Result, folder: Path) -> list[Path]:
+    """Write figures with their CSV files, CSV tables, and last ``results.json``; each file whole or absent.
+
+    Returns
+    -------
+    list of Path
+        All files written, ``results.json`` last.
+    """
+    from curation.evaluation.figure_style import as_csv
+    from curation.storage import make_folder, write_text
+
+    make_folder(folder)
+    name = _detector(result)
+    written = _elephant_figures(result, curves, folder, name) if result["protocol"] == "elephant" else []
+    if curves and result["protocol"] == "voc":
+        from curation.evaluation.figures import precision_recall_curves
+
+        written += precision_recall_curves({name: curves}, folder / "precision_recall", note="VOC, IoU 0.5")
+    for stem, (header, rows) in _csv_tables(result).items():
+        path = folder / f"{stem}.csv"
+        write_text(path, as_csv(header, rows))
+        written.append(path)
+    path = folder / "results.json"
+    write_text(path, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return [*written, path]
+
+
+def _elephant_figures(result: Result, curves: Result, folder: Path, name: str) -> list[Path]:
+    from curation.evaluation.confusion import full_matrix
+    from curation.evaluation.figures import (
+        background_histogram,
+        confusion_figure,
+        error_bars,
+        precision_recall_curves,
+        wilderness_curve,
+    )
+
+    section_name, section = _first_section(result)
+    note = f"profile {section_name.replace('_', ' ')}"
+    recall = "0.3" if "0.3" in result["diagnosis"] else next(iter(result["diagnosis"]))
+    bands = None if result["bootstrap"] is None else {name: result["bootstrap"]}
+    written = wilderness_curve({name: section}, folder / "wilderness_curve", intervals=bands, note=note)
+    diagnosis = result["diagnosis"][recall]
+    if any(counts is not None for counts in diagnosis["closed"]["per_class"].values()):
+        written += error_bars({name: result["diagnosis"]}, folder / "error_diagnosis", recall=recall)
+    shown = diagnosis["wr1"] or diagnosis["closed"]
+    matrix = full_matrix(shown, result["classes"], result["true_classes"])
+    written += confusion_figure(matrix, folder / "confusion", note=f"recall {recall}")
+    if curves:
+        marks = {name: section["thresholds"]} if "thresholds" in section else None
+        written += precision_recall_curves(
+            {name: curves}, folder / "precision_recall", thresholds=marks, note="closed set"
+        )
+    if result["background_gap"] and any(gap["hist20"] for gap in result["background_gap"].values()):
+        written += background_histogram(result["background_gap"], folder / "background_gap")
+    return written
+
+
+def _csv_tables(result: Result) -> dict[str, CsvTable]:
+    if result["protocol"] == "coco":
+        return {"average_precision": (("class", "AP"), list(result["per_class"].items()))}
+    if result["protocol"] == "voc":
+        rows = [
+            (name, result["npos"][name], ap, result["AP_area"][name]) for name, ap in result["AP11"].items()
+        ]
+        return {"average_precision": (("class", "objects", "AP11", "AP_area"), rows)}
+    tables: dict[str, CsvTable] = {
+        "fbeta": (
+            ("class", "ratio", "beta", "F", "precision", "recall", "threshold", "TP", "FP", "n"),
+            [
+                (
+                    name,
+                    ratio,
+                    beta,
+                    *(point[key] for key in ("F", "precision", "recall", "threshold", "TP", "FP", "n")),
+                )
+                for name, by_ratio in result["fbeta"].items()
+                for ratio, by_beta in by_ratio.items()
+                for beta, point in by_beta.items()
+            ],
+        )
+    }
+    _, section = _first_section(result)
+    if "AP11" in section:
+        tables["average_precision"] = (
+            ("ratio", "class", "AP11", "AP_area"),
+            [
+                (level, name, ap, section["AP_area"][level][name])
+                for level, by_class in section["AP11"].items()
+                for name, ap in by_class.items()
+            ],
+        )
+        tables["wilderness_impact"] = (
+            ("recall", "class", "ratio", "FP_o", "WI"),
+            list(_impact_rows(section)),
+        )
+    return tables
+
+
+def _impact_rows(section: Result) -> Iterable[tuple[Any, ...]]:
+    for recall, impact in section["WI"].items():
+        for name, values in impact["per_class"].items():
+            if values is not None:
+                for level, opened, value in zip(
+                    section["levels"], impact["fp_open"][name], values, strict=True
+                ):
+                    yield recall, name, level, opened, value
+
+
+def _first_section(result: Result) -> tuple[str, Any]:
+    return next(iter(sections_of(result).items()))
+
+
+def _detector(result: Result) -> str:
+    return Path(next(iter(result["inputs"].values()))["detections"]["name"]).stem

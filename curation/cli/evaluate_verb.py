@@ -1,0 +1,324 @@
+"""``curation evaluate``: score a detector's files against ground truth."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.cli.output import emit
+from curation.errors import EvaluationError, UsageError
+
+if TYPE_CHECKING:
+    from curation.evaluation.detections import Policy, ReadDetections
+    from curation.evaluation.elephant import ElephantOptions
+    from curation.evaluation.truth import KnownClasses, Part
+    from curation.manifest.manifest import Manifest
+    from curation.sources.source import Source
+
+PARTS = ("closed", "wilderness")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``curation evaluate``: one sub-command a protocol."""
+    protocols = parser.add_subparsers(dest="protocol", metavar="PROTOCOL", required=True)
+    summaries = {
+        "elephant": "wilderness impact and all else of the Elephant paper",
+        "voc": "VOC average precision, 11-point and area, difficult objects ignored",
+        "coco": "the twelve COCO numbers",
+    }
+    for name, summary in summaries.items():
+        command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        _add_inputs(command, name)
+        if name == "elephant":
+            _add_elephant(command)
+        if name == "coco":
+            command.add_argument(
+                "--engine", choices=("faster", "pycocotools", "both"), help="default: faster where installed"
+            )
+        command.add_argument("--json", action="store_true", help="print the whole result as JSON")
+        command.add_argument(
+            "--out", type=Path, metavar="DIR", help="write results.json, CSV files and figures"
+        )
+
+
+def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
+    several = protocol == "elephant"
+    prefix = "PART=" if several else ""
+    command.add_argument(
+        "--truth",
+        action="append",
+        required=True,
+        metavar=f"{prefix}FILE",
+        help="COCO JSON or a VOC root" + ("; once for closed=, once for wilderness=" if several else ""),
+    )
+    command.add_argument(
+        "--detections",
+        action="append",
+        required=True,
+        metavar=f"{prefix}FILE",
+        help="COCO results JSON, or a folder of VOC results (comp4_det_test_CLASS.txt)",
+    )
+    command.add_argument("--classes", type=Path, metavar="FILE", help='{"known": [...], "unknown": [...]}')
+    command.add_argument(
+        "--stray",
+        choices=("error", "drop"),
+        default="drop" if protocol == "voc" else "error",
+        help="detections on images that the ground truth lacks: refuse, or leave out and report (default: %(default)s)",
+    )
+    command.add_argument(
+        "--negative-sizes",
+        choices=("error", "empty"),
+        default="empty" if protocol == "voc" else "error",
+        help="detected boxes of negative size: refuse, or take as empty and report (default: %(default)s)",
+    )
+    command.add_argument("--any-scores", action="store_true", help="allow scores outside [0, 1]")
+    command.add_argument(
+        "--bad-boxes", choices=("error", "drop"), default="error", help="unusable boxes of the ground truth"
+    )
+    command.add_argument(
+        "--no-cache", action="store_true", help="parse annotation files again, and store nothing"
+    )
+
+
+def _add_elephant(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--manifest",
+        metavar="MANIFEST",
+        help="take its classes, and of each truth only the images of its lists",
+    )
+    command.add_argument(
+        "--wilderness-part",
+        default="wilderness",
+        metavar="PART",
+        help="part of the manifest (default: %(default)s)",
+    )
+    command.add_argument("--profile", choices=("paper", "official", "all"), default="paper")
+    command.add_argument(
+        "--difficult",
+        choices=("ignore", "count"),
+        default="ignore",
+        help="difficult objects under the paper's profile",
+    )
+    command.add_argument("--level-counts", choices=("integer", "float32"), default="integer")
+    command.add_argument(
+        "--recalls", default="0.1,0.3,0.5", metavar="R,R", help="tenths (default: %(default)s)"
+    )
+    command.add_argument(
+        "--fbeta-ratios",
+        metavar="W,W",
+        help="wilderness ratios (default: 0 to 4.25 in quarters, as far as images go)",
+    )
+    command.add_argument("--betas", default="0.5,1.0,1.5", metavar="B,B", help="default: %(default)s")
+    command.add_argument("--similar", type=Path, metavar="FILE", help="JSON list of sets of similar classes")
+    command.add_argument(
+        "--bootstrap", type=int, default=0, metavar="N", help="replicates of confidence intervals"
+    )
+    command.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: %(default)s)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Evaluate, print, and write what ``--out`` asks for; 0, or an error of the tree."""
+    from curation.cli.evaluate_files import write_results
+    from curation.cli.evaluate_tables import lines_of
+
+    evaluate = {"elephant": _elephant, "voc": _voc, "coco": _coco}[options.protocol]
+    result, curves = evaluate(options)
+    written = write_results(result, curves, options.out) if options.out else []
+    emit(result, [*lines_of(result), *(f"wrote {path}" for path in written)], as_json=options.json)
+    return 0
+
+
+def _elephant(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    from curation.evaluation.elephant import evaluate_elephant
+    from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
+    from curation.manifest.locate import load_manifest
+
+    truths, files = _by_part(options.truth, "--truth"), _by_part(options.detections, "--detections")
+    manifest = load_manifest(options.manifest) if options.manifest else None
+    sources = {part: _open(truths[part], options, part) for part in PARTS}
+    known = _known(options, sources["closed"], manifest)
+    lists = _lists(options, manifest)
+    parts = {part: ground_truth(sources[part], known, lists.get(part)) for part in PARTS}
+    check_closed(parts["closed"])
+    check_wilderness(parts["wilderness"])
+    read = {
+        part: _detections(files[part], parts[part], options, parts[other])
+        for part, other in zip(PARTS, reversed(PARTS), strict=True)
+    }
+    both = [(parts[part].truth, read[part].detections) for part in PARTS]
+    result = evaluate_elephant(*both[0], *both[1], _options(options, known))
+    about = _about(options, known, parts, read, manifest)
+    return {**about, **result}, _curves(*both[0], options)
+
+
+def _voc(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    from curation.evaluation.voc import voc_average_precision
+
+    part, read, about = _one_part(options)
+    return {**about, **voc_average_precision(part.truth, read.detections)}, _curves(
+        part.truth, read.detections, options
+    )
+
+
+def _coco(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    from curation.evaluation.coco_engine import STATISTICS, coco_average_precision
+
+    part, read, about = _one_part(options)
+    result = coco_average_precision(part.truth, read.detections, engine=options.engine)
+    return {**about, "definitions": STATISTICS, **result}, {}
+
+
+def _one_part(options: argparse.Namespace) -> tuple[Part, ReadDetections, dict[str, Any]]:
+    from curation.evaluation.truth import ground_truth
+
+    for texts, option in ((options.truth, "--truth"), (options.detections, "--detections")):
+        if len(texts) > 1:
+            raise UsageError(f"{option} is given twice", where=texts[1][:200], expected="one")
+    source = _open(Path(options.truth[0]), options, "test")
+    known = _known(options, source, None)
+    part = ground_truth(source, known)
+    read = _detections(Path(options.detections[0]), part, options)
+    return part, read, _about(options, known, {"test": part}, {"test": read}, None)
+
+
+def _by_part(texts: Sequence[str], option: str) -> dict[str, Path]:
+    """Return the path of each part from ``PART=PATH`` arguments."""
+    found: dict[str, Path] = {}
+    for text in texts:
+        part, equals, path = text.partition("=")
+        if not (equals and path) or part not in PARTS or part in found:
+            raise UsageError(
+                f"{option} names {part!r} twice"
+                if part in found
+                else f"{option} needs to say which part it is of",
+                where=text[:200],
+                expected=f"{option} closed=FILE {option} wilderness=FILE",
+            )
+        found[part] = Path(path)
+    missing = [part for part in PARTS if part not in found]
+    if missing:
+        raise UsageError(
+            f"{option} is missing for {' and '.join(missing)}",
+            expected=f"{option} closed=FILE {option} wilderness=FILE",
+        )
+    return found
+
+
+def _open(path: Path, options: argparse.Namespace, part: str) -> Source:
+    from curation.sources.opening import open_source
+
+    dataset = "voc2007" if path.is_dir() else "coco"
+    return open_source(
+        path,
+        dataset=dataset,
+        part="test" if path.is_dir() else part,
+        cache=not options.no_cache,
+        bad_boxes=options.bad_boxes,
+    )
+
+
+def _known(options: argparse.Namespace, source: Source, manifest: Manifest | None) -> KnownClasses:
+    from curation.evaluation.truth import classes_of_file, classes_of_manifest, classes_of_source
+
+    if options.classes is not None:
+        return classes_of_file(options.classes, source)
+    return classes_of_source(source) if manifest is None else classes_of_manifest(manifest)
+
+
+def _lists(options: argparse.Namespace, manifest: Manifest | None) -> dict[str, tuple[str, ...]]:
+    if manifest is None:
+        if options.wilderness_part != "wilderness":
+            raise UsageError(
+                "--wilderness-part chooses a part of a manifest", expected="--manifest MANIFEST beside it"
+            )
+        return {}
+    lists = {"closed": manifest.ids("closed"), "wilderness": manifest.ids(options.wilderness_part)}
+    if options.wilderness_part == "wr1" and len(lists["wilderness"]) < len(lists["closed"]):
+        raise EvaluationError(
+            "There are fewer wilderness images than closed ones",
+            where=f"part wr1 of {options.manifest}",
+            expected=f"{len(lists['closed'])} images",
+            found=str(len(lists["wilderness"])),
+            hint="--wilderness-part wilderness takes all there are",
+        )
+    return lists
+
+
+def _detections(
+    path: Path, part: Part, options: argparse.Namespace, other: Part | None = None
+) -> ReadDetections:
+    from curation.evaluation.detections import Policy, read_coco_results
+    from curation.evaluation.voc_results import is_voc_results, read_voc_results
+
+    policy: Policy = Policy(options.stray, options.negative_sizes, options.any_scores)
+    if is_voc_results(path):
+        return read_voc_results(path, part.truth, part.names, policy)
+    others = None if other is None else other.truth.image_numbers
+    return read_coco_results(path, part.truth, policy, others=others)
+
+
+def _options(options: argparse.Namespace, known: KnownClasses) -> ElephantOptions:
+    from curation.evaluation.diagnosis import read_similar_sets
+    from curation.evaluation.elephant import ElephantOptions
+
+    ratios = options.fbeta_ratios
+    return ElephantOptions(
+        profile=options.profile,
+        difficult=options.difficult,
+        level_counts=options.level_counts,
+        recalls_tenths=_tenths(options.recalls),
+        ratios=None if ratios is None else tuple(ratios.split(",")),
+        betas=tuple(options.betas.split(",")),
+        similar=None if options.similar is None else read_similar_sets(options.similar, known.names),
+        bootstrap=options.bootstrap,
+        seed=options.seed,
+    )
+
+
+def _tenths(text: str) -> tuple[int, ...]:
+    names = {f"{tenths // 10}.{tenths % 10}": tenths for tenths in range(1, 11)}
+    given = text.split(",")
+    if len(set(given)) != len(given) or not set(given) <= set(names):
+        raise UsageError(
+            "The recalls are not usable",
+            where=f"--recalls {text}"[:200],
+            expected="different ones of " + ", ".join(names),
+        )
+    return tuple(names[recall] for recall in given)
+
+
+def _about(
+    options: argparse.Namespace,
+    known: KnownClasses,
+    parts: Mapping[str, Part],
+    read: Mapping[str, ReadDetections],
+    manifest: Manifest | None,
+) -> dict[str, Any]:
+    """Return what the numbers rest on: version, digests of all inputs, and what was left out of them."""
+    from curation import __version__
+
+    return {
+        "protocol": options.protocol,
+        "curation": __version__,
+        "known_classes_from": known.origin,
+        "manifest": None
+        if manifest is None
+        else {
+            "name": manifest.header.name,
+            "version": manifest.header.version,
+            "digest": manifest.digest,
+            "wilderness_part": options.wilderness_part,
+        },
+        "inputs": {part: {"truth": parts[part].file, "detections": read[part].file} for part in parts},
+    }
+
+
+def _curves(truth: Any, detections: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the precision-recall curve of each class on the closed set, for the figure."""
+    if options.out is None:
+        return {}
+    from curation.evaluation.voc import precision_recall
+
+    return precision_recall(truth, detections, difficult=getattr(options, "difficult", "ignore"))

@@ -1,0 +1,94 @@
+"""The one place where results are printed: tables for people, or one JSON document with ``--json``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from curation.manifest.show import Table
+
+_NARROWEST = 24
+
+
+def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a result: the data as JSON, or the lines."""
+    if as_json:
+        print(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    for line in lines:
+        print(line)
+
+
+def warn(text: str) -> None:
+    """Print a warning to standard error."""
+    print(f"warning: {printable(text)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Return a text from a file without the control characters that could steer a terminal."""
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
+
+
+def table_lines(table: Table, *, width: int | None = None) -> list[str]:
+    """Return the lines of a table: a title, the column names, aligned rows; the last column wraps.
+
+    Parameters
+    ----------
+    width : int, optional
+        Characters in a line; that of the terminal, or 120 where there is none.
+    """
+    limit = width or (shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 120)
+    rows = [[printable(cell) for cell in row] for row in table.rows]
+    heads = [list(table.columns)] if any(table.columns) else []
+    widths = [
+        max((len(row[column]) for row in heads + rows), default=0) for column in range(len(table.columns))
+    ]
+    lines = [printable(table.title)]
+    for row in heads + rows:
+        lines += _row_lines(row, widths, limit)
+    return [*lines, ""]
+
+
+def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
+    """Return ``12 (a, b, c, …)``: a number and its first ids."""
+    if not ids:
+        return "0"
+    return (
+        f"{len(ids)} ({', '.join(printable(one) for one in ids[:shown])}{', …' if len(ids) > shown else ''})"
+    )
+
+
+def _row_lines(row: Sequence[str], widths: Sequence[int], limit: int) -> list[str]:
+    """Return one row; every wide column is wrapped to its share of the line."""
+    room = _shared_widths(widths, limit)
+    cells = [
+        textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
+        for cell, size in zip(row, room, strict=True)
+    ]
+    height = max(len(cell) for cell in cells)
+    lines = []
+    for number in range(height):
+        texts = [cell[number] if number < len(cell) else "" for cell in cells]
+        lines.append(
+            ("  " + "  ".join(f"{text:<{size}}" for text, size in zip(texts, room, strict=True))).rstrip()
+        )
+    return lines
+
+
+def _shared_widths(widths: Sequence[int], limit: int) -> list[int]:
+    """Return column widths that fit into a line: the widest columns shrink first, none below a readable width."""
+    room = [max(1, width) for width in widths]
+    available = limit - 2 * len(room)
+    while sum(room) > available and max(room) > _NARROWEST:
+        widest = room.index(max(room))
+        others = sorted(room)[-2] if len(room) > 1 else _NARROWEST
+        excess = sum(room) - available
+        room[widest] = max(_NARROWEST, room[widest] - excess, min(others, room[widest] - 1))
+    return room

@@ -1,0 +1,160 @@
+"""The demo, step by step: every command is printed as a user would type it, and run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from curation.cli import main as curation_main
+from curation.demo.detector import Detector, Example, train
+from curation.demo.world import KNOWN, World, draw_world
+from curation.errors import CurationError, UsageError
+from curation.sources.voc import read_voc
+from curation.storage import make_folder, write_text
+
+DEFAULT_SIZES = (160, 140, 330)
+DETECTORS = ("bold", "cautious")
+PARTS = ("closed", "wilderness")
+_MARKER = ".made-by-curation-demo"
+_MADE = ("world", "manifest", "truth", "detections", "scores")
+
+
+def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
+    """Draw a world, train, build, verify, export, detect, evaluate, and print the table and the figure's path.
+
+    Parameters
+    ----------
+    out : Path
+        Folder to write; one that the demo did not make itself is refused.
+    sizes : sequence of int
+        Images of VOC train, VOC test and COCO.
+    """
+    _prepare(out)
+    _say(1, "Draw a small world in the layouts of VOC2007 and COCO")
+    world = draw_world(out / "world", n_train=sizes[0], n_test=sizes[1], n_coco=sizes[2])
+    print(f"  {world.voc_root}\n  {world.coco_json}")
+    _say(2, "Train a small detector on the pixels of VOC train: it knows " + ", ".join(KNOWN))
+    detector = train_on(world)
+    _say(3, "Build the Elephant manifest from the annotation files, and verify it")
+    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    _curation("build", "elephant", *sources, "--out", str(out / "manifest"))
+    _curation("verify", str(out / "manifest"), *sources)
+    _say(4, "Write the ground truth of both parts, as detectors read it")
+    for part in PARTS:
+        target = str(out / "truth" / f"{part}.json")
+        _curation(
+            "export", str(out / "manifest"), "--part", part, "--format", "coco", *sources, "--out", target
+        )
+    _say(5, "Detect, once trusting the softmax and once doubting what looks like nothing known")
+    for name in DETECTORS:
+        for part in PARTS:
+            _detect(detector, world, part, out, name)
+    _say(6, "Score both on exactly these images")
+    for name in DETECTORS:
+        _curation("evaluate", "elephant", *_evaluation_inputs(out, name), "--out", str(out / "scores" / name))
+    _compare(out)
+
+
+def train_on(world: World) -> Detector:
+    """Return the detector trained on the VOC train part of a world, read through the package's own reader."""
+    from PIL import Image
+
+    source = read_voc(world.voc_root, dataset="voc2007", part="train")
+    objects = source.require_objects("Training")
+    labels = np.array([KNOWN.index(name) if name in KNOWN else -1 for name in source.categories.names])
+    examples = []
+    for position, name in enumerate(
+        tqdm(source.images.file_names.tolist(), desc="reading photos", disable=None)
+    ):
+        own = objects.image == position
+        photo = np.asarray(Image.open(world.voc_root / "JPEGImages" / name))
+        examples.append(Example(photo, objects.boxes[own], labels[objects.category[own]]))
+    return train(examples, len(KNOWN))
+
+
+def _detect(detector: Detector, world: World, part: str, out: Path, name: str) -> None:
+    from PIL import Image
+
+    truth = json.loads((out / "truth" / f"{part}.json").read_text(encoding="utf-8"))
+    numbers = {category["name"]: category["id"] for category in truth["categories"]}
+    photos = world.voc_root / "JPEGImages" if part == "closed" else world.coco_root / "train2017"
+    results: list[dict[str, Any]] = []
+    for image in tqdm(truth["images"], desc=f"{name} on {part}", disable=None):
+        photo = np.asarray(Image.open(photos / image["file_name"]))
+        for found in detector.detect(photo, cautious=name == "cautious"):
+            label = numbers[KNOWN[found.pop("label")]]
+            results.append({"image_id": image["id"], "category_id": label, **found})
+    path = out / "detections" / f"{name}-{part}.json"
+    write_text(path, json.dumps(results))
+    print(f"  {path}: {len(results)} detections")
+
+
+def _evaluation_inputs(out: Path, name: str) -> list[str]:
+    inputs = ["--manifest", str(out / "manifest")]
+    for part in PARTS:
+        inputs += ["--truth", f"{part}={out / 'truth' / f'{part}.json'}"]
+        inputs += ["--detections", f"{part}={out / 'detections' / f'{name}-{part}.json'}"]
+    return inputs
+
+
+def _compare(out: Path) -> None:
+    from curation.evaluation.figures import wilderness_curve
+
+    results = {
+        name: json.loads((out / "scores" / name / "results.json").read_text(encoding="utf-8"))
+        for name in DETECTORS
+    }
+    scores = {name: result["paper"] for name, result in results.items()}
+    last = scores["bold"]["levels"][-1]
+    print("\nTwo detectors of different caution on the drawn world (profile paper)\n")
+    print(f"{'':34}" + "".join(f"{name:>12}" for name in DETECTORS))
+    rows = [
+        ("mAP (11-point), closed set", [scores[name]["mAP11"][0] for name in DETECTORS]),
+        (f"mAP (11-point), wilderness {last}", [scores[name]["mAP11"][-1] for name in DETECTORS]),
+    ]
+    rows += [
+        (f"average wilderness impact, recall {r}", [_awi(scores[name], r) for name in DETECTORS])
+        for r in ("0.1", "0.3", "0.5")
+    ]
+    for title, values in rows:
+        print(f"{title:34}" + "".join(f"{'undefined' if v is None else f'{v:.4f}':>12}" for v in values))
+    paths = wilderness_curve(results, out / "scores" / "wilderness-curve")
+    print("\nFigure: " + str(next(path for path in paths if path.suffix == ".png")))
+    print(f"All tables and figures: {out / 'scores'}")
+    print("Next: the same commands with your own VOC and COCO folders; see README.md.")
+
+
+def _awi(scores: dict[str, Any], recall: str) -> float | None:
+    value: float | None = scores["AWI"][recall]["macro"]["excl_level0"]
+    return value
+
+
+def _curation(*arguments: str) -> None:
+    print("\n$ curation " + shlex.join(arguments), flush=True)
+    if curation_main(arguments):
+        raise CurationError("The demo stopped: the command above did not succeed")
+
+
+def _say(number: int, text: str) -> None:
+    print(f"\n[{number}/6] {text}", flush=True)
+
+
+def _prepare(out: Path) -> None:
+    """Make the folder, or clear what an earlier demo made in it; anything else is left alone."""
+    if out.is_dir() and any(out.iterdir()) and not (out / _MARKER).exists():
+        raise UsageError(
+            "The folder is not empty and was not made by the demo",
+            where=str(out),
+            hint="choose another --out",
+        )
+    make_folder(out)
+    write_text(out / _MARKER, "This folder is rewritten by the demo of curation.\n")
+    for name in _MADE:
+        shutil.rmtree(out / name, ignore_errors=True)

@@ -1,0 +1,224 @@
+"""Plain COCO average precision and recall by pycocotools, faster-coco-eval, or both against each other."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+from typing import Any, Literal
+
+import numpy as np
+
+from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
+from curation.evaluation.columns import Detections, Floats, GroundTruth
+
+Engine = Literal["faster", "pycocotools", "both"]
+ENGINES = ("faster", "pycocotools", "both")
+STATISTICS: dict[str, str] = {
+    "AP": "IoU 0.50:0.95, all areas, at most 100 detections an image",
+    "AP50": "IoU 0.50",
+    "AP75": "IoU 0.75",
+    "APs": "IoU 0.50:0.95, objects below 32^2 pixels",
+    "APm": "IoU 0.50:0.95, objects of 32^2 to 96^2 pixels",
+    "APl": "IoU 0.50:0.95, objects above 96^2 pixels",
+    "AR1": "recall, at most 1 detection an image",
+    "AR10": "recall, at most 10 detections an image",
+    "AR100": "recall, at most 100 detections an image",
+    "ARs": "recall, objects below 32^2 pixels",
+    "ARm": "recall, objects of 32^2 to 96^2 pixels",
+    "ARl": "recall, objects above 96^2 pixels",
+}
+"""The twelve numbers of COCO's summary, in its order, with their definitions."""
+
+_AREA_WORDS = {"s": "below 32^2 pixels", "m": "of 32^2 to 96^2 pixels", "l": "above 96^2 pixels"}
+_TOLERANCE = 1e-9
+
+
+def coco_average_precision(
+    truth: GroundTruth, detections: Detections, *, engine: Engine | None = None
+) -> dict[str, Any]:
+    """Return COCO's twelve numbers, and the AP of each class, of plain (closed-set) detection.
+
+    Crowd regions are ignored as COCO does; *difficult* objects count as ordinary ones, because COCO knows no such
+    flag; objects of unknown class (label -1) are left out. Inputs are not changed.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        Its `areas` decide small, medium and large; a missing (not finite) area becomes ``w*h``.
+    detections : Detections
+    engine : {"faster", "pycocotools", "both"}, optional
+        ``both`` runs the two and requires them to agree to 1e-9. By default faster-coco-eval where it is installed,
+        else pycocotools.
+
+    Returns
+    -------
+    dict
+        The keys of `STATISTICS`, None where no object qualifies (the engines' -1); ``per_class``: AP by class name;
+        ``undefined``: the reason of each None; ``engine``; ``difficult``; ``n_images``, ``n_objects``,
+        ``n_detections``, ``left_out`` (objects of unknown class); ``largest_difference`` under ``both``.
+
+    Raises
+    ------
+    MissingExtraError
+        faster-coco-eval was asked for and is not installed.
+    EngineDisagreementError
+        The two engines differ by more than 1e-9.
+    UsageError
+        An unknown engine.
+    """
+    chosen = _choose(engine)
+    known = truth.label >= 0
+    result: dict[str, Any] = {
+        "engine": chosen,
+        "difficult": "counted",
+        "n_images": truth.n_images,
+        "n_objects": int(known.sum()),
+        "n_detections": len(detections),
+        "left_out": int((~known).sum()),
+    }
+    if chosen == "both":
+        numbers, precisions = _run("pycocotools", truth, detections)
+        result["largest_difference"] = _largest_difference(
+            truth.classes, (numbers, precisions), _run("faster", truth, detections)
+        )
+    else:
+        numbers, precisions = _run(chosen, truth, detections)
+    result |= {name: _defined(value) for name, value in zip(STATISTICS, numbers, strict=True)}
+    per_class = dict(zip(truth.classes, map(_defined, precisions), strict=True))
+    result["per_class"] = per_class
+    result["undefined"] = _reasons(result, per_class)
+    return result
+
+
+def is_faster_installed() -> bool:
+    """Return whether faster-coco-eval can be imported, without importing it."""
+    return importlib.util.find_spec("faster_coco_eval") is not None
+
+
+def _choose(engine: Engine | None) -> Engine:
+    if engine is None:
+        return "faster" if is_faster_installed() else "pycocotools"
+    if engine not in ENGINES:
+        raise UsageError("Unknown COCO engine", expected=", ".join(ENGINES), found=repr(engine)[:80])
+    if engine != "pycocotools" and not is_faster_installed():
+        raise MissingExtraError(
+            "faster-coco-eval is not installed",
+            where=f"engine {engine}",
+            hint="pip install 'curation[fast]', or choose the engine pycocotools",
+        )
+    return engine
+
+
+def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
+    """Return the twelve numbers and the AP of each class, -1 where undefined."""
+    dataset, evaluator = _engine_classes(engine)
+    with contextlib.redirect_stdout(io.StringIO()):
+        annotated, detected = dataset(), dataset()
+        # Each engine writes flags into the records it is given: it gets its own.
+        annotated.dataset = _records(truth, _objects(truth))
+        detected.dataset = _records(truth, _results(detections))
+        annotated.createIndex()
+        detected.createIndex()
+        evaluation = evaluator(annotated, detected, "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    # precision: IoU threshold, recall, class, area range (0: all), detections an image (-1: 100).
+    precision = np.asarray(evaluation.eval["precision"])[:, :, :, 0, -1]
+    return np.asarray(evaluation.stats, np.float64)[:12], precision.mean(axis=(0, 1))
+
+
+def _engine_classes(engine: str) -> tuple[Any, Any]:
+    if engine == "faster":
+        import faster_coco_eval
+
+        return faster_coco_eval.COCO, faster_coco_eval.COCOeval_faster
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    return COCO, COCOeval
+
+
+def _records(truth: GroundTruth, annotations: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "images": [{"id": number} for number in range(1, truth.n_images + 1)],
+        "categories": [{"id": number, "name": name} for number, name in enumerate(truth.classes, 1)],
+        "annotations": annotations,
+    }
+
+
+def _objects(truth: GroundTruth) -> list[dict[str, Any]]:
+    kept = np.flatnonzero(truth.label >= 0)
+    areas = truth.areas[kept]
+    sides = truth.boxes[kept, 2] * truth.boxes[kept, 3]
+    columns = zip(
+        (truth.image[kept] + 1).tolist(),
+        (truth.label[kept] + 1).tolist(),
+        truth.boxes[kept].tolist(),
+        np.where(np.isfinite(areas), areas, sides).tolist(),
+        truth.crowd[kept].astype(int).tolist(),
+        strict=True,
+    )
+    # Ids start at 1: pycocotools takes a match with annotation 0 for no match.
+    return [
+        {"id": n, "image_id": image, "category_id": label, "bbox": box, "area": area, "iscrowd": crowd}
+        for n, (image, label, box, area, crowd) in enumerate(columns, 1)
+    ]
+
+
+def _results(detections: Detections) -> list[dict[str, Any]]:
+    columns = zip(
+        (detections.image + 1).tolist(),
+        (detections.label + 1).tolist(),
+        detections.boxes.tolist(),
+        (detections.boxes[:, 2] * detections.boxes[:, 3]).tolist(),
+        detections.scores.tolist(),
+        strict=True,
+    )
+    return [
+        {
+            "id": n,
+            "image_id": image,
+            "category_id": label,
+            "bbox": box,
+            "area": area,
+            "score": score,
+            "iscrowd": 0,
+        }
+        for n, (image, label, box, area, score) in enumerate(columns, 1)
+    ]
+
+
+def _largest_difference(
+    classes: tuple[str, ...], first: tuple[Floats, Floats], second: tuple[Floats, Floats]
+) -> float:
+    names = [*STATISTICS, *(f"AP of {name}" for name in classes)]
+    one, two = np.concatenate(first), np.concatenate(second)
+    difference = np.abs(one - two)
+    worst = int(np.argmax(difference))
+    if not difference[worst] <= _TOLERANCE:
+        raise EngineDisagreementError(
+            "pycocotools and faster-coco-eval disagree",
+            where=names[worst],
+            expected=f"the same number to {_TOLERANCE:g}",
+            found=f"pycocotools {one[worst]!r}, faster-coco-eval {two[worst]!r}",
+            hint="report this with your files; --engine pycocotools gives the reference numbers",
+        )
+    return float(difference[worst])
+
+
+def _defined(value: float) -> float | None:
+    return None if value < 0 else float(value)
+
+
+def _reasons(result: dict[str, Any], per_class: dict[str, float | None]) -> dict[str, str]:
+    reasons = {}
+    for name in STATISTICS:
+        if result[name] is None:
+            size = _AREA_WORDS.get(name[-1])
+            reasons[name] = (
+                f"no object {size}, crowd aside" if size else "no object of a known class, crowd aside"
+            )
+    reasons |= {name: "no object of this class, crowd aside" for name, ap in per_class.items() if ap is None}
+    return reasons

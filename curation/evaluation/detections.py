@@ -1,0 +1,287 @@
+"""Detections from COCO results JSON, and what every reader of detections checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+
+from curation.canonical import sha256_of_bytes
+from curation.errors import PredictionError
+from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.storage import read_bytes
+
+Stray = Literal["error", "drop"]
+Boxes = Literal["error", "empty"]
+LARGEST_COORDINATE = 1e8
+"""Pixels; beyond any image, and small enough that no area overflows."""
+
+_SHOWN = 80
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class _Row(msgspec.Struct, gc=False):
+    image_id: _Int64
+    category_id: _Int64
+    bbox: tuple[float, float, float, float]
+    score: float
+    background_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What to do about detections that do not belong.
+
+    Attributes
+    ----------
+    stray : {"error", "drop"}
+        For an image, or a results file of a class, that is not in the ground truth.
+    boxes : {"error", "empty"}
+        For a box of negative size: ``empty`` takes it as a box without area, which overlaps nothing (so the VOC
+        evaluation code treats it).
+    any_scores : bool
+        Whether scores outside [0, 1] are allowed (logits, SVM margins).
+    """
+
+    stray: Stray = "error"
+    boxes: Boxes = "error"
+    any_scores: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDetections:
+    """Detections of one part with what is to be told about their file.
+
+    Attributes
+    ----------
+    detections : Detections
+    name, sha256 : str
+        File or folder name, and ``sha256:<hex>`` of its bytes; of a folder, of the sorted lines ``<hex>  <name>``.
+    rows : int
+        Records in the file.
+    reported : dict of str to int
+        What was left out or changed under the policy, with counts; empty when nothing was.
+    """
+
+    detections: Detections
+    name: str
+    sha256: str
+    rows: int
+    reported: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def file(self) -> dict[str, Any]:
+        """What a result says about this input."""
+        return {"name": self.name, "sha256": self.sha256, "rows": self.rows, "reported": self.reported}
+
+
+@dataclass(frozen=True, slots=True)
+class RawColumns:
+    """Unchecked columns of one file, and how to name a row of it in a message.
+
+    Attributes
+    ----------
+    boxes : ndarray of float64, shape (n, 4)
+        ``x, y, w, h``; `check_values` makes negative sizes 0 where the policy says so.
+    scores : ndarray of float64, shape (n,)
+    where, record, first : str, str, int
+        A row is called ``"{where}: {record} {row + first}"``.
+    background : ndarray of float64, shape (n,), or None
+    """
+
+    boxes: Floats
+    scores: Floats
+    where: str
+    record: str
+    first: int
+    background: Floats | None = None
+
+    def place(self, row: int) -> str:
+        """Return what to call a row in a message."""
+        return f"{self.where}: {self.record} {row + self.first}"
+
+
+def read_coco_results(
+    path: Path, truth: GroundTruth, policy: Policy | None = None, *, others: Int64s | None = None
+) -> ReadDetections:
+    """Return the detections of a COCO results file: a list of ``image_id, category_id, bbox, score`` records.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        The part they belong to. Boxes are ``x, y, w, h``; an optional ``background_score`` is kept; other fields are
+        passed over.
+    policy : Policy, optional
+    others : ndarray of int64, optional
+        Image numbers of the other part, ascending: only to recognise swapped files.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    PredictionError
+        It is no list of such records, or a record has a category that is not known, a box that is not finite, of
+        negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped) an image
+        that is not in the ground truth. The message names the record.
+    """
+    data = read_bytes(path, kind="detections file")
+    rows = _decode(data, path)
+    digest = sha256_of_bytes(data)
+    del data
+    policy = policy or Policy()
+    columns = _coco_columns(rows, str(path))
+    label = _labels(np.fromiter((row.category_id for row in rows), np.int64, len(rows)), columns, truth)
+    negative = check_values(columns, policy)
+    image = np.fromiter((row.image_id for row in rows), np.int64, len(rows))
+    position, found = find(image, truth.image_numbers)
+    if not found.all() and policy.stray == "error":
+        swapped = others is not None and bool(find(image[~found], others)[1].all())
+        raise stray_error(columns, found, f"image_id {image[np.argmin(found)]}", truth, swapped=swapped)
+    return ReadDetections(
+        take_rows(columns, position, label, found),
+        path.name,
+        digest,
+        len(rows),
+        report(stray=int((~found).sum()), negative=negative),
+    )
+
+
+def _decode(data: bytes, path: Path) -> list[_Row]:
+    if data.lstrip()[:1] == b"{":
+        raise PredictionError(
+            "This is not a list of detections"
+            + (", it is a ground-truth file" if b'"annotations"' in data else ""),
+            where=str(path),
+            expected='a JSON list of {"image_id", "category_id", "bbox", "score"} records (COCO results)',
+            found="a JSON object",
+            hint="give annotation files to --truth and results files to --detections",
+        )
+    try:
+        return msgspec.json.decode(data, type=list[_Row])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PredictionError(
+            "The detections cannot be read",
+            where=str(path),
+            expected='a JSON list of {"image_id": integer, "category_id": integer, "bbox": [x, y, w, h], '
+            '"score": number}; JSON knows no NaN or Infinity',
+            found=str(error)[:300],
+        ) from None
+
+
+def _coco_columns(rows: list[_Row], where: str) -> RawColumns:
+    n = len(rows)
+    background = None
+    if any(row.background_score is not None for row in rows):
+        background = np.array([row.background_score for row in rows], np.float64)
+    return RawColumns(
+        boxes=np.array([row.bbox for row in rows], np.float64).reshape(n, 4),
+        scores=np.fromiter((row.score for row in rows), np.float64, n),
+        where=where,
+        record="record",
+        first=0,
+        background=background,
+    )
+
+
+def _labels(category: Int64s, columns: RawColumns, truth: GroundTruth) -> Int32s:
+    numbers = np.array(truth.class_numbers, np.int64)
+    order = np.argsort(numbers, kind="stable")
+    position, found = find(category, numbers[order])
+    if not found.all():
+        row = int(np.argmin(found))
+        raise PredictionError(
+            "A detection has a category that is not known",
+            where=columns.place(row),
+            expected=f"category_id of a known class: {_list(truth)}",
+            found=str(int(category[row])),
+            hint="leave out detections of unknown classes; check the ids with curation show MANIFEST",
+        )
+    labels: Int32s = order[position].astype(np.int32)
+    return labels
+
+
+def check_values(columns: RawColumns, policy: Policy) -> int:
+    """Raise `PredictionError` at the first unusable box or score; return how many negative sizes were set to 0."""
+    boxes, scores = columns.boxes, columns.scores
+    usable = (np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1)
+    negative: Bools = np.asarray((boxes[:, 2:] < 0).any(axis=1))
+    if policy.boxes == "error":
+        usable &= ~negative
+    if not usable.all():
+        row = int(np.argmin(usable))
+        raise PredictionError(
+            "A detection has a box that cannot be",
+            where=columns.place(row),
+            expected=f"finite x, y, w, h with w and h not negative, at most {LARGEST_COORDINATE:g} pixels",
+            found=str(boxes[row].tolist()),
+            hint="--negative-sizes empty takes boxes of negative size as empty, and reports how many"
+            if negative[row]
+            else None,
+        )
+    boxes[negative, 2:] = np.maximum(boxes[negative, 2:], 0)
+    in_range = np.isfinite(scores) if policy.any_scores else (scores >= 0) & (scores <= 1)
+    if not in_range.all():
+        row = int(np.argmin(in_range))
+        raise PredictionError(
+            "A detection has a score that is not finite"
+            + ("" if policy.any_scores else " or outside [0, 1]"),
+            where=columns.place(row),
+            expected="a finite number" if policy.any_scores else "0 to 1",
+            found=repr(float(scores[row])),
+            hint=None if policy.any_scores else "--any-scores allows margins and logits",
+        )
+    return int(negative.sum())
+
+
+def stray_error(
+    columns: RawColumns, found: Bools, image: str, truth: GroundTruth, *, swapped: bool = False
+) -> PredictionError:
+    """Return the error about the first detection that was not found; `image` names its image."""
+    return PredictionError(
+        "A detection lies on an image that is not in the ground truth",
+        where=columns.place(int(np.argmin(found))),
+        expected=f"one of its {truth.n_images} images",
+        found=f"{image}; {int((~found).sum())} such detections of {len(found)}",
+        hint="all of them are in the other part: are the closed and the wilderness file swapped?"
+        if swapped
+        else "--stray drop leaves them out and reports how many",
+    )
+
+
+def report(*, stray: int, negative: int) -> dict[str, int]:
+    """Return the counts above zero, by what they count."""
+    counts = {
+        "left out: detections on images or of classes that are not in the ground truth": stray,
+        "taken as empty: boxes of negative size": negative,
+    }
+    return {reason: count for reason, count in counts.items() if count}
+
+
+def find(wanted: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
+    """Return the position of each number among ascending ones, and whether it is there."""
+    if not len(known):
+        return np.zeros(len(wanted), np.int32), np.zeros(len(wanted), bool)
+    position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return position.astype(np.int32), known[position] == wanted
+
+
+def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
+    """Return the detections of some rows, given the image and class positions of all."""
+    background = columns.background
+    return Detections(
+        position[rows],
+        label[rows],
+        columns.boxes[rows],
+        columns.scores[rows],
+        None if background is None else background[rows],
+    )
+
+
+def _list(truth: GroundTruth) -> str:
+    text = ", ".join(
+        f"{number} {name}" for number, name in zip(truth.class_numbers, truth.classes, strict=True)
+    )
+    return text if len(text) <= 4 * _SHOWN else text[: 4 * _SHOWN] + "…"

@@ -1,0 +1,119 @@
+"""One look for every figure, and figure files that are the same bytes on every run."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation import storage
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#222222"
+MUTED = "#6b6b6b"
+GRID = "#e4e4e4"
+SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C564B", "#444444")
+"""Okabe and Ito's colours, told apart by colour-blind readers; dark enough for lines on white."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+RECALL_COLOURS = {"0.1": "#9ecae1", "0.3": "#3182bd", "0.5": "#08306b"}
+"""Recalls are ordered, so they share one hue: darker is higher recall."""
+
+STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4,
+    "text.color": INK,
+    "figure.facecolor": "white",
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+    # A fixed salt makes the ids inside an SVG the same on every run; text as paths makes it the same on every screen.
+    "svg.hashsalt": "curation",
+    "svg.fonttype": "path",
+}
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+}
+
+
+def save_figure(
+    draw: Callable[[], Figure],
+    stem: Path,
+    header: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+) -> list[Path]:
+    """Draw in the project's style, and write ``stem.png``, ``stem.svg`` and ``stem.csv``, each atomically.
+
+    Parameters
+    ----------
+    draw : callable
+        Returns the finished `matplotlib.figure.Figure`; called with the style in force.
+    stem : Path
+        Path without a suffix.
+    header, rows
+        What the figure shows, as a table. None becomes an empty cell; floats read back exactly.
+
+    Returns
+    -------
+    list of Path
+        The PNG, SVG and CSV files.
+    """
+    from matplotlib import style
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    images: dict[str, bytes] = {}
+    # From matplotlib's defaults, so that no matplotlibrc of the machine reaches the bytes.
+    with style.context(STYLE, after_reset=True):
+        figure = draw()
+        FigureCanvasAgg(figure)
+        for kind, metadata in _METADATA.items():
+            stream = io.BytesIO()
+            figure.savefig(stream, format=kind, metadata=metadata, bbox_inches="tight", pad_inches=0.1)
+            images[kind] = stream.getvalue()
+    paths = []
+    for kind, data in images.items():
+        paths.append(stem.with_name(f"{stem.name}.{kind}"))
+        storage.write_bytes(paths[-1], data)
+    paths.append(stem.with_name(f"{stem.name}.csv"))
+    storage.write_text(paths[-1], as_csv(header, rows))
+    return paths
+
+
+def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table as CSV text with line feeds; None is an empty cell."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def plain(text: str, limit: int = 32) -> str:
+    """Return a name as matplotlib may draw it: no formula, no control characters, at most `limit` characters."""
+    printable = "".join(character if character.isprintable() else "?" for character in text)
+    short = printable if len(printable) <= limit else printable[: limit - 1] + "…"
+    return short.replace("\\", "/").replace("$", r"\$")

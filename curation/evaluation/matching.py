@@ -1,0 +1,255 @@
+"""Matching of detections to ground truth, and the operating points that follow, for all images and classes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.errors import UsageError
+from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+
+Difficult = Literal["ignore", "count"]
+_PAIRS_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What became of each detection, in input order.
+
+    Attributes
+    ----------
+    outcome : ndarray of int8, shape (d,)
+        1 true positive, 0 false positive, -1 ignored (its best object is difficult or crowd).
+    truth : ndarray of int32, shape (d,)
+        Position of the object of the same class and image with the highest IoU, -1 where there is none. It is kept
+        below the IoU threshold too.
+    iou : ndarray of float64, shape (d,)
+        IoU with that object, 0 where there is none.
+    n_positive : ndarray of int64, shape (K,)
+        Objects of each class that count as positives.
+    """
+
+    outcome: npt.NDArray[np.int8]
+    truth: Int32s
+    iou: Floats
+    n_positive: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoints:
+    """The thresholds at which each class first reaches a recall; one row a recall, one column a class.
+
+    Attributes
+    ----------
+    recalls_tenths : tuple of int, length R
+    threshold : ndarray of float64, shape (R, K)
+        NaN where the class never reaches the recall or has no positives.
+    tp, fp : ndarray of int64, shape (R, K)
+        Detections with score >= threshold; 0 where there is no threshold.
+    """
+
+    recalls_tenths: tuple[int, ...]
+    threshold: Floats
+    tp: Int64s
+    fp: Int64s
+
+
+def match(
+    truth: GroundTruth,
+    detections: Detections,
+    *,
+    iou_threshold: float = 0.5,
+    strict: bool = False,
+    difficult: Difficult = "ignore",
+) -> Matches:
+    """Return the outcome of each detection under the ``paper`` profile (VOC matching).
+
+    Within each class, by falling score with ties in input order, a detection takes the object of highest IoU in its
+    image, be it taken already or not: a second detection of an object is a false positive. A detection whose best
+    object is crowd, or difficult under ``difficult="ignore"``, is ignored.
+
+    Parameters
+    ----------
+    iou_threshold : float
+        A match needs IoU >= it.
+    strict : bool
+        A match needs IoU > it (VOC and OWOD code).
+    difficult : {"ignore", "count"}
+        Whether difficult objects are ignored or ordinary. Crowd is always ignored.
+    """
+    positive = positives(truth, difficult)
+    position, iou = best_overlap(truth, detections, same_class=True)
+    matched = position >= 0
+    matched &= iou > iou_threshold if strict else iou >= iou_threshold
+    ignored = matched.copy()
+    ignored[matched] = ~positive[position[matched]]
+    candidates = np.flatnonzero(matched & ~ignored)
+    candidates = candidates[np.argsort(-detections.scores[candidates], kind="stable")]
+    _, first = np.unique(position[candidates], return_index=True)
+    outcome = np.zeros(len(detections), np.int8)
+    outcome[candidates[first]] = 1
+    outcome[ignored] = -1
+    counts = np.bincount(truth.label[positive], minlength=len(truth.classes)).astype(np.int64)
+    return Matches(outcome, position, iou, counts)
+
+
+def positives(truth: GroundTruth, difficult: Difficult = "ignore") -> Bools:
+    """Return which objects have to be found: of known class, not crowd, and not difficult unless those count."""
+    if difficult not in ("ignore", "count"):
+        raise UsageError(
+            "Unknown treatment of difficult objects", expected="ignore, count", found=repr(difficult)
+        )
+    counted = (truth.label >= 0) & ~truth.crowd
+    return counted if difficult == "count" else counted & ~truth.difficult
+
+
+def thresholds(
+    matches: Matches, detections: Detections, recalls_tenths: Sequence[int] = (1, 3, 5)
+) -> OperatingPoints:
+    """Return the score of the first true positive at which ``tp * 10 >= r10 * n``, per recall and class.
+
+    Recall is tested in integers (`np.arange(0, 1.1, .1)[3]` loses 3/10). False positives count every detection with
+    score >= the threshold, those tied with it included. The paper fixes the recall, not the rule for ties.
+    """
+    tenths = tuple(recalls_tenths)
+    shape = (len(tenths), len(matches.n_positive))
+    points = OperatingPoints(
+        tenths, np.full(shape, np.nan), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    )
+    for label, rows in rows_by_class(detections.label, shape[1]):
+        scores, outcome = detections.scores[rows], matches.outcome[rows]
+        found = -np.sort(-scores[outcome == 1])
+        for row, r10 in enumerate(tenths):
+            needed = -(-r10 * int(matches.n_positive[label]) // 10)
+            if 0 < needed <= len(found):
+                kept = scores >= found[needed - 1]
+                points.threshold[row, label] = found[needed - 1]
+                points.tp[row, label] = np.count_nonzero(outcome[kept] == 1)
+                points.fp[row, label] = np.count_nonzero(outcome[kept] == 0)
+    return points
+
+
+def rows_by_class(label: npt.NDArray[np.integer[Any]], n_classes: int) -> Iterator[tuple[int, Int64s]]:
+    """Yield each class with the rows that carry it, in input order; a class without rows has an empty array."""
+    order = np.argsort(label, kind="stable")
+    edges = np.searchsorted(label[order], np.arange(n_classes + 1))
+    for number in range(n_classes):
+        yield number, order[edges[number] : edges[number + 1]]
+
+
+def best_overlap(
+    truth: GroundTruth,
+    detections: Detections,
+    *,
+    same_class: bool,
+    mask: Bools | None = None,
+    dtype: type[np.float64] | type[np.float32] = np.float64,
+) -> tuple[Int32s, Floats]:
+    """Return, per detection, the object of its image with the highest IoU: its position, and the IoU.
+
+    Parameters
+    ----------
+    same_class : bool
+        Whether only objects of the detected class take part.
+    mask : ndarray of bool, shape (m,), optional
+        The objects that take part; all by default.
+    dtype : type
+        ``np.float32`` computes the IoU as the official code does.
+
+    Returns
+    -------
+    position : ndarray of int32, shape (d,)
+        -1 where no object takes part in the image. Equal IoU: the first object in file order.
+    iou : ndarray of float64, shape (d,)
+        0 where position is -1.
+    """
+    pairs = _Candidates(truth, detections, same_class=same_class, mask=mask)
+    position = np.full(len(detections), -1, np.int32)
+    best = np.zeros(len(detections), np.float64)
+    corners = _corners(truth.boxes.astype(dtype)[pairs.objects])
+    detected = _corners(detections.boxes.astype(dtype))
+    for rows, starts, slots in pairs.chunks():
+        counts = np.diff(np.append(starts, len(slots)))
+        iou = _iou(
+            [np.repeat(column[rows], counts) for column in detected], [column[slots] for column in corners]
+        )
+        highest = np.maximum.reduceat(iou, starts)
+        hits = np.flatnonzero(iou == np.repeat(highest, counts))
+        # The first hit at or after each start is the first object, in file order, that has the highest IoU.
+        position[rows] = pairs.objects[slots[hits[np.searchsorted(hits, starts)]]]
+        best[rows] = highest
+    return position, best
+
+
+def overlaps_any(
+    truth: GroundTruth, detections: Detections, mask: Bools, *, iou_threshold: float, strict: bool
+) -> Bools:
+    """Return which objects under `mask` are hit by at least one detection of any class in their image, shape (m,)."""
+    pairs = _Candidates(truth, detections, same_class=False, mask=mask)
+    hit = np.zeros(len(truth.image), bool)
+    corners, detected = _corners(truth.boxes[pairs.objects]), _corners(detections.boxes)
+    for rows, starts, slots in pairs.chunks():
+        counts = np.diff(np.append(starts, len(slots)))
+        iou = _iou(
+            [np.repeat(column[rows], counts) for column in detected], [column[slots] for column in corners]
+        )
+        reached = iou > iou_threshold if strict else iou >= iou_threshold
+        hit[pairs.objects[slots[reached]]] = True
+    return hit
+
+
+def pair_iou(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the IoU of boxes ``x, y, w, h`` row by row, shapes (n, 4), in their dtype; 0 where both are empty."""
+    return _iou(_corners(first), _corners(second))
+
+
+class _Candidates:
+    """The objects that each detection has to be compared with: consecutive slots of `objects`."""
+
+    def __init__(
+        self, truth: GroundTruth, detections: Detections, *, same_class: bool, mask: Bools | None
+    ) -> None:
+        self.objects = np.arange(len(truth.image)) if mask is None else np.flatnonzero(mask)
+        object_key, key = truth.image[self.objects].astype(np.int64), detections.image.astype(np.int64)
+        if same_class:
+            width = len(truth.classes) + 1
+            object_key = object_key * width + truth.label[self.objects] + 1
+            key = key * width + detections.label + 1
+        order = np.argsort(object_key, kind="stable")
+        self.objects = self.objects[order]
+        object_key = object_key[order]
+        start, end = np.searchsorted(object_key, key), np.searchsorted(object_key, key, side="right")
+        self.rows = np.flatnonzero(end > start)
+        self.first, self.count = start[self.rows], (end - start)[self.rows]
+
+    def chunks(self) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+        """Yield detections, where the pairs of each start, and the slot of each pair; memory stays bounded."""
+        total = np.cumsum(self.count)
+        low = 0
+        while low < len(self.rows):
+            done = total[low - 1] if low else 0
+            high = max(int(np.searchsorted(total, done + _PAIRS_AT_ONCE, side="right")), low + 1)
+            count = self.count[low:high]
+            starts = np.cumsum(count) - count
+            slots = np.arange(count.sum()) + np.repeat(self.first[low:high] - starts, count)
+            yield self.rows[low:high], starts, slots
+            low = high
+
+
+def _corners(boxes: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Return the columns x1, y1, x2, y2 and area."""
+    x, y, w, h = np.ascontiguousarray(boxes.T)
+    return [x, y, x + w, y + h, w * h]
+
+
+def _iou(first: list[npt.NDArray[Any]], second: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    width = np.minimum(first[2], second[2]) - np.maximum(first[0], second[0])
+    height = np.minimum(first[3], second[3]) - np.maximum(first[1], second[1])
+    common = np.maximum(width, 0) * np.maximum(height, 0)
+    union = first[4] + second[4] - common
+    overlap: npt.NDArray[Any] = np.divide(common, union, out=np.zeros_like(common), where=union > 0)
+    return overlap

@@ -1,0 +1,272 @@
+"""Ground truth of one part from a raw source: which classes are known, which images count, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from curation.errors import EvaluationError
+from curation.evaluation.columns import GroundTruth, Int64s
+from curation.manifest.manifest import Manifest
+from curation.sources.source import FileRecord, Source
+from curation.storage import read_bytes
+
+UNKNOWN = "unknown"
+UNKNOWN_NUMBER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClasses:
+    """The classes a detector knows.
+
+    Attributes
+    ----------
+    names : tuple of str, length K
+    numbers : tuple of int, length K
+        Category ids that detections use.
+    aliases : mapping of str to str
+        Other names of known classes in annotation files (``airplane`` of ``aeroplane``).
+    origin : str
+        Where this was said: a file, a manifest, or the categories of the closed truth.
+    """
+
+    names: tuple[str, ...]
+    numbers: tuple[int, ...]
+    origin: str
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The ground truth of one part, the names of its images, and the files it was read from.
+
+    Attributes
+    ----------
+    truth : GroundTruth
+    names : tuple of str, length n
+        Stem of each image's file name (its native id where the file states none), in the order of `truth`.
+    files : tuple of FileRecord
+    dropped : dict of str to int
+        What the reader left out, by reason.
+    images_in_files : int
+        How many images the files hold; more than `truth` where a manifest chose among them.
+    """
+
+    truth: GroundTruth
+    names: tuple[str, ...]
+    files: tuple[FileRecord, ...]
+    dropped: dict[str, int]
+    images_in_files: int
+
+    @property
+    def file(self) -> dict[str, Any]:
+        """What a result says about this input."""
+        return {
+            "files": [{"name": one.name, "sha256": one.sha256, "rows": one.rows} for one in self.files],
+            "images_in_files": self.images_in_files,
+            "images": self.truth.n_images,
+            "reported": self.dropped,
+        }
+
+
+class _ClassFile(msgspec.Struct):
+    known: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+
+def classes_of_source(source: Source) -> KnownClasses:
+    """Return the categories of a closed truth without ``unknown`` (id -1 or that name)."""
+    pairs = [
+        (name, number)
+        for name, number in zip(source.categories.names, source.categories.numbers, strict=True)
+        if name != UNKNOWN and number != UNKNOWN_NUMBER
+    ]
+    return KnownClasses(
+        tuple(name for name, _ in pairs),
+        tuple(number for _, number in pairs),
+        "categories of the closed truth",
+    )
+
+
+def classes_of_file(path: Path, source: Source) -> KnownClasses:
+    """Return the known classes of a JSON file ``{"known": [...], "unknown": [...]}``, with the ids of `source`.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    EvaluationError
+        It is not such a file, a class stands twice, or the closed truth has no category of a known class.
+    """
+    try:
+        listed = msgspec.json.decode(read_bytes(path, kind="class file"), type=_ClassFile)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise EvaluationError(
+            "The class file cannot be read",
+            where=str(path),
+            expected='{"known": ["cat", "dog"], "unknown": ["elephant"]}',
+            found=str(error)[:200],
+        ) from None
+    names = listed.known
+    twice = [name for name in (*names, *listed.unknown) if (*names, *listed.unknown).count(name) > 1]
+    if twice or not names:
+        raise EvaluationError(
+            "A class is listed twice" if twice else "The class file knows no class",
+            where=str(path),
+            expected="each class once, at least one known",
+            found=twice[0][:80] if twice else None,
+        )
+    numbers = dict(zip(source.categories.names, source.categories.numbers, strict=True))
+    missing = [name for name in names if name not in numbers]
+    if missing:
+        raise EvaluationError(
+            "The closed truth has no category of a known class",
+            where=str(path),
+            expected="classes among: " + ", ".join(source.categories.names)[:300],
+            found=", ".join(missing)[:300],
+        )
+    return KnownClasses(names, tuple(numbers[name] for name in names), path.name)
+
+
+def classes_of_manifest(manifest: Manifest) -> KnownClasses:
+    """Return the known classes of a manifest with its category ids and aliases."""
+    known = [entry for entry in manifest.header.classes if entry.role == "known"]
+    return KnownClasses(
+        tuple(entry.name for entry in known),
+        tuple(entry.index for entry in known),
+        f"manifest {manifest.header.name} {manifest.header.version}",
+        {alias: entry.name for entry in known for alias in entry.aliases},
+    )
+
+
+def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None = None) -> Part:
+    """Return the ground truth of a part, images by ascending number.
+
+    Parameters
+    ----------
+    source : Source
+        With boxes. Every category that is not a known class (by name or alias) is unknown.
+    known : KnownClasses
+    ids : sequence of str, optional
+        Namespaced ids of the images that belong to the part (a manifest's list); all images by default.
+
+    Raises
+    ------
+    PresenceOnlyError
+        The source has no boxes.
+    EvaluationError
+        It lacks an image of `ids`.
+    """
+    objects = source.require_objects("An evaluation")
+    names = _stems(source)
+    chosen = np.arange(len(source.images)) if ids is None else _chosen(source, names, ids)
+    chosen = chosen[np.argsort(source.images.numbers[chosen], kind="stable")]
+    place = np.full(len(source.images), -1, np.int32)
+    place[chosen] = np.arange(len(chosen), dtype=np.int32)
+    rows = np.flatnonzero(place[objects.image] >= 0)
+    rows = rows[np.argsort(place[objects.image[rows]], kind="stable")]
+    category = objects.category[rows]
+    labels = _labels(source, known)
+    truth = GroundTruth(
+        image_numbers=source.images.numbers[chosen],
+        classes=known.names,
+        class_numbers=known.numbers,
+        image=place[objects.image[rows]],
+        label=labels[category],
+        boxes=objects.boxes[rows],
+        crowd=objects.crowd[rows],
+        difficult=objects.difficult[rows],
+        areas=objects.areas[rows],
+        original=_originals(source, rows),
+    )
+    return Part(
+        truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images)
+    )
+
+
+def check_closed(part: Part) -> None:
+    """Raise `EvaluationError` unless the closed part shows an object of a known class."""
+    if not (part.truth.label >= 0).any():
+        raise EvaluationError(
+            "The closed part shows no object of a known class",
+            where=_files(part),
+            expected="objects of: " + ", ".join(part.truth.classes)[:300],
+            found=f"{len(part.truth.label)} objects, none of them known",
+            hint="are --truth closed=... and --truth wilderness=... swapped? Else name the classes with --classes",
+        )
+
+
+def check_wilderness(part: Part) -> None:
+    """Raise `EvaluationError` if a wilderness image shows an object of a known class, crowd included."""
+    known = np.flatnonzero(part.truth.label >= 0)
+    if not len(known):
+        return
+    names = sorted({part.truth.classes[label] for label in part.truth.label[known].tolist()})
+    first = int(known[0])
+    raise EvaluationError(
+        "The wilderness part shows objects of known classes",
+        where=f"{_files(part)}: image {int(part.truth.image_numbers[part.truth.image[first]])}",
+        expected="images without any known class",
+        found=f"{len(known)} objects of {', '.join(names)}"[:300],
+        hint="are the closed and the wilderness file swapped? --manifest DIR takes only the images of its list",
+    )
+
+
+def _files(part: Part) -> str:
+    return ", ".join(record.name for record in part.files)
+
+
+def _stems(source: Source) -> list[str]:
+    return [
+        PurePosixPath(name.replace("\\", "/")).stem if name else str(native)
+        for name, native in zip(source.images.file_names.tolist(), source.images.native.tolist(), strict=True)
+    ]
+
+
+def _chosen(source: Source, stems: list[str], ids: Sequence[str]) -> Int64s:
+    """Return the position of each id of a list: by file stem, else by image number (``coco:000000000139`` is 139)."""
+    natives = [text.partition(":")[2] for text in ids]
+    by_stem = {stem: place for place, stem in enumerate(stems)}
+    places = [by_stem.get(native) for native in natives]
+    if None in places:
+        by_number = {number: place for place, number in enumerate(source.images.numbers.tolist())}
+        by_digits = [by_number.get(_digits(native)) for native in natives]
+        places = by_digits if by_digits.count(None) < places.count(None) else places
+    missing = [text for text, place in zip(ids, places, strict=True) if place is None]
+    if missing:
+        raise EvaluationError(
+            "The truth lacks images of the manifest's list",
+            where=", ".join(record.name for record in source.files),
+            expected=f"all {len(ids)} images",
+            found=f"{len(missing)} missing, the first {missing[0]}",
+            hint="curation verify MANIFEST --source NAME=PATH compares the two",
+        )
+    return np.array(places, np.int64)
+
+
+def _digits(native: str) -> int:
+    digits = native.replace("_", "")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else -1
+
+
+def _labels(source: Source, known: KnownClasses) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Return the position of each category of the source among the known classes, -1 for unknown."""
+    position = {name: place for place, name in enumerate(known.names)}
+    found = [position.get(known.aliases.get(name, name), -1) for name in source.categories.names]
+    return np.array([*found, -1], np.int32)[: len(found)]
+
+
+def _originals(source: Source, rows: Int64s) -> tuple[str, ...]:
+    """Return the dataset's own class of each object; "" where only ``unknown`` is known of it."""
+    objects = source.require_objects("An evaluation")
+    names = np.array([name if name != UNKNOWN else "" for name in source.categories.names] or [""], object)
+    texts = names[objects.category[rows]] if len(rows) else np.empty(0, object)
+    if objects.original is not None:
+        stated = objects.original[rows]
+        texts = np.where(stated == "", texts, stated)
+    return tuple(texts.tolist())

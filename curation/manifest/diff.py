@@ -1,0 +1,225 @@
+"""Two manifests compared as sets and roles, and the version step that the difference deserves.
+
+The rule, the first that applies:
+
+major
+    a part or class is gone; a list, its order where order carries meaning, a part's role, a class's role or index, or a
+    label view of what existed before is another.
+minor
+    a part, class or alias is new, or a declared part has got its list.
+patch
+    anything else differs: words, figures, source files, parameters that changed no list.
+none
+    the digests are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from curation.manifest.header import ClassEntry, Header, PartEntry
+from curation.manifest.manifest import Manifest, header_as_data
+
+Verdict = Literal["none", "patch", "minor", "major"]
+_STEPS: tuple[Verdict, ...] = ("none", "patch", "minor", "major")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference: what it is, and the version step it deserves."""
+
+    step: Verdict
+    subject: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartChange:
+    """How the list of one part changed.
+
+    Attributes
+    ----------
+    added, removed : tuple of str
+        Ids, sorted.
+    moved_to : dict of str to int
+        Of the removed ids, how many another part has gained, by that part.
+    reordered : bool
+        Same ids in another order, in a part whose order carries meaning.
+    """
+
+    name: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    moved_to: dict[str, int]
+    reordered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestDiff:
+    """What differs between an older and a newer manifest.
+
+    Attributes
+    ----------
+    verdict : {"none", "patch", "minor", "major"}
+        The largest step among the changes.
+    stated_step : {"none", "patch", "minor", "major"} or None
+        The step between the two version numbers; None where the names differ or the version went back.
+    """
+
+    parts: tuple[PartChange, ...]
+    changes: tuple[Change, ...]
+    verdict: Verdict
+    stated_step: Verdict | None
+
+    @property
+    def reason(self) -> str:
+        """The first change that led to the verdict, in words."""
+        return next(
+            (f"{one.subject}: {one.what}" for one in self.changes if one.step == self.verdict),
+            "equal digests",
+        )
+
+
+def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:
+    """Return how `new` differs from `old`, and whether that is a major, minor or patch step, or none."""
+    parts = tuple(_part_changes(old, new))
+    changes = [
+        *_compare_parts(old, new, parts),
+        *_compare_classes(old.header.classes, new.header.classes),
+        *_compare_words(old.header, new.header),
+    ]
+    if not changes and old.digest != new.digest:
+        changes.append(Change("patch", "header", "differs"))
+    verdict = _STEPS[max((_STEPS.index(change.step) for change in changes), default=0)]
+    return ManifestDiff(
+        parts=parts, changes=tuple(changes), verdict=verdict, stated_step=_stated_step(old.header, new.header)
+    )
+
+
+def _part_changes(old: Manifest, new: Manifest) -> Iterable[PartChange]:
+    gained = {name: set(new.lists[name]) - set(old.lists.get(name, ())) for name in new.lists}
+    for name in sorted(set(old.lists) & set(new.lists)):
+        before, after = set(old.lists[name]), set(new.lists[name])
+        removed = before - after
+        moved = {other: len(removed & ids) for other, ids in sorted(gained.items()) if other != name}
+        yield PartChange(
+            name=name,
+            added=tuple(sorted(after - before)),
+            removed=tuple(sorted(removed)),
+            moved_to={other: count for other, count in moved.items() if count},
+            reordered=before == after and old.lists[name] != new.lists[name],
+        )
+
+
+def _compare_parts(old: Manifest, new: Manifest, parts: tuple[PartChange, ...]) -> Iterable[Change]:
+    before = {part.name: part for part in old.header.parts}
+    after = {part.name: part for part in new.header.parts}
+    for name in sorted(before.keys() - after.keys()):
+        yield Change("major", f"part {name}", "is gone")
+    for name in sorted(after.keys() - before.keys()):
+        yield Change("minor", f"part {name}", "is new")
+    for name in sorted(before.keys() & after.keys()):
+        yield from _compare_entries(before[name], after[name])
+    for part in parts:
+        if part.added or part.removed:
+            yield Change(
+                "major", f"part {part.name}", f"{len(part.added)} ids added, {len(part.removed)} removed"
+            )
+        elif part.reordered:
+            yield Change("major", f"part {part.name}", "the order of its ids is another")
+
+
+def _compare_entries(before: PartEntry, after: PartEntry) -> Iterable[Change]:
+    subject = f"part {before.name}"
+    if before.sha256 is None and after.sha256 is not None:
+        yield Change("minor", subject, "a declared part has got its list")
+    if before.sha256 is not None and after.sha256 is None:
+        yield Change("major", subject, "its list is gone")
+    if before.role != after.role:
+        yield Change("major", subject, f"role {before.role} became {after.role}")
+    if before.view != after.view:
+        yield Change("major", subject, f"label view: {_fields_changed(before.view, after.view)}")
+    if before.order != after.order:
+        yield Change("major", subject, f"order {before.order} became {after.order}")
+    listed = ("sha256", "images", "role", "view", "order")
+    words = [name for name in PartEntry.__struct_fields__ if name not in listed]
+    if before.sha256 is not None and any(getattr(before, name) != getattr(after, name) for name in words):
+        yield Change("patch", subject, f"{_fields_changed(before, after, words)}")
+
+
+def _compare_classes(old: tuple[ClassEntry, ...], new: tuple[ClassEntry, ...]) -> Iterable[Change]:
+    before = {entry.name: entry for entry in old}
+    after = {entry.name: entry for entry in new}
+    for name in sorted(before.keys() - after.keys()):
+        yield Change("major", f"class {name}", "is gone")
+    for name in sorted(after.keys() - before.keys()):
+        yield Change("minor", f"class {name}", f"is new ({after[name].role})")
+    for name in sorted(before.keys() & after.keys()):
+        one, other = before[name], after[name]
+        if (one.role, one.index) != (other.role, other.index):
+            what = f"{one.role} {one.index} became {other.role} {other.index}"
+            yield Change("major", f"class {name}", what)
+        if lost := set(one.aliases) - set(other.aliases):
+            yield Change("major", f"class {name}", f"lost the alias {min(lost)!r}")
+        elif one.aliases != other.aliases:
+            yield Change("minor", f"class {name}", "has new aliases")
+
+
+def _compare_words(old: Header, new: Header) -> Iterable[Change]:
+    """Return the differences that touch no list, role or view."""
+    before, after = header_as_data(old), header_as_data(new)
+    for name in sorted(before):
+        if name in ("parts", "classes") or before[name] == after[name]:
+            continue
+        if name == "rule":
+            yield Change("patch", "rule", _fields_changed(old.rule, new.rule))
+        elif name == "sources":
+            yield Change("patch", "sources", _sources_changed(old, new))
+        elif isinstance(before[name], str) and isinstance(after[name], str):
+            yield Change("patch", name, f"{before[name]!r:.80} became {after[name]!r:.80}")
+        else:
+            yield Change("patch", name, "differs")
+    if [entry.name for entry in old.classes] != [entry.name for entry in new.classes]:
+        yield Change("patch", "classes", "the list of classes is another")
+
+
+def _sources_changed(old: Header, new: Header) -> str:
+    before = {entry.name: entry for entry in old.sources}
+    after = {entry.name: entry for entry in new.sources}
+    words = [f"{name} is gone" for name in sorted(before.keys() - after.keys())]
+    words += [f"{name} is new" for name in sorted(after.keys() - before.keys())]
+    shared = sorted(before.keys() & after.keys())
+    words += [
+        f"{name}: {_fields_changed(before[name], after[name])}"
+        for name in shared
+        if before[name] != after[name]
+    ]
+    return "; ".join(words) or "in another order"
+
+
+def _fields_changed(old: msgspec.Struct, new: msgspec.Struct, names: Iterable[str] | None = None) -> str:
+    fields = old.__struct_fields__ if names is None else names
+    changed = []
+    for name in fields:
+        before, after = getattr(old, name), getattr(new, name)
+        if isinstance(before, Mapping) and isinstance(after, Mapping) and before != after:
+            keys = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
+            changed += [f"{name}.{key} {before.get(key)!r:.60} became {after.get(key)!r:.60}" for key in keys]
+        elif isinstance(before, str) and before != after:
+            changed.append(f"{name} {before!r:.60} became {after!r:.60}")
+        elif before != after:
+            changed.append(f"{name} differs")
+    return "; ".join(changed)
+
+
+def _stated_step(old: Header, new: Header) -> Verdict | None:
+    before = [int(number) for number in old.version.split(".")]
+    after = [int(number) for number in new.version.split(".")]
+    if old.name != new.name or after < before:
+        return None
+    changed = [one != other for one, other in zip(before, after, strict=True)]
+    return _STEPS[3 - changed.index(True)] if any(changed) else "none"

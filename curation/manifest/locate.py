@@ -1,0 +1,84 @@
+"""Where manifests lie on this disk, by folder or by name."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from curation.errors import ManifestError
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import HEADER_FILE, read_manifest
+
+VARIABLE = "CURATION_MANIFESTS"
+_DEPTH = 4
+
+
+def manifest_roots() -> list[Path]:
+    """Return the folders searched for manifests by name: ``./manifests``, then ``$CURATION_MANIFESTS``."""
+    named = os.environ.get(VARIABLE, "")
+    return [Path("manifests"), *(Path(one) for one in named.split(os.pathsep) if one)]
+
+
+def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
+    """Return every manifest at hand, ``NAME@VERSION`` to folder, sorted; an earlier root goes before a later one."""
+    found: dict[str, Path] = {}
+    for root in manifest_roots() if roots is None else roots:
+        for folder in _folders_below(root):
+            name = folder.relative_to(root)
+            found.setdefault(f"{name.parent.as_posix()}@{name.name}", folder)
+    return dict(sorted(found.items()))
+
+
+def find_manifest(target: str) -> Path:
+    """Return the folder of a manifest named by path, by ``NAME@VERSION``, or by ``NAME`` where one version is at hand.
+
+    Raises
+    ------
+    ManifestError
+        There is none, or several: the message lists them or the nearest names.
+    """
+    path = Path(target)
+    if path.name == HEADER_FILE and path.is_file():
+        return path.parent
+    if (path / HEADER_FILE).is_file():
+        return path
+    at_hand = manifest_folders()
+    below = list(_folders_below(path)) if path.is_dir() else []
+    candidates = below or [
+        folder for name, folder in at_hand.items() if target in (name, name.rpartition("@")[0])
+    ]
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        raise ManifestError(
+            "Several manifests answer to this name",
+            where=target[:200],
+            expected="one of them",
+            found=", ".join(str(folder) for folder in candidates[:10]),
+        )
+    near = difflib.get_close_matches(target, [*at_hand, *{name.rpartition("@")[0] for name in at_hand}])
+    raise ManifestError(
+        "There is no such manifest",
+        where=target[:200],
+        expected=f"a folder with {HEADER_FILE}, or one of: {', '.join(at_hand) or 'none at hand'}",
+        hint=f"did you mean {near[0]}?" if near else "curation list",
+    )
+
+
+def load_manifest(target: str) -> Manifest:
+    """Return the manifest that a path or name denotes (see `find_manifest`, `read_manifest`)."""
+    return read_manifest(find_manifest(target))
+
+
+def _folders_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:
+    """Yield manifest folders in sorted order, not deeper than a name and a version reach."""
+    if depth == 0 or not root.is_dir():
+        return
+    for entry in sorted(root.iterdir()):
+        if entry.is_dir() and not entry.name.startswith("."):
+            if (entry / HEADER_FILE).is_file():
+                yield entry
+            else:
+                yield from _folders_below(entry, depth - 1)

@@ -1,0 +1,135 @@
+"""A manifest for the eye: tables of its parts, classes, sources and figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from curation.manifest.header import Header, LabelView, PartEntry
+from curation.manifest.manifest import Manifest, header_as_data
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of texts under column names; printing is the command line's work."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def manifest_data(manifest: Manifest) -> dict[str, Any]:
+    """Return the header as plain data with its digest first, as ``manifest.json`` holds it."""
+    return {"digest": manifest.digest, **header_as_data(manifest.header)}
+
+
+def manifest_tables(manifest: Manifest) -> list[Table]:
+    """Return the tables of a manifest: identity, parts, their rules, classes by role, sources, figures, notes."""
+    header = manifest.header
+    tables = [
+        _identity(manifest),
+        part_table(header),
+        _selections(header),
+        _classes(header),
+        _sources(header),
+        _rule(header),
+    ]
+    if header.figures:
+        tables.append(figure_table(header))
+    if header.notes:
+        tables.append(Table("Notes", ("",), tuple((note,) for note in header.notes)))
+    return tables
+
+
+def figure_table(header: Header) -> Table:
+    """Return the paper's figures beside those obtained, with the explanation of each difference."""
+    rows = tuple(
+        (
+            figure.name,
+            _count(figure.paper),
+            _count(figure.obtained),
+            "same" if figure.paper == figure.obtained else figure.explanation,
+        )
+        for figure in header.figures
+    )
+    return Table("Figures", ("figure", "paper", "obtained", "remark"), rows)
+
+
+def part_table(header: Header, *, digest_length: int = 19) -> Table:
+    """Return one row a part: role, images, annotated images, objects by role, start of the digest."""
+    rows = tuple(
+        (
+            part.name,
+            part.role,
+            _count(part.images),
+            _count(part.annotated_images),
+            ", ".join(f"{name} {count}" for name, count in part.boxes.items() if count) or "-",
+            (part.sha256 or "declared")[:digest_length],
+        )
+        for part in header.parts
+    )
+    return Table("Parts", ("part", "role", "images", "annotated", "objects", "digest"), rows)
+
+
+def _identity(manifest: Manifest) -> Table:
+    header = manifest.header
+    rows = [
+        ("title", header.title),
+        ("paper", f"{header.paper.title}. {header.paper.authors}. {header.paper.venue} {header.paper.year}"),
+        ("taxonomy", header.taxonomy),
+        ("origin", header.origin),
+        ("digest", manifest.digest),
+    ]
+    if header.completes:
+        rows.append(("completes", header.completes))
+    if header.supersedes:
+        rows.append(("supersedes", f"{header.supersedes.version}: {header.supersedes.reason}"))
+    return Table(f"{header.name} {header.version}", ("", ""), tuple(rows))
+
+
+def _selections(header: Header) -> Table:
+    rows = tuple((part.name, _view(part.view), _selection(part)) for part in header.parts)
+    return Table("Rules of the parts", ("part", "label view", "selection"), rows)
+
+
+def _view(view: LabelView) -> str:
+    treatments = {name: getattr(view, name) for name in view.__struct_fields__}
+    return ", ".join(f"{name} {treatment}" for name, treatment in treatments.items() if treatment != "keep")
+
+
+def _selection(part: PartEntry) -> str:
+    inside = f" Subset of {part.subset_of}." if part.subset_of else ""
+    return f"{part.selection}{inside}"
+
+
+def _classes(header: Header) -> Table:
+    rows = []
+    for role in dict.fromkeys(entry.role for entry in header.classes):
+        names = [
+            entry.name + (f" (= {', '.join(entry.aliases)})" if entry.aliases else "")
+            for entry in header.classes
+            if entry.role == role
+        ]
+        rows.append((role, str(len(names)), ", ".join(names)))
+    return Table("Classes", ("role", "classes", "names"), tuple(rows))
+
+
+def _sources(header: Header) -> Table:
+    rows = []
+    for entry in header.sources:
+        files = ", ".join(f"{file.name} ({file.rows} rows, {file.sha256[:19]})" for file in entry.files)
+        dropped = ", ".join(f"{count} {reason}" for reason, count in entry.dropped.items())
+        remark = "; ".join(text for text in (entry.note, dropped and f"left out: {dropped}") if text)
+        rows.append((entry.name, f"{entry.dataset} {entry.part}", files or "-", entry.licence, remark))
+    return Table("Sources", ("source", "data", "files", "licence", "remark"), tuple(rows))
+
+
+def _rule(header: Header) -> Table:
+    rows = [("protocol", f"{header.rule.protocol}, algorithm version {header.rule.algorithm_version}")]
+    for name, value in header.rule.parameters.items():
+        rows.append((name, ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)))
+    return Table("Rule", ("parameter", "value"), tuple(rows))
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"

@@ -1,0 +1,235 @@
+"""Manifests on disk: written whole or not at all, and read only when every byte is what the digest stands for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from curation.canonical import sha256_of_bytes
+from curation.errors import DigestMismatchError, ManifestError, MissingFileError, UsageError
+from curation.manifest.check import check_header, check_lists
+from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
+from curation.manifest.manifest import Manifest, header_as_data
+from curation.storage import inside, publishing_folder, read_bytes
+
+HEADER_FILE = "manifest.json"
+LIST_FOLDER = "ids"
+MAX_HEADER_BYTES = 16 << 20
+MAX_LIST_BYTES = 512 << 20
+
+
+class _StoredHeader(Header, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The header as the file holds it, with the digest it claims."""
+
+    digest: str
+
+
+class _Version(msgspec.Struct, frozen=True):
+    """The one field that is read before the structure is known."""
+
+    schema_version: int
+
+
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    """Write a manifest as a folder that appears whole: ``manifest.json`` and ``ids/PART.txt``.
+
+    Writing the same manifest to the same place again does nothing.
+
+    Raises
+    ------
+    ManifestError
+        The manifest is inconsistent: see `curation.manifest.check`.
+    UsageError
+        The folder holds something else already: a published manifest is never edited.
+    """
+    check_header(manifest.header, where=str(folder))
+    check_lists(manifest, where=str(folder))
+    if (folder / HEADER_FILE).exists():
+        _require_same(manifest, folder)
+        return
+    with publishing_folder(folder) as partial:
+        for name, data in manifest_files(manifest).items():
+            path = partial / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+
+
+def manifest_files(manifest: Manifest) -> dict[str, bytes]:
+    """Return the bytes of every file of a manifest's folder, by relative name."""
+    files = {HEADER_FILE: _header_bytes(manifest)}
+    for name in sorted(manifest.lists):
+        files[f"{LIST_FOLDER}/{name}.txt"] = "".join(f"{line}\n" for line in manifest.lists[name]).encode()
+    return files
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return the manifest of a folder (or of its ``manifest.json``), every digest checked.
+
+    Raises
+    ------
+    MissingFileError
+        There is no manifest at this place.
+    ManifestError
+        The header is not JSON, has other fields or types than the schema, or does not hold together; a list is
+        missing, superfluous, malformed, unsorted, or names an image twice.
+    DigestMismatchError
+        The bytes of the header or of a list are not those that its digest pins. The message names the file.
+    """
+    folder = path.parent if path.name == HEADER_FILE else path
+    header, claimed, data = _read_header(folder / HEADER_FILE)
+    _check_digest(header, claimed, data, folder / HEADER_FILE)
+    check_header(header, where=str(folder / HEADER_FILE))
+    _check_list_folder(header, folder)
+    pinned = [part for part in header.parts if part.sha256 is not None]
+    manifest = Manifest(header=header, lists={part.name: _read_list(folder, part) for part in pinned})
+    check_lists(manifest, where=str(folder))
+    return manifest
+
+
+def _header_bytes(manifest: Manifest) -> bytes:
+    stored: dict[str, Any] = {"digest": manifest.digest, **header_as_data(manifest.header)}
+    return (json.dumps(stored, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+
+
+def _require_same(manifest: Manifest, folder: Path) -> None:
+    try:
+        present = read_manifest(folder)
+    except (ManifestError, MissingFileError) as error:
+        raise UsageError(
+            "The output folder holds a damaged manifest",
+            where=str(folder),
+            found=str(error.what),
+            hint="remove it, or choose another --out",
+        ) from error
+    if present.digest != manifest.digest:
+        raise UsageError(
+            "The output folder holds another manifest, and a published manifest is never edited",
+            where=str(folder),
+            expected=manifest.digest,
+            found=f"{present.header.name} {present.header.version}, {present.digest}",
+            hint="choose another --out; `curation diff` compares the two",
+        )
+
+
+def _limited(path: Path, limit: int, kind: str) -> bytes:
+    try:
+        size = path.stat().st_size
+    except OSError:
+        size = 0
+    if size > limit:
+        raise ManifestError(
+            f"The {kind} is too large to be one",
+            where=str(path),
+            expected=f"at most {limit} bytes",
+            found=str(size),
+        )
+    return read_bytes(path, kind=kind)
+
+
+def _read_header(path: Path) -> tuple[Header, str, bytes]:
+    data = _limited(path, MAX_HEADER_BYTES, "manifest")
+    _check_version(data, path)
+    try:
+        stored = msgspec.json.decode(data, type=_StoredHeader)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ManifestError(
+            "The manifest does not have the structure of one",
+            where=str(path),
+            expected="the fields and types of curation/manifest/schema.json",
+            found=str(error)[:300],
+        ) from None
+    fields = {name: getattr(stored, name) for name in Header.__struct_fields__}
+    return Header(**fields), stored.digest, data
+
+
+def _check_version(data: bytes, path: Path) -> None:
+    try:
+        version = msgspec.json.decode(data, type=_Version).schema_version
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ManifestError(
+            "The manifest is not readable JSON", where=str(path), found=str(error)[:300]
+        ) from None
+    if version != SCHEMA_VERSION:
+        raise ManifestError(
+            "The manifest has a schema version that this program does not know",
+            where=str(path),
+            expected=str(SCHEMA_VERSION),
+            found=str(version),
+            hint="pip install --upgrade curation",
+        )
+
+
+def _check_list_folder(header: Header, folder: Path) -> None:
+    expected = {f"{part.name}.txt" for part in header.parts if part.sha256 is not None}
+    lists = folder / LIST_FOLDER
+    present = {entry.name for entry in lists.iterdir()} if lists.is_dir() else set()
+    if missing := sorted(expected - present):
+        raise ManifestError(
+            "An id list of the manifest is missing",
+            where=str(lists / missing[0]),
+            hint="fetch the folder again",
+        )
+    if extra := sorted(present - expected):
+        raise ManifestError(
+            "The id folder holds a file that the manifest does not name",
+            where=str(lists),
+            expected=", ".join(sorted(expected)) or "no file",
+            found=repr(extra[0][:100]),
+        )
+
+
+def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
+    path = inside(folder, f"{LIST_FOLDER}/{part.name}.txt")
+    data = _limited(path, MAX_LIST_BYTES, "id list")
+    digest = sha256_of_bytes(data)
+    if digest != part.sha256:
+        raise DigestMismatchError(
+            "The bytes of an id list are not those that the manifest pins",
+            where=str(path),
+            expected=part.sha256,
+            found=digest + _line_ends(data),
+            hint="fetch the file again; a changed list needs a new version",
+        )
+    return _lines(data, path)
+
+
+def _line_ends(data: bytes) -> str:
+    return " (it has CRLF line ends)" if b"\r\n" in data else ""
+
+
+def _lines(data: bytes, path: Path) -> tuple[str, ...]:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ManifestError("An id list is not UTF-8", where=str(path), found=str(error)[:200]) from None
+    if text and not text.endswith("\n"):
+        raise ManifestError("An id list has no final line feed", where=str(path), found=repr(text[-40:]))
+    if "\r" in text:
+        raise ManifestError(
+            "An id list has carriage returns", where=str(path), expected="line feeds alone", found="CRLF"
+        )
+    return tuple(text.split("\n")[:-1])
+
+
+def _check_digest(header: Header, claimed: str, data: bytes, path: Path) -> None:
+    manifest = Manifest(header=header, lists={})
+    if claimed != manifest.digest:
+        raise DigestMismatchError(
+            "The header of the manifest is not the one its digest stands for",
+            where=str(path),
+            expected=claimed[:100],
+            found=manifest.digest,
+            hint="fetch the file again; a changed header needs a new version",
+        )
+    # Same value in other bytes: a repeated key, a missing default, a space. One byte string for one manifest.
+    if data != _header_bytes(manifest):
+        raise DigestMismatchError(
+            "The bytes of the manifest are not the form that curation writes",
+            where=str(path),
+            expected=sha256_of_bytes(_header_bytes(manifest)),
+            found=sha256_of_bytes(data) + _line_ends(data),
+            hint="fetch the file again",
+        )

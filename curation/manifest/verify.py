@@ -1,0 +1,186 @@
+"""Is a manifest true? Its lists, its sources, and the lists that authors published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from curation.canonical import sha256_of_lines
+from curation.errors import CurationError
+from curation.manifest.header import PartEntry, SourceEntry
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import PartImages, count_annotated, count_objects, locate_images
+from curation.sources.source import Source
+
+Outcome = Literal["ok", "note", "failure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one check.
+
+    Attributes
+    ----------
+    check : str
+        What was compared: ``list``, ``images``, ``annotated_images``, ``boxes``, ``file``, ``rebuild``, …
+    subject : str
+        The part or source concerned.
+    outcome : {"ok", "note", "failure"}
+        A note is worth knowing and no failure: a check that could not be made, other bytes with the same content.
+    """
+
+    check: str
+    subject: str
+    outcome: Outcome
+    expected: str = ""
+    found: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedComparison:
+    """An authors' list held against a part.
+
+    Attributes
+    ----------
+    shared : int
+        Images in both.
+    missing, extra : tuple of str
+        Ids of the part that the published list lacks, and the reverse, sorted.
+    duplicates : tuple of str
+        Ids that the published list names more than once, sorted.
+    same_order : bool
+        Whether the shared images stand in the same order in both.
+    """
+
+    shared: int
+    missing: tuple[str, ...]
+    extra: tuple[str, ...]
+    duplicates: tuple[str, ...]
+    same_order: bool
+
+    @property
+    def equal(self) -> bool:
+        """Whether both name the same images, each once."""
+        return not (self.missing or self.extra or self.duplicates)
+
+
+def verify_lists(manifest: Manifest) -> list[Finding]:
+    """Return, for each part, whether its list has the pinned digest and length."""
+    return [_verify_list(manifest, part) for part in manifest.header.parts]
+
+
+def verify_sources(
+    manifest: Manifest, sources: Mapping[str, Source], *, strict: bool = False
+) -> list[Finding]:
+    """Return whether the sources hold every image, and give the counts that the header states.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        By the names of the header's sources; what needs others is noted as unchecked.
+    strict : bool
+        Other bytes of a source file are a failure, not a note.
+    """
+    findings = []
+    for entry in manifest.header.sources:
+        if entry.name in sources:
+            findings += _verify_files(entry, sources[entry.name], strict=strict)
+    for part in manifest.header.parts:
+        findings += _verify_part(manifest, part, sources)
+    return findings
+
+
+def compare_with_published(ids: Sequence[str], published: Sequence[str]) -> PublishedComparison:
+    """Return how a published list, in file order, differs from the ids of a part."""
+    ours, theirs = set(ids), set(published)
+    counted: set[str] = set()
+    repeated: set[str] = set()
+    first: list[str] = []
+    for one in published:
+        if one in counted:
+            repeated.add(one)
+        else:
+            counted.add(one)
+            first.append(one)
+    return PublishedComparison(
+        shared=len(ours & theirs),
+        missing=tuple(sorted(ours - theirs)),
+        extra=tuple(sorted(theirs - ours)),
+        duplicates=tuple(sorted(repeated)),
+        same_order=[one for one in first if one in ours] == [one for one in ids if one in theirs],
+    )
+
+
+def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
+    if part.name not in manifest.lists:
+        return Finding("list", part.name, "note", found="declared: no list at hand")
+    ids = manifest.lists[part.name]
+    digest = sha256_of_lines(ids)
+    same = digest == part.sha256 and len(ids) == part.images
+    return Finding(
+        "list",
+        part.name,
+        "ok" if same else "failure",
+        expected=f"{part.images} ids, {part.sha256}",
+        found=f"{len(ids)} ids, {digest}",
+    )
+
+
+def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[Finding]:
+    findings = []
+    if entry.namespace != source.namespace:
+        findings.append(Finding("namespace", entry.name, "failure", entry.namespace, source.namespace))
+    stated = sorted((file.name, file.sha256) for file in entry.files)
+    given = sorted((file.name, file.sha256) for file in source.files)
+    same = sorted(digest for _, digest in stated) == sorted(digest for _, digest in given)
+    other: Outcome = "failure" if strict else "note"
+    findings.append(
+        Finding(
+            "files",
+            entry.name,
+            "ok" if same or not stated else other,
+            expected="; ".join(f"{name} {digest}" for name, digest in stated),
+            found="; ".join(f"{name} {digest}" for name, digest in given),
+        )
+    )
+    return findings
+
+
+def _verify_part(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source]) -> list[Finding]:
+    missing = [name for name in part.sources if name not in sources]
+    if part.name not in manifest.lists:
+        return [Finding("source", part.name, "note", found="not checked: declared, no list at hand")]
+    if missing:
+        needed = " ".join(f"--source {name}=PATH" for name in missing)
+        return [Finding("source", part.name, "note", found=f"not checked: needs {needed}")]
+    try:
+        images = locate_images(manifest, part.name, sources)
+        counted = _counted(manifest, part, images)
+    except CurationError as error:
+        found = f"{error.what} {error.found or ''}".strip()
+        return [Finding("images", part.name, "failure", error.expected or "", found)]
+    return [Finding("images", part.name, "ok", str(part.images), str(len(images))), *counted]
+
+
+def _counted(manifest: Manifest, part: PartEntry, images: PartImages) -> list[Finding]:
+    if any(source.objects is None for source in images.sources):
+        unchecked = "not checked: a source has no boxes"
+        boxes = Finding("boxes", part.name, "note" if part.boxes else "ok", _counts(part.boxes), unchecked)
+        return [
+            _equal("annotated_images", part, str(part.annotated_images), str(count_annotated(images))),
+            boxes,
+        ]
+    found, annotated = count_objects(manifest.header.classes, part.view, images)
+    stated = _equal("boxes", part, _counts(part.boxes), _counts(found))
+    if not part.boxes:
+        stated = Finding("boxes", part.name, "note", "not stated", _counts(found))
+    return [_equal("annotated_images", part, str(part.annotated_images), str(annotated)), stated]
+
+
+def _equal(check: str, part: PartEntry, expected: str, found: str) -> Finding:
+    return Finding(check, part.name, "ok" if expected == found else "failure", expected, found)
+
+
+def _counts(boxes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(boxes.items()) if count) or "none"

@@ -1,0 +1,161 @@
+"""Building by request: parameters from text, completion of a declared manifest, rebuilding of a finished one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from curation.errors import ManifestError, UsageError
+from curation.manifest.header import Figure, Header
+from curation.manifest.manifest import Manifest
+from curation.protocols.protocol import Protocol
+from curation.protocols.registry import find_protocol
+from curation.sources.source import Source
+
+
+def read_parameters(protocol: Protocol, settings: Mapping[str, str]) -> dict[str, Any]:
+    """Return every parameter of a protocol, from ``--set`` where given and else its default.
+
+    Raises
+    ------
+    UsageError
+        The protocol has no such parameter.
+    ProtocolError
+        A value cannot be read.
+    """
+    names = [parameter.name for parameter in protocol.parameters]
+    for name in settings:
+        if name not in names:
+            near = difflib.get_close_matches(name, names)
+            raise UsageError(
+                f"Protocol {protocol.name} has no such parameter",
+                where=f"--set {name[:80]}",
+                expected=", ".join(names),
+                hint=f"did you mean {near[0]}?" if near else "curation list",
+            )
+    return {
+        parameter.name: parameter.read(settings.get(parameter.name, parameter.default))
+        for parameter in protocol.parameters
+    }
+
+
+def parameters_of(header: Header) -> dict[str, Any]:
+    """Return the parameters that made a manifest, as its protocol reads them today.
+
+    Raises
+    ------
+    ManifestError
+        The header lacks one of them.
+    """
+    protocol = find_protocol(header.rule.protocol)
+    stored = header.rule.parameters
+    if missing := [parameter.name for parameter in protocol.parameters if parameter.name not in stored]:
+        raise ManifestError(
+            "The manifest does not state a parameter of its protocol",
+            where=f"{header.name} {header.version}: rule.parameters",
+            expected=", ".join(missing),
+            found=", ".join(stored) or "none",
+        )
+    return {
+        parameter.name: parameter.read(_as_text(stored[parameter.name])) for parameter in protocol.parameters
+    }
+
+
+def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
+    """Return what the manifest's own protocol and parameters give from these sources now.
+
+    What people added in words (name, version, title, notes, what it supersedes or completes) is taken over, so that the
+    digests are equal exactly when lists, counts, figures and source files are.
+    """
+    header = manifest.header
+    built = find_protocol(header.rule.protocol).build(sources, parameters_of(header))
+    words = {entry.name: entry.note for entry in header.sources}
+    entries = tuple(
+        msgspec.structs.replace(entry, note=words.get(entry.name, entry.note))
+        for entry in built.header.sources
+    )
+    return Manifest(
+        header=msgspec.structs.replace(
+            built.header,
+            name=header.name,
+            version=header.version,
+            title=header.title,
+            notes=header.notes,
+            supersedes=header.supersedes,
+            completes=header.completes,
+            sources=entries,
+        ),
+        lists=built.lists,
+    )
+
+
+def complete(declared: Manifest, sources: Mapping[str, Source]) -> tuple[Manifest, tuple[Figure, ...]]:
+    """Return the declared manifest with its lists, and every figure or pinned list that came out otherwise.
+
+    Parameters
+    ----------
+    declared : Manifest
+        A manifest of origin ``declared``: it fixes the parameters and the figures to be met.
+
+    Returns
+    -------
+    Manifest
+        Of the same name and version; its ``completes`` holds the declared one's digest.
+    tuple of Figure
+        Empty when every figure of the paper is met and every list already pinned is the same.
+    """
+    header = declared.header
+    built = find_protocol(header.rule.protocol).build(sources, parameters_of(header))
+    completed = Manifest(
+        header=msgspec.structs.replace(
+            built.header,
+            name=header.name,
+            version=header.version,
+            title=header.title,
+            completes=declared.digest,
+        ),
+        lists=built.lists,
+    )
+    return completed, (*_missed_figures(header, built.header), *_changed_lists(header, built.header))
+
+
+def is_approximate(header: Header) -> bool:
+    """Return whether a wilderness came from presence labels instead of annotations."""
+    return header.rule.parameters.get("wilderness_evidence") == "presence"
+
+
+def _missed_figures(declared: Header, built: Header) -> list[Figure]:
+    obtained = {figure.name: figure for figure in built.figures}
+    missed = []
+    for figure in declared.figures:
+        now = obtained.get(figure.name)
+        if figure.paper is not None and (now is None or now.obtained != figure.paper):
+            missed.append(now or msgspec.structs.replace(figure, obtained=None, explanation="not computed"))
+    return missed
+
+
+def _changed_lists(declared: Header, built: Header) -> list[Figure]:
+    now = {part.name: part for part in built.parts}
+    changed = []
+    for part in declared.parts:
+        other = now.get(part.name)
+        if other is None or (part.sha256 is not None and other.sha256 != part.sha256):
+            changed.append(
+                Figure(
+                    name=f"{part.name}.list",
+                    paper=part.images,
+                    obtained=other.images if other is not None else None,
+                    place="id list pinned by the declared manifest",
+                    explanation=f"digest {other.sha256}, not {part.sha256}"
+                    if other is not None
+                    else "no such part",
+                )
+            )
+    return changed
+
+
+def _as_text(value: object) -> str:
+    return ",".join(str(one) for one in value) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,324 @@
+"""The Overlooked Elephant of Object Detection: Open Set (Dhamija, Günther, Ventura, Boult; WACV 2020).
+
+A detector that knows the 20 VOC classes is tested on VOC2007 test (closed set) and on COCO train2017 images that show
+none of the 20 (the *wilderness*). The paper gives 23,008 such images; its subset WR1 holds as many as the closed set,
+4,952. Its rule is the notebook ``Protocol_Creator.ipynb`` of Vastlab/Elephant-of-object-detection, commit 645a4c3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from curation.errors import ProtocolError
+from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, PartEntry, Rule, SourceEntry
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import class_positions
+from curation.protocols.elephant_facts import (
+    CLOSED,
+    CLOSED_RULE,
+    COCO,
+    KNOWN,
+    LEVELS,
+    ORDER_RULES,
+    ORDER_SUFFIX,
+    PAPER,
+    TEST_VIEW,
+    TRAINING,
+    TRAINING_RULE,
+    TRAINING_VIEW,
+    WILDERNESS_RULE,
+    class_entries,
+)
+from curation.protocols.elephant_figures import declared_figures, figures_of
+from curation.protocols.elephant_parameters import PARAMETERS
+from curation.protocols.elephant_walks import Walks, walks_of
+from curation.protocols.parts import Part, Selection, make_part, source_entry
+from curation.protocols.protocol import Protocol, SourceSlot
+from curation.sources.source import Bools, Int64s, Source
+
+ALGORITHM_VERSION = 1
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the Elephant manifest of these sources.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        ``voc2007-test`` with boxes and ``coco`` (any part); optionally the four training parts.
+    parameters : mapping
+        ``ratios``: wilderness ratios as decimal texts; ``orders``: names of `ORDER_RULES`; ``salt``: of the hash order.
+
+    Raises
+    ------
+    ProtocolError
+        The closed set shows no known class or an unknown one; nothing is left as wilderness, or nothing unknown in it
+        (both happen when sources are swapped); a ratio asks for more images than the wilderness has.
+    PresenceOnlyError
+        A VOC source has no boxes.
+    """
+    coco = sources[COCO]
+    classes = class_entries(coco)
+    closed = closed_part(sources[CLOSED], classes)
+    shows_known = known_images(coco, classes)
+    wilderness = wilderness_part(coco, shows_known, classes)
+    walks, selected = wilderness_ratios(coco, shows_known, closed, wilderness, classes, parameters)
+    training = [training_part(slot, sources[slot], classes) for slot in TRAINING if slot in sources]
+    parts = [closed, wilderness, *selected, *training]
+    given = [slot for slot in (CLOSED, COCO, *TRAINING) if slot in sources]
+    rule_parameters = {
+        **parameters,
+        "levels": LEVELS,
+        "wilderness_evidence": "boxes" if coco.objects is not None else "presence",
+        "wr1_depends_on_file_order": walks.depends_on_file_order,
+    }
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name=default_name(coco.part),
+        version="1.0.0",
+        title=f"{PAPER.title}: wilderness of COCO {coco.part}".strip(),
+        paper=PAPER,
+        taxonomy="OSOD-I",
+        origin="regenerated",
+        classes=classes,
+        parts=tuple(part.entry for part in parts),
+        sources=tuple(source_entry(slot, sources[slot], note=_source_note(sources[slot])) for slot in given),
+        rule=Rule(protocol="elephant", algorithm_version=ALGORITHM_VERSION, parameters=rule_parameters),
+        figures=figures_of({part.entry.name: part for part in parts}, sources),
+        notes=_notes(coco, walks),
+    )
+    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
+
+
+def closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
+    """Return the closed test set: every image of VOC2007 test."""
+    objects = source.require_objects("The closed part")
+    used = np.unique(objects.category)
+    names = [source.categories.names[category] for category in used.tolist()]
+    known = {name for pair in KNOWN for name in pair}
+    strangers = [name for name in names if name not in known]
+    if strangers or not names:
+        nothing = f"{len(source.images)} images without objects"
+        raise ProtocolError(
+            f"The closed set shows {'classes other than the 20 known ones' if strangers else 'no known class'}",
+            where=f"source {CLOSED}: {_file_of(source)}",
+            expected="VOC2007 test with its 20 classes",
+            found=", ".join(repr(name[:40]) for name in strangers[:5]) or nothing,
+            hint=f"is it the other way round? --source {CLOSED}=VOC --source {COCO}=COCO",
+        )
+    return make_part(
+        "closed",
+        "test",
+        Selection(CLOSED, source, _all_of(source)),
+        classes,
+        view=TEST_VIEW,
+        rule=CLOSED_RULE,
+    )
+
+
+def known_images(coco: Source, classes: Sequence[ClassEntry]) -> Bools:
+    """Return for each image whether any annotation, crowd included, is of one of the 20 classes."""
+    known = np.array([entry.role == "known" for entry in classes], np.bool_)
+    image, category = coco.class_pairs()
+    shows_known = np.zeros(len(coco.images), np.bool_)
+    shows_known[image[known[class_positions(classes, coco)][category]]] = True
+    return shows_known
+
+
+def wilderness_part(coco: Source, shows_known: Bools, classes: Sequence[ClassEntry]) -> Part:
+    """Return the full wilderness: every image that shows no known class (the paper's Mixed_Unknowns)."""
+    positions = np.flatnonzero(~shows_known)
+    part = make_part(
+        "wilderness",
+        "wilderness",
+        Selection(COCO, coco, positions),
+        classes,
+        view=TEST_VIEW,
+        rule=WILDERNESS_RULE,
+    )
+    if not part.entry.annotated_images:
+        raise ProtocolError(
+            "No image of the wilderness source shows an unknown class and no known one",
+            where=f"source {COCO}: {_file_of(coco)}",
+            expected="COCO instances: 80 classes, 60 of them unknown",
+            found=f"{len(coco.images)} images, {int(shows_known.sum())} with a known class, {len(positions)} without",
+            hint=f"is it the other way round? --source {CLOSED}=VOC --source {COCO}=COCO",
+        )
+    return part
+
+
+def wilderness_ratios(
+    coco: Source,
+    shows_known: Bools,
+    closed: Part,
+    wilderness: Part,
+    classes: Sequence[ClassEntry],
+    parameters: Mapping[str, Any],
+) -> tuple[Walks, list[Part]]:
+    """Return, for each ratio r and order, the first floor(r * N) wilderness images, N the size of the closed part."""
+    sizes = {ratio: int(Fraction(ratio) * len(closed.ids)) for ratio in parameters["ratios"]}
+    for ratio, size in sizes.items():
+        _require_size(ratio, size, len(closed.ids), len(wilderness.ids))
+    walks = walks_of(coco, shows_known, parameters, sorted(sizes.values()))
+    parts = [
+        make_part(
+            f"wr{ratio}{ORDER_SUFFIX[order]}",
+            "wilderness",
+            Selection(COCO, coco, walks.by_order[order][:size]),
+            classes,
+            view=TEST_VIEW,
+            rule=_ratio_rule(ratio, size, order),
+            subset_of="wilderness",
+        )
+        for order in parameters["orders"]
+        for ratio, size in sizes.items()
+    ]
+    return walks, parts
+
+
+def training_part(slot: str, source: Source, classes: Sequence[ClassEntry]) -> Part:
+    """Return one of the four VOC parts that the paper's detectors were trained on."""
+    source.require_objects("A training part")
+    return make_part(
+        slot,
+        "train",
+        Selection(slot, source, _all_of(source)),
+        classes,
+        view=TRAINING_VIEW,
+        rule=TRAINING_RULE,
+    )
+
+
+def default_name(part: str) -> str:
+    """Return the manifest's name for a wilderness taken from this COCO part: ``elephant/val2017``."""
+    word = re.sub(r"[^a-z0-9]+", "", part.lower())[:40]
+    return f"elephant/{word or 'custom'}"
+
+
+def declare(sources: Mapping[str, Source]) -> Manifest:
+    """Return the declared manifest of the paper's own version, wilderness of train2017.
+
+    The closed part is exact. The wilderness parts have no lists: they pin the rule and the paper's figures, which
+    ``curation build`` checks once the reader's own ``instances_train2017.json`` is given.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        ``voc2007-test``.
+    """
+    classes = class_entries()
+    closed = closed_part(sources[CLOSED], classes)
+    parameters = {parameter.name: parameter.read(parameter.default) for parameter in PROTOCOL.parameters}
+    wilderness = PartEntry(
+        name="wilderness", role="wilderness", sources=(COCO,), selection=WILDERNESS_RULE, view=TEST_VIEW
+    )
+    selected = [
+        PartEntry(
+            name=f"wr{ratio}{ORDER_SUFFIX[order]}",
+            role="wilderness",
+            sources=(COCO,),
+            selection=_ratio_rule(ratio, int(Fraction(ratio) * len(closed.ids)), order),
+            view=TEST_VIEW,
+            subset_of="wilderness",
+        )
+        for order in parameters["orders"]
+        for ratio in parameters["ratios"]
+    ]
+    coco = SourceEntry(
+        name=COCO,
+        dataset="coco",
+        part="train2017",
+        namespace="coco",
+        licence="CC BY 4.0",
+        media_redistributable=False,
+        files=(),
+        note="instances_train2017.json of annotations_trainval2017.zip, from your own disk",
+    )
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name="elephant/train2017",
+        version="1.0.0",
+        title=f"{PAPER.title}: wilderness of COCO train2017",
+        paper=PAPER,
+        taxonomy="OSOD-I",
+        origin="declared",
+        classes=classes,
+        parts=(closed.entry, wilderness, *selected),
+        sources=(source_entry(CLOSED, sources[CLOSED]), coco),
+        rule=Rule(
+            protocol="elephant",
+            algorithm_version=ALGORITHM_VERSION,
+            parameters={**parameters, "levels": LEVELS, "wilderness_evidence": "boxes"},
+        ),
+        figures=declared_figures(closed),
+        notes=(
+            "The wilderness lists need instances_train2017.json: `curation build` completes them and checks them.",
+        ),
+    )
+    return Manifest(header=header, lists={"closed": closed.ids})
+
+
+def _notes(coco: Source, walks: Walks) -> tuple[str, ...]:
+    notes = []
+    if coco.objects is None:
+        notes.append(
+            "APPROXIMATE: the wilderness comes from a table of image and class, not from the annotations. A class that "
+            "the table misses lets an image in wrongly; images without annotation that it does not list are missing."
+        )
+    if coco.dropped:
+        notes.append("The reader left out records of the wilderness source (see sources): check the lists.")
+    if walks.depends_on_file_order:
+        notes.append("A cpython_set part depends on the order of images in the COCO file: it is this file's.")
+    return tuple(notes)
+
+
+def _source_note(source: Source) -> str:
+    return "presence only: which classes an image shows, no boxes" if source.objects is None else ""
+
+
+def _require_size(ratio: str, size: int, closed: int, available: int) -> None:
+    if size < 1 or size > available:
+        largest = Fraction(available, closed)
+        raise ProtocolError(
+            f"Wilderness ratio {ratio} cannot be had from this source",
+            where="--set ratios",
+            expected=f"1 to {available} images: the wilderness source has {available} images without a known class",
+            found=f"floor({ratio} * {closed}) = {size} images",
+            hint=f"--set ratios={int(largest * 10) / 10 or float(int(largest * 1000) / 1000)}, or a larger COCO part",
+        )
+
+
+def _ratio_rule(ratio: str, size: int, order: str) -> str:
+    return f"The first floor({ratio} * N) = {size} wilderness images in {ORDER_RULES[order]}."
+
+
+def _all_of(source: Source) -> Int64s:
+    return np.arange(len(source.images))
+
+
+def _file_of(source: Source) -> str:
+    return source.files[0].name if source.files else source.dataset
+
+
+_VOC = "VOC layout, XML folder or COCO JSON with difficult flags"
+PROTOCOL = Protocol(
+    name="elephant",
+    paper=PAPER,
+    summary="VOC2007 test, and COCO images that show none of its 20 classes (the wilderness)",
+    slots=(
+        SourceSlot(CLOSED, "voc2007", "test", True, f"closed test set: {_VOC}"),
+        SourceSlot(COCO, "coco", "", True, "wilderness: COCO instances JSON (the paper's: train2017)"),
+        SourceSlot("voc2007-train", "voc2007", "train", False, f"training part: {_VOC}"),
+        SourceSlot("voc2007-val", "voc2007", "val", False, f"training part: {_VOC}"),
+        SourceSlot("voc2012-train", "voc2012", "train", False, f"training part: {_VOC}"),
+        SourceSlot("voc2012-val", "voc2012", "val", False, f"training part: {_VOC}"),
+    ),
+    parameters=PARAMETERS,
+    build=build,
+    declare=declare,
+)

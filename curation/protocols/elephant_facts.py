@@ -1,0 +1,98 @@
+"""What the Elephant protocol states before any file is read: its paper, its classes, its rules in words."""
+
+from __future__ import annotations
+
+from curation.manifest.header import ClassEntry, LabelView, Paper
+from curation.sources.source import Source
+
+PAPER = Paper(
+    title="The Overlooked Elephant of Object Detection: Open Set",
+    authors="Akshay Dhamija, Manuel Günther, Jonathan Ventura, Terrance Boult",
+    year=2020,
+    venue="WACV",
+    bibtex=(
+        "@inproceedings{dhamija2020overlooked, title={The Overlooked Elephant of Object Detection: Open Set}, "
+        'author={Dhamija, Akshay and G{\\"u}nther, Manuel and Ventura, Jonathan and Boult, Terrance}, '
+        "booktitle={Proceedings of the IEEE/CVF Winter Conference on Applications of Computer Vision (WACV)}, "
+        "year={2020}}"
+    ),
+)
+
+KNOWN = (
+    # (VOC name, COCO name); the output category id is the place in this list, from 1.
+    ("aeroplane", "airplane"),
+    ("bicycle", "bicycle"),
+    ("bird", "bird"),
+    ("boat", "boat"),
+    ("bottle", "bottle"),
+    ("bus", "bus"),
+    ("car", "car"),
+    ("cat", "cat"),
+    ("chair", "chair"),
+    ("cow", "cow"),
+    ("diningtable", "dining table"),
+    ("dog", "dog"),
+    ("horse", "horse"),
+    ("motorbike", "motorcycle"),
+    ("person", "person"),
+    ("pottedplant", "potted plant"),
+    ("sheep", "sheep"),
+    ("sofa", "couch"),
+    ("train", "train"),
+    ("tvmonitor", "tv"),
+)
+
+# fmt: off
+UNKNOWN = (
+    "apple", "backpack", "banana", "baseball bat", "baseball glove", "bear", "bed", "bench", "book",
+    "bowl", "broccoli", "cake", "carrot", "cell phone", "clock", "cup", "donut", "elephant",
+    "fire hydrant", "fork", "frisbee", "giraffe", "hair drier", "handbag", "hot dog", "keyboard",
+    "kite", "knife", "laptop", "microwave", "mouse", "orange", "oven", "parking meter", "pizza",
+    "refrigerator", "remote", "sandwich", "scissors", "sink", "skateboard", "skis", "snowboard",
+    "spoon", "sports ball", "stop sign", "suitcase", "surfboard", "teddy bear", "tennis racket", "tie",
+    "toaster", "toilet", "toothbrush", "traffic light", "truck", "umbrella", "vase", "wine glass",
+    "zebra",
+)
+# fmt: on
+"""The 60 COCO classes that VOC lacks. They have no category id of their own: their objects become unknown, -1."""
+
+CLOSED, COCO = "voc2007-test", "coco"
+TRAINING = ("voc2007-train", "voc2007-val", "voc2012-train", "voc2012-val")
+
+TEST_VIEW = LabelView()
+# The notebook deletes the difficult flag, so the paper's detectors were trained on difficult objects too.
+TRAINING_VIEW = LabelView(difficult="keep")
+
+CLOSED_RULE = (
+    "All images of VOC2007 test. Difficult objects are kept and flagged: ignored by the paper's reading, ordinary "
+    "ground truth in the official code, which deletes the flag."
+)
+WILDERNESS_RULE = (
+    "Images without any annotation of the 20 known classes, whatever its size, crowd regions included; images without "
+    "any annotation are in (Protocol_Creator.ipynb, cell 10: all images minus the union of getImgIds per class)."
+)
+TRAINING_RULE = (
+    "All images; difficult objects are ordinary ground truth, as in the authors' custom_voc_*.json."
+)
+LEVELS = "level k uses the first k*N//10 wilderness images by ascending id, N = images of the closed part"
+
+ORDER_RULES = {
+    "cpython_set": (
+        "the iteration order of CPython's set of image numbers, set(coco.imgs) - known, as the notebook takes it "
+        "(emulated; CPython 3.7 to 3.13)"
+    ),
+    "hash": "the rank of sha256(salt + id): nested, stable when data grows",
+    "id": "ascending image id",
+}
+ORDER_SUFFIX = {"cpython_set": "", "hash": "-hash", "id": "-id"}
+
+
+def class_entries(coco: Source | None = None) -> tuple[ClassEntry, ...]:
+    """Return the 20 known classes with ids 1 to 20, then every other class as unknown, by name."""
+    known = [
+        ClassEntry(name=voc, role="known", index=index, aliases=() if voc == name else (name,))
+        for index, (voc, name) in enumerate(KNOWN, start=1)
+    ]
+    named = {name for pair in KNOWN for name in pair}
+    others = {*UNKNOWN, *(coco.categories.names if coco is not None else ())} - named
+    return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in sorted(others)))

@@ -1,0 +1,253 @@
+"""Parts as COCO JSON: known classes with their index, everything renamed as ``unknown``, ids unique in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from curation.errors import ExportError
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import UNKNOWN_ID
+from curation.publishing.content import UNKNOWN_NAME, Content, gather
+from curation.publishing.plan import Plan, PlannedFile, first_repeated, present
+from curation.sources.source import Int64s, Source
+
+Renumber = Literal["always", "auto", "never"]
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class CocoOptions:
+    """Choices of a COCO export.
+
+    Attributes
+    ----------
+    renumber : {"auto", "always", "never"}
+        Whether images get new ids 1..n: ``auto`` where the ids of the sources are not unique together.
+    unknown_id : int or None
+        Category id of ``unknown``: -1 as in the Elephant paper's files; None for the largest class index plus one.
+    """
+
+    renumber: Renumber = "auto"
+    unknown_id: int | None = UNKNOWN_ID
+
+
+def plan_coco(
+    manifest: Manifest,
+    parts: Sequence[str],
+    sources: Mapping[str, Source],
+    options: CocoOptions | None = None,
+) -> Plan:
+    """Return the plan of one COCO JSON file that holds some parts under their label views.
+
+    Images stand in the order of the parts and their lists, annotations by image and in file order within an image.
+    Annotation ids are 1..m, the file's own id is kept as ``original_id``. Boxes and areas are those of the source to
+    the last bit, whole numbers without a decimal point. A box's four corners stand as its ``segmentation`` where the
+    source is VOC, whose boxes are its masks; COCO masks are not kept (the ``elephant-json`` format does).
+
+    ``iscrowd`` and ``difficult`` are the source's flags. ``ignore`` is 1 where the view ignores the object, for one
+    flag or the other or its role; pycocotools derives its own ``ignore`` from ``iscrowd`` alone.
+
+    Raises
+    ------
+    ExportError
+        Ids collide under ``renumber="never"``; the id of unknown is that of a class; two parts share an image.
+    ManifestError, MissingListError, PresenceOnlyError
+        See `curation.publishing.content.gather`.
+    """
+    options = options or CocoOptions()
+    content = gather(manifest, parts, sources)
+    numbers, renumbered = image_ids(content, options.renumber)
+    unknown_id = _unknown_id(content, options.unknown_id)
+    file = CocoFile(manifest, content, numbers, renumbered, unknown_id)
+    images, objects = content.images, content.objects
+    unnamed = int((images.file_names == "").sum())
+    notes = [_renumbered_note(content)] if renumbered else []
+    return Plan(
+        files=(PlannedFile(name=f"{'+'.join(parts)}.json", chunks=file.chunks),),
+        records=len(images) + len(objects) + 4,
+        counts={
+            "images": len(images),
+            "annotations": len(objects),
+            "categories": len(content.classes) + content.has_unknown,
+            "unknown": int((objects.category_id == UNKNOWN_ID).sum()),
+            "ignored": int(objects.ignore.sum()),
+            "crowd": int(objects.crowd.sum()),
+            "difficult": int(objects.difficult.sum()),
+        },
+        changed=present({"images_renumbered": len(images) * renumbered, "file_names_made_from_ids": unnamed}),
+        left_out=present({"objects_dropped_by_view": content.dropped}),
+        notes=tuple(notes),
+    )
+
+
+def image_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
+    """Return the integer id of each image in the output, unique, and whether these are new.
+
+    Raises
+    ------
+    ExportError
+        The sources' ids collide and `renumber` is ``never``.
+    """
+    numbers = content.images.numbers
+    repeated = first_repeated(numbers)
+    if renumber == "always" or (renumber == "auto" and repeated is not None):
+        return np.arange(1, len(numbers) + 1, dtype=np.int64), True
+    if repeated is not None:
+        both = [content.images.ids[place] for place in np.flatnonzero(numbers == repeated)[:2].tolist()]
+        raise ExportError(
+            "Two images have the same integer id, so one file cannot hold both under it",
+            where=" + ".join(part.name for part in content.parts),
+            found=f"{repeated}: {' and '.join(both)}",
+            hint="--renumber auto, or export the parts one by one",
+        )
+    return numbers, False
+
+
+def _unknown_id(content: Content, asked: int | None) -> int:
+    taken = {entry.index: entry.name for entry in content.classes}
+    unknown = max(taken, default=0) + 1 if asked is None else asked
+    if content.has_unknown and unknown in taken:
+        raise ExportError(
+            "The category id of unknown is that of a class",
+            where="--unknown-id",
+            expected=f"-1, next, or a number outside {min(taken)} to {max(taken)}",
+            found=f"{unknown}, which is {taken[unknown]}",
+        )
+    return unknown
+
+
+def _renumbered_note(content: Content) -> str:
+    repeated = first_repeated(content.images.numbers)
+    why = "as asked" if repeated is None else f"because ids of the sources collide (first: {repeated})"
+    return (
+        f"Image ids were renumbered 1..{len(content.images)} {why}: predictions must use the new ids. "
+        "The sources' ids are kept as original_id and curation_id."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CocoFile:
+    """The one file of a COCO export, given out record by record."""
+
+    manifest: Manifest
+    content: Content
+    numbers: Int64s
+    renumbered: bool
+    unknown_id: int
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the file's bytes: one record a line."""
+        yield b'{"info":' + _encode(self._info()) + b",\n"
+        yield b'"categories":[\n' + b",\n".join(map(_encode, self._categories())) + b"\n],\n"
+        yield b'"images":[\n'
+        yield from joined(self._images())
+        yield b'],\n"annotations":[\n'
+        yield from joined(self._annotations())
+        yield b"]}\n"
+
+    def _info(self) -> dict[str, Any]:
+        header = self.manifest.header
+        return {
+            "description": header.title,
+            "manifest": f"{header.name} {header.version}",
+            "manifest_digest": self.manifest.digest,
+            "parts": [part.name for part in self.content.parts],
+            "image_ids": "renumbered" if self.renumbered else "original",
+        }
+
+    def _categories(self) -> list[dict[str, Any]]:
+        own = [{"supercategory": "none", "id": one.index, "name": one.name} for one in self.content.classes]
+        unknown = {"supercategory": "none", "id": self.unknown_id, "name": UNKNOWN_NAME}
+        return [*own, unknown] if self.content.has_unknown else own
+
+    def _images(self) -> Iterator[dict[str, Any]]:
+        images = self.content.images
+        several = len(self.content.parts) > 1
+        for place, (number, native, name, width, height) in enumerate(
+            zip(
+                self.numbers.tolist(),
+                images.native.tolist(),
+                images.file_names.tolist(),
+                images.widths.tolist(),
+                images.heights.tolist(),
+                strict=True,
+            )
+        ):
+            record: dict[str, Any] = {"id": number, "file_name": name or f"{native}.jpg"}
+            if width and height:
+                record |= {"width": width, "height": height}
+            if self.renumbered:
+                record["original_id"] = int(images.numbers[place])
+            record["curation_id"] = images.ids[place]
+            if several:
+                record["part"] = self.content.parts[images.part[place]].name
+            yield record
+
+    def _annotations(self) -> Iterator[dict[str, Any]]:
+        objects, images = self.content.objects, self.content.images
+        with_corners = np.array([name.startswith("voc") for name in self.content.datasets], np.bool_)
+        cornered = with_corners[images.slot[objects.image]]
+        category = np.where(objects.category_id == UNKNOWN_ID, self.unknown_id, objects.category_id)
+        columns = (
+            self.numbers[objects.image],
+            category,
+            objects.boxes,
+            objects.areas,
+            objects.crowd,
+            objects.difficult,
+            objects.ignore,
+            objects.numbers,
+            objects.original,
+            objects.original_number,
+            cornered,
+        )
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for place, row in enumerate(rows, start=1):
+            yield _annotation(place, row)
+
+
+def _annotation(place: int, row: tuple[Any, ...]) -> dict[str, Any]:
+    image, category, box, area, crowd, difficult, ignore, number, original, original_number, cornered = row
+    record = {
+        "id": place,
+        "image_id": image,
+        "category_id": category,
+        "bbox": [plain_number(value) for value in box],
+        "area": plain_number(area),
+        "iscrowd": int(crowd),
+        "difficult": int(difficult),
+        "ignore": int(ignore),
+        "orig_category": original,
+        "orig_category_id": original_number,
+        "original_id": number,
+    }
+    if cornered:
+        record["segmentation"] = [corners(box)]
+    return record
+
+
+def plain_number(value: float) -> int | float:
+    """Return a whole float as an integer, any other as it is: no digit is lost and none invented."""
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def corners(box: Sequence[float]) -> list[int | float]:
+    """Return a box's corners in the authors' order: ``x,y, x,y+h, x+w,y+h, x+w,y``."""
+    x, y, width, height = box
+    outline = (x, y, x, y + height, x + width, y + height, x + width, y)
+    return [plain_number(value) for value in outline]
+
+
+def joined(records: Iterator[dict[str, Any]]) -> Iterator[bytes]:
+    """Yield records as the inside of a JSON array, one a line."""
+    separator = b""
+    for record in records:
+        yield separator + _encode(record)
+        separator = b",\n"
+    yield b"\n" if separator else b""

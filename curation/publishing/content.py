@@ -1,0 +1,278 @@
+"""The images and objects of one or more parts, gathered from their sources into plain columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.errors import ExportError
+from curation.manifest.header import ClassEntry, PartEntry
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import UNKNOWN_ID, PartImages, PartObjects, locate_images, view_objects
+from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects, Source, Texts
+
+UNKNOWN_NAME = "unknown"
+"""The class that every format writes for an object whose view takes its own class away."""
+
+_EVALUATED = ("test", "wilderness")
+
+
+@dataclass(frozen=True, slots=True)
+class ContentImages:
+    """The n images of an export: part after part, each in the order of its list.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        Namespaced ids, unique.
+    part, slot : ndarray of int32, shape (n,)
+        Positions in `Content.parts` and `Content.slots`.
+    native, file_names : ndarray of str or object, shape (n,)
+    numbers : ndarray of int64, shape (n,)
+        The integer ids of the annotation files; not unique over several sources.
+    widths, heights : ndarray of int32, shape (n,)
+        Pixels, 0 where the source does not say.
+    """
+
+    ids: tuple[str, ...]
+    part: Int32s
+    slot: Int32s
+    native: Texts
+    numbers: Int64s
+    file_names: Texts
+    widths: Int32s
+    heights: Int32s
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class ContentObjects:
+    """The m objects that the label views leave, grouped by image, in file order within an image.
+
+    Attributes
+    ----------
+    image : ndarray of int32, shape (m,)
+        Position in the images of the export.
+    category_id : ndarray of int32, shape (m,)
+        Index of the class, -1 for unknown.
+    ignore, crowd, difficult, truncated, occluded : ndarray of bool, shape (m,)
+        `ignore` is the view's word, the others are the source's flags.
+    pose : ndarray of int8, shape (m,)
+        Positions in `curation.sources.source.POSES`.
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels, origin top left.
+    areas : ndarray of float64, shape (m,)
+    numbers : ndarray of int64, shape (m,)
+        Annotation ids of the files; not unique over several sources.
+    original : ndarray of object, shape (m,)
+        The class name that the dataset itself gives.
+    original_number : ndarray of int64, shape (m,)
+        The dataset's category id.
+    """
+
+    image: Int32s
+    category_id: Int32s
+    ignore: Bools
+    crowd: Bools
+    difficult: Bools
+    truncated: Bools
+    occluded: Bools
+    pose: npt.NDArray[np.int8]
+    boxes: Floats
+    areas: Floats
+    numbers: Int64s
+    original: Texts
+    original_number: Int64s
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What an export holds, before it takes the form of any format.
+
+    Attributes
+    ----------
+    parts : tuple of PartEntry
+    slots : tuple of str
+        Source names, as in ``--source NAME=PATH``.
+    datasets : tuple of str
+        The dataset of each slot.
+    classes : tuple of ClassEntry
+        The classes with a category of their own in these parts, ascending by index.
+    has_unknown : bool
+        Whether ``unknown`` is a category too: always in an evaluated part, in a training part only where it occurs.
+    dropped : int
+        Objects of these images that the label views drop.
+    """
+
+    parts: tuple[PartEntry, ...]
+    slots: tuple[str, ...]
+    datasets: tuple[str, ...]
+    classes: tuple[ClassEntry, ...]
+    has_unknown: bool
+    images: ContentImages
+    objects: ContentObjects
+    dropped: int
+
+
+def gather(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Content:
+    """Return the images and objects of some parts under their label views.
+
+    Raises
+    ------
+    ExportError
+        Two parts share an image.
+    ManifestError, MissingListError, PresenceOnlyError
+        See `curation.manifest.views.view_objects`.
+    """
+    require_parts(manifest, parts)
+    viewed = [view_objects(manifest, part, sources) for part in parts]
+    objects = _concatenated_objects(viewed)
+    entries = tuple(manifest.part(part) for part in parts)
+    slots = slots_of_parts(manifest, parts)
+    return Content(
+        parts=entries,
+        slots=slots,
+        datasets=tuple(sources[slot].dataset for slot in slots),
+        classes=_own_categories(manifest.header.classes, entries),
+        has_unknown=any(part.role in _EVALUATED for part in entries)
+        or bool((objects.category_id == UNKNOWN_ID).any()),
+        images=_gathered_images(manifest, parts, [one.images for one in viewed]),
+        objects=objects,
+        dropped=sum(one.dropped for one in viewed),
+    )
+
+
+def gather_images(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> ContentImages:
+    """Return the images of some parts, for formats that write no objects (see `gather` for the errors)."""
+    require_parts(manifest, parts)
+    located = [locate_images(manifest, part, sources) for part in parts]
+    return _gathered_images(manifest, parts, located)
+
+
+def require_parts(manifest: Manifest, parts: Sequence[str]) -> None:
+    """Raise `ExportError` unless there is a part, none is named twice, and no two of them share an image."""
+    if not parts:
+        raise ExportError(
+            "No part was chosen", expected=", ".join(part.name for part in manifest.header.parts)
+        )
+    home: dict[str, str] = {}
+    for part in parts:
+        for image in manifest.ids(part):
+            if image in home:
+                raise ExportError(
+                    f"Parts {home[image]!r} and {part!r} share images, so one file cannot hold both",
+                    where=f"{manifest.header.name} {manifest.header.version}",
+                    found=image,
+                    hint="export them one by one",
+                )
+            home[image] = part
+
+
+def slots_of_parts(manifest: Manifest, parts: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the sources that some parts come from, in order of first mention."""
+    return tuple(dict.fromkeys(slot for part in parts for slot in manifest.part(part).sources))
+
+
+def _own_categories(classes: Sequence[ClassEntry], parts: Sequence[PartEntry]) -> tuple[ClassEntry, ...]:
+    """Return the known classes, and those others that keep a category of their own in at least one part."""
+
+    def stays(entry: ClassEntry) -> bool:
+        treatments = {getattr(part.view, entry.role) for part in parts}
+        return entry.role == "known" or (entry.index >= 0 and bool(treatments & {"keep", "ignore"}))
+
+    return tuple(sorted((entry for entry in classes if stays(entry)), key=lambda entry: entry.index))
+
+
+def _gathered_images(
+    manifest: Manifest, parts: Sequence[str], located: Sequence[PartImages]
+) -> ContentImages:
+    slots = slots_of_parts(manifest, parts)
+
+    def column(field: str) -> Any:
+        return np.concatenate([_picked(one, field) for one in located])
+
+    return ContentImages(
+        ids=tuple(image for part in parts for image in manifest.ids(part)),
+        part=np.concatenate([np.full(len(one), number, np.int32) for number, one in enumerate(located)]),
+        slot=np.concatenate(
+            [
+                np.array([slots.index(slot) for slot in manifest.part(part).sources], np.int32)[one.source]
+                for part, one in zip(parts, located, strict=True)
+            ]
+        ),
+        native=column("native"),
+        numbers=column("numbers"),
+        file_names=column("file_names"),
+        widths=column("widths"),
+        heights=column("heights"),
+    )
+
+
+def _picked(located: PartImages, field: str) -> Any:
+    """Return one image column of a part, in list order."""
+    columns = [getattr(source.images, field) for source in located.sources]
+    return _interleaved(columns, located.source, located.position)
+
+
+def _interleaved(columns: Sequence[Any], source: Int32s, position: Int32s) -> Any:
+    """Return ``columns[source[i]][position[i]]`` for every i."""
+    result = np.empty((len(source), *columns[0].shape[1:]), np.result_type(*columns))
+    for number, column in enumerate(columns):
+        chosen = source == number
+        result[chosen] = column[position[chosen]]
+    return result
+
+
+def _concatenated_objects(viewed: Sequence[PartObjects]) -> ContentObjects:
+    starts = np.cumsum([0, *(len(one.images) for one in viewed)])
+
+    def own(field: str) -> Any:
+        return np.concatenate([getattr(one, field) for one in viewed])
+
+    def raw(read: Callable[[Source, Objects], Any]) -> Any:
+        return np.concatenate([_raw_column(one, read) for one in viewed])
+
+    return ContentObjects(
+        image=np.concatenate(
+            [one.image + np.int32(start) for one, start in zip(viewed, starts[:-1], strict=True)]
+        ).astype(np.int32),
+        category_id=own("category_id"),
+        ignore=own("ignore"),
+        crowd=own("crowd"),
+        difficult=own("difficult"),
+        truncated=raw(lambda _, objects: objects.truncated),
+        occluded=raw(lambda _, objects: objects.occluded),
+        pose=raw(lambda _, objects: objects.pose),
+        boxes=raw(lambda _, objects: objects.boxes),
+        areas=raw(lambda _, objects: objects.areas),
+        numbers=raw(lambda _, objects: objects.numbers),
+        original=raw(_original_names),
+        original_number=raw(_category_numbers),
+    )
+
+
+def _raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any]) -> Any:
+    """Return one source column at the objects of a part."""
+    columns = [read(one, one.require_objects("An export")) for one in viewed.images.sources]
+    return _interleaved(columns, viewed.source, viewed.index)
+
+
+def _original_names(source: Source, objects: Objects) -> Texts:
+    own = np.array(source.categories.names, object)[objects.category]
+    if objects.original is None:
+        return own
+    stated = objects.original != ""
+    return np.where(stated, objects.original, own)
+
+
+def _category_numbers(source: Source, objects: Objects) -> Int64s:
+    return np.array(source.categories.numbers, np.int64)[objects.category]

@@ -1,0 +1,73 @@
+"""Widths and heights read from the photos themselves, where annotations do not state them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from curation.errors import ExportError, MissingExtraError, MissingFileError
+from curation.manifest.manifest import Manifest
+from curation.publishing.content import gather_images, slots_of_parts
+from curation.sources.source import Int32s, Source
+from curation.storage import inside
+
+
+def photo_sizes(
+    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], roots: Mapping[str, Path]
+) -> Int32s:
+    """Return width and height of each image of some parts, shape (n, 2): the source's, or else the photo's.
+
+    Only the head of a photo is read. Orientation tags are not applied: datasets give the size of the stored pixels.
+
+    Parameters
+    ----------
+    roots : mapping of str to Path
+        Folder of photos by source name; the one named ``""`` serves every other source.
+
+    Raises
+    ------
+    MissingExtraError
+        Pillow is not installed.
+    MissingFileError, ExportError, PathEscapeError
+        A photo is not there, is no image, or its name leads out of the folder.
+    """
+    from tqdm import tqdm
+
+    images = gather_images(manifest, parts, sources)
+    slots = slots_of_parts(manifest, parts)
+    sizes = np.stack([images.widths, images.heights], axis=1)
+    lacking = np.flatnonzero((sizes <= 0).any(axis=1)).tolist()
+    for place in tqdm(lacking, desc="photo sizes", unit=" photos", disable=None):
+        root = roots.get(slots[images.slot[place]], roots.get(""))
+        if root is not None:
+            name = images.file_names[place] or f"{images.native[place]}.jpg"
+            sizes[place] = size_of_photo(inside(root, name))
+    return sizes
+
+
+def size_of_photo(path: Path) -> tuple[int, int]:
+    """Return the width and height that a photo's header states (see `photo_sizes` for the errors)."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise MissingExtraError(
+            "Reading the size of photos needs Pillow", hint="pip install pillow"
+        ) from None
+    # Only the header is read, so a photo that would unpack to gigabytes does no harm.
+    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        with Image.open(path) as photo:
+            size: tuple[int, int] = photo.size
+    except FileNotFoundError:
+        raise MissingFileError(
+            "A photo does not exist",
+            where=str(path),
+            hint="--images takes the folder that holds the photos themselves",
+        ) from None
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+        raise ExportError("A photo cannot be read", where=str(path), found=str(error)[:200]) from None
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
+    return size

@@ -1,0 +1,211 @@
+"""`Plan`: what an export will write, decided before a byte is written; and the one writer of all formats."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from curation.canonical import sha256_of_bytes
+from curation.errors import ExportError, UsageError
+from curation.sources.source import Texts
+from curation.storage import inside, publishing_folder, replacing
+
+SUMMARY_FILE = "_export.json"
+"""Beside the files of an export into a folder: what they were made from, what was changed. No part has such a name."""
+
+_LONGEST_NAME = 240
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """One file of an export.
+
+    Attributes
+    ----------
+    name : str
+        Path below the output folder, with ``/``.
+    chunks : callable
+        Returns the bytes piece by piece, so that a large file never lies in memory as a whole.
+    group : str
+        Files of one group are reported together (``Annotations/*.xml``); ``""`` for a file that stands alone.
+    """
+
+    name: str
+    chunks: Callable[[], Iterable[bytes]]
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The files of an export with what a reader must know about them.
+
+    Attributes
+    ----------
+    files : iterable of PlannedFile
+        Made one at a time, in a fixed order.
+    records : int
+        How many chunks the files have together, for the progress bar.
+    counts, changed, left_out : mapping of str to int
+        What is written; what is written otherwise than the source says; what is not written. Zero counts are omitted.
+    notes : tuple of str
+        Sentences for the user.
+    """
+
+    files: Iterable[PlannedFile]
+    records: int
+    counts: Mapping[str, int]
+    changed: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    r"""One file that was written, or one group of files.
+
+    Attributes
+    ----------
+    name : str
+    sha256 : str
+        Of the bytes; of a group, of the sorted lines ``<hex>  <name>\n``.
+    size, files : int
+    """
+
+    name: str
+    sha256: str
+    size: int
+    files: int = 1
+
+
+def present(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts that are not zero."""
+    return {name: int(count) for name, count in counts.items() if count}
+
+
+def safe_name(name: str, where: str) -> str:
+    """Return a name from an annotation file that is to become a path, or raise `ExportError` if it may not be one.
+
+    Slashes are allowed as folders; absolute paths, ``..``, drives, backslashes and unprintable characters are not.
+    """
+    parts = PurePosixPath(name).parts
+    hostile = not parts or name.startswith("/") or name.endswith("/") or "\\" in name or ":" in name
+    hostile = hostile or not name.isprintable() or any(part in ("..", ".") for part in name.split("/"))
+    if hostile or any(len(part.encode("utf-8", "replace")) > _LONGEST_NAME for part in parts):
+        raise ExportError(
+            "A name from the annotations cannot become a file name",
+            where=where,
+            expected="a relative path of printable characters, without '..', ':' and backslash",
+            found=ascii(name[:80]),
+        )
+    return name
+
+
+def first_repeated(values: Texts) -> Any:
+    """Return the smallest value that stands more than once in an array, or None."""
+    distinct, counts = np.unique(values, return_counts=True)
+    repeated = distinct[counts > 1]
+    return repeated[0].item() if isinstance(repeated, np.ndarray) and len(repeated) else None
+
+
+def require_absent(out: Path) -> None:
+    """Raise `UsageError` where the output would overwrite something; done first, before sources are read."""
+    if out.is_dir() and any(out.iterdir()):
+        raise UsageError(
+            "The output folder exists already", where=str(out), hint="choose another --out, or remove it"
+        )
+    if out.exists() and not out.is_dir():
+        raise UsageError(
+            "The output file exists already", where=str(out), hint="choose another --out, or remove it"
+        )
+
+
+def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any]) -> list[WrittenFile]:
+    """Write the files of a plan, all or none, and return what was written.
+
+    Parameters
+    ----------
+    out : Path
+        A folder that does not exist or is empty; with `single`, the one file itself.
+    summary : mapping
+        Goes into ``_export.json`` of a folder, with the digests of the files. No clock, no path of this machine.
+
+    Raises
+    ------
+    UsageError
+        Something stands at `out` already.
+    """
+    require_absent(out)
+    if single:
+        with replacing(out) as partial, _progress(plan) as count:
+            return [_written_alone(next(iter(plan.files)), partial, count, out.name)]
+    with publishing_folder(out) as folder:
+        with _progress(plan) as count:
+            written = _written_all(plan.files, folder, count)
+        data = {**summary, "files": [as_data(file) for file in written]}
+        (folder / SUMMARY_FILE).write_bytes(json_bytes(data))
+    return written
+
+
+def as_data(file: WrittenFile) -> dict[str, Any]:
+    """Return a written file as plain data."""
+    return {"name": file.name, "sha256": file.sha256, "size": file.size, "files": file.files}
+
+
+def json_bytes(data: Any) -> bytes:
+    """Return indented UTF-8 JSON with a final line feed."""
+    return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+
+
+def _progress(plan: Plan) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(total=plan.records, unit=" records", desc="writing", disable=None)
+
+
+def _written_alone(planned: PlannedFile, path: Path, count: Any, name: str) -> WrittenFile:
+    digest = hashlib.sha256()
+    size = 0
+    with path.open("wb") as stream:
+        for chunk in planned.chunks():
+            stream.write(chunk)
+            digest.update(chunk)
+            size += len(chunk)
+            count.update()
+    return WrittenFile(name=name, sha256=f"sha256:{digest.hexdigest()}", size=size)
+
+
+def _written_all(files: Iterable[PlannedFile], folder: Path, count: Any) -> list[WrittenFile]:
+    alone: list[WrittenFile] = []
+    groups: dict[str, list[WrittenFile]] = {}
+    for planned in files:
+        path = inside(folder, planned.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        written = _written_alone(planned, path, count, planned.name)
+        (groups.setdefault(planned.group, []) if planned.group else alone).append(written)
+    return [*alone, *(_grouped(name, members) for name, members in groups.items())]
+
+
+def _grouped(name: str, members: list[WrittenFile]) -> WrittenFile:
+    lines = sorted(f"{one.sha256.removeprefix('sha256:')}  {one.name}\n" for one in members)
+    return WrittenFile(
+        name=name,
+        sha256=sha256_of_bytes("".join(lines).encode("utf-8")),
+        size=sum(one.size for one in members),
+        files=len(members),
+    )
+
+
+def lines(texts: Sequence[str]) -> Callable[[], Iterator[bytes]]:
+    """Return the content of a file that holds each text as one line of UTF-8."""
+    return lambda: (f"{text}\n".encode() for text in texts)
+
+
+def whole(text: str) -> Callable[[], Iterable[bytes]]:
+    """Return the content of a small file, in one piece."""
+    return lambda: (text.encode("utf-8"),)

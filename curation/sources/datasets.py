@@ -1,0 +1,78 @@
+"""What is known of a dataset apart from its files: namespace of its ids, licence, whether photos may be passed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from curation.ids import ImageId
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFacts:
+    """Terms of a dataset.
+
+    Attributes
+    ----------
+    licence : str
+        Of the annotations, and where it is stated.
+    media_redistributable : bool
+    """
+
+    licence: str
+    media_redistributable: bool
+
+
+_COCO = DatasetFacts(
+    "annotations CC BY 4.0 (cocodataset.org/#termsofuse); photos under Flickr terms", media_redistributable=False
+)
+_VOC = DatasetFacts(
+    "no licence stated for annotations; photos under Flickr terms (host.robots.ox.ac.uk/pascal/VOC)",
+    media_redistributable=False,
+)
+_OTHER = DatasetFacts("not stated", media_redistributable=False)
+_BY_FAMILY = {"coco": _COCO, "voc": _VOC}
+
+VOC_NAMES: tuple[str, ...] = (
+    "aeroplane",
+    "bicycle",
+    "bird",
+    "boat",
+    "bottle",
+    "bus",
+    "car",
+    "cat",
+    "chair",
+    "cow",
+    "diningtable",
+    "dog",
+    "horse",
+    "motorbike",
+    "person",
+    "pottedplant",
+    "sheep",
+    "sofa",
+    "train",
+    "tvmonitor",
+)
+"""The 20 VOC classes, alphabetical; a class's number is its place counted from 1."""
+
+
+def family(dataset: str) -> str:
+    """Return ``coco`` for every COCO year, ``voc`` for every VOC year, and any other dataset's own name."""
+    return next((name for name in _BY_FAMILY if dataset.startswith(name)), dataset)
+
+
+def namespace_of(dataset: str) -> str:
+    """Return the namespace of a dataset's image ids: COCO years share theirs, VOC years do not.
+
+    Raises
+    ------
+    ImageIdError
+        The name of the dataset cannot be a namespace.
+    """
+    return ImageId("coco" if family(dataset) == "coco" else dataset, "0").namespace
+
+
+def facts_of(dataset: str) -> DatasetFacts:
+    """Return the terms of a dataset; those of an unknown one are ``not stated``, its photos not redistributable."""
+    return _BY_FAMILY.get(family(dataset), _OTHER)

@@ -1,0 +1,142 @@
+"""Referential checks on columns: unique ids, references that resolve, boxes that can lie in an image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.errors import BoxError, DanglingIdError, DuplicateIdError, UsageError
+from curation.sources.source import Bools, Floats, Int32s, Int64s
+
+BadBoxes = Literal["error", "drop"]
+Ids = Int64s | list[str]
+Where = Callable[[int], str]
+
+MAX_COORDINATE = 1e6
+_MAX_AREA = MAX_COORDINATE**2
+_DENSE = 1 << 23
+
+
+def positions(known: Ids, references: Ids) -> Int32s:
+    """Return where in `known` (unique) each reference stands, -1 for one that does not; int32, shape of `references`."""
+    if isinstance(known, list) or isinstance(references, list):
+        place = dict(zip(_as_list(known), range(len(known)), strict=True))
+        return np.array([place.get(reference, -1) for reference in _as_list(references)], np.int32)
+    if not len(known):
+        return np.full(len(references), -1, np.int32)
+    low, high = int(known.min()), int(known.max())
+    if high - low < _DENSE:
+        return _dense_positions(known, references, low, high)
+    order = np.argsort(known, kind="stable")
+    place = np.minimum(np.searchsorted(known, references, sorter=order), len(known) - 1)
+    found = order[place].astype(np.int32)
+    found[known[found] != references] = -1
+    return found
+
+
+def _dense_positions(known: Int64s, references: Int64s, low: int, high: int) -> Int32s:
+    table = np.full(high - low + 1, -1, np.int32)
+    table[known - low] = np.arange(len(known), dtype=np.int32)
+    inside = (references >= low) & (references <= high)
+    return np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
+
+
+def _as_list(ids: Ids) -> list[int] | list[str]:
+    return ids if isinstance(ids, list) else ids.tolist()
+
+
+def check_unique(ids: Ids | Sequence[str], kind: str, where: Where) -> None:
+    """Raise `DuplicateIdError` naming the first repeated id and both of its records."""
+    if isinstance(ids, np.ndarray):
+        if len(ids) < 2 or bool((ids[1:] > ids[:-1]).all()) or len(np.unique(ids)) == len(ids):
+            return
+    elif len(set(ids)) == len(ids):
+        return
+    seen: dict[object, int] = {}
+    for row, value in enumerate(ids.tolist() if isinstance(ids, np.ndarray) else ids):
+        first = seen.setdefault(value, row)
+        if first != row:
+            raise DuplicateIdError(
+                f"Two records carry the same {kind}",
+                where=where(row),
+                expected=f"every {kind} once",
+                found=f"{value!r} also at {where(first)}"[:400],
+            )
+
+
+def check_resolved(places: Int32s, references: Ids, kind: str, where: Where) -> None:
+    """Raise `DanglingIdError` for the first reference that `positions` did not find, with the number of such ones."""
+    dangling = np.flatnonzero(places < 0)
+    if not len(dangling):
+        return
+    row = int(dangling[0])
+    raise DanglingIdError(
+        f"A record refers to {kind} that the file does not define",
+        where=where(row),
+        expected=f"{kind} listed in the same file",
+        found=f"{references[row]!r:.80} ({len(dangling)} such records)",
+    )
+
+
+def sound_boxes(boxes: Floats, areas: Floats, policy: BadBoxes, where: Where) -> tuple[Bools | None, dict[str, int]]:
+    """Return which boxes to keep (None: all) and how many were dropped, by reason.
+
+    A box is bad when a number is not finite, its width, height or area is negative, or a coordinate is beyond
+    ±1,000,000 pixels. A box of no size, or one that sticks out of its image, is a fact and is kept.
+
+    Parameters
+    ----------
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels.
+    areas : ndarray of float64, shape (m,)
+    policy : {"error", "drop"}
+    where : callable
+        Names the record of a row.
+
+    Raises
+    ------
+    BoxError
+        A box is bad and the policy is ``error``.
+    """
+    check_policy(policy)
+    # One pass over the extremes clears a sound file; a NaN fails every comparison.
+    if not len(boxes) or (
+        np.abs(boxes).max() <= MAX_COORDINATE and boxes[:, 2:].min() >= 0 and 0 <= areas.min() <= areas.max() <= _MAX_AREA
+    ):
+        return None, {}
+    reasons = _reasons(boxes, areas)
+    if policy == "error":
+        bad = {reason: int(np.flatnonzero(mask)[0]) for reason, mask in reasons.items() if mask.any()}
+        reason, row = min(bad.items(), key=lambda item: item[1])
+        raise BoxError(
+            f"A box is {reason}",
+            where=where(row),
+            expected=f"x, y, w, h finite, w and h and area not negative, none beyond {MAX_COORDINATE:,.0f} pixels",
+            found=f"bbox {boxes[row].tolist()}, area {areas[row]}",
+            hint="bad_boxes='drop' leaves such records out and counts them",
+        )
+    keep = ~np.logical_or.reduce(list(reasons.values()))
+    return keep, {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
+
+
+def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:
+    unsound = ~(np.isfinite(boxes).all(axis=1) & np.isfinite(areas))
+    negative = ~unsound & ((boxes[:, 2:] < 0).any(axis=1) | (areas < 0))
+    huge = ~unsound & ~negative & ((np.abs(boxes) > MAX_COORDINATE).any(axis=1) | (areas > _MAX_AREA))
+    return {"not finite": unsound, "negative in size": negative, "beyond any image": huge}
+
+
+def check_policy(policy: str) -> None:
+    """Raise `UsageError` unless a policy for bad boxes is ``error`` or ``drop``."""
+    if policy not in ("error", "drop"):
+        raise UsageError("There is no such policy for bad boxes", expected="error or drop", found=repr(policy)[:60])
+
+
+def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
+    """Return texts as an array of objects, shape (n,); equal texts of any length cost no padding."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array

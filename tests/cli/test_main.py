@@ -1,0 +1,86 @@
+"""The command line as a whole: help is instant, wrong use exits with 2, a closed pipe is no error."""
+
+import subprocess
+import sys
+
+import pytest
+
+from curation.cli import VERBS, main
+
+HEAVY = (
+    "torch",
+    "fiftyone",
+    "sklearn",
+    "nltk",
+    "ray",
+    "open_clip",
+    "matplotlib",
+    "pandas",
+    "pyarrow",
+    "numpy",
+)
+
+
+def run_python(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+
+
+@pytest.mark.parametrize(
+    "statement", ["import curation", "import curation.cli; curation.cli.main(['list', '--help'])"]
+)
+def test_import_and_help_load_nothing_heavy(statement: str) -> None:
+    code = f"""
+import contextlib, io, sys
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    {statement}
+print(*[name for name in {HEAVY!r} if name in sys.modules])
+"""
+    loaded = set(run_python(code).split())
+    assert loaded <= {"numpy"} if "list" in statement else not loaded
+
+
+def test_top_help_loads_no_array_library() -> None:
+    code = """
+import contextlib, io, sys
+import curation.cli
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    curation.cli.main(["--help"])
+print("numpy" in sys.modules, "msgspec" in sys.modules)
+"""
+    assert run_python(code).split() == ["False", "False"]
+
+
+def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(["--help"])
+    assert exit_info.value.code == 0
+    text = capsys.readouterr().out
+    assert all(verb in text for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main([verb, "--help"])
+    assert exit_info.value.code == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def test_no_verb_prints_help_and_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "VERB" in capsys.readouterr().out
+
+
+def test_unknown_verb_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(["frobnicate"])
+    assert exit_info.value.code == 2
+    assert "frobnicate" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = f"{sys.executable} -m curation list --json | head -c 1"
+    finished = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, timeout=60)
+    assert finished.stderr == b""

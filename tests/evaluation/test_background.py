@@ -1,0 +1,142 @@
+"""Background gap: bins with exact edges, spreads by the statistics module, and a hand-checked case."""
+
+import json
+import statistics
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.evaluation.background import EDGES, background_gap, histogram
+from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.matching import match
+
+BOX = [100.0, 100.0, 100.0, 100.0]
+
+
+def case(
+    scores: list[float], background: list[float] | None, *, n_objects: int | None = None
+) -> tuple[GroundTruth, Detections]:
+    """One image an object of class cat, found exactly with each score; a class dog without anything."""
+    n = len(scores) if n_objects is None else n_objects
+    truth = GroundTruth(
+        image_numbers=np.arange(max(n, len(scores)), dtype=np.int64),
+        classes=("cat", "dog"),
+        class_numbers=(1, 2),
+        image=np.arange(n, dtype=np.int32),
+        label=np.zeros(n, np.int32),
+        boxes=np.tile(BOX, (n, 1)).reshape(n, 4),
+        crowd=np.zeros(n, bool),
+        difficult=np.zeros(n, bool),
+        areas=np.full(n, 10000.0),
+    )
+    d = len(scores)
+    detections = Detections(
+        image=np.arange(d, dtype=np.int32),
+        label=np.zeros(d, np.int32),
+        boxes=np.tile(BOX, (d, 1)).reshape(d, 4),
+        scores=np.array(scores, float),
+        background_scores=None if background is None else np.array(background, float),
+    )
+    return truth, detections
+
+
+def gaps_of(
+    scores: list[float], background: list[float] | None, *, n_objects: int | None = None
+) -> dict[str, object]:
+    truth, detections = case(scores, background, n_objects=n_objects)
+    result = background_gap(truth, detections, match(truth, detections))
+    assert result is not None
+    cat: dict[str, object] = result["cat"]
+    return cat
+
+
+def test_edges_are_the_floats_nearest_to_the_decimals() -> None:
+    assert EDGES.tolist() == [float(Fraction(k - 10, 10)) for k in range(21)]
+
+
+def test_edges_belong_to_the_bin_above_and_1_to_the_last() -> None:
+    for k in range(20):
+        expected = [0] * 20
+        expected[k] = 1
+        assert histogram(np.array([EDGES[k]])) == expected
+        assert histogram(np.array([np.nextafter(EDGES[k + 1], -2)])) == expected
+    assert histogram(np.array([1.0]))[19] == 1
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=8))
+def test_spread_equals_the_statistics_module(pairs: list[tuple[float, float]]) -> None:
+    cat = gaps_of([p for p, _ in pairs], [b for _, b in pairs])
+    gaps = [p - b for p, b in pairs]
+    assert cat["n"] == len(gaps)
+    assert cat["mean"] == pytest.approx(statistics.fmean(gaps), abs=1e-12)
+    assert cat["std_population"] == pytest.approx(statistics.pstdev(gaps), abs=1e-9)
+    sample = statistics.stdev(gaps) if len(gaps) > 1 else None
+    assert cat["std_sample"] == (None if sample is None else pytest.approx(sample, abs=1e-9))
+    assert cat["negative"] == sum(gap < 0 for gap in gaps)
+    assert sum(cat["hist20"]) == len(gaps)  # type: ignore[call-overload]
+
+
+def test_only_true_positives_count() -> None:
+    assert gaps_of([0.9, 0.8, 0.7], [0.0, 0.0, 0.0], n_objects=2)["n"] == 2
+
+
+def test_missing_background_scores_are_counted_and_left_out() -> None:
+    cat = gaps_of([0.9, 0.8], [0.1, float("nan")])
+    assert (cat["n"], cat["missing"], cat["mean"]) == (1, 1, pytest.approx(0.8))
+
+
+def test_nothing_to_spread_is_none_with_a_reason() -> None:
+    truth, detections = case([0.9], [0.1])
+    result = background_gap(truth, detections, match(truth, detections))
+    assert result is not None
+    dog = result["dog"]
+    assert (dog["n"], dog["mean"], dog["std_population"], dog["std_sample"]) == (0, None, None, None)
+    assert "no true positive" in dog["reason"]
+
+
+def test_scores_that_are_no_probabilities_give_none_with_a_reason() -> None:
+    cat = gaps_of([7.0], [0.1])
+    assert (cat["mean"], cat["hist20"]) == (None, None)
+    assert "not softmax" in str(cat["reason"])
+
+
+def test_detections_without_background_scores_give_none() -> None:
+    truth, detections = case([0.9], None)
+    assert background_gap(truth, detections, match(truth, detections)) is None
+
+
+def test_hand_checked_case(shared: Path) -> None:
+    folder = shared / "golden/elephant/hand"
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["background_gap"]
+    content = json.loads((folder / "gt_closed.json").read_text(encoding="utf-8"))
+    found = json.loads((folder / "dets_closed.json").read_text(encoding="utf-8"))
+    rows = sorted(content["annotations"], key=lambda row: row["image_id"])
+    boxes = np.array([row["bbox"] for row in rows], float)
+    truth = GroundTruth(
+        image_numbers=np.arange(1, 11, dtype=np.int64),
+        classes=("cat", "dog"),
+        class_numbers=(1, 2),
+        image=np.array([row["image_id"] - 1 for row in rows], np.int32),
+        label=np.array([row["category_id"] - 1 for row in rows], np.int32),
+        boxes=boxes,
+        crowd=np.zeros(len(rows), bool),
+        difficult=np.zeros(len(rows), bool),
+        areas=boxes[:, 2] * boxes[:, 3],
+    )
+    detections = Detections(
+        image=np.array([row["image_id"] - 1 for row in found], np.int32),
+        label=np.array([row["category_id"] - 1 for row in found], np.int32),
+        boxes=np.array([row["bbox"] for row in found], float),
+        scores=np.array([row["score"] for row in found], float),
+        background_scores=np.array([row["background_score"] for row in found], float),
+    )
+    result = background_gap(truth, detections, match(truth, detections))
+    assert result is not None
+    for name, values in expected.items():
+        for key, value in values.items():
+            wanted = pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
+            assert result[name][key] == wanted

@@ -1,0 +1,197 @@
+"""Plain COCO AP: two engines against each other, hand-checked cases, and real boxes."""
+
+import copy
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
+from curation.evaluation import coco_engine
+from curation.evaluation.coco_engine import STATISTICS, coco_average_precision
+from curation.evaluation.columns import Detections, GroundTruth
+
+
+def truth_of(
+    objects: list[tuple[int, int, list[float], bool]], *, n_images: int, classes: tuple[str, ...]
+) -> GroundTruth:
+    objects = sorted(objects, key=lambda row: row[0])
+    boxes = np.array([row[2] for row in objects], float).reshape(-1, 4)
+    return GroundTruth(
+        image_numbers=np.arange(n_images, dtype=np.int64) * 7,
+        classes=classes,
+        class_numbers=tuple(range(3, 3 + len(classes))),
+        image=np.array([row[0] for row in objects], np.int32),
+        label=np.array([row[1] for row in objects], np.int32),
+        boxes=boxes,
+        crowd=np.array([row[3] for row in objects], bool),
+        difficult=np.zeros(len(objects), bool),
+        areas=boxes[:, 2] * boxes[:, 3],
+    )
+
+
+def detections_of(rows: list[tuple[int, int, list[float], float]]) -> Detections:
+    return Detections(
+        image=np.array([row[0] for row in rows], np.int32),
+        label=np.array([row[1] for row in rows], np.int32),
+        boxes=np.array([row[2] for row in rows], float).reshape(-1, 4),
+        scores=np.array([row[3] for row in rows], float),
+    )
+
+
+BOX = [10.0, 10.0, 50.0, 40.0]
+HAND_TRUTH = truth_of(
+    [(0, 0, BOX, False), (1, 0, BOX, False), (1, 1, [0.0, 0.0, 20.0, 20.0], False)],
+    n_images=3,
+    classes=("cat", "dog", "cow"),
+)
+
+
+@pytest.mark.parametrize("engine", ["faster", "pycocotools", "both"])
+def test_hand_checked_case(engine: Any) -> None:
+    """One of two cats found exactly (plus a false one above it), the dog found exactly, no cow anywhere.
+
+    Cat: precision 1/2 up to recall 1/2, i.e. at 51 of the 101 recall points: AP = 51 * 0.5 / 101. Dog: AP 1.
+    """
+    detections = detections_of([(2, 0, BOX, 0.9), (0, 0, BOX, 0.8), (1, 1, [0.0, 0.0, 20.0, 20.0], 0.7)])
+    result = coco_average_precision(HAND_TRUTH, detections, engine=engine)
+    cat = 51 * 0.5 / 101
+    assert result["per_class"] == {
+        "cat": pytest.approx(cat, abs=1e-12),
+        "dog": pytest.approx(1.0),
+        "cow": None,
+    }
+    assert result["AP"] == pytest.approx((cat + 1) / 2, abs=1e-12)
+    assert result["AP50"] == result["AP75"] == pytest.approx(result["AP"], abs=1e-12)
+    assert result["APs"] == pytest.approx(1.0)
+    assert result["APm"] == pytest.approx(cat, abs=1e-12)
+    assert result["APl"] is None
+    assert result["AR1"] == result["AR100"] == pytest.approx((0.5 + 1) / 2)
+    assert result["undefined"] == {
+        "APl": "no object above 96^2 pixels, crowd aside",
+        "ARl": "no object above 96^2 pixels, crowd aside",
+        "cow": "no object of this class, crowd aside",
+    }
+    assert (result["engine"], result["n_images"], result["n_objects"]) == (engine, 3, 3)
+
+
+@pytest.mark.parametrize("engine", ["faster", "pycocotools", "both"])
+def test_no_detections_score_zero(engine: Any) -> None:
+    result = coco_average_precision(HAND_TRUTH, detections_of([]), engine=engine)
+    assert result["AP"] == 0
+    assert result["AR100"] == 0
+    assert result["APl"] is None
+
+
+@pytest.mark.parametrize("engine", ["faster", "pycocotools", "both"])
+def test_no_objects_leave_everything_undefined(engine: Any) -> None:
+    empty = truth_of([], n_images=2, classes=("cat",))
+    result = coco_average_precision(empty, detections_of([(0, 0, BOX, 0.5)]), engine=engine)
+    assert [result[name] for name in STATISTICS] == [None] * 12
+    assert set(result["undefined"]) == {*STATISTICS, "cat"}
+
+
+def test_missing_area_is_width_times_height_and_first_object_can_match() -> None:
+    areas = np.full(3, np.nan)
+    without = GroundTruth(
+        **{name: getattr(HAND_TRUTH, name) for name in GroundTruth.__slots__ if name != "areas"}, areas=areas
+    )
+    detections = detections_of([(0, 0, BOX, 0.8)])
+    with_areas = coco_average_precision(HAND_TRUTH, detections, engine="both")
+    assert coco_average_precision(without, detections, engine="both") == with_areas
+    assert with_areas["AR1"] > 0
+
+
+def test_unknown_objects_are_left_out_and_counted() -> None:
+    rows = [(0, 0, BOX, False), (0, -1, [100.0, 100.0, 50.0, 50.0], False)]
+    result = coco_average_precision(
+        truth_of(rows, n_images=1, classes=("cat",)), detections_of([(0, 0, BOX, 0.8)]), engine="both"
+    )
+    assert (result["AP"], result["left_out"], result["n_objects"]) == (pytest.approx(1.0), 1, 1)
+
+
+boxes = st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(1, 120), st.integers(1, 120)).map(
+    lambda box: [float(side) for side in box]
+)
+objects = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), boxes, st.booleans()), max_size=12)
+found = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 2), boxes, st.sampled_from([0.1, 0.3, 0.5, 0.5000001, 0.9])),
+    max_size=25,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(objects, found, st.integers(0, 10))
+def test_engines_agree_and_change_nothing(rows: list[Any], more: list[Any], copies: int) -> None:
+    truth = truth_of(rows, n_images=4, classes=("a", "b", "c"))
+    exact = [(row[0], row[1], row[2], 0.7) for row in rows[:copies]]
+    detections = detections_of(exact + more)
+    before = copy.deepcopy((truth, detections))
+    both = coco_average_precision(truth, detections, engine="both")
+    assert both["largest_difference"] <= 1e-9
+    for name in GroundTruth.__slots__:
+        np.testing.assert_array_equal(getattr(truth, name), getattr(before[0], name))
+    for name in ("image", "label", "boxes", "scores"):
+        np.testing.assert_array_equal(getattr(detections, name), getattr(before[1], name))
+    if detections_of(exact).scores.size == len(rows) and not more and any(not row[3] for row in rows):
+        assert both["AP"] is not None
+
+
+def test_engines_print_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    coco_average_precision(HAND_TRUTH, detections_of([(0, 0, BOX, 0.8)]), engine="both")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_difference_between_the_engines_is_an_error_with_status_1() -> None:
+    one = (np.zeros(12), np.array([0.5]))
+    with pytest.raises(EngineDisagreementError) as caught:
+        coco_engine._largest_difference(("cat",), one, (np.zeros(12), np.array([0.5 + 2e-9])))
+    assert caught.value.where == "AP of cat"
+    assert caught.value.exit_code == 1
+    with pytest.raises(EngineDisagreementError):
+        coco_engine._largest_difference(("cat",), one, (np.full(12, np.nan), np.array([0.5])))
+
+
+def test_missing_faster_engine_falls_back_or_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "faster_coco_eval" else find(name)
+    )
+    assert coco_average_precision(HAND_TRUTH, detections_of([]))["engine"] == "pycocotools"
+    with pytest.raises(MissingExtraError, match="not installed") as caught:
+        coco_average_precision(HAND_TRUTH, detections_of([]), engine="faster")
+    assert caught.value.hint is not None
+    assert "curation[fast]" in caught.value.hint
+
+
+def test_unknown_engine_is_refused() -> None:
+    with pytest.raises(UsageError, match="Unknown COCO engine"):
+        coco_average_precision(HAND_TRUTH, detections_of([]), engine="fastest")  # type: ignore[arg-type]
+
+
+def test_real_boxes_of_val2017(shared: Path) -> None:
+    """Perturbed boxes score between 0 and AP50; the objects themselves, given as detections, score 1."""
+    content = json.loads((shared / "data/coco/instances_val2017_rebuilt.json").read_text(encoding="utf-8"))
+    numbers = sorted(image["id"] for image in content["images"])[:600]
+    position = {number: index for index, number in enumerate(numbers)}
+    names = {category["id"]: index for index, category in enumerate(content["categories"])}
+    rows = [
+        (position[row["image_id"]], names[row["category_id"]], row["bbox"], False)
+        for row in content["annotations"]
+        if row["image_id"] in position
+    ]
+    classes = tuple(category["name"] for category in content["categories"])
+    truth = truth_of(rows, n_images=len(numbers), classes=classes)
+    generator = np.random.Generator(np.random.PCG64(5))
+    noise = truth.boxes * (1 + generator.normal(0, 0.1, truth.boxes.shape))
+    detections = Detections(truth.image, truth.label, np.abs(noise), generator.random(len(noise)))
+    result = coco_average_precision(truth, detections, engine="both")
+    assert 0.1 < result["AP"] < result["AP50"] <= 1
+    perfect = Detections(truth.image, truth.label, truth.boxes, detections.scores)
+    # More than 100 objects of one class in an image are cut by COCO's own limit.
+    assert coco_average_precision(truth, perfect, engine="both")["AP"] == pytest.approx(1, abs=0.02)

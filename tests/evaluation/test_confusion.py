@@ -1,0 +1,183 @@
+"""Confusion matrix: hand-checked cells, a plain loop as oracle, and the golden case."""
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.errors import UsageError
+from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.confusion import column_names, confusion, full_matrix
+from curation.evaluation.matching import OperatingPoints, match, thresholds
+
+CLASSES = ("cat", "dog")
+BOX = (100.0, 100.0, 100.0, 100.0)
+HALF = (100.0, 100.0, 100.0, 50.0)
+FAR = (300.0, 300.0, 50.0, 50.0)
+
+
+def truth_of(rows: list[Any], n_images: int, *, named: bool = True) -> GroundTruth:
+    """Rows of (image, label, box, original class, flag); the flag sets crowd and difficult."""
+    rows = sorted(rows, key=lambda row: row[0])
+    boxes = np.array([row[2] for row in rows], float).reshape(-1, 4)
+    flags = np.array([row[4] for row in rows], bool)
+    return GroundTruth(
+        image_numbers=np.arange(n_images, dtype=np.int64),
+        classes=CLASSES,
+        class_numbers=(1, 2),
+        image=np.array([row[0] for row in rows], np.int32),
+        label=np.array([row[1] for row in rows], np.int32),
+        boxes=boxes,
+        crowd=flags,
+        difficult=flags,
+        areas=boxes[:, 2] * boxes[:, 3],
+        original=tuple(row[3] for row in rows) if named else None,
+    )
+
+
+def detections_of(rows: list[Any]) -> Detections:
+    return Detections(
+        image=np.array([row[0] for row in rows], np.int32),
+        label=np.array([row[1] for row in rows], np.int32),
+        boxes=np.array([row[2] for row in rows], float).reshape(-1, 4),
+        scores=np.array([row[3] for row in rows], float),
+    )
+
+
+def points_at(*limits: float) -> OperatingPoints:
+    zeros = np.zeros((1, len(limits)), np.int64)
+    return OperatingPoints((3,), np.array([limits]), zeros, zeros)
+
+
+CLOSED = truth_of([(0, 0, BOX, "", False), (1, 1, BOX, "", True)], 2)
+WILD = truth_of([(0, -1, BOX, "zebra", True), (0, -1, HALF, "bear", False), (1, -1, BOX, "", False)], 3)
+
+
+def test_cells_by_hand() -> None:
+    found = detections_of([(0, 0, BOX, 0.9), (1, 0, BOX, 0.5), (0, 1, FAR, 0.6), (0, 1, BOX, 0.4)])
+    wild = detections_of([(0, 0, BOX, 0.9), (0, 0, HALF, 0.9), (1, 1, BOX, 0.9), (2, 1, BOX, 0.9)])
+    result = confusion(CLOSED, found, WILD, wild, points_at(0.5, 0.5))["0.3"]
+    assert result["closed"] == {
+        "confusion": {"cat": {"cat": 1, "dog": 1}},
+        "background": {"cat": 0, "dog": 1},
+    }
+    assert result["wr1"] == {
+        "confusion": {"cat": {"cat": 1, "dog": 1, "bear": 1, "zebra": 1}, "dog": {"unknown": 1}},
+        "background": {"cat": 0, "dog": 1},
+    }
+
+
+def test_full_matrix_has_every_row_and_column() -> None:
+    columns = column_names(CLOSED, WILD)
+    assert columns == ("cat", "dog", "bear", "unknown", "zebra")
+    result = confusion(
+        CLOSED, detections_of([(0, 0, BOX, 0.9)]), WILD, detections_of([]), points_at(0.5, 0.5)
+    )
+    assert full_matrix(result["0.3"]["wr1"], CLASSES, columns) == {
+        "rows": ["cat", "dog"],
+        "columns": list(columns),
+        "counts": [[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]],
+        "background": [0, 0],
+    }
+
+
+def test_unnamed_unknown_objects_are_unknown() -> None:
+    unnamed = truth_of([(0, -1, BOX, "", False)], 2, named=False)
+    result = confusion(
+        CLOSED, detections_of([]), unnamed, detections_of([(0, 0, BOX, 0.9)]), points_at(0.5, 0.5)
+    )
+    assert result["0.3"]["wr1"]["confusion"] == {"cat": {"unknown": 1}}
+
+
+def test_class_without_threshold_keeps_nothing_and_small_wilderness_has_no_wr1() -> None:
+    found = detections_of([(0, 0, BOX, 0.9), (0, 1, BOX, 0.9)])
+    result = confusion(CLOSED, found, truth_of([], 1), detections_of([]), points_at(np.nan, 0.5))["0.3"]
+    assert result["closed"] == {"confusion": {"dog": {"cat": 1}}, "background": {"cat": 0, "dog": 0}}
+    assert result["wr1"] is None
+
+
+def test_overlap_out_of_range_is_refused() -> None:
+    nothing = detections_of([])
+    with pytest.raises(UsageError):
+        confusion(CLOSED, nothing, WILD, nothing, points_at(0.5, 0.5), minimum_iou=0.0)
+
+
+def slow_iou(one: Any, two: Any) -> float:
+    width = min(one[0] + one[2], two[0] + two[2]) - max(one[0], two[0])
+    height = min(one[1] + one[3], two[1] + two[3]) - max(one[1], two[1])
+    common = max(width, 0) * max(height, 0)
+    return float(common / (one[2] * one[3] + two[2] * two[3] - common))
+
+
+def slow_cells(rows: list[Any], objects: list[Any], counts: dict[str, Counter[str]], n_images: int) -> None:
+    for row in rows:
+        near = [(slow_iou(row[2], other[2]), -k) for k, other in enumerate(objects) if other[0] == row[0]]
+        best, k = max(near, default=(0.0, 0))
+        if row[3] < 0.5 or row[0] >= n_images:
+            continue
+        other = objects[-k] if near else None
+        name = (CLASSES[other[1]] if other[1] >= 0 else other[3]) if other and best >= 0.1 else "(background)"
+        counts[CLASSES[row[1]]][name] += 1
+
+
+boxes = st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(5, 60), st.integers(5, 60))
+names = st.sampled_from(["bear", "zebra", "kite"])
+
+
+def objects_of(labels: st.SearchStrategy[int], n_images: int) -> st.SearchStrategy[list[Any]]:
+    row = st.tuples(st.integers(0, n_images - 1), labels, boxes, names, st.booleans())
+    return st.lists(row, max_size=9).map(lambda rows: sorted(rows, key=lambda one: one[0]))
+
+
+def found_on(n_images: int) -> st.SearchStrategy[list[Any]]:
+    scores = st.sampled_from([0.4, 0.5, 0.9])
+    return st.lists(st.tuples(st.integers(0, n_images - 1), st.integers(0, 1), boxes, scores), max_size=15)
+
+
+@settings(max_examples=80, deadline=None)
+@given(objects_of(st.integers(0, 1), 3), found_on(3), objects_of(st.just(-1), 4), found_on(4))
+def test_equals_a_plain_loop(
+    objects: list[Any], rows: list[Any], unknowns: list[Any], wild: list[Any]
+) -> None:
+    closed, wilderness = truth_of(objects, 3), truth_of(unknowns, 4)
+    result = confusion(closed, detections_of(rows), wilderness, detections_of(wild), points_at(0.5, 0.5))[
+        "0.3"
+    ]
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for section, part, found in (("closed", objects, rows), ("wr1", unknowns, wild)):
+        slow_cells(found, part, counts, 3)
+        obtained = {name: Counter(result[section]["confusion"].get(name, {})) for name in CLASSES}
+        for name in CLASSES:
+            obtained[name]["(background)"] = result[section]["background"][name]
+            assert obtained[name] == counts[name]
+
+
+def test_hand_checked_case(shared: Path) -> None:
+    folder = shared / "golden/elephant/hand"
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["diagnosis"]
+    parts: list[Any] = []
+    for part in ("closed", "wilderness"):
+        content = json.loads((folder / f"gt_{part}.json").read_text(encoding="utf-8"))
+        found = json.loads((folder / f"dets_{part}.json").read_text(encoding="utf-8"))
+        at = {number: k for k, number in enumerate(sorted(image["id"] for image in content["images"]))}
+        label = {1: 0, 2: 1, -1: -1}
+        rows = [
+            (at[row["image_id"]], label[row["category_id"]], row["bbox"], row.get("orig_category", ""), False)
+            for row in content["annotations"]
+        ]
+        parts.append(truth_of(rows, len(at)))
+        parts.append(
+            detections_of(
+                [(at[r["image_id"]], label[r["category_id"]], r["bbox"], r["score"]) for r in found]
+            )
+        )
+    points = thresholds(match(parts[0], parts[1]), parts[1])
+    result = confusion(*parts, points)
+    for recall, sections in expected.items():
+        for section, values in sections.items():
+            assert result[recall][section]["confusion"] == values["confusion"]

@@ -1,0 +1,297 @@
+"""Error diagnosis: every kind by hand, a plain loop as oracle, and the hand-checked golden case."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.errors import CurationError, EvaluationError, MissingFileError, UsageError
+from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.diagnosis import HOIEM_SIMILAR, KINDS, diagnose, read_similar_sets
+from curation.evaluation.matching import match, thresholds
+
+CLASSES = ("cat", "dog", "sofa", "tvmonitor")
+CAT, DOG, SOFA, MONITOR = range(4)
+BOX = (100.0, 100.0, 100.0, 100.0)
+TENTH = (100.0, 100.0, 100.0, 10.0)  # IoU with BOX exactly 0.1
+LESS = (100.0, 100.0, 100.0, 9.0)
+FAR = (300.0, 300.0, 50.0, 50.0)
+
+
+def truth_of(rows: list[Any], n_images: int, *, classes: tuple[str, ...] = CLASSES) -> GroundTruth:
+    """Rows of (image, label, box[, difficult])."""
+    rows = sorted(rows, key=lambda row: row[0])
+    boxes = np.array([row[2] for row in rows], float).reshape(-1, 4)
+    return GroundTruth(
+        image_numbers=np.arange(n_images, dtype=np.int64) * 2,
+        classes=classes,
+        class_numbers=tuple(range(1, len(classes) + 1)),
+        image=np.array([row[0] for row in rows], np.int32),
+        label=np.array([row[1] for row in rows], np.int32),
+        boxes=boxes,
+        crowd=np.zeros(len(rows), bool),
+        difficult=np.array([len(row) > 3 and row[3] for row in rows], bool),
+        areas=boxes[:, 2] * boxes[:, 3],
+    )
+
+
+def detections_of(rows: list[Any]) -> Detections:
+    """Rows of (image, label, box, score)."""
+    return Detections(
+        image=np.array([row[0] for row in rows], np.int32),
+        label=np.array([row[1] for row in rows], np.int32),
+        boxes=np.array([row[2] for row in rows], float).reshape(-1, 4),
+        scores=np.array([row[3] for row in rows], float),
+    )
+
+
+def run(
+    closed: GroundTruth, found: Detections, wilderness: GroundTruth, wild: Detections, **options: Any
+) -> dict[str, Any]:
+    matches = match(closed, found)
+    return diagnose(closed, found, matches, wilderness, wild, thresholds(matches, found), **options)
+
+
+def counted(**kinds: int) -> dict[str, int]:
+    return dict.fromkeys(KINDS, 0) | kinds
+
+
+NOTHING_WILD = (truth_of([], 0), detections_of([]))
+OBJECTS = [
+    (0, CAT, BOX),
+    (1, DOG, BOX),
+    (2, SOFA, BOX),
+    (3, CAT, BOX, True),
+    (4, CAT, FAR),
+]
+
+
+def kinds_of_cats(rows: list[Any], **options: Any) -> dict[str, int]:
+    """The kinds of cat detections above the one (image 0, score 0.2) that fixes the threshold."""
+    closed = truth_of(OBJECTS, 6)
+    result = run(closed, detections_of([*rows, (0, CAT, BOX, 0.2)]), *NOTHING_WILD, **options)
+    counts: dict[str, int] = result["0.5"]["closed"]["per_class"]["cat"]
+    counts["correct"] -= 1
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        ((4, CAT, FAR, 0.9), "correct"),
+        ((0, CAT, TENTH, 0.9), "localization"),
+        ((0, CAT, LESS, 0.9), "mixed_unknown"),
+        ((1, CAT, BOX, 0.9), "similar"),
+        ((1, CAT, TENTH, 0.9), "similar"),
+        ((2, CAT, BOX, 0.9), "other"),
+        ((2, CAT, LESS, 0.9), "mixed_unknown"),
+        ((3, CAT, BOX, 0.9), "ignored"),
+        ((3, CAT, TENTH, 0.9), "localization"),
+        ((5, CAT, BOX, 0.9), "mixed_unknown"),
+    ],
+)
+def test_each_kind(row: Any, kind: str) -> None:
+    expected = counted(**{kind: 1})
+    if kind == "correct":
+        # Recall 1/2 is reached by this one alone: the threshold lies above the other detection.
+        expected["correct"] = 0
+    assert kinds_of_cats([row]) == expected
+
+
+def test_a_duplicate_is_a_localization_error() -> None:
+    closed = truth_of([(0, CAT, BOX), (1, CAT, BOX)], 2)
+    found = detections_of([(0, CAT, BOX, 0.9), (0, CAT, BOX, 0.8), (1, CAT, BOX, 0.7)])
+    matches = match(closed, found)
+    points = thresholds(matches, found, (10,))
+    result = diagnose(closed, found, matches, *NOTHING_WILD, points)
+    assert result["1.0"]["closed"]["total"] == counted(correct=2, localization=1)
+    assert result["1.0"]["wr1"] is None
+
+
+def test_precedence_is_own_class_then_similar_then_other() -> None:
+    everything = [(0, CAT, BOX), (0, DOG, BOX), (0, SOFA, BOX), (1, CAT, FAR), (2, SOFA, BOX), (2, DOG, BOX)]
+    closed = truth_of(everything, 3)
+    rows = [(0, CAT, TENTH, 0.9), (2, CAT, BOX, 0.8), (1, CAT, FAR, 0.7)]
+    total = run(closed, detections_of(rows), *NOTHING_WILD)["0.5"]["closed"]["per_class"]["cat"]
+    assert total == counted(correct=1, localization=1, similar=1)
+
+
+def test_similar_sets_and_overlap_are_configurable() -> None:
+    on_sofa, on_dog = (2, CAT, BOX, 0.9), (1, CAT, BOX, 0.9)
+    sets = [["cat", "sofa"]]
+    assert kinds_of_cats([on_sofa], similar=sets)["similar"] == 1
+    assert kinds_of_cats([on_dog], similar=sets)["other"] == 1
+    assert kinds_of_cats([on_dog], similar=[])["other"] == 1
+    assert kinds_of_cats([(2, CAT, TENTH, 0.9)], minimum_iou=0.11)["mixed_unknown"] == 1
+
+
+def test_wilderness_counts_the_first_n_closed_images_only() -> None:
+    closed = truth_of([(0, CAT, BOX)], 2)
+    found = detections_of([(0, CAT, BOX, 0.5)])
+    wilderness = truth_of([(0, -1, BOX), (2, -1, BOX)], 3)
+    rows = [
+        (0, CAT, TENTH, 0.9),
+        (0, CAT, LESS, 0.9),
+        (1, CAT, BOX, 0.5),
+        (1, CAT, BOX, 0.49),
+        (2, CAT, BOX, 0.9),
+    ]
+    section = run(closed, found, wilderness, detections_of(rows))["0.3"]["wr1"]
+    assert section["total"] == counted(correct=1, unknown_unknown=1, mixed_unknown=2)
+    assert section["shares"]["total"]["mixed_unknown"] == 0.5
+
+
+def test_class_that_never_reaches_the_recall_is_none_and_listed() -> None:
+    closed = truth_of([(0, CAT, BOX), (1, DOG, BOX)], 2)
+    section = run(closed, detections_of([(0, CAT, BOX, 0.5), (0, DOG, FAR, 0.9)]), *NOTHING_WILD)["0.3"][
+        "closed"
+    ]
+    assert section["per_class"]["dog"] is None
+    assert section["shares"]["per_class"]["dog"] is None
+    assert set(section["left_out"]) == {"dog", "sofa", "tvmonitor"}
+    assert section["total"] == counted(correct=1)
+
+
+def test_nothing_kept_has_no_shares() -> None:
+    section = run(truth_of(OBJECTS, 6), detections_of([]), *NOTHING_WILD)["0.3"]["closed"]
+    assert section["total"] == counted()
+    assert section["shares"]["total"] is None
+
+
+def test_hoiem_sets_are_the_published_ones() -> None:
+    assert [len(members) for members in HOIEM_SIMILAR] == [7, 7, 3, 2]
+    named = {name for members in HOIEM_SIMILAR for name in members}
+    assert len(named) == 17
+    assert not named & {"bottle", "pottedplant", "tvmonitor"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('[["cat", "lion"]]', "class that is not known"),
+        ('[["cat", "dog", "cat"]]', "names a class twice"),
+        ('{"cat": "dog"}', "cannot be read"),
+        ('[["cat", 3]]', "cannot be read"),
+        ('[["cat", "dog"]', "cannot be read"),
+        ("", "cannot be read"),
+    ],
+)
+def test_bad_files_of_similar_sets_are_refused(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "similar.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(EvaluationError, match=message) as caught:
+        read_similar_sets(path, CLASSES)
+    assert str(path) in str(caught.value.where)
+
+
+def test_absent_file_of_similar_sets_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError):
+        read_similar_sets(tmp_path / "similar.json", CLASSES)
+
+
+def test_similar_sets_are_read_from_json(tmp_path: Path) -> None:
+    path = tmp_path / "similar.json"
+    path.write_text('[["cat", "sofa"], ["cat", "dog"]]', encoding="utf-8")
+    assert read_similar_sets(path, CLASSES) == (("cat", "sofa"), ("cat", "dog"))
+
+
+@pytest.mark.parametrize(
+    "options", [{"minimum_iou": 0.0}, {"minimum_iou": float("nan")}, {"similar": [["lion"]]}]
+)
+def test_unusable_parameters_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(CurationError) as caught:
+        kinds_of_cats([], **options)
+    assert isinstance(caught.value, UsageError | EvaluationError)
+
+
+def slow_iou(one: Any, two: Any) -> float:
+    width = min(one[0] + one[2], two[0] + two[2]) - max(one[0], two[0])
+    height = min(one[1] + one[3], two[1] + two[3]) - max(one[1], two[1])
+    common = max(width, 0) * max(height, 0)
+    return float(common / (one[2] * one[3] + two[2] * two[3] - common))
+
+
+def slow_kind(
+    row: Any, outcome: int, objects: list[Any], similar: set[tuple[int, int]], *, wild: bool
+) -> str:
+    near = [other for other in objects if other[0] == row[0] and slow_iou(row[2], other[2]) >= 0.1]
+    if wild:
+        return "unknown_unknown" if near else "mixed_unknown"
+    if outcome:
+        return "correct" if outcome == 1 else "ignored"
+    if any(other[1] == row[1] for other in near):
+        return "localization"
+    if any((row[1], other[1]) in similar for other in near):
+        return "similar"
+    return "other" if any(other[1] >= 0 for other in near) else "mixed_unknown"
+
+
+boxes = st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(5, 60), st.integers(5, 60))
+known = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), boxes, st.booleans()), max_size=10)
+unknown = st.lists(st.tuples(st.integers(0, 5), st.just(-1), boxes), max_size=8)
+found_rows = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 3), boxes, st.sampled_from([0.2, 0.4, 0.6, 0.8])), max_size=20
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(known, found_rows, unknown, found_rows)
+def test_equals_a_plain_loop_and_shares_sum_to_1(
+    objects: list[Any], rows: list[Any], unknowns: list[Any], wild_rows: list[Any]
+) -> None:
+    rows = rows + [(image, label, box, 0.5) for image, label, box, _ in objects[:4]]
+    objects = sorted(objects, key=lambda row: row[0])
+    closed, found = truth_of(objects, 4), detections_of(rows)
+    matches = match(closed, found)
+    points = thresholds(matches, found)
+    result = diagnose(closed, found, matches, truth_of(unknowns, 6), detections_of(wild_rows), points)
+    similar = {(CAT, DOG), (DOG, CAT)}
+    for number, recall in enumerate(("0.1", "0.3", "0.5")):
+        limit = points.threshold[number]
+        expected = {name: counted() for name in CLASSES}
+        for k, row in enumerate(rows):
+            if row[3] >= limit[row[1]]:
+                expected[CLASSES[row[1]]][
+                    slow_kind(row, int(matches.outcome[k]), objects, similar, wild=False)
+                ] += 1
+        compare(result[recall]["closed"], expected, limit)
+        for row in wild_rows:
+            if row[3] >= limit[row[1]] and row[0] < 4:
+                expected[CLASSES[row[1]]][slow_kind(row, 0, unknowns, similar, wild=True)] += 1
+        compare(result[recall]["wr1"], expected, limit)
+
+
+def compare(section: dict[str, Any], expected: dict[str, dict[str, int]], limit: Any) -> None:
+    for label, name in enumerate(CLASSES):
+        assert section["per_class"][name] == (None if np.isnan(limit[label]) else expected[name])
+    for shares in (*section["shares"]["per_class"].values(), section["shares"]["total"]):
+        assert shares is None or sum(shares.values()) == pytest.approx(1, abs=1e-12)
+
+
+def test_hand_checked_case(shared: Path) -> None:
+    folder = shared / "golden/elephant/hand"
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["diagnosis"]
+    parts: list[Any] = []
+    for part in ("closed", "wilderness"):
+        content = json.loads((folder / f"gt_{part}.json").read_text(encoding="utf-8"))
+        found = json.loads((folder / f"dets_{part}.json").read_text(encoding="utf-8"))
+        at = {number: k for k, number in enumerate(sorted(image["id"] for image in content["images"]))}
+        label = {1: 0, 2: 1, -1: -1}
+        rows = [
+            (at[row["image_id"]], label[row["category_id"]], row["bbox"]) for row in content["annotations"]
+        ]
+        parts.append(truth_of(rows, len(at), classes=("cat", "dog")))
+        parts.append(
+            detections_of(
+                [(at[r["image_id"]], label[r["category_id"]], r["bbox"], r["score"]) for r in found]
+            )
+        )
+    result = run(*parts)
+    for recall, sections in expected.items():
+        for section, values in sections.items():
+            for key in ("per_class", "total"):
+                assert result[recall][section][key] == values[key]

@@ -1,0 +1,269 @@
+"""F-beta operating points: the arithmetic of Table 4, a hand-checked case, and a plain search as oracle."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.errors import EvaluationError, UsageError
+from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.fbeta import (
+    TABLE_4_RATIOS,
+    available_ratios,
+    f_beta,
+    fbeta_operating_points,
+    images_at_ratio,
+)
+from curation.evaluation.matching import match
+
+BOX = [100.0, 100.0, 100.0, 100.0]
+
+
+def truth_of(
+    objects: list[tuple[int, int]], n_images: int, classes: tuple[str, ...] = ("cat", "dog")
+) -> GroundTruth:
+    """Objects as (image, label), all with the same box."""
+    n = len(objects)
+    return GroundTruth(
+        image_numbers=np.arange(n_images, dtype=np.int64),
+        classes=classes,
+        class_numbers=tuple(range(1, len(classes) + 1)),
+        image=np.array([image for image, _ in objects], np.int32),
+        label=np.array([label for _, label in objects], np.int32),
+        boxes=np.tile(BOX, (n, 1)).reshape(n, 4),
+        crowd=np.zeros(n, bool),
+        difficult=np.zeros(n, bool),
+        areas=np.full(n, 10000.0),
+    )
+
+
+def detections_of(rows: list[tuple[int, int, float]]) -> Detections:
+    """Detections as (image, label, score), all with the box of the objects."""
+    return Detections(
+        image=np.array([row[0] for row in rows], np.int32),
+        label=np.array([row[1] for row in rows], np.int32),
+        boxes=np.tile(BOX, (len(rows), 1)).reshape(-1, 4),
+        scores=np.array([row[2] for row in rows], float),
+    )
+
+
+def points(
+    closed: GroundTruth, found: Detections, wilderness: GroundTruth, wild: Detections, **options: Any
+) -> dict[str, Any]:
+    return fbeta_operating_points(closed, found, match(closed, found), wilderness, wild, **options)
+
+
+@pytest.fixture(scope="module")
+def table_4(shared: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(
+        (shared / "golden/elephant/published_tables.json").read_text(encoding="utf-8")
+    )["rows"]
+    assert len(rows) == 54
+    return rows
+
+
+def test_table_4_columns_for_beta_1_and_1_5_are_right(table_4: list[dict[str, Any]]) -> None:
+    rows = [row for row in table_4 if row["beta"] != 0.5]
+    assert len(rows) == 36
+    for row in rows:
+        f = f_beta(row["TP"], row["TP_plus_FP"], row["n_gt"], str(row["beta"]))
+        assert f == pytest.approx(row["F_printed"], abs=0.005 + 1e-9)
+
+
+def test_table_4_column_for_beta_half_lacks_the_denominator(table_4: list[dict[str, Any]]) -> None:
+    rows = [row for row in table_4 if row["beta"] == 0.5]
+    assert len(rows) == 18
+    for row in rows:
+        counts = (row["TP"], row["TP_plus_FP"], row["n_gt"], "0.5")
+        assert f_beta(*counts, formula="published") == pytest.approx(row["F_printed"], abs=0.005 + 1e-9)
+        assert f_beta(*counts) == pytest.approx(row["F_true"], abs=5e-5)
+        assert abs((f_beta(*counts) or 0) - row["F_printed"]) > 0.005
+
+
+def test_table_4_choice_at_ratio_1_and_beta_half_is_not_the_best() -> None:
+    """The 159-TP point has at most 211 kept detections at ratio 1.0 (it has 211 at ratio 1.5)."""
+    chosen, better = f_beta(180, 254, 244, "0.5"), f_beta(159, 211, 244, "0.5")
+    assert chosen is not None
+    assert better is not None
+    assert better > chosen
+
+
+def test_table_4_choices_follow_the_correct_formula() -> None:
+    """At ratio 0 the table picks 189/215 for b = 0.5, though its own 210/265 is higher by the printed formula."""
+    assert (f_beta(189, 215, 244, "0.5") or 0) > (f_beta(210, 265, 244, "0.5") or 0)
+    printed = [
+        f_beta(tp, kept, 244, "0.5", formula="published") or 0 for tp, kept in ((189, 215), (210, 265))
+    ]
+    assert printed[0] < printed[1]
+
+
+@pytest.mark.parametrize(
+    ("tp", "tp_fp", "n", "beta"), [(3, 7, 11, "0.5"), (1, 1, 9, "2.0"), (5, 5, 5, "1.5")]
+)
+def test_f_beta_is_the_weighted_harmonic_mean(tp: int, tp_fp: int, n: int, beta: str) -> None:
+    p, r, square = Fraction(tp, tp_fp), Fraction(tp, n), Fraction(beta) ** 2
+    assert f_beta(tp, tp_fp, n, beta) == pytest.approx(
+        float((1 + square) * p * r / (square * p + r)), abs=1e-15
+    )
+
+
+def test_f_beta_without_ground_truth_is_undefined() -> None:
+    assert f_beta(0, 3, 0, "1.0") is None
+    assert f_beta(0, 0, 3, "1.0") == 0
+    assert f_beta(0, 0, 3, "1.0", formula="published") is None
+
+
+def test_images_at_ratio_is_exact() -> None:
+    assert images_at_ratio("0.7", 40) == 28  # float32 gives 27
+    assert images_at_ratio("2.1", 60) == 126
+    assert images_at_ratio("0.25", 4952) == 1238
+    assert [images_at_ratio(ratio, 4952) for ratio in TABLE_4_RATIOS[-2:]] == [19808, 21046]
+    assert available_ratios(4952, 23008) == TABLE_4_RATIOS
+    assert available_ratios(10, 10)[-1] == "1.0"
+
+
+def test_equal_f_takes_the_highest_threshold() -> None:
+    """1 of 2 objects with 1 kept, and 2 of 2 with 4 kept: F1 is 2/3 at both thresholds."""
+    closed = truth_of([(0, 0), (1, 0)], 4)
+    found = detections_of([(0, 0, 0.9), (2, 0, 0.8), (3, 0, 0.7), (1, 0, 0.6)])
+    best = points(closed, found, truth_of([], 0), detections_of([]), ratios=("0.0",), betas=("1.0",))
+    assert best["cat"]["0.0"]["1.0"] == {
+        "F": pytest.approx(2 / 3),
+        "precision": 1.0,
+        "recall": 0.5,
+        "threshold": 0.9,
+        "TP": 1,
+        "FP": 0,
+        "n": 2,
+    }
+    assert best["dog"]["0.0"]["1.0"]["F"] is None
+    assert "no ground truth" in best["dog"]["0.0"]["1.0"]["reason"]
+
+
+def test_class_without_detections_is_undefined_and_without_hits_is_zero() -> None:
+    closed = truth_of([(0, 0), (0, 1)], 2)
+    found = detections_of([(1, 1, 0.4), (1, 1, 0.2)])
+    best = points(closed, found, truth_of([], 0), detections_of([]), ratios=("0.0",), betas=("1.0",))
+    assert "no detections" in best["cat"]["0.0"]["1.0"]["reason"]
+    assert (best["dog"]["0.0"]["1.0"]["F"], best["dog"]["0.0"]["1.0"]["threshold"]) == (0, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ratios": ("-1",)}, "not a usable number"),
+        ({"ratios": ("1e999999999",)}, "not a usable number"),
+        ({"ratios": ("nan",)}, "not a usable number"),
+        ({"betas": ("0.0",)}, "must be positive"),
+        ({"betas": ("b",)}, "not a usable number"),
+        ({"formula": "printed"}, "Unknown F-beta formula"),
+    ],
+)
+def test_unusable_parameters_are_refused(options: dict[str, Any], message: str) -> None:
+    closed, nothing = truth_of([(0, 0)], 1), detections_of([])
+    with pytest.raises(UsageError, match=message):
+        points(closed, nothing, truth_of([], 1), nothing, **options)
+
+
+def test_ratio_beyond_the_wilderness_is_refused() -> None:
+    closed, nothing = truth_of([(0, 0)], 4), detections_of([])
+    with pytest.raises(EvaluationError, match="more images") as caught:
+        points(closed, nothing, truth_of([], 5), nothing, ratios=("1.5",))
+    assert (caught.value.expected, caught.value.found) == ("6 wilderness images", "5")
+
+
+rows = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 1), st.sampled_from([0.1, 0.2, 0.3, 0.4])), max_size=15
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1)), max_size=8).map(sorted),
+    rows,
+    rows,
+    st.sampled_from(["0.0", "0.4", "0.5", "1.0"]),
+    st.sampled_from(["0.5", "0.7", "1.0"]),
+)
+def test_equals_a_search_over_all_thresholds(
+    objects: list[Any], closed_rows: list[Any], wild_rows: list[Any], ratio: str, beta: str
+) -> None:
+    closed, wilderness = truth_of(objects, 6), truth_of([], 6)
+    found, wild = detections_of(closed_rows), detections_of(wild_rows)
+    outcome = match(closed, found).outcome
+    best = points(closed, found, wilderness, wild, ratios=(ratio,), betas=(beta,))
+    size = int(Fraction(ratio) * 6)
+    for label, name in enumerate(closed.classes):
+        n = sum(row[1] == label for row in objects)
+        ranked = [(row[2], int(outcome[k])) for k, row in enumerate(closed_rows) if row[1] == label]
+        ranked += [(row[2], 0) for row in wild_rows if row[1] == label and row[0] < size]
+        candidates = []
+        for threshold in sorted({score for score, _ in ranked}):
+            kept = [hit for score, hit in ranked if score >= threshold]
+            square = Fraction(beta) ** 2
+            candidates.append(((1 + square) * sum(kept) / (len(kept) + square * n), threshold))
+        cell = best[name][ratio][beta]
+        if n == 0 or not candidates:
+            assert cell["F"] is None
+        else:
+            f, threshold = max(candidates)
+            assert (cell["F"], cell["threshold"]) == (pytest.approx(float(f), abs=1e-12), threshold)
+
+
+def load_hand(folder: Path, part: str) -> tuple[GroundTruth, Detections]:
+    content = json.loads((folder / f"gt_{part}.json").read_text(encoding="utf-8"))
+    found = json.loads((folder / f"dets_{part}.json").read_text(encoding="utf-8"))
+    numbers = sorted(image["id"] for image in content["images"])
+    at = {number: position for position, number in enumerate(numbers)}
+    rows = sorted(content["annotations"], key=lambda row: at[row["image_id"]])
+    boxes = np.array([row["bbox"] for row in rows], float)
+    truth = GroundTruth(
+        image_numbers=np.array(numbers, np.int64),
+        classes=("cat", "dog"),
+        class_numbers=(1, 2),
+        image=np.array([at[row["image_id"]] for row in rows], np.int32),
+        label=np.array([{1: 0, 2: 1, -1: -1}[row["category_id"]] for row in rows], np.int32),
+        boxes=boxes,
+        crowd=np.array([bool(row["iscrowd"]) for row in rows]),
+        difficult=np.array([bool(row.get("difficult", 0)) for row in rows]),
+        areas=boxes[:, 2] * boxes[:, 3],
+    )
+    detections = Detections(
+        image=np.array([at[row["image_id"]] for row in found], np.int32),
+        label=np.array([row["category_id"] - 1 for row in found], np.int32),
+        boxes=np.array([row["bbox"] for row in found], float),
+        scores=np.array([row["score"] for row in found], float),
+    )
+    return truth, detections
+
+
+def test_hand_checked_case(shared: Path) -> None:
+    folder = shared / "golden/elephant/hand"
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["fbeta"]
+    closed, found = load_hand(folder, "closed")
+    wilderness, wild = load_hand(folder, "wilderness")
+    obtained = points(closed, found, wilderness, wild, ratios=("0.0", "0.5", "1.0"))
+    compared = 0
+    for name, by_ratio in expected.items():
+        for ratio, by_beta in by_ratio.items():
+            for beta, cell in by_beta.items():
+                for key, value in cell.items():
+                    assert obtained[name][ratio][beta][key] == pytest.approx(value, abs=1e-9)
+                    compared += 1
+    assert compared == 2 * 3 * 3 * 4
+
+
+def test_published_formula_keeps_the_choice_and_changes_only_f(shared: Path) -> None:
+    folder = shared / "golden/elephant/hand"
+    parts = (*load_hand(folder, "closed"), *load_hand(folder, "wilderness"))
+    correct = points(*parts, ratios=("0.5",))
+    published = points(*parts, ratios=("0.5",), formula="published")
+    for beta, square in (("0.5", 0.25), ("1.0", 1.0), ("1.5", 2.25)):
+        one, two = correct["cat"]["0.5"][beta], published["cat"]["0.5"][beta]
+        assert one["threshold"] == two["threshold"]
+        assert two["F"] == pytest.approx((1 + square) * one["precision"] * one["recall"], abs=1e-12)

@@ -1,0 +1,209 @@
+"""Figures: same bytes on every run, a CSV that says what is drawn, hostile names, and nothing left on an error."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from curation.errors import EvaluationError
+from curation.evaluation.diagnosis import KINDS
+from curation.evaluation.figure_style import as_csv, plain
+from curation.evaluation.figures import (
+    background_histogram,
+    confusion_figure,
+    error_bars,
+    precision_recall_curves,
+    wilderness_curve,
+)
+
+RESULT: dict[str, Any] = {
+    "levels": ["0.0", "0.1", "0.2"],
+    "WI": {
+        "0.1": {"macro": [0.0, 0.1, None], "pooled": [0.0, 0.2, 0.3]},
+        "0.3": {"macro": [0.0, 0.25, 1 / 3], "pooled": [0.0, 0.3, 0.4]},
+    },
+    "mAP11": [0.8, 0.7, 0.6],
+    "mAP_area": [0.81, 0.71, 0.61],
+}
+INTERVALS = {
+    "WI": {
+        recall: {
+            "macro": [
+                {"level": level, "low": 0.0, "high": 0.5 if level != "0.1" else None, "estimate": 0.1}
+                if level != "0.1"
+                else {"level": level, "low": None, "high": None, "estimate": None}
+                for level in RESULT["levels"]
+            ]
+        }
+        for recall in RESULT["WI"]
+    }
+}
+COUNTS = dict.fromkeys(KINDS, 0) | {"correct": 5, "similar": 3, "unknown_unknown": 2}
+SECTION = {"per_class": {"cat": COUNTS, "dog": None}, "total": COUNTS}
+DIAGNOSIS = {"0.3": {"closed": SECTION, "wr1": SECTION}}
+MATRIX = {"rows": ["cat", "dog"], "columns": ["cat", "dog", "bear"], "counts": [[5, 0, 1], [1, 900, 0]]}
+CURVES = {"A": {"cat": {"recall": [0.5, 1.0], "precision": [1.0, 0.5], "score": [0.9, 0.1]}}}
+THRESHOLDS = {"A": {"0.3": {"cat": {"threshold": 0.9, "TP_c": 1, "FP_c": 0, "recall": 0.5}}}}
+GAP = {"n": 2, "mean": 0.5, "std_population": 0.1, "hist20": [0] * 15 + [2] + [0] * 4}
+GAPS = {"cat": GAP, "dog": {"n": 0, "mean": None, "std_population": None, "hist20": None}}
+
+
+def draw_all(folder: Path) -> list[Path]:
+    return [
+        *wilderness_curve({"A": RESULT}, folder / "one", intervals={"A": INTERVALS}),
+        *wilderness_curve({"A": RESULT, "B": RESULT}, folder / "two", reading="pooled", note="profile paper"),
+        *error_bars({"A": DIAGNOSIS}, folder / "errors"),
+        *confusion_figure(MATRIX, folder / "confusion"),
+        *precision_recall_curves(CURVES, folder / "curves", thresholds=THRESHOLDS),
+        *background_histogram(GAPS, folder / "gap"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return draw_all(tmp_path_factory.mktemp("figures"))
+
+
+def table(paths: list[Path], name: str) -> list[list[str]]:
+    path = next(path for path in paths if path.name == f"{name}.csv")
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.reader(stream))
+
+
+def test_every_figure_is_a_png_an_svg_and_a_csv(drawn: list[Path]) -> None:
+    assert [path.suffix for path in drawn] == [".png", ".svg", ".csv"] * 6
+    for path in drawn:
+        if path.suffix == ".png":
+            with Image.open(path) as image:
+                assert min(image.size) > 200
+                assert len(image.convert("RGB").getcolors(1 << 20) or []) > 20
+        elif path.suffix == ".svg":
+            assert ElementTree.parse(path).getroot().tag.endswith("svg")  # noqa: S314
+
+
+def test_same_bytes_under_another_hash_seed_and_matplotlibrc(drawn: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "matplotlibrc").write_text(
+        "font.size: 20\nlines.linewidth: 9\nsavefig.dpi: 30\n", encoding="utf-8"
+    )
+    again = tmp_path / "again"
+    code = (
+        "import importlib.util, pathlib;"
+        f"spec = importlib.util.spec_from_file_location('again', {str(__file__)!r});"
+        "module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module);"
+        f"module.draw_all(pathlib.Path({str(again)!r}))"
+    )
+    environment = os.environ | {
+        "PYTHONHASHSEED": "7",
+        "MATPLOTLIBRC": str(tmp_path / "matplotlibrc"),
+        "TZ": "Asia/Tokyo",
+    }
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    for path in drawn:
+        assert (again / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_wilderness_csv_holds_every_level_and_leaves_undefined_empty(drawn: list[Path]) -> None:
+    rows = table(drawn, "one")
+    assert rows[0] == [
+        "detector",
+        "wilderness_ratio",
+        "WI_macro_recall_0.1",
+        "WI_macro_recall_0.3",
+        "mAP11",
+        "mAP_area",
+    ]
+    assert rows[3] == ["A", "0.2", "", repr(1 / 3), "0.6", "0.61"]
+    assert len(table(drawn, "two")) == 1 + 2 * 3
+    assert table(drawn, "two")[3][2] == "0.3"
+
+
+def test_other_csv_files_hold_what_is_drawn(drawn: list[Path]) -> None:
+    assert table(drawn, "confusion") == [
+        ["detected", "cat", "dog", "bear"],
+        ["cat", "5", "0", "1"],
+        ["dog", "1", "900", "0"],
+    ]
+    # The class without a threshold has no bar.
+    assert [row[2] for row in table(drawn, "errors")[1:]] == ["cat", "all classes"] * 2
+    assert table(drawn, "curves")[1:] == [
+        ["A", "cat", "0.9", "0.5", "1.0"],
+        ["A", "cat", "0.1", "1.0", "0.5"],
+    ]
+    gap = table(drawn, "gap")[1:]
+    assert {row[0] for row in gap} == {"cat"}
+    assert [row[1:] for row in gap if row[3] != "0"] == [["0.5", "0.6", "2"]]
+
+
+def test_official_result_has_one_reading(tmp_path: Path) -> None:
+    official = {"levels": ["0.0", "0.1"], "WI": {"0.1": [0.0, 0.5]}, "mAP": [0.7, 0.6]}
+    paths = wilderness_curve({"A": official}, tmp_path / "official", reading="ratio_of_mean_precision")
+    assert table(paths, "official")[2] == ["A", "0.1", "0.5", "0.6"]
+
+
+def test_small_wilderness_draws_the_closed_section_only(tmp_path: Path) -> None:
+    paths = error_bars({"A": {"0.3": {"closed": SECTION, "wr1": None}}}, tmp_path / "errors")
+    assert {row[1] for row in table(paths, "errors")[1:]} == {"closed"}
+
+
+def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
+    name = r"$\frac{1}$_^\n" + "x" * 300 + "\x1b[31m\n=1+1"
+    result = dict(RESULT)
+    wilderness_curve({name: result, "B": result}, tmp_path / "curve", note=name)
+    confusion_figure({"rows": [name], "columns": [name], "counts": [[1]]}, tmp_path / "matrix", note=name)
+    error_bars(
+        {name: {"0.3": {"closed": {"per_class": {name: COUNTS}, "total": COUNTS}, "wr1": None}}},
+        tmp_path / "e",
+    )
+    precision_recall_curves({name: {name: CURVES["A"]["cat"]}}, tmp_path / "pr", note=name)
+    background_histogram({name: GAP}, tmp_path / "gap")
+    assert len(list(tmp_path.glob("*.png"))) == 5
+
+
+def test_plain_shortens_and_escapes() -> None:
+    assert plain("cat") == "cat"
+    assert plain("a$b\n") == r"a\$b?"
+    assert plain("x" * 40, 10) == "x" * 9 + "…"
+
+
+def test_csv_quotes_and_leaves_none_empty() -> None:
+    assert as_csv(("a", "b"), [('x,"y"', None), (0.1, 2)]) == 'a,b\n"x,""y""",\n0.1,2\n'
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda stem: wilderness_curve({}, stem),
+        lambda stem: error_bars({}, stem),
+        lambda stem: confusion_figure({"rows": [], "columns": [], "counts": []}, stem),
+        lambda stem: precision_recall_curves({}, stem),
+        lambda stem: precision_recall_curves({"A": {}}, stem),
+        lambda stem: background_histogram({"cat": GAPS["dog"]}, stem),
+    ],
+)
+def test_nothing_to_draw_is_an_error_and_leaves_no_file(draw: Any, tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError, match="A figure needs"):
+        draw(tmp_path / "figure")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_empty_matrix_of_zeros_is_drawn(tmp_path: Path) -> None:
+    confusion_figure({"rows": ["a"], "columns": ["a", "b"], "counts": [[0, 0]]}, tmp_path / "zeros")
+    assert (tmp_path / "zeros.png").exists()
+
+
+def test_golden_result_can_be_drawn(shared: Path, tmp_path: Path) -> None:
+    path = shared / "golden/elephant/hand/expected.json"
+    expected = json.loads(path.read_text(encoding="utf-8"))
+    wilderness_curve({"hand": expected["paper"]}, tmp_path / "paper")
+    wilderness_curve({"hand": expected["official"]}, tmp_path / "official")
+    error_bars({"hand": expected["diagnosis"]}, tmp_path / "errors")
+    background_histogram(expected["background_gap"], tmp_path / "gap")
+    rows = table([tmp_path / "paper.csv"], "paper")
+    assert [float(row[3]) for row in rows[1:]] == expected["paper"]["WI"]["0.3"]["macro"]

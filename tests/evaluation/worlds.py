@@ -1,0 +1,85 @@
+"""Random small evaluations for property tests, and their conversion to the package's columns."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import strategies as st
+
+from curation.evaluation.columns import Detections, GroundTruth
+from tests.evaluation.reference import Guess, Thing, World
+
+BOXES = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4), st.integers(1, 4))
+# Few values, so that ties in score and in IoU are the rule.
+SCORES = st.sampled_from((50, 300, 301, 500, 725, 900, 1000))
+
+
+@st.composite
+def worlds(draw: st.DrawFn, *, distinct_scores: bool = False) -> World:
+    n_classes, n_closed, n_wild = (
+        draw(st.integers(1, 3)),
+        draw(st.integers(1, 6)),
+        draw(st.integers(0, 9)),
+    )
+    labels = st.integers(0, n_classes - 1)
+    flags = st.sampled_from((False, False, False, True))
+    closed = [
+        Thing(image, draw(st.integers(-1, n_classes - 1)), draw(BOXES), draw(flags), draw(flags))
+        for image in range(n_closed)
+        for _ in range(draw(st.integers(0, 3)))
+    ]
+    wild = [
+        Thing(image, -1, draw(BOXES), draw(flags))
+        for image in range(n_wild)
+        for _ in range(draw(st.integers(0, 2)))
+    ]
+    inside, outside = (
+        [
+            Guess(image, draw(labels), draw(BOXES), draw(SCORES))
+            for image in draw(st.lists(st.integers(0, n - 1), max_size=14))
+        ]
+        if n
+        else []
+        for n in (n_closed, n_wild)
+    )
+    if distinct_scores:
+        order = draw(st.permutations(range(len(inside) + len(outside))))
+        spread = [
+            Guess(g.image, g.label, g.box, 10 + 30 * order[k]) for k, g in enumerate([*inside, *outside])
+        ]
+        inside, outside = spread[: len(inside)], spread[len(inside) :]
+    return World(n_classes, n_closed, n_wild, tuple(closed), tuple(wild), tuple(inside), tuple(outside))
+
+
+def truth_of(things: Sequence[Thing], n_images: int, n_classes: int, first_number: int = 1) -> GroundTruth:
+    n = len(things)
+    boxes = np.array([thing.box for thing in things], np.float64).reshape(n, 4)
+    return GroundTruth(
+        image_numbers=np.arange(first_number, first_number + n_images, dtype=np.int64),
+        classes=tuple("abcdefgh"[:n_classes]),
+        class_numbers=tuple(range(1, n_classes + 1)),
+        image=np.array([thing.image for thing in things], np.int32),
+        label=np.array([thing.label for thing in things], np.int32),
+        boxes=boxes,
+        crowd=np.array([thing.crowd for thing in things], bool),
+        difficult=np.array([thing.difficult for thing in things], bool),
+        areas=boxes[:, 2] * boxes[:, 3],
+    )
+
+
+def detections_of(guesses: Sequence[Guess]) -> Detections:
+    n = len(guesses)
+    return Detections(
+        image=np.array([guess.image for guess in guesses], np.int32),
+        label=np.array([guess.label for guess in guesses], np.int32),
+        boxes=np.array([guess.box for guess in guesses], np.float64).reshape(n, 4),
+        scores=np.array([guess.score / 1000 for guess in guesses], np.float64),
+    )
+
+
+def columns_of(world: World) -> tuple[GroundTruth, Detections, GroundTruth, Detections]:
+    return (
+        truth_of(world.closed, world.n_closed, world.n_classes),
+        detections_of(world.inside),
+        truth_of(world.wild, world.n_wild, world.n_classes),
+        detections_of(world.outside),
+    )

@@ -1,0 +1,143 @@
+"""Every rule that types cannot express has a header that breaks it."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from curation.errors import ManifestError
+from curation.manifest.check import check_header, check_lists
+from curation.manifest.header import ClassEntry, Header, Supersedes
+from curation.manifest.manifest import Manifest
+
+Make = Callable[..., Manifest]
+
+
+def with_part(header: Header, **fields: object) -> Header:
+    first = msgspec.structs.replace(header.parts[0], **fields)
+    return msgspec.structs.replace(header, parts=(first, *header.parts[1:]))
+
+
+def with_source(header: Header, **fields: object) -> Header:
+    return msgspec.structs.replace(header, sources=(msgspec.structs.replace(header.sources[0], **fields),))
+
+
+def with_classes(header: Header, *extra: ClassEntry) -> Header:
+    return msgspec.structs.replace(header, classes=(*header.classes, *extra))
+
+
+def test_the_example_is_sound(manifest: Manifest) -> None:
+    check_header(manifest.header, where="here")
+    check_lists(manifest, where="here")
+
+
+@pytest.mark.parametrize("name", ["elephant", "elephant/val2017", "find-me/bdd100k-v2", "a.b_c/d"])
+def test_good_names(make_manifest: Make, name: str) -> None:
+    check_header(make_manifest(name=name).header, where="here")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "Elephant",
+        "a/b/c",
+        "/a",
+        "a/",
+        "../a",
+        "a/..",
+        "a b",
+        "a--b",
+        "-a",
+        "a/./b",
+        "a\n",
+        "ä",
+        "a" * 121,
+    ],
+)
+def test_bad_names(make_manifest: Make, name: str) -> None:
+    with pytest.raises(ManifestError, match="inconsistent"):
+        check_header(make_manifest(name=name).header, where="here")
+
+
+@pytest.mark.parametrize(
+    "version", ["", "1", "1.0", "v1.0.0", "1.0.0-rc1", "01.0.0", "1.0.0\n", "1.0.1000000", "\uff11.0.0"]
+)
+def test_bad_versions(make_manifest: Make, version: str) -> None:
+    with pytest.raises(ManifestError, match="inconsistent"):
+        check_header(make_manifest(version=version).header, where="here")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", ".hidden", "a/b", "../closed", "a\\b", "A", "a\0", "a" * 65, "c:", "closed\n"]
+)
+def test_part_names_are_no_paths(manifest: Manifest, name: str) -> None:
+    with pytest.raises(ManifestError, match="inconsistent"):
+        check_header(with_part(manifest.header, name=name), where="here")
+
+
+@pytest.mark.parametrize(
+    ("break_it", "field"),
+    [
+        (lambda header: msgspec.structs.replace(header, taxonomy="OSOD-IV"), "taxonomy"),
+        (lambda header: msgspec.structs.replace(header, schema_version=2), "schema_version"),
+        (lambda header: msgspec.structs.replace(header, decisions="md5:1"), "decisions"),
+        (lambda header: msgspec.structs.replace(header, completes="sha256:" + "A" * 64), "completes"),
+        (lambda header: msgspec.structs.replace(header, origin="declared"), "origin"),
+        (
+            lambda header: msgspec.structs.replace(
+                header, supersedes=Supersedes(version="1", digest="sha256:" + "0" * 64, reason="")
+            ),
+            "supersedes",
+        ),
+        (lambda header: with_part(header, sha256=None), "images and sha256"),
+        (lambda header: with_part(header, images=None, annotated_images=None), "images and sha256"),
+        (lambda header: with_part(header, sha256=None, images=None, annotated_images=None), "origin"),
+        (lambda header: with_part(header, images=-1), "images"),
+        (lambda header: with_part(header, annotated_images=3), "annotated_images"),
+        (lambda header: with_part(header, boxes={"known": -1}), "known"),
+        (lambda header: with_part(header, boxes={"knwon": 1}), "knwon"),
+        (lambda header: with_part(header, sources=("other",)), "sources"),
+        (lambda header: with_part(header, sources=()), "sources"),
+        (lambda header: with_part(header, subset_of="nothing"), "subset_of"),
+        (lambda header: with_part(header, subset_of="closed"), "subset_of"),
+        (lambda header: with_part(header, name="rest"), "rest twice"),
+        (lambda header: with_source(header, name="To y"), "sources"),
+        (lambda header: with_source(header, dropped={"box": -1}), "dropped"),
+        (lambda header: with_classes(header, ClassEntry(name="cat", role="known", index=9)), "cat twice"),
+        (
+            lambda header: with_classes(header, ClassEntry(name="airplane", role="known", index=9)),
+            "airplane twice",
+        ),
+        (lambda header: with_classes(header, ClassEntry(name="x", role="unknown", index=1)), "1 twice"),
+        (lambda header: with_classes(header, ClassEntry(name="x", role="known", index=-1)), "known class"),
+        (lambda header: with_classes(header, ClassEntry(name="x", role="unknown", index=-2)), "-1 or more"),
+    ],
+)
+def test_broken_headers(manifest: Manifest, break_it: Callable[[Header], Header], field: str) -> None:
+    with pytest.raises(ManifestError, match="inconsistent") as caught:
+        check_header(break_it(manifest.header), where="here")
+    assert field in str(caught.value)
+    assert "here" in str(caught.value)
+
+
+def test_a_subset_must_be_inside(make_manifest: Make) -> None:
+    base = make_manifest({"closed": ("toy:1", "toy:2"), "rest": ("toy:2", "toy:3")})
+    rest = msgspec.structs.replace(base.header.parts[1], subset_of="closed")
+    header = msgspec.structs.replace(base.header, parts=(base.header.parts[0], rest))
+    with pytest.raises(ManifestError, match="not inside") as caught:
+        check_lists(Manifest(header=header, lists=base.lists), where="here")
+    assert "toy:3" in str(caught.value)
+
+
+def test_lists_are_those_of_the_parts(manifest: Manifest) -> None:
+    with pytest.raises(ManifestError, match="inconsistent"):
+        check_lists(
+            Manifest(header=manifest.header, lists={"closed": manifest.lists["closed"]}), where="here"
+        )
+
+
+def test_length_is_checked(manifest: Manifest) -> None:
+    header = with_part(manifest.header, images=3)
+    with pytest.raises(ManifestError, match="inconsistent"):
+        check_lists(Manifest(header=header, lists=manifest.lists), where="here")

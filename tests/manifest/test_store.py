@@ -1,0 +1,223 @@
+"""What is written is read back; one changed byte anywhere is an error that names the file."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from curation.canonical import sha256_of_bytes, sha256_of_lines
+from curation.errors import CurationError, DigestMismatchError, ManifestError, MissingFileError, UsageError
+from curation.manifest import store
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import manifest_files, read_manifest, write_manifest
+
+Make = Callable[..., Manifest]
+
+
+@pytest.fixture
+def folder(manifest: Manifest, tmp_path: Path) -> Path:
+    write_manifest(manifest, tmp_path / "m")
+    return tmp_path / "m"
+
+
+def rewrite(folder: Path, manifest: Manifest) -> None:
+    """Write a manifest without any check, as an attacker with a good digest would."""
+    for path in [*(folder / "ids").iterdir(), folder / "manifest.json"]:
+        path.unlink()
+    for name, data in manifest_files(manifest).items():
+        (folder / name).write_bytes(data)
+
+
+def test_round_trip(manifest: Manifest, folder: Path) -> None:
+    assert read_manifest(folder) == manifest
+    assert read_manifest(folder / "manifest.json") == manifest
+    assert (folder / "ids/closed.txt").read_bytes() == b"toy:1\ntoy:2\n"
+    assert sorted(path.name for path in folder.rglob("*")) == [
+        "closed.txt",
+        "ids",
+        "manifest.json",
+        "rest.txt",
+    ]
+
+
+def test_digest_is_that_of_the_canonical_header(manifest: Manifest, folder: Path) -> None:
+    stored = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    claimed = stored.pop("digest")
+    canonical = json.dumps(stored, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    assert claimed == sha256_of_bytes(canonical) == manifest.digest
+
+
+def test_writing_the_same_again_changes_nothing_and_another_is_refused(
+    manifest: Manifest, make_manifest: Make, folder: Path
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    write_manifest(manifest, folder)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    with pytest.raises(UsageError, match="never edited"):
+        write_manifest(make_manifest(notes=("other",)), folder)
+    assert read_manifest(folder) == manifest
+
+
+def test_a_damaged_manifest_in_the_way_is_told(manifest: Manifest, folder: Path) -> None:
+    (folder / "ids/rest.txt").write_bytes(b"")
+    with pytest.raises(UsageError, match="damaged"):
+        write_manifest(manifest, folder)
+
+
+def test_an_inconsistent_manifest_is_not_written(make_manifest: Make, tmp_path: Path) -> None:
+    wrong = Manifest(
+        header=make_manifest().header, lists={"closed": ("toy:1", "toy:9"), "rest": ("toy:3", "toy:4")}
+    )
+    with pytest.raises(DigestMismatchError, match="not the one its manifest pins"):
+        write_manifest(wrong, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_single_byte_counts(data: st.DataObject, folder: Path) -> None:
+    path = data.draw(st.sampled_from(sorted(path for path in folder.rglob("*") if path.is_file())))
+    original = path.read_bytes()
+    place = data.draw(st.integers(0, len(original)))
+    byte = data.draw(st.binary(min_size=0, max_size=1))
+    changed = original[:place] + byte + original[place + 1 :]
+    if changed == original:
+        return
+    path.write_bytes(changed)
+    try:
+        with pytest.raises(ManifestError) as caught:
+            read_manifest(folder)
+        assert path.name in str(caught.value)
+    finally:
+        path.write_bytes(original)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("ids/closed.txt", lambda data: data.replace(b"\n", b"\r\n"), "CRLF"),
+        ("ids/closed.txt", lambda data: data[:-1], "not those that the manifest pins"),
+        ("manifest.json", lambda data: data.replace(b"\n", b"\r\n"), "CRLF"),
+        ("manifest.json", lambda data: data + b"\n", "not the form"),
+        (
+            "manifest.json",
+            lambda data: data.replace(b'"1.0.0"', b'"1.0.1"'),
+            "not the one its digest stands for",
+        ),
+        ("manifest.json", lambda data: data[:200], "not readable JSON"),
+        ("manifest.json", lambda data: b"", "not readable JSON"),
+        ("manifest.json", lambda data: b"\xff\xfe", "not readable JSON"),
+        ("manifest.json", lambda data: b"[" * 200_000, "not readable JSON"),
+        (
+            "manifest.json",
+            lambda data: data.replace(b'"schema_version": 1', b'"schema_version": 2'),
+            "schema version",
+        ),
+        ("manifest.json", lambda data: data.replace(b'"title"', b'"tilte"'), "structure"),
+    ],
+)
+def test_damage_is_told_by_file(
+    folder: Path, name: str, damage: Callable[[bytes], bytes], message: str
+) -> None:
+    path = folder / name
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ManifestError, match=message) as caught:
+        read_manifest(folder)
+    assert str(path) in str(caught.value)
+
+
+def test_missing_superfluous_and_linked_lists(folder: Path, tmp_path: Path) -> None:
+    extra = folder / "ids/more.txt"
+    extra.write_bytes(b"toy:1\n")
+    with pytest.raises(ManifestError, match="does not name"):
+        read_manifest(folder)
+    extra.unlink()
+    outside = tmp_path / "outside.txt"
+    (folder / "ids/rest.txt").rename(outside)
+    with pytest.raises(ManifestError, match="missing"):
+        read_manifest(folder)
+    (folder / "ids/rest.txt").symlink_to(outside)
+    with pytest.raises(CurationError, match="outside"):
+        read_manifest(folder)
+
+
+def test_no_manifest_there(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError):
+        read_manifest(tmp_path)
+
+
+def test_large_files_are_refused_unread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MAX_LIST_BYTES", 5)
+    with pytest.raises(ManifestError, match="too large"):
+        read_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    ("ids", "order", "message"),
+    [
+        (("toy:2", "toy:1"), "code_point", "not sorted"),
+        (("toy:1", "toy:1"), "code_point", "twice"),
+        (("toy:2", "toy:2"), "listed", "twice"),
+        (("1", "2"), "code_point", "no namespace"),
+        (("Toy:1", "toy:2"), "code_point", "namespace"),
+        (("toy:", "toy:2"), "code_point", "malformed"),
+        (("toy:1 ", "toy:2"), "code_point", "malformed"),
+        (("toy:1\x1b[2J", "toy:2"), "code_point", "malformed"),
+        (("toy:1\r", "toy:2\r"), "code_point", "carriage"),
+    ],
+)
+def test_lists_with_a_good_digest_and_bad_content(
+    make_manifest: Make, folder: Path, ids: tuple[str, ...], order: str, message: str
+) -> None:
+    base = make_manifest({"closed": ids})
+    part = msgspec.structs.replace(base.header.parts[0], order=order)
+    rewrite(folder, Manifest(header=msgspec.structs.replace(base.header, parts=(part,)), lists=base.lists))
+    with pytest.raises(ManifestError, match=message):
+        read_manifest(folder)
+
+
+def test_a_listed_order_is_kept(make_manifest: Make, tmp_path: Path) -> None:
+    base = make_manifest({"closed": ("toy:2", "toy:1")})
+    part = msgspec.structs.replace(base.header.parts[0], order="listed")
+    kept = Manifest(header=msgspec.structs.replace(base.header, parts=(part,)), lists=base.lists)
+    write_manifest(kept, tmp_path / "m")
+    assert read_manifest(tmp_path / "m").ids("closed") == ("toy:2", "toy:1")
+
+
+def test_a_list_without_final_line_feed_and_a_good_digest(make_manifest: Make, folder: Path) -> None:
+    base = make_manifest({"closed": ("toy:1", "toy:2")})
+    part = msgspec.structs.replace(base.header.parts[0], sha256=sha256_of_bytes(b"toy:1\ntoy:2"))
+    rewrite(folder, Manifest(header=msgspec.structs.replace(base.header, parts=(part,)), lists=base.lists))
+    (folder / "ids/closed.txt").write_bytes(b"toy:1\ntoy:2")
+    with pytest.raises(ManifestError, match="no final line feed"):
+        read_manifest(folder)
+
+
+def test_a_declared_part_has_no_file(make_manifest: Make, tmp_path: Path) -> None:
+    base = make_manifest()
+    blank = msgspec.structs.replace(
+        base.header.parts[1], images=None, sha256=None, annotated_images=None, boxes={}
+    )
+    header = msgspec.structs.replace(base.header, parts=(base.header.parts[0], blank), origin="declared")
+    declared = Manifest(header=header, lists={"closed": base.lists["closed"]})
+    write_manifest(declared, tmp_path / "m")
+    assert read_manifest(tmp_path / "m") == declared
+    (tmp_path / "m/ids/rest.txt").write_bytes(b"toy:3\n")
+    with pytest.raises(ManifestError, match="does not name"):
+        read_manifest(tmp_path / "m")
+
+
+def test_many_ids_survive(make_manifest: Make, tmp_path: Path) -> None:
+    ids = tuple(sorted({f"toy:{number:05d}" for number in range(3000)} | {"toy:é", "toy:日本", "toy:𝄞"}))
+    assert ids == tuple(sorted(ids, key=lambda one: one.encode()))  # code point order is UTF-8 byte order
+    many = make_manifest({"closed": ids, "none": ()})
+    parts = tuple(msgspec.structs.replace(part, annotated_images=0, boxes={}) for part in many.header.parts)
+    many = Manifest(header=msgspec.structs.replace(many.header, parts=parts), lists=many.lists)
+    write_manifest(many, tmp_path / "m")
+    assert read_manifest(tmp_path / "m").lists == {"closed": ids, "none": ()}
+    assert (tmp_path / "m/ids/none.txt").read_bytes() == b""
+    assert sha256_of_lines(()) == sha256_of_bytes(b"")

@@ -1,0 +1,138 @@
+"""Label views on six objects whose fate is written out by hand."""
+
+import dataclasses
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+import pytest
+
+from curation.errors import ManifestError, MissingListError, PresenceOnlyError
+from curation.manifest.header import LabelView
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import ROLES, count_objects, locate_images, positions_of, view_objects
+from curation.sources.source import Source
+
+Make = Callable[..., Manifest]
+
+
+def rows(manifest: Manifest, part: str, source: Source) -> list[tuple[object, ...]]:
+    """Return (id, class, role, category id, ignored) of each object in order."""
+    objects = view_objects(manifest, part, {"toy": source})
+    ids = manifest.ids(part)
+    classes = manifest.header.classes
+    return [
+        (ids[image], classes[label].name, ROLES[role], category, ignore)
+        for image, label, role, category, ignore in zip(
+            objects.image.tolist(),
+            objects.label.tolist(),
+            objects.role.tolist(),
+            objects.category_id.tolist(),
+            objects.ignore.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def with_view(manifest: Manifest, view: LabelView) -> Manifest:
+    parts = tuple(msgspec.structs.replace(part, view=view) for part in manifest.header.parts)
+    return Manifest(header=msgspec.structs.replace(manifest.header, parts=parts), lists=manifest.lists)
+
+
+def test_default_view(manifest: Manifest, source: Source) -> None:
+    assert rows(manifest, "closed", source) == [
+        ("toy:1", "cat", "known", 1, False),
+        ("toy:1", "aeroplane", "known", 2, True),  # by alias; difficult
+        ("toy:1", "cow", "negative", 3, False),
+        ("toy:2", "elephant", "unknown", -1, False),
+        ("toy:2", "elephant", "unknown", -1, True),  # crowd
+    ]
+    assert rows(manifest, "rest", source) == [("toy:4", "smudge", "ignored", 4, True)]
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        (LabelView(known="drop"), [("cow", 3, False), ("elephant", -1, False), ("elephant", -1, True)]),
+        (
+            LabelView(unknown="drop", negative="rename:unknown", difficult="keep"),
+            [("cat", 1, False), ("aeroplane", 2, False), ("cow", -1, False)],
+        ),
+        (
+            LabelView(crowd="drop", difficult="drop", unknown="ignore"),
+            [("cat", 1, False), ("cow", 3, False), ("elephant", -1, True)],
+        ),
+        (
+            LabelView(crowd="keep", difficult="keep"),
+            [
+                ("cat", 1, False),
+                ("aeroplane", 2, False),
+                ("cow", 3, False),
+                ("elephant", -1, False),
+                ("elephant", -1, False),
+            ],
+        ),
+    ],
+)
+def test_other_views(
+    manifest: Manifest, source: Source, view: LabelView, expected: list[tuple[str, int, bool]]
+) -> None:
+    found = rows(with_view(manifest, view), "closed", source)
+    assert [(name, category, ignore) for _, name, _, category, ignore in found] == expected
+
+
+def test_positions_and_counts(manifest: Manifest, source: Source) -> None:
+    objects = view_objects(manifest, "closed", {"toy": source})
+    assert objects.index.tolist() == [0, 2, 4, 1, 3]
+    assert objects.images.position.tolist() == [3, 1]
+    assert objects.counts() == {"known": 2, "negative": 1, "unknown": 2, "difficult": 1, "crowd": 1}
+    assert objects.annotated_images() == 2
+    assert objects.dropped == 0
+    assert view_objects(with_view(manifest, LabelView(crowd="drop")), "closed", {"toy": source}).dropped == 1
+    images = locate_images(manifest, "closed", {"toy": source})
+    assert count_objects(manifest.header.classes, LabelView(), images) == (objects.counts(), 2)
+
+
+def test_order_of_annotations_changes_no_count(manifest: Manifest, source: Source) -> None:
+    assert source.objects is not None
+    order = np.array([5, 3, 0, 4, 1, 2])
+    names = [field.name for field in dataclasses.fields(source.objects) if field.name != "original"]
+    columns = {name: getattr(source.objects, name)[order] for name in names}
+    shuffled = Source(**{**vars(source), "objects": type(source.objects)(**columns)})
+    assert sorted(rows(manifest, "closed", shuffled)) == sorted(rows(manifest, "closed", source))
+
+
+def test_two_sources_of_one_part(make_manifest: Make, source: Source) -> None:
+    base = make_manifest({"both": ("toy:2", "zoo:2")})
+    part = msgspec.structs.replace(base.header.parts[0], sources=("toy", "zoo"))
+    merged = Manifest(header=msgspec.structs.replace(base.header, parts=(part,)), lists=base.lists)
+    zoo = Source(**{**vars(source), "namespace": "zoo"})
+    objects = view_objects(merged, "both", {"toy": source, "zoo": zoo})
+    assert objects.image.tolist() == [0, 0, 1, 1]
+    assert objects.source.tolist() == [0, 0, 1, 1]
+    assert objects.index.tolist() == [1, 3, 1, 3]
+
+
+def test_positions_of_absent_ids(source: Source) -> None:
+    where, position = positions_of(["toy:3", "zoo:3", "toy:03", "3", ""], [source])
+    assert where.tolist() == [0, -1, -1, -1, -1]
+    assert position.tolist() == [2, -1, -1, -1, -1]
+
+
+def test_errors(manifest: Manifest, make_manifest: Make, source: Source) -> None:
+    with pytest.raises(ManifestError, match="no such part"):
+        view_objects(manifest, "open", {"toy": source})
+    with pytest.raises(ManifestError, match="not given"):
+        view_objects(manifest, "closed", {})
+    with pytest.raises(ManifestError, match="2 of the 3 images") as caught:
+        view_objects(make_manifest({"closed": ("toy:1", "toy:7", "zoo:1")}), "closed", {"toy": source})
+    assert "toy:7" in str(caught.value)
+    fewer = make_manifest(classes=manifest.header.classes[:3])
+    with pytest.raises(ManifestError, match="no role") as caught:
+        view_objects(fewer, "closed", {"toy": source})
+    assert "'elephant'" in str(caught.value)
+    presence = Source(**{**vars(source), "objects": None, "presence": np.array([[0, 1]], np.int32)})
+    with pytest.raises(PresenceOnlyError):
+        view_objects(manifest, "closed", {"toy": presence})
+    with pytest.raises(MissingListError, match="declared"):
+        view_objects(Manifest(header=manifest.header, lists={}), "closed", {"toy": source})

@@ -1,0 +1,197 @@
+"""COCO JSON of a part: ids, categories, numbers to the last bit, and what pycocotools makes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.errors import ExportError
+from curation.manifest.header import LabelView
+from curation.manifest.manifest import Manifest
+from curation.publishing.coco_json import CocoOptions, corners, plain_number, plan_coco
+from curation.publishing.plan import Plan
+from curation.sources.source import Source
+
+
+def content(plan: Plan) -> dict:
+    (file,) = plan.files
+    return json.loads(b"".join(file.chunks()))
+
+
+def by_original(data: dict) -> dict[tuple[str, int], dict]:
+    images = {one["id"]: one["curation_id"] for one in data["images"]}
+    return {(images[one["image_id"]], one["original_id"]): one for one in data["annotations"]}
+
+
+def test_a_part_keeps_its_integer_ids_and_its_order(manifest: Manifest, sources: dict[str, Source]) -> None:
+    plan = plan_coco(manifest, ["wilderness"], sources)
+    data = content(plan)
+    assert [one["id"] for one in data["images"]] == [9, 100]
+    assert [one["id"] for one in data["annotations"]] == [1, 2, 3]
+    # Grouped by image in list order, then file order; the image outside the part gives nothing.
+    assert [(one["image_id"], one["original_id"]) for one in data["annotations"]] == [
+        (9, 901),
+        (100, 4),
+        (100, 2),
+    ]
+    assert plan.changed == {}
+    assert data["info"]["manifest_digest"] == manifest.digest
+
+
+def test_no_digit_of_a_box_changes(manifest: Manifest, sources: dict[str, Source]) -> None:
+    found = by_original(content(plan_coco(manifest, ["wilderness"], sources)))
+    assert found["coco:000000000100", 4]["bbox"] == [0.1, 1 / 3, 10.25, 0.001]
+    assert found["coco:000000000100", 4]["area"] == 7.7
+    assert [type(value) for value in found["coco:000000000009", 901]["bbox"]] == [int] * 4
+
+
+def test_unknown_is_last_and_minus_one_and_the_class_survives(
+    manifest: Manifest, sources: dict[str, Source]
+) -> None:
+    data = content(plan_coco(manifest, ["wilderness"], sources))
+    assert [(one["id"], one["name"]) for one in data["categories"]] == [
+        (1, "cat"),
+        (2, "dog"),
+        (-1, "unknown"),
+    ]
+    assert {
+        (one["category_id"], one["orig_category"], one["orig_category_id"]) for one in data["annotations"]
+    } == {(-1, "elephant", 22)}
+
+
+def test_a_training_part_without_unknown_objects_has_the_known_classes_alone(
+    manifest: Manifest, sources: dict[str, Source], training: Manifest
+) -> None:
+    assert [one["name"] for one in content(plan_coco(training, ["closed"], sources))["categories"]] == [
+        "cat",
+        "dog",
+    ]
+    assert [one["name"] for one in content(plan_coco(manifest, ["closed"], sources))["categories"]][
+        -1
+    ] == "unknown"
+
+
+def test_flags_are_the_sources_and_ignore_is_the_views(
+    manifest: Manifest, sources: dict[str, Source]
+) -> None:
+    closed = by_original(content(plan_coco(manifest, ["closed"], sources)))
+    wild = by_original(content(plan_coco(manifest, ["wilderness"], sources)))
+    assert [(one["difficult"], one["ignore"], one["iscrowd"]) for one in closed.values()] == [
+        (0, 0, 0),
+        (0, 0, 0),
+        (1, 1, 0),
+    ]
+    assert wild["coco:000000000009", 901]["iscrowd"] == 1
+    assert wild["coco:000000000009", 901]["ignore"] == 1
+    assert wild["coco:000000000100", 4]["ignore"] == 0
+
+
+def test_colliding_ids_are_renumbered_and_told(manifest: Manifest, sources: dict[str, Source]) -> None:
+    plan = plan_coco(manifest, ["closed", "wilderness"], sources)
+    data = content(plan)
+    assert [one["id"] for one in data["images"]] == [1, 2, 3, 4]
+    assert [one["original_id"] for one in data["images"]] == [9, 12, 9, 100]
+    assert len({one["id"] for one in data["annotations"]}) == len(data["annotations"]) == 6
+    assert [one["part"] for one in data["images"]] == ["closed", "closed", "wilderness", "wilderness"]
+    boxes = {(one["orig_category"], tuple(one["bbox"])): one["image_id"] for one in data["annotations"]}
+    assert boxes["cat", (0, 0, 50, 40)] == 1
+    assert boxes["elephant", (3, 4, 5, 6)] == 3
+    assert plan.changed == {"images_renumbered": 4}
+    assert "renumbered" in plan.notes[0]
+
+
+def test_renumber_never_refuses_a_collision_and_names_both(
+    manifest: Manifest, sources: dict[str, Source]
+) -> None:
+    with pytest.raises(ExportError) as caught:
+        plan_coco(manifest, ["closed", "wilderness"], sources, CocoOptions(renumber="never"))
+    assert caught.value.found == "9: voc2007:000009 and coco:000000000009"
+    data = content(plan_coco(manifest, ["wilderness"], sources, CocoOptions(renumber="never")))
+    assert [one["id"] for one in data["images"]] == [9, 100]
+    always = content(plan_coco(manifest, ["wilderness"], sources, CocoOptions(renumber="always")))
+    assert [one["id"] for one in always["images"]] == [1, 2]
+
+
+def test_unknown_id_may_follow_the_classes_but_not_be_one(
+    manifest: Manifest, sources: dict[str, Source]
+) -> None:
+    data = content(plan_coco(manifest, ["wilderness"], sources, CocoOptions(unknown_id=None)))
+    assert {one["category_id"] for one in data["annotations"]} == {3}
+    assert data["categories"][-1]["id"] == 3
+    with pytest.raises(ExportError, match="category id of unknown"):
+        plan_coco(manifest, ["wilderness"], sources, CocoOptions(unknown_id=2))
+
+
+def test_a_part_twice_is_refused(manifest: Manifest, sources: dict[str, Source]) -> None:
+    with pytest.raises(ExportError, match="share images"):
+        plan_coco(manifest, ["closed", "closed"], sources)
+    with pytest.raises(ExportError, match="No part"):
+        plan_coco(manifest, [], sources)
+
+
+def test_dropped_objects_are_counted(
+    sources: dict[str, Source], with_view: Callable[[LabelView], Manifest]
+) -> None:
+    plan = plan_coco(with_view(LabelView(difficult="drop", crowd="drop")), ["closed"], sources)
+    assert plan.left_out == {"objects_dropped_by_view": 1}
+    assert plan.counts["annotations"] == 2
+
+
+def test_pycocotools_reads_it(manifest: Manifest, sources: dict[str, Source], tmp_path: Path) -> None:
+    from pycocotools import mask
+    from pycocotools.coco import COCO
+
+    (file,) = plan_coco(manifest, ["closed", "wilderness"], sources).files
+    path = tmp_path / "both.json"
+    path.write_bytes(b"".join(file.chunks()))
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO(str(path))
+    assert len(coco.imgs) == 4
+    assert len(coco.anns) == 6
+    # A box polygon covers exactly the box: pycocotools' mask of the 7 x 8 dog.
+    dog = coco.loadAnns(coco.getAnnIds(catIds=[2]))[0]
+    assert int(mask.area(coco.annToRLE(dog))) == 7 * 8
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_survives_json(value: float) -> None:
+    written = json.loads(json.dumps(plain_number(value)))
+    assert float(written) == value
+    assert (
+        isinstance(written, int)
+        or not math.isclose(value, round(value), rel_tol=0, abs_tol=0)
+        or abs(value) >= 2**53
+    )
+
+
+def test_corners_follow_the_authors_order() -> None:
+    # Spec 1.6: [[x, y, x, y+h, x+w, y+h, x+w, y]].
+    assert corners([10.0, 20.0, 3.0, 4.5]) == [10, 20, 10, 24.5, 13, 24.5, 13, 20]
+
+
+def test_hostile_names_are_data(manifest: Manifest, sources: dict[str, Source]) -> None:
+    name = '</x>"\\\u2028 \x07.jpg'
+    sources["voc"].images.file_names[0] = name
+    data = content(plan_coco(manifest, ["closed"], sources))
+    assert data["images"][0]["file_name"] == name
+    sources["voc"].images.file_names[0] = ""
+    plan = plan_coco(manifest, ["closed"], sources)
+    assert content(plan)["images"][0]["file_name"] == "000009.jpg"
+    assert plan.changed == {"file_names_made_from_ids": 1}
+
+
+def test_unknown_sizes_are_left_out(manifest: Manifest, sources: dict[str, Source]) -> None:
+    sources["voc"].images.widths[0] = 0
+    first, second = content(plan_coco(manifest, ["closed"], sources))["images"]
+    assert "width" not in first
+    assert (second["width"], second["height"]) == (60, 30)
+    assert np.array_equal(sources["voc"].images.widths, [0, 60])

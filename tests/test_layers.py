@@ -1,0 +1,55 @@
+"""Imports run one way through the house (raw data → sources → manifest → protocols → publishing, evaluation → cli)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "curation"
+GROUND = {"errors", "ids", "canonical", "storage"}
+ALLOWED = {
+    "sources": GROUND,
+    "manifest": GROUND | {"sources"},
+    "protocols": GROUND | {"sources", "manifest"},
+    "publishing": GROUND | {"sources", "manifest", "protocols"},
+    "evaluation": GROUND | {"sources", "manifest"},
+}
+HEAVY = {"torch", "fiftyone", "open_clip", "ray", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools"}
+
+
+def imports(path: Path, *, top_level_only: bool = False) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = tree.body if top_level_only else list(ast.walk(tree))
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("folder", sorted(ALLOWED))
+def test_a_folder_imports_only_what_stands_before_it(folder: str) -> None:
+    for path in sorted((PACKAGE / folder).rglob("*.py")):
+        homes = {name.split(".")[1] for name in imports(path) if name.startswith("curation.")} - {
+            "__version__"
+        }
+        assert homes <= ALLOWED[folder] | {folder}, (
+            f"{path.relative_to(PACKAGE)} imports {homes - ALLOWED[folder]}"
+        )
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
+    at_top = {name.split(".")[0] for name in imports(path, top_level_only=True)}
+    assert not at_top & HEAVY
+
+
+def test_modules_are_short() -> None:
+    long = {str(path): lines for path in modules() if (lines := len(path.read_text().splitlines())) > 400}
+    assert not long
