@@ -58,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
         if missed:
             return _refuse(missed, options)
     manifest = _in_words(manifest, options)
+    _keep_approximate_out(manifest, options.out)
     write_manifest(manifest, options.out)
     _report(manifest, options)
     return 0
@@ -98,7 +99,8 @@ def _declared(target: str) -> Manifest:
     try:
         declared = load_manifest(target)
     except ManifestError as error:
-        if error.where == target and not Path(target).exists():
+        # A near manifest name is the better guess; else the word was meant as a protocol.
+        if not Path(target).exists() and not (error.hint or "").startswith("did you mean"):
             find_protocol(target)
         raise
     if declared.header.origin != "declared":
@@ -149,6 +151,21 @@ def _in_words(manifest: Manifest, options: argparse.Namespace) -> Manifest:
         ),
         lists=manifest.lists,
     )
+
+
+def _keep_approximate_out(manifest: Manifest, out: Path) -> None:
+    """Raise `UsageError` where an approximate list would land among the manifests that others trust."""
+    from curation.manifest.locate import manifest_roots
+    from curation.protocols.building import is_approximate
+
+    trusted = [root for root in manifest_roots() if out.resolve().is_relative_to(root.resolve())]
+    if trusted and is_approximate(manifest.header):
+        raise UsageError(
+            "An approximate list does not go among the trusted manifests",
+            where=f"--out {out}",
+            expected="annotations with boxes, or a folder elsewhere",
+            found=f"a table of image and class, and a folder below {trusted[0]}",
+        )
 
 
 def _refuse(missed: tuple[Figure, ...], options: argparse.Namespace) -> int:

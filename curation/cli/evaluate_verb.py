@@ -51,7 +51,7 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
         action="append",
         required=True,
         metavar=f"{prefix}FILE",
-        help="COCO JSON or a VOC root" + ("; once for closed=, once for wilderness=" if several else ""),
+        help="COCO JSON, or a dataset root" + ("; once for closed=, once for wilderness=" if several else ""),
     )
     command.add_argument(
         "--detections",
@@ -74,6 +74,12 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
         help="detected boxes of negative size: refuse, or take as empty and report (default: %(default)s)",
     )
     command.add_argument("--any-scores", action="store_true", help="allow scores outside [0, 1]")
+    command.add_argument(
+        "--image-set",
+        default="test",
+        metavar="SET",
+        help="of a dataset root given as truth (default: %(default)s)",
+    )
     command.add_argument(
         "--bad-boxes", choices=("error", "drop"), default="error", help="unusable boxes of the ground truth"
     )
@@ -209,11 +215,13 @@ def _by_part(texts: Sequence[str], option: str) -> dict[str, Path]:
 def _open(path: Path, options: argparse.Namespace, part: str) -> Source:
     from curation.sources.opening import open_source
 
-    dataset = "voc2007" if path.is_dir() else "coco"
+    dataset = "coco"
+    if path.is_dir() and not (path / "annotations").is_dir():
+        dataset = "voc2012" if path.name.upper() == "VOC2012" else "voc2007"
     return open_source(
         path,
         dataset=dataset,
-        part="test" if path.is_dir() else part,
+        part=options.image_set if path.is_dir() else part,
         cache=not options.no_cache,
         bad_boxes=options.bad_boxes,
     )

@@ -120,6 +120,13 @@ def _require_fitting(options: argparse.Namespace) -> None:
     for name, owner in _OWN_OPTIONS.items():
         if getattr(options, name) is not None and options.format != owner:
             raise UsageError(f"--{name.replace('_', '-')} belongs to --format {owner}", found=options.format)
+    if options.out.suffix in _ONE_FILE.values() and not (_is_one_file(options) or options.out.is_dir()):
+        own = _ONE_FILE.get(options.format)
+        raise UsageError(
+            f"--out {options.out.suffix} does not fit --format {options.format}",
+            where=str(options.out),
+            expected="a folder" + (f", or a file that ends in {own}" if own else ""),
+        )
     if _is_one_file(options) and len(options.part) > 1 and options.format != "coco":
         raise UsageError(
             "Several parts in this format are several files, and --out names one",

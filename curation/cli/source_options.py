@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +22,9 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
         "--source",
         action="append",
         default=[],
-        metavar="NAME=PATH",
+        metavar="NAME[@PART]=PATH",
         help="a raw dataset: its root, an annotation file, or a table; NAME is a source of the protocol, or a dataset "
-        "whose root holds several of them (repeatable)",
+        "whose root holds several of them; PART chooses among the parts of a root or table (repeatable)",
     )
     parser.add_argument(
         "--bad-boxes",
@@ -62,13 +63,14 @@ def open_sources(options: argparse.Namespace, slots: Sequence[SourceSlot]) -> di
     """Return the sources given on the command line, by slot name.
 
     A dataset's name stands for all its slots: of a root, those that it offers; of a file, the one that the file is.
+    ``NAME@PART`` says which part of the dataset is meant, where the slot takes any: ``--source coco@val2017=ROOT``.
 
     Raises
     ------
     UsageError
-        A name is neither a slot nor a dataset.
+        A name is neither a slot nor a dataset, or a part is not the one that the slot takes.
     """
-    given = pairs(options.source, "--source")
+    given = _parts_and_paths(options.source)
     names = [slot.name for slot in slots]
     datasets = list(dict.fromkeys(slot.dataset for slot in slots))
     for name in given:
@@ -82,12 +84,11 @@ def open_sources(options: argparse.Namespace, slots: Sequence[SourceSlot]) -> di
     opened: dict[str, Source] = {}
     for slot in slots:
         if slot.name in given:
-            opened[slot.name] = _open(options, slot, given[slot.name])
+            opened[slot.name] = _open(options, slot, *given[slot.name])
     for dataset in datasets:
         if dataset in given and dataset not in names:
-            opened |= _expand(
-                options, [slot for slot in slots if slot.dataset == dataset], given[dataset], opened
-            )
+            of_dataset = [slot for slot in slots if slot.dataset == dataset and slot.name not in opened]
+            opened |= _expand(options, of_dataset, *given[dataset])
     return opened
 
 
@@ -104,30 +105,72 @@ def require(slots: Sequence[SourceSlot], opened: Mapping[str, Source], command: 
         )
 
 
+def _parts_and_paths(texts: Sequence[str]) -> dict[str, tuple[str, Path]]:
+    given: dict[str, tuple[str, Path]] = {}
+    for key, path in pairs(texts, "--source").items():
+        name, _, part = key.partition("@")
+        if name in given:
+            raise UsageError(f"--source names {name!r} twice", where=key[:200])
+        given[name] = (part, Path(path))
+    return given
+
+
 def _expand(
-    options: argparse.Namespace, slots: Sequence[SourceSlot], path: str, opened: Mapping[str, Source]
+    options: argparse.Namespace, slots: Sequence[SourceSlot], part: str, path: Path
 ) -> dict[str, Source]:
-    free = [slot for slot in slots if slot.name not in opened]
-    if not Path(path).is_dir():
-        # A file is one part: the required one, or the only one that is left.
-        free = [slot for slot in free if slot.required][:1] or free[:1]
+    if part or not path.is_dir():
+        # One part is meant: that of the name, else the required one, else the only one that is left.
+        named = [slot for slot in slots if slot.part == part]
+        slots = named[:1] if part else ([slot for slot in slots if slot.required] or list(slots))[:1]
     found: dict[str, Source] = {}
-    for slot in free:
+    for slot in slots:
         try:
-            found[slot.name] = _open(options, slot, path)
+            found[slot.name] = _open(options, slot, part, path)
         except MissingFileError:
-            if slot.required or len(free) == 1:
+            if slot.required or len(slots) == 1:
                 raise
+    if not found:
+        raise UsageError(
+            "The dataset has no such part here", where=f"--source …@{part}={path}", hint="curation list"
+        )
     return found
 
 
-def _open(options: argparse.Namespace, slot: SourceSlot, path: str) -> Source:
+def _open(options: argparse.Namespace, slot: SourceSlot, part: str, path: Path) -> Source:
     from curation.sources.opening import open_source
 
+    if part and slot.part and part != slot.part:
+        raise UsageError(
+            f"Source {slot.name} is another part of its dataset",
+            where=f"--source {slot.name}@{part}",
+            expected=slot.part,
+            found=part,
+        )
     return open_source(
-        Path(path),
+        path,
         dataset=slot.dataset,
-        part=slot.part,
+        part=part or slot.part or _part_of(slot, path),
         cache=not options.no_cache,
         bad_boxes=options.bad_boxes,
     )
+
+
+def _part_of(slot: SourceSlot, path: Path) -> str:
+    """Return the part that a path stands for: named by the file, or the usual or only one of a root."""
+    from curation.sources.opening import parts_at
+
+    if not path.is_dir():
+        named = re.search(r"(?:^|_)((?:train|val|test)20[0-9]{2})(?=[_.]|$)", path.name)
+        return named[1] if named else ""
+    offered = parts_at(path, slot.dataset)
+    if slot.usual_part in offered:
+        return slot.usual_part
+    if len(offered) > 1:
+        raise UsageError(
+            "The root offers several parts",
+            where=f"--source {slot.name}={path}",
+            expected="one of them",
+            found=", ".join(offered),
+            hint=f"--source {slot.name}@{offered[0]}={path}",
+        )
+    return offered[0] if offered else slot.usual_part

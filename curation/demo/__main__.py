@@ -12,12 +12,21 @@ from curation.errors import CurationError
 
 def main() -> int:
     """Run the demo and return its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m curation.demo", description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="python -m curation.demo",
+        description="Draw a small world, detect in it, and score two detectors.",
+        allow_abbrev=False,
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("demo-output"), help="folder to write (default: %(default)s)"
     )
     parser.add_argument(
-        "--images", type=int, nargs=3, default=DEFAULT_SIZES, metavar=("TRAIN", "TEST", "COCO")
+        "--images",
+        type=int,
+        nargs=3,
+        default=DEFAULT_SIZES,
+        metavar=("TRAIN", "TEST", "COCO"),
+        help="how many of each to draw (default: {} {} {})".format(*DEFAULT_SIZES),
     )
     options = parser.parse_args()
     try:
@@ -25,7 +34,14 @@ def main() -> int:
     except CurationError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"error: The machine refused: {error.strerror}\n  where: {error.filename}", file=sys.stderr)
+        return CurationError.exit_code
+    except KeyboardInterrupt:
+        print("interrupted; run it again whenever you like", file=sys.stderr)
+        return 130
     return 0
 
 
-raise SystemExit(main())
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,8 +1,9 @@
 """A small detector that really looks at pixels: contrast regions, softmax regression, non-maximum suppression.
 
 Two of different caution come from one training. `bold` trusts the softmax, as most detectors do: whatever differs from
-background has to be one of the known classes. `cautious` also asks how far a region lies from what it has seen of a
-class (Mahalanobis distance in a principal subspace) and moves the score of a stranger to the background.
+background has to be one of the known classes. `cautious` also asks how much of a region the examples of a class
+explain (the residual of the class's principal subspace, as in SIMCA and ViM) and moves the score of a stranger to the
+background.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.demo.proposals import Floats, describe, propose
+from curation.errors import UsageError
 
-_COMPONENTS = 24
+_DIRECTIONS = 8
 _STEPS = 400
 _LEARNING_RATE = 0.6
 _WEIGHT_DECAY = 1e-3
@@ -43,20 +45,19 @@ class Detector:
         Standardise the features.
     weights : ndarray, shape (f + 1, K + 1)
         Softmax regression; the last row is the bias.
-    components : ndarray, shape (f, q)
-        Principal directions of the known examples.
-    centres, reach : ndarray, shapes (K, q) and (K,)
-        Mean of each class there, and the distance below which 90 % of its examples lie.
-    precision : ndarray, shape (q,)
-        Inverse variance along each direction, pooled over classes.
+    centres : ndarray, shape (K, f)
+        Mean of the standardised features of each class.
+    directions : ndarray, shape (K, f, q)
+        Its principal directions, orthonormal.
+    reach : ndarray, shape (K,)
+        Median length of what they leave unexplained of its own examples.
     """
 
     mean: Floats
     scale: Floats
     weights: Floats
-    components: Floats
     centres: Floats
-    precision: Floats
+    directions: Floats
     reach: Floats
 
     def detect(self, photo: npt.NDArray[np.uint8], *, cautious: bool) -> list[dict[str, Any]]:
@@ -77,28 +78,47 @@ class Detector:
 
     def _doubted(self, features: Floats, scores: Floats) -> Floats:
         """Return the scores after strangers gave theirs to the background."""
-        distance = _distances(features @ self.components, self.centres, self.precision)
-        trust = np.exp(-np.maximum(distance / self.reach - 1, 0) * 6)
-        known = scores[:, :-1] * trust
+        left_over = unexplained(features, self.centres, self.directions)
+        known = scores[:, :-1] * np.exp(-np.maximum(left_over / self.reach - 1, 0))
         return np.column_stack([known, 1 - known.sum(axis=1)])
 
 
 def train(examples: Sequence[Example], n_classes: int) -> Detector:
-    """Return the detector fitted to these photos; the same photos give the same weights."""
+    """Return the detector fitted to these photos; the same photos give the same weights.
+
+    Raises
+    ------
+    UsageError
+        A class has fewer than two examples.
+    """
     parts = [_labelled_regions(example, n_classes) for example in examples]
     features = np.concatenate([part[0] for part in parts])
     labels = np.concatenate([part[1] for part in parts])
+    if min(np.bincount(labels, minlength=n_classes)[:n_classes]) < 2:
+        raise UsageError(
+            "The training photos show a class less than twice",
+            expected="two examples of each",
+            hint="draw more training images: --images 40 30 80",
+        )
     mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-3
     standard = (features - mean) / scale
     weights = fit_softmax(_with_bias(standard), labels, n_classes + 1)
-    known = standard[labels < n_classes]
-    components = np.linalg.svd(known - known.mean(axis=0), full_matrices=False)[2][:_COMPONENTS].T
-    projected, known_labels = known @ components, labels[labels < n_classes]
-    centres = np.array([projected[known_labels == label].mean(axis=0) for label in range(n_classes)])
-    precision = 1 / (projected - centres[known_labels]).var(axis=0)
-    own = _distances(projected, centres, precision)[np.arange(len(known_labels)), known_labels]
-    reach = np.array([np.quantile(own[known_labels == label], 0.9) for label in range(n_classes)])
-    return Detector(mean, scale, weights, components, centres, precision, reach)
+    own = [standard[labels == label] for label in range(n_classes)]
+    centres = np.array([rows.mean(axis=0) for rows in own])
+    directions = np.array(
+        [_principal_directions(rows - centre) for rows, centre in zip(own, centres, strict=True)]
+    )
+    reach = [np.median(unexplained(own[k], centres[[k]], directions[[k]])) for k in range(n_classes)]
+    return Detector(mean, scale, weights, centres, directions, np.maximum(reach, 1e-9))
+
+
+def unexplained(features: Floats, centres: Floats, directions: Floats) -> Floats:
+    """Return the distance of each of n feature rows from the principal subspace of each of K classes, shape (n, K)."""
+    columns = []
+    for centre, axes in zip(centres, directions, strict=True):
+        difference = features - centre
+        columns.append(np.linalg.norm(difference - difference @ axes @ axes.T, axis=1))
+    return np.column_stack(columns)
 
 
 def fit_softmax(inputs: Floats, labels: npt.NDArray[np.int64], n_outputs: int) -> Floats:
@@ -173,10 +193,12 @@ def _labelled_regions(example: Example, n_classes: int) -> tuple[Floats, npt.NDA
     return describe(example.photo, boxes[kept]), np.concatenate([example.labels, labels])[kept]
 
 
-def _distances(points: Floats, centres: Floats, precision: Floats) -> Floats:
-    difference = points[:, None, :] - centres[None, :, :]
-    distance: Floats = np.sqrt((difference**2 * precision).sum(axis=2))
-    return distance
+def _principal_directions(centred: Floats) -> Floats:
+    """Return orthonormal directions of largest variance, shape (f, q); zero columns where there are fewer."""
+    rows = np.linalg.svd(centred, full_matrices=False)[2][:_DIRECTIONS]
+    padded = np.zeros((centred.shape[1], _DIRECTIONS))
+    padded[:, : len(rows)] = rows.T
+    return padded
 
 
 def _with_bias(features: Floats) -> Floats:

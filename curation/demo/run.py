@@ -13,8 +13,10 @@ import numpy as np
 from tqdm import tqdm
 
 from curation.cli import main as curation_main
+from curation.demo.comparison import comparison_lines
 from curation.demo.detector import Detector, Example, train
-from curation.demo.world import KNOWN, World, draw_world
+from curation.demo.shapes import Pixels, pillow
+from curation.demo.world import KNOWN, MOST_COCO_IMAGES, World, draw_world
 from curation.errors import CurationError, UsageError
 from curation.sources.voc import read_voc
 from curation.storage import make_folder, write_text
@@ -24,6 +26,7 @@ DETECTORS = ("bold", "cautious")
 PARTS = ("closed", "wilderness")
 _MARKER = ".made-by-curation-demo"
 _MADE = ("world", "manifest", "truth", "detections", "scores")
+_MOST_VOC = 4000
 
 
 def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
@@ -35,7 +38,16 @@ def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
         Folder to write; one that the demo did not make itself is refused.
     sizes : sequence of int
         Images of VOC train, VOC test and COCO.
+
+    Raises
+    ------
+    UsageError
+        The folder is somebody else's, or there are too few or too many images.
+    MissingExtraError
+        Pillow is not installed.
     """
+    _check_sizes(sizes)
+    pillow("Image")
     _prepare(out)
     _say(1, "Draw a small world in the layouts of VOC2007 and COCO")
     world = draw_world(out / "world", n_train=sizes[0], n_test=sizes[1], n_coco=sizes[2])
@@ -64,8 +76,6 @@ def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
 
 def train_on(world: World) -> Detector:
     """Return the detector trained on the VOC train part of a world, read through the package's own reader."""
-    from PIL import Image
-
     source = read_voc(world.voc_root, dataset="voc2007", part="train")
     objects = source.require_objects("Training")
     labels = np.array([KNOWN.index(name) if name in KNOWN else -1 for name in source.categories.names])
@@ -74,26 +84,28 @@ def train_on(world: World) -> Detector:
         tqdm(source.images.file_names.tolist(), desc="reading photos", disable=None)
     ):
         own = objects.image == position
-        photo = np.asarray(Image.open(world.voc_root / "JPEGImages" / name))
+        photo = _read_photo(world.voc_root / "JPEGImages" / name)
         examples.append(Example(photo, objects.boxes[own], labels[objects.category[own]]))
     return train(examples, len(KNOWN))
 
 
 def _detect(detector: Detector, world: World, part: str, out: Path, name: str) -> None:
-    from PIL import Image
-
     truth = json.loads((out / "truth" / f"{part}.json").read_text(encoding="utf-8"))
     numbers = {category["name"]: category["id"] for category in truth["categories"]}
     photos = world.voc_root / "JPEGImages" if part == "closed" else world.coco_root / "train2017"
     results: list[dict[str, Any]] = []
     for image in tqdm(truth["images"], desc=f"{name} on {part}", disable=None):
-        photo = np.asarray(Image.open(photos / image["file_name"]))
-        for found in detector.detect(photo, cautious=name == "cautious"):
+        for found in detector.detect(_read_photo(photos / image["file_name"]), cautious=name == "cautious"):
             label = numbers[KNOWN[found.pop("label")]]
             results.append({"image_id": image["id"], "category_id": label, **found})
     path = out / "detections" / f"{name}-{part}.json"
     write_text(path, json.dumps(results))
-    print(f"  {path}: {len(results)} detections")
+    print(f"  {path}: {len(results)} detections on {len(truth['images'])} images", flush=True)
+
+
+def _read_photo(path: Path) -> Pixels:
+    with pillow("Image").open(path) as image:
+        return np.asarray(image)
 
 
 def _evaluation_inputs(out: Path, name: str) -> list[str]:
@@ -108,32 +120,17 @@ def _compare(out: Path) -> None:
     from curation.evaluation.figures import wilderness_curve
 
     results = {
-        name: json.loads((out / "scores" / name / "results.json").read_text(encoding="utf-8"))
+        name: json.loads((out / "scores" / name / "results.json").read_text(encoding="utf-8"))["paper"]
         for name in DETECTORS
     }
-    scores = {name: result["paper"] for name, result in results.items()}
-    last = scores["bold"]["levels"][-1]
-    print("\nTwo detectors of different caution on the drawn world (profile paper)\n")
-    print(f"{'':34}" + "".join(f"{name:>12}" for name in DETECTORS))
-    rows = [
-        ("mAP (11-point), closed set", [scores[name]["mAP11"][0] for name in DETECTORS]),
-        (f"mAP (11-point), wilderness {last}", [scores[name]["mAP11"][-1] for name in DETECTORS]),
-    ]
-    rows += [
-        (f"average wilderness impact, recall {r}", [_awi(scores[name], r) for name in DETECTORS])
-        for r in ("0.1", "0.3", "0.5")
-    ]
-    for title, values in rows:
-        print(f"{title:34}" + "".join(f"{'undefined' if v is None else f'{v:.4f}':>12}" for v in values))
-    paths = wilderness_curve(results, out / "scores" / "wilderness-curve")
-    print("\nFigure: " + str(next(path for path in paths if path.suffix == ".png")))
+    print("\n" + "\n".join(comparison_lines(results)))
+    paths = wilderness_curve(results, out / "scores" / "wilderness-curve", note="profile paper, drawn world")
+    print(f"\nFigure: {next(path for path in paths if path.suffix == '.png')}")
     print(f"All tables and figures: {out / 'scores'}")
-    print("Next: the same commands with your own VOC and COCO folders; see README.md.")
-
-
-def _awi(scores: dict[str, Any], recall: str) -> float | None:
-    value: float | None = scores["AWI"][recall]["macro"]["excl_level0"]
-    return value
+    print(
+        "\nNext, with your own data: the same commands, with VOCdevkit/VOC2007 and instances_train2017.json as sources"
+        "\nand the results files of your detector as detections. `curation list` says what each protocol needs."
+    )
 
 
 def _curation(*arguments: str) -> None:
@@ -146,15 +143,31 @@ def _say(number: int, text: str) -> None:
     print(f"\n[{number}/6] {text}", flush=True)
 
 
+def _check_sizes(sizes: Sequence[int]) -> None:
+    for size, what, most in zip(
+        sizes, ("VOC train", "VOC test", "COCO"), (_MOST_VOC, _MOST_VOC, MOST_COCO_IMAGES), strict=True
+    ):
+        if not 1 <= size <= most:
+            raise UsageError(
+                f"The demo cannot draw that many {what} images",
+                where="--images",
+                expected=f"1 to {most}",
+                found=str(size),
+            )
+
+
 def _prepare(out: Path) -> None:
     """Make the folder, or clear what an earlier demo made in it; anything else is left alone."""
-    if out.is_dir() and any(out.iterdir()) and not (out / _MARKER).exists():
+    make_folder(out)
+    # A demo killed while it wrote the marker leaves a temporary file that bears its name.
+    others = [path for path in out.iterdir() if _MARKER not in path.name]
+    if others and not (out / _MARKER).exists():
         raise UsageError(
             "The folder is not empty and was not made by the demo",
             where=str(out),
             hint="choose another --out",
         )
-    make_folder(out)
     write_text(out / _MARKER, "This folder is rewritten by the demo of curation.\n")
     for name in _MADE:
-        shutil.rmtree(out / name, ignore_errors=True)
+        if (out / name).exists():
+            shutil.rmtree(out / name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -11,8 +12,9 @@ from xml.sax.saxutils import escape
 import numpy as np
 from tqdm import tqdm
 
-from curation.demo.shapes import HEIGHT, PROPORTIONS, WIDTH, Pixels, Rng, draw_background, draw_thing
-from curation.storage import make_folder, write_bytes, write_text
+from curation.demo.scenes import HEIGHT, WIDTH, Mask, Thing, draw_scene
+from curation.demo.shapes import Pixels, Rng, pillow
+from curation.storage import write_bytes, write_text
 
 KNOWN = ("aeroplane", "boat", "bottle", "car", "sheep", "tvmonitor")
 COCO_CATEGORIES = {
@@ -22,8 +24,10 @@ COCO_CATEGORIES = {
     "boat": (9, "boat", "vehicle"),
     "sheep": (20, "sheep", "animal"),
     "elephant": (22, "elephant", "animal"),
+    "bear": (23, "bear", "animal"),
     "zebra": (24, "zebra", "animal"),
     "kite": (38, "kite", "sports"),
+    "surfboard": (42, "surfboard", "sports"),
     "bottle": (44, "bottle", "kitchen"),
     "pizza": (59, "pizza", "food"),
     "tvmonitor": (72, "tv", "electronic"),
@@ -31,16 +35,12 @@ COCO_CATEGORIES = {
     "vase": (86, "vase", "indoor"),
 }
 UNKNOWN = tuple(name for name in COCO_CATEGORIES if name not in KNOWN)
+_COCO_NUMBERS = np.arange(9, 10_000)
+MOST_COCO_IMAGES = len(_COCO_NUMBERS)
 _POSES = ("Unspecified", "Left", "Right", "Frontal", "Rear")
-
-
-@dataclass(frozen=True, slots=True)
-class Thing:
-    """One drawn object: its name, its box ``x, y, w, h`` in whole pixels, and how much of it is hidden."""
-
-    name: str
-    box: tuple[int, int, int, int]
-    hidden: float
+_HARD_TO_SEE = 11  # pixels
+_EMPTY, _UNKNOWN_ONLY = 0.04, 0.6
+_WITH_HERD, _HERDS = 0.06, ("elephant", "zebra", "kite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,31 +80,9 @@ def draw_world(
     return world
 
 
-def draw_scene(names: list[str], rng: Rng) -> tuple[Pixels, list[Thing]]:
-    """Return a photo, shape (120, 160, 3), uint8, with these things in it, drawn one over the other."""
-    scene = draw_background(rng)
-    owner = np.full(scene.shape[:2], -1)
-    placed: list[tuple[str, tuple[int, int, int, int], int]] = []
-    for position, name in enumerate(names):
-        height = int(rng.uniform(20, 52) / PROPORTIONS[name] ** 0.5)
-        width = int(height * PROPORTIONS[name] * rng.uniform(0.9, 1.1))
-        x, y = int(rng.integers(0, WIDTH - width)), int(rng.integers(0, HEIGHT - height))
-        colours, coverage = draw_thing(name, width, height, rng)
-        alpha = coverage[..., None] / 255.0
-        region = scene[y : y + height, x : x + width]
-        scene[y : y + height, x : x + width] = (region * (1 - alpha) + colours * alpha).astype(np.uint8)
-        owner[y : y + height, x : x + width][coverage > 127] = position
-        placed.append((name, (x, y, width, height), int((coverage > 127).sum())))
-    things = [
-        Thing(name, box, 1 - int((owner == position).sum()) / max(size, 1))
-        for position, (name, box, size) in enumerate(placed)
-    ]
-    return scene, things
-
-
 def _write_voc(root: Path, part: str, stems: list[str], rng: Rng) -> None:
     for stem in tqdm(stems, desc=f"drawing VOC {part}", disable=None):
-        scene, things = draw_scene([str(rng.choice(KNOWN)) for _ in range(int(rng.integers(1, 4)))], rng)
+        scene, things = _scene_with_things(_drawn(KNOWN, rng), rng)
         _write_photo(root / "JPEGImages" / f"{stem}.jpg", scene)
         objects = "".join(_voc_object(thing, str(rng.choice(_POSES))) for thing in things)
         text = (
@@ -115,26 +93,40 @@ def _write_voc(root: Path, part: str, stems: list[str], rng: Rng) -> None:
     write_text(root / "ImageSets" / "Main" / f"{part}.txt", "".join(f"{stem}\n" for stem in stems))
 
 
+def _drawn(names: tuple[str, ...], rng: Rng) -> list[str]:
+    """Return one to three names."""
+    return [str(rng.choice(names)) for _ in range(int(rng.integers(1, 4)))]
+
+
+def _scene_with_things(names: list[str], rng: Rng) -> tuple[Pixels, list[Thing]]:
+    """Return a scene in which at least one thing can be seen: every VOC image has an object."""
+    while True:
+        scene, things = draw_scene(names, rng)
+        if things:
+            return scene, things
+
+
 def _voc_object(thing: Thing, pose: str) -> str:
     x, y, width, height = thing.box
+    difficult = thing.hidden > 0.35 or min(width, height) < _HARD_TO_SEE
     return (
-        f"<object><name>{escape(thing.name)}</name><pose>{pose}</pose><truncated>{int(thing.hidden > 0.2)}</truncated>"
-        f"<difficult>{int(thing.hidden > 0.5)}</difficult><bndbox><xmin>{x + 1}</xmin><ymin>{y + 1}</ymin>"
+        f"<object><name>{escape(thing.name)}</name><pose>{pose}</pose><truncated>{int(thing.hidden > 0.1)}</truncated>"
+        f"<difficult>{int(difficult)}</difficult><bndbox><xmin>{x + 1}</xmin><ymin>{y + 1}</ymin>"
         f"<xmax>{x + width}</xmax><ymax>{y + height}</ymax></bndbox></object>\n"
     )
 
 
 def _write_coco(root: Path, n_images: int, rng: Rng) -> None:
     # Real COCO numbers are scattered; some coincide with VOC's as integers, which must do no harm.
-    numbers = sorted(int(number) for number in rng.choice(np.arange(9, 2000), n_images, replace=False))
+    numbers = sorted(int(number) for number in rng.choice(_COCO_NUMBERS, n_images, replace=False))
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     for number in tqdm(numbers, desc="drawing COCO train2017", disable=None):
-        scene, things = draw_scene(_coco_names(rng), rng)
+        scene, things = _coco_scene(rng)
         name = f"{number:012d}.jpg"
         _write_photo(root / "train2017" / name, scene)
         images.append({"license": 1, "file_name": name, "height": HEIGHT, "width": WIDTH, "id": number})
-        annotations += [_coco_annotation(thing, number, rng) for thing in things]
+        annotations += [_coco_annotation(thing, number) for thing in things]
     rng.shuffle(images)
     for serial, annotation in enumerate(annotations, start=1):
         annotation["id"] = serial
@@ -151,34 +143,39 @@ def _write_coco(root: Path, n_images: int, rng: Rng) -> None:
     write_text(root / "annotations" / "instances_train2017.json", json.dumps(content))
 
 
-def _coco_names(rng: Rng) -> list[str]:
+def _coco_scene(rng: Rng) -> tuple[Pixels, list[Thing]]:
+    """Return a scene that is empty (1 in 25), of unknown things only (3 in 5), or has known ones too."""
     draw = rng.random()
-    if draw < 0.04:
-        return []
-    unknown = [str(rng.choice(UNKNOWN)) for _ in range(int(rng.integers(1, 4)))]
-    return unknown if draw < 0.62 else [*unknown, str(rng.choice(KNOWN))]
+    if draw < _EMPTY:
+        return draw_scene([], rng)
+    herd = str(rng.choice(_HERDS)) if rng.random() < _WITH_HERD else None
+    names = _drawn(UNKNOWN, rng)
+    if draw >= _EMPTY + _UNKNOWN_ONLY:
+        names = [*names[:2], str(rng.choice(KNOWN))]
+    return draw_scene(names, rng, herd=herd)
 
 
-def _coco_annotation(thing: Thing, image: int, rng: Rng) -> dict[str, Any]:
+def _coco_annotation(thing: Thing, image: int) -> dict[str, Any]:
     x, y, width, height = thing.box
-    crowd = bool(rng.random() < 0.02)
     outline: Any = [[x, y, x + width, y, x + width, y + height, x, y + height]]
     return {
-        "segmentation": {"counts": [0, WIDTH * HEIGHT], "size": [HEIGHT, WIDTH]} if crowd else outline,
-        "area": float(width * height),
-        "iscrowd": int(crowd),
+        "segmentation": run_lengths(thing.mask) if thing.crowd else outline,
+        "area": float(thing.mask.sum()) if thing.crowd else float(width * height),
+        "iscrowd": int(thing.crowd),
         "image_id": image,
         "bbox": [float(x), float(y), float(width), float(height)],
         "category_id": COCO_CATEGORIES[thing.name][0],
     }
 
 
+def run_lengths(mask: Mask) -> dict[str, Any]:
+    """Return COCO's uncompressed run-length code: lengths down the columns, beginning with what is outside."""
+    column = np.concatenate([[False], mask.ravel(order="F")])
+    changes = np.flatnonzero(column[1:] != column[:-1])
+    return {"counts": np.diff([0, *changes.tolist(), mask.size]).tolist(), "size": list(mask.shape)}
+
+
 def _write_photo(path: Path, scene: Pixels) -> None:
-    from io import BytesIO
-
-    from PIL import Image
-
-    make_folder(path.parent)
     stream = BytesIO()
-    Image.fromarray(scene).save(stream, "JPEG", quality=90)
+    pillow("Image").fromarray(scene).save(stream, "JPEG", quality=90)
     write_bytes(path, stream.getvalue())

@@ -24,20 +24,15 @@ class Curve:
     ----------
     tp, kept : ndarray of int64, shape (L, D)
         True positives, and all detections that count, up to and with each rank.
-    scores : ndarray of float64, shape (D,)
+    envelope : ndarray of float64, shape (L, D)
+        Highest precision at this rank or a later one.
     n_positive : int
     """
 
     tp: Int64s
     kept: Int64s
-    scores: Floats
+    envelope: Floats
     n_positive: int
-
-    @property
-    def envelope(self) -> Floats:
-        """Highest precision at this recall or above, shape (L, D)."""
-        precision = self.tp / np.maximum(self.kept, 1)
-        return np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
 
 
 class Ranking:
@@ -75,14 +70,16 @@ class Ranking:
             rank = np.cumsum(np.diff(self.scores, prepend=self.scores[:1]) != 0)
         else:
             rank = np.arange(len(self.scores))
-        points, first = np.unique(rank[self.correct], return_index=True)
+        points = np.unique(rank[self.correct])
         column = np.searchsorted(points, rank)
         counted = (column < len(points)) & (self.level < self.n_levels)
         shape = (self.n_levels, len(points))
         kept = _cumulated(self.level[counted], column[counted], shape)
         counted &= self.correct
         tp = _cumulated(self.level[counted], column[counted], shape)
-        return Curve(tp, kept, self.scores[self.correct][first], self.n_positive)
+        precision = tp / np.maximum(kept, 1)
+        envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+        return Curve(tp, kept, envelope, self.n_positive)
 
 
 def _cumulated(row: Int64s, column: Int64s, shape: tuple[int, int]) -> Int64s:

@@ -305,14 +305,21 @@ def _file_of(source: Source) -> str:
     return source.files[0].name if source.files else source.dataset
 
 
-_VOC = "VOC layout, XML folder or COCO JSON with difficult flags"
+_VOC = "VOC root, or COCO JSON with difficult flags"
 PROTOCOL = Protocol(
     name="elephant",
     paper=PAPER,
     summary="VOC2007 test, and COCO images that show none of its 20 classes (the wilderness)",
     slots=(
         SourceSlot(CLOSED, "voc2007", "test", True, f"closed test set: {_VOC}"),
-        SourceSlot(COCO, "coco", "", True, "wilderness: COCO instances JSON (the paper's: train2017)"),
+        SourceSlot(
+            COCO,
+            "coco",
+            "",
+            True,
+            "wilderness: COCO instances JSON, or a root; train2017 as in the paper, or another part",
+            usual_part="train2017",
+        ),
         SourceSlot("voc2007-train", "voc2007", "train", False, f"training part: {_VOC}"),
         SourceSlot("voc2007-val", "voc2007", "val", False, f"training part: {_VOC}"),
         SourceSlot("voc2012-train", "voc2012", "train", False, f"training part: {_VOC}"),

@@ -44,13 +44,16 @@ def walks_of(coco: Source, shows_known: Bools, parameters: Mapping[str, Any], si
 
 
 def _set_walk(numbers: Int64s, shows_known: Bools, sizes: Sequence[int]) -> tuple[Int64s, bool]:
-    """Return the notebook's walk from the file's order, and whether a walk from ascending ids picks other images."""
+    """Return the notebook's walk from the file's order, and whether a walk from another order picks other images.
+
+    The other order is that of ascending ids, or of descending ones where the file ascends.
+    """
     from_file = difference_order(numbers, shows_known)
-    ascending = np.argsort(numbers, kind="stable")
-    from_ascending = ascending[difference_order(numbers[ascending], shows_known[ascending])]
-    depends = any(
-        not np.array_equal(np.sort(from_file[:size]), np.sort(from_ascending[:size])) for size in sizes
-    )
+    other = np.argsort(numbers, kind="stable")
+    if np.array_equal(numbers[other], numbers):
+        other = other[::-1]
+    from_other = other[difference_order(numbers[other], shows_known[other])]
+    depends = any(not np.array_equal(np.sort(from_file[:size]), np.sort(from_other[:size])) for size in sizes)
     return from_file, depends
 
 

@@ -24,6 +24,8 @@ class SourceSlot:
     required : bool
     meaning : str
         One line for ``curation list``.
+    usual_part : str
+        Where `part` is ``""``: the part taken from a dataset's root that offers several, ``""`` for none.
     """
 
     name: str
@@ -31,6 +33,7 @@ class SourceSlot:
     part: str
     required: bool
     meaning: str
+    usual_part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,9 @@ def plan_coco(
     the last bit, whole numbers without a decimal point. A box's four corners stand as its ``segmentation`` where the
     source is VOC, whose boxes are its masks; COCO masks are not kept (the ``elephant-json`` format does).
 
-    ``iscrowd`` and ``difficult`` are the source's flags. ``ignore`` is 1 where the view ignores the object, for one
-    flag or the other or its role; pycocotools derives its own ``ignore`` from ``iscrowd`` alone.
+    ``iscrowd`` and ``difficult`` are the source's flags. ``ignore`` is 1 where the view ignores the object for another
+    reason than its being a crowd region: trainers know what to do with ``iscrowd``, and some skip what says ``ignore``.
+    pycocotools derives its own ``ignore`` from ``iscrowd`` alone.
 
     Raises
     ------
@@ -201,7 +202,7 @@ class CocoFile:
             objects.areas,
             objects.crowd,
             objects.difficult,
-            objects.ignore,
+            objects.ignore & (objects.difficult | ~objects.crowd),
             objects.numbers,
             objects.original,
             objects.original_number,

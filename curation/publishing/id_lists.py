@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
@@ -12,7 +12,6 @@ from curation.publishing.plan import Plan, PlannedFile, lines, safe_name
 from curation.sources.source import Source
 
 IdForm = Literal["namespaced", "native", "file_name", "number"]
-ID_FORMS: tuple[str, ...] = get_args(IdForm)
 _NEEDS_SOURCES = ("file_name", "number")
 
 
@@ -57,14 +56,13 @@ def plan_lists(
 def _texts(
     manifest: Manifest, part: str, sources: Mapping[str, Source] | None, form: IdForm
 ) -> Sequence[str]:
+    ids = manifest.ids(part)
     images = gather_images(manifest, [part], sources) if sources else None
-    if form == "namespaced":
-        return manifest.ids(part)
-    if form == "native":
-        return [one.partition(":")[2] for one in manifest.ids(part)]
-    if images is None:  # pragma: no cover - refused by `plan_lists`
-        raise ExportError(f"The id form {form!r} needs the sources")
-    return _file_names(images) if form == "file_name" else list(map(str, images.numbers.tolist()))
+    if images is not None and form == "file_name":
+        return _file_names(images)
+    if images is not None and form == "number":
+        return list(map(str, images.numbers.tolist()))
+    return ids if form == "namespaced" else [one.partition(":")[2] for one in ids]
 
 
 def _file_names(images: ContentImages) -> list[str]:

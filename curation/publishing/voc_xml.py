@@ -41,7 +41,9 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
     folder = VocFolder(content, stems, corners)
     _require_xml_text(content)
     flagged = objects.ignore & ~objects.difficult
-    note = "Ids of the sources collide, so every stem carries its namespace (voc2007_000009)."
+    notes = ["Ids of the sources collide, so every stem carries its namespace (voc2007_000009)."] * prefixed
+    if unsized := int(((images.widths <= 0) | (images.heights <= 0)).sum()):
+        notes.append(f"{unsized} images have no width and height in their source: their <size> says 0.")
     return Plan(
         files=folder.files(),
         records=2 * len(images),
@@ -54,7 +56,7 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
         },
         changed=present({**changed, "ignored_written_as_difficult": flagged.sum()}),
         left_out=present({"objects_dropped_by_view": content.dropped}),
-        notes=(note,) if prefixed else (),
+        notes=tuple(notes),
     )
 
 

@@ -26,6 +26,18 @@ class ImageRecord(msgspec.Struct, gc=False):
     height: int | float = 0
 
 
+class PlainAnnotation(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """One entry of ``annotations`` with COCO's own fields and whole ids, as in every official file; mask unread."""
+
+    id: int
+    image_id: int
+    category_id: int
+    bbox: tuple[float, float, float, float]
+    area: float
+    iscrowd: int
+    segmentation: msgspec.Raw = msgspec.Raw()
+
+
 class AnnotationRecord(msgspec.Struct, gc=False):
     """One entry of ``annotations``, without its mask: a field that is not declared is skipped, never built."""
 
@@ -52,7 +64,15 @@ class CategoryRecord(msgspec.Struct, gc=False):
     supercategory: _Text = ""
 
 
-class InstancesRecord(msgspec.Struct, gc=False):
+class PlainInstances(msgspec.Struct, gc=False):
+    """A whole file whose annotations are plain: most of the columns need no look at each record."""
+
+    images: list[ImageRecord]
+    annotations: list[PlainAnnotation]
+    categories: list[CategoryRecord]
+
+
+class Instances(msgspec.Struct, gc=False):
     """A whole file; a file without labels (COCO's ``image_info_test``) has no annotations."""
 
     images: list[ImageRecord]
@@ -60,8 +80,8 @@ class InstancesRecord(msgspec.Struct, gc=False):
     categories: list[CategoryRecord] = []
 
 
-def decode_instances(data: bytes, name: str) -> InstancesRecord:
-    """Return the records of a COCO instances file.
+def decode_instances(data: bytes, name: str) -> PlainInstances | Instances:
+    """Return the records of a COCO instances file, plain ones where all annotations are.
 
     Raises
     ------
@@ -70,7 +90,7 @@ def decode_instances(data: bytes, name: str) -> InstancesRecord:
     """
     _check_start(data, name)
     try:
-        return msgspec.json.decode(data, type=InstancesRecord)
+        return _decode(data)
     except msgspec.ValidationError as error:
         _refuse_record(data, name, str(error))
     except msgspec.DecodeError as error:
@@ -81,8 +101,17 @@ def decode_instances(data: bytes, name: str) -> InstancesRecord:
         ) from None
     except RecursionError:
         raise AnnotationFormatError(
-            "The annotation file is nested deeper than any COCO file", where=name, expected="lists of flat records"
+            "The annotation file is nested deeper than any COCO file",
+            where=name,
+            expected="lists of flat records",
         ) from None
+
+
+def _decode(data: bytes) -> PlainInstances | Instances:
+    try:
+        return msgspec.json.decode(data, type=PlainInstances)
+    except msgspec.ValidationError:
+        return msgspec.json.decode(data, type=Instances)
 
 
 def _check_start(data: bytes, name: str) -> None:
@@ -106,7 +135,10 @@ def _check_start(data: bytes, name: str) -> None:
         )
     if not start.startswith(b"{"):
         raise AnnotationFormatError(
-            "The annotation file is not JSON", where=f"{name}: byte 0", expected=expected, found=repr(start[:40])
+            "The annotation file is not JSON",
+            where=f"{name}: byte 0",
+            expected=expected,
+            found=repr(start[:40]),
         )
 
 

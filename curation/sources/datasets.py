@@ -23,7 +23,8 @@ class DatasetFacts:
 
 
 _COCO = DatasetFacts(
-    "annotations CC BY 4.0 (cocodataset.org/#termsofuse); photos under Flickr terms", media_redistributable=False
+    "annotations CC BY 4.0 (cocodataset.org/#termsofuse); photos under Flickr terms",
+    media_redistributable=False,
 )
 _VOC = DatasetFacts(
     "no licence stated for annotations; photos under Flickr terms (host.robots.ox.ac.uk/pascal/VOC)",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from dataclasses import fields, replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from curation.errors import BoxError, DanglingIdError, DuplicateIdError, UsageError
-from curation.sources.source import Bools, Floats, Int32s, Int64s
+from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
 
 BadBoxes = Literal["error", "drop"]
 Ids = Int64s | list[str]
@@ -21,10 +22,10 @@ _DENSE = 1 << 23
 
 
 def positions(known: Ids, references: Ids) -> Int32s:
-    """Return where in `known` (unique) each reference stands, -1 for one that does not; int32, shape of `references`."""
+    """Return the position of each reference among the unique ids `known`, -1 for one that is not there."""
     if isinstance(known, list) or isinstance(references, list):
-        place = dict(zip(_as_list(known), range(len(known)), strict=True))
-        return np.array([place.get(reference, -1) for reference in _as_list(references)], np.int32)
+        row_of: dict[int | str, int] = {identity: row for row, identity in enumerate(_as_list(known))}
+        return np.array([row_of.get(reference, -1) for reference in _as_list(references)], np.int32)
     if not len(known):
         return np.full(len(references), -1, np.int32)
     low, high = int(known.min()), int(known.max())
@@ -32,7 +33,7 @@ def positions(known: Ids, references: Ids) -> Int32s:
         return _dense_positions(known, references, low, high)
     order = np.argsort(known, kind="stable")
     place = np.minimum(np.searchsorted(known, references, sorter=order), len(known) - 1)
-    found = order[place].astype(np.int32)
+    found: Int32s = order[place].astype(np.int32)
     found[known[found] != references] = -1
     return found
 
@@ -44,14 +45,14 @@ def _dense_positions(known: Int64s, references: Int64s, low: int, high: int) -> 
     return np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
 
 
-def _as_list(ids: Ids) -> list[int] | list[str]:
+def _as_list(ids: Ids) -> Sequence[int | str]:
     return ids if isinstance(ids, list) else ids.tolist()
 
 
 def check_unique(ids: Ids | Sequence[str], kind: str, where: Where) -> None:
     """Raise `DuplicateIdError` naming the first repeated id and both of its records."""
     if isinstance(ids, np.ndarray):
-        if len(ids) < 2 or bool((ids[1:] > ids[:-1]).all()) or len(np.unique(ids)) == len(ids):
+        if len(ids) < 2 or bool((ids[1:] > ids[:-1]).all()) or _all_differ(ids):
             return
     elif len(set(ids)) == len(ids):
         return
@@ -65,6 +66,12 @@ def check_unique(ids: Ids | Sequence[str], kind: str, where: Where) -> None:
                 expected=f"every {kind} once",
                 found=f"{value!r} also at {where(first)}"[:400],
             )
+
+
+def _all_differ(ids: Int64s) -> bool:
+    # Sorting is many times faster here than numpy's hash-based unique.
+    ranked = np.sort(ids)
+    return bool((ranked[1:] != ranked[:-1]).all())
 
 
 def check_resolved(places: Int32s, references: Ids, kind: str, where: Where) -> None:
@@ -81,7 +88,9 @@ def check_resolved(places: Int32s, references: Ids, kind: str, where: Where) -> 
     )
 
 
-def sound_boxes(boxes: Floats, areas: Floats, policy: BadBoxes, where: Where) -> tuple[Bools | None, dict[str, int]]:
+def sound_boxes(
+    boxes: Floats, areas: Floats, policy: BadBoxes, where: Where
+) -> tuple[Bools | None, dict[str, int]]:
     """Return which boxes to keep (None: all) and how many were dropped, by reason.
 
     A box is bad when a number is not finite, its width, height or area is negative, or a coordinate is beyond
@@ -104,7 +113,9 @@ def sound_boxes(boxes: Floats, areas: Floats, policy: BadBoxes, where: Where) ->
     check_policy(policy)
     # One pass over the extremes clears a sound file; a NaN fails every comparison.
     if not len(boxes) or (
-        np.abs(boxes).max() <= MAX_COORDINATE and boxes[:, 2:].min() >= 0 and 0 <= areas.min() <= areas.max() <= _MAX_AREA
+        np.abs(boxes).max() <= MAX_COORDINATE
+        and boxes[:, 2:].min() >= 0
+        and 0 <= areas.min() <= areas.max() <= _MAX_AREA
     ):
         return None, {}
     reasons = _reasons(boxes, areas)
@@ -122,6 +133,10 @@ def sound_boxes(boxes: Floats, areas: Floats, policy: BadBoxes, where: Where) ->
     return keep, {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
 
 
+def _all_within(values: Floats, low: float, high: float) -> bool:
+    return not values.size or bool(low <= values.min() and values.max() <= high)
+
+
 def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:
     unsound = ~(np.isfinite(boxes).all(axis=1) & np.isfinite(areas))
     negative = ~unsound & ((boxes[:, 2:] < 0).any(axis=1) | (areas < 0))
@@ -129,10 +144,18 @@ def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:
     return {"not finite": unsound, "negative in size": negative, "beyond any image": huge}
 
 
+def select(objects: Objects, keep: Bools) -> Objects:
+    """Return the objects under a mask, in their order."""
+    columns: dict[str, Any] = {column.name: getattr(objects, column.name) for column in fields(objects)}
+    return replace(objects, **{name: values[keep] for name, values in columns.items() if values is not None})
+
+
 def check_policy(policy: str) -> None:
     """Raise `UsageError` unless a policy for bad boxes is ``error`` or ``drop``."""
     if policy not in ("error", "drop"):
-        raise UsageError("There is no such policy for bad boxes", expected="error or drop", found=repr(policy)[:60])
+        raise UsageError(
+            "There is no such policy for bad boxes", expected="error or drop", found=repr(policy)[:60]
+        )
 
 
 def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:

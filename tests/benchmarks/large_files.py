@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import VOC_NAMES
 from curation.storage import replacing
 
 IMAGES = 118_287
@@ -127,7 +128,7 @@ def _write_voc(root: Path) -> None:
 def _xml(number: int, generator: np.random.Generator, count: int) -> str:
     corners = generator.integers(1, 240, (count, 4)).tolist()
     body = "".join(
-        f"\t<object>\n\t\t<name>{_VOC_NAMES[int(generator.integers(20))]}</name>\n\t\t<pose>Left</pose>\n"
+        f"\t<object>\n\t\t<name>{VOC_NAMES[int(generator.integers(20))]}</name>\n\t\t<pose>Left</pose>\n"
         f"\t\t<truncated>1</truncated>\n\t\t<difficult>{int(generator.random() < 0.2)}</difficult>\n\t\t<bndbox>\n"
         f"\t\t\t<xmin>{x}</xmin>\n\t\t\t<ymin>{y}</ymin>\n\t\t\t<xmax>{x + w}</xmax>\n\t\t\t<ymax>{y + h}</ymax>\n"
         "\t\t</bndbox>\n\t</object>\n"
@@ -141,9 +142,3 @@ def _xml(number: int, generator: np.random.Generator, count: int) -> str:
         "\t\t<height>500</height>\n\t\t<depth>3</depth>\n\t</size>\n\t<segmented>0</segmented>\n"
         f"{body}</annotation>\n"
     )
-
-
-_VOC_NAMES = (
-    "aeroplane bicycle bird boat bottle bus car cat chair cow diningtable dog horse motorbike person pottedplant "
-    "sheep sofa train tvmonitor"
-).split()

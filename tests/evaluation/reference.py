@@ -242,7 +242,7 @@ def official(world: World) -> dict[str, object]:
 
 
 def owod(world: World) -> dict[str, object]:
-    """OWOD's wilderness impact and A-OSE; boxes are whole pixels and scores thousandths, so rounding changes nothing."""
+    """OWOD's WI and A-OSE; boxes are whole pixels and scores thousandths, so rounding changes nothing."""
     known = outcomes(world.closed, world.inside, strict=True)
     events = []
     hit: set[tuple[int, int]] = set()

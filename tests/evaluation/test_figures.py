@@ -32,19 +32,12 @@ RESULT: dict[str, Any] = {
     "mAP11": [0.8, 0.7, 0.6],
     "mAP_area": [0.81, 0.71, 0.61],
 }
-INTERVALS = {
-    "WI": {
-        recall: {
-            "macro": [
-                {"level": level, "low": 0.0, "high": 0.5 if level != "0.1" else None, "estimate": 0.1}
-                if level != "0.1"
-                else {"level": level, "low": None, "high": None, "estimate": None}
-                for level in RESULT["levels"]
-            ]
-        }
-        for recall in RESULT["WI"]
-    }
-}
+BAND = [
+    {"level": "0.0", "low": 0.0, "high": 0.1},
+    {"level": "0.1", "low": None, "high": None},
+    {"level": "0.2", "low": 0.2, "high": 0.5},
+]
+INTERVALS = {"WI": {recall: {"macro": BAND} for recall in RESULT["WI"]}}
 COUNTS = dict.fromkeys(KINDS, 0) | {"correct": 5, "similar": 3, "unknown_unknown": 2}
 SECTION = {"per_class": {"cat": COUNTS, "dog": None}, "total": COUNTS}
 DIAGNOSIS = {"0.3": {"closed": SECTION, "wr1": SECTION}}

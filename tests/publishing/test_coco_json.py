@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -91,7 +92,7 @@ def test_flags_are_the_sources_and_ignore_is_the_views(
         (1, 1, 0),
     ]
     assert wild["coco:000000000009", 901]["iscrowd"] == 1
-    assert wild["coco:000000000009", 901]["ignore"] == 1
+    assert wild["coco:000000000009", 901]["ignore"] == 0
     assert wild["coco:000000000100", 4]["ignore"] == 0
 
 
@@ -136,6 +137,17 @@ def test_a_part_twice_is_refused(manifest: Manifest, sources: dict[str, Source])
         plan_coco(manifest, ["closed", "closed"], sources)
     with pytest.raises(ExportError, match="No part"):
         plan_coco(manifest, [], sources)
+
+
+def test_an_ignored_role_is_flagged(manifest: Manifest, sources: dict[str, Source]) -> None:
+    cat, dog, elephant = manifest.header.classes
+    classes = (cat, msgspec.structs.replace(dog, role="ignored"), elephant)
+    ignoring = Manifest(msgspec.structs.replace(manifest.header, classes=classes), manifest.lists)
+    flags = by_original(content(plan_coco(ignoring, ["closed"], sources)))
+    assert {one["orig_category"]: one["ignore"] for one in flags.values() if not one["difficult"]} == {
+        "cat": 0,
+        "dog": 1,
+    }
 
 
 def test_dropped_objects_are_counted(

@@ -12,6 +12,7 @@ from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.publishing.content import gather
 from curation.sources.source import Source
+from tests.publishing.tiny_sources import make_manifest
 
 
 @pytest.fixture
@@ -62,6 +63,11 @@ def test_categories_are_those_with_an_index_of_their_own(mixed: Manifest, source
         header = msgspec.structs.replace(mixed.header, classes=(named, dog, cat), parts=(part,))
         content = gather(Manifest(header, mixed.lists), ["mixed"], sources)
         assert [entry.name for entry in content.classes] == expected
+
+
+def test_an_empty_part_is_empty(sources: dict[str, Source]) -> None:
+    content = gather(make_manifest({"none": ("voc", [])}, sources), ["none"], sources)
+    assert (len(content.images), len(content.objects), content.dropped) == (0, 0, 0)
 
 
 def test_a_table_of_classes_has_no_boxes_to_export(manifest: Manifest, sources: dict[str, Source]) -> None:

@@ -96,6 +96,13 @@ def test_crowd_is_written_as_difficult_and_counted(manifest: Manifest, sources: 
     assert plan.changed["boxes_rounded"] == 2
 
 
+def test_unknown_sizes_are_told(manifest: Manifest, sources: dict[str, Source]) -> None:
+    sources["voc"].images.heights[1] = 0
+    plan = plan_voc(manifest, ["closed"], sources)
+    assert plan.notes[0].startswith("1 images have no width and height")
+    assert annotation(contents(plan), "000012").findtext("size/height") == "0"
+
+
 def test_kept_difficult_objects_stay_flagged(
     sources: dict[str, Source], with_view: Callable[[LabelView], Manifest]
 ) -> None:

@@ -1,0 +1,233 @@
+"""Parsed sources on disk, keyed by the digest of what they were read from: one ``.npz`` of columns each.
+
+Nothing in the folder is trusted: a file is used only if every checksum in it holds, it was written by this version of
+the readers, and it says itself that it belongs to the very digest and options asked for. Removing the folder is safe.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import time
+import zipfile
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from curation.canonical import sha256_of_value
+from curation.errors import CurationError
+from curation.sources.integrity import texts
+from curation.sources.memo import Memo, Stamp
+from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.storage import replacing
+
+READER_VERSION = 1
+"""Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""
+
+_ABANDONED = 3600.0
+_TEXTS = ("images.file_names", "objects.original")
+_SHAPES = {"objects.boxes": 4, "presence": 2}
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    version: int
+    key: str
+    dataset: str
+    part: str
+    namespace: str
+    licence: str
+    media_redistributable: bool
+    categories: Categories
+    files: tuple[FileRecord, ...]
+    dropped: dict[str, int]
+    columns: dict[str, tuple[str, int]]
+
+
+def default_folder() -> Path | None:
+    """Return ``$CURATION_CACHE``, else ``curation`` below ``$XDG_CACHE_HOME`` or ``~/.cache``; None without a home."""
+    named = os.environ.get("CURATION_CACHE")
+    if named:
+        return Path(named)
+    try:
+        parent = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    except RuntimeError:
+        return None
+    return Path(parent) / "curation"
+
+
+def cache_key(digest: str, options: Mapping[str, Any]) -> str:
+    """Return the hex key of a source: digest of the bytes read, the reader's options and version."""
+    return sha256_of_value({"version": READER_VERSION, "digest": digest, "options": dict(options)})[7:]
+
+
+class Cache:
+    """A folder of parsed sources. Trouble with it is told on stderr and never stops the work.
+
+    Parameters
+    ----------
+    folder : Path
+        Created on first use.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._memo = Memo(folder / "digests")
+        self._silent = False
+
+    def remembered(self, stamp: Stamp) -> tuple[str, int] | None:
+        """Return digest and size of files that have not changed since they were last hashed, or None."""
+        return self._memo.find(stamp)
+
+    def remember(self, stamp: Stamp, digest: str, size: int) -> None:
+        """Remember a digest for `remembered`."""
+        try:
+            self._memo.record(stamp, digest, size)
+        except (OSError, CurationError) as error:
+            self._cannot_write(error)
+
+    def may_hold(self, size: int) -> bool:
+        """Return whether some source read from files of this many bytes is there."""
+        return any(self._folder.glob(f"{size}-*.npz"))
+
+    def load(self, key: str, size: int) -> Source | None:
+        """Return the source of a key, or None; a file that is there and cannot be used is told and ignored."""
+        path = self._path(key, size)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return _unpack(archive, key)
+        except FileNotFoundError:
+            return None
+        # Damaged bytes make the zip and array readers raise almost anything; none of it may reach the user.
+        except Exception as error:
+            _tell(f"the cached source {path} cannot be used and is built anew ({_reason(error)})")
+            return None
+
+    def store(self, key: str, size: int, source: Source) -> None:
+        """Write a source under its key, atomically."""
+        path = self._path(key, size)
+        columns = _columns(source)
+        header = _header(source, key, columns)
+        packed = np.frombuffer(msgspec.json.encode(header), np.uint8)
+        try:
+            _remove_abandoned(path)
+            with replacing(path) as partial:
+                np.savez(partial, allow_pickle=False, header=packed, **columns)
+        except (OSError, CurationError) as error:
+            self._cannot_write(error)
+
+    def _path(self, key: str, size: int) -> Path:
+        return self._folder / f"{size}-{key[:40]}.npz"
+
+    def _cannot_write(self, error: Exception) -> None:
+        if not self._silent:
+            self._silent = True
+            _tell(f"parsed sources are not kept: {self._folder} cannot be written ({_reason(error)})")
+
+
+def _tell(message: str) -> None:
+    sys.stderr.write(f"note: {message}\n")
+
+
+def _reason(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) else str(error).split("\n", 1)[0]
+    return (text or type(error).__name__)[:120]
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what a killed process left of the same file an hour ago or earlier."""
+    for leftover in path.parent.glob(f".{path.stem}.partial-*"):
+        if time.time() - leftover.stat().st_mtime > _ABANDONED:
+            leftover.unlink(missing_ok=True)
+
+
+def _columns(source: Source) -> dict[str, Any]:
+    tables = {"images": source.images, "objects": source.objects}
+    columns = {
+        f"{table}.{column.name}": getattr(values, column.name)
+        for table, values in tables.items()
+        if values is not None
+        for column in fields(values)
+    }
+    columns["presence"] = source.presence
+    present = {name: values for name, values in columns.items() if values is not None}
+    for name in set(_TEXTS) & set(present):
+        present |= _pack_texts(name, present.pop(name))
+    return dict(sorted(present.items()))
+
+
+def _pack_texts(name: str, values: Any) -> dict[str, Any]:
+    listed = values.tolist()
+    blob = np.frombuffer("".join(listed).encode("utf-8"), np.uint8)
+    return {f"{name}.lengths": np.fromiter(map(len, listed), np.int32, len(listed)), f"{name}.utf8": blob}
+
+
+def _unpack_texts(lengths: Any, blob: Any) -> Any:
+    text = blob.tobytes().decode("utf-8")
+    ends = np.cumsum(lengths, dtype=np.int64)
+    starts = (ends - lengths).tolist()
+    return texts([text[start:end] for start, end in zip(starts, ends.tolist(), strict=True)])
+
+
+def _header(source: Source, key: str, columns: Mapping[str, Any]) -> _Header:
+    return _Header(
+        version=READER_VERSION,
+        key=key,
+        dataset=source.dataset,
+        part=source.part,
+        namespace=source.namespace,
+        licence=source.licence,
+        media_redistributable=source.media_redistributable,
+        categories=source.categories,
+        files=source.files,
+        dropped=source.dropped,
+        columns={name: (values.dtype.str, len(values)) for name, values in columns.items()},
+    )
+
+
+def _unpack(archive: zipfile.ZipFile, key: str) -> Source:
+    header = msgspec.json.decode(_array(archive, "header").tobytes(), type=_Header)
+    if header.version != READER_VERSION or header.key != key:
+        raise ValueError("it belongs to other files, options or another version")
+    columns = {name: _array(archive, name) for name in header.columns}
+    for name, values in columns.items():
+        if (values.dtype.str, len(values)) != header.columns[name] or values.shape[1:] != _row_shape(name):
+            raise ValueError(f"column {name} is not what the header says")
+    for name in _TEXTS:
+        if f"{name}.lengths" in columns:
+            columns[name] = _unpack_texts(columns.pop(f"{name}.lengths"), columns.pop(f"{name}.utf8"))
+    return _source(header, columns)
+
+
+def _row_shape(name: str) -> tuple[int, ...]:
+    return (_SHAPES[name],) if name in _SHAPES else ()
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> Any:
+    # `read` compares the member's checksum before a byte of it is interpreted.
+    return np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
+
+
+def _source(header: _Header, columns: Mapping[str, Any]) -> Source:
+    tables: dict[str, dict[str, Any]] = {"images": {}, "objects": {}}
+    for name, values in columns.items():
+        table, _, column = name.partition(".")
+        if column:
+            tables[table][column] = values
+    return Source(
+        dataset=header.dataset,
+        part=header.part,
+        namespace=header.namespace,
+        images=Images(**tables["images"]),
+        categories=header.categories,
+        objects=Objects(**tables["objects"]) if tables["objects"] else None,
+        presence=columns.get("presence"),
+        files=header.files,
+        licence=header.licence,
+        media_redistributable=header.media_redistributable,
+        dropped=header.dropped,
+    )

@@ -1,0 +1,239 @@
+"""Reader of plain tables of image and class, CSV, TSV or Parquet: `read_table`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, NoReturn
+
+import numpy as np
+
+from curation.errors import AnnotationFormatError, DanglingIdError, ImageIdError, UsageError
+from curation.ids import check_native, coco_native
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.content import FileContent
+from curation.sources.datasets import VOC_NAMES, facts_of, family, namespace_of
+from curation.sources.integrity import check_unique, texts
+from curation.sources.source import Categories, FileRecord, Images, Int32s, Source
+from curation.sources.table_cells import Cells, read_cells
+from curation.storage import read_bytes
+
+IMAGE_COLUMNS = ("image", "image_id", "file_name")
+CLASS_COLUMNS = ("class", "category", "label", "category_id")
+LIST_COLUMNS = ("classes", "categories", "labels", "category_ids", "category_ids_91")
+_COCO_NAME = re.compile(r"(?:COCO_[a-z0-9]+_)?(\d{1,12})\Z")
+_IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
+
+Split = tuple[str, str]
+Labels = Mapping[int, str] | Path
+
+
+def read_table(
+    path: Path, *, dataset: str, part: str, split: Split | None = None, labels: Labels | None = None
+) -> Source:
+    """Return a presence-only source: which classes each image shows, no boxes.
+
+    The table has a header. Its image column is called ``image``, ``image_id`` or ``file_name``. Classes stand one a row
+    (``class``, ``category``, ``label``, ``category_id``) or several in a cell (``classes``, ``categories``,
+    ``labels``, ``category_ids``, ``category_ids_91``): numbers separated by blanks, names by ``;`` or ``|``, or a
+    Parquet list. An empty cell states that the image is in the dataset and shows no class.
+
+    Parameters
+    ----------
+    path : Path
+        ``.csv``, ``.tsv`` or ``.parquet``.
+    dataset, part : str
+        For example ``coco`` and ``train2017``. A table that has the part as a value of one of its other columns is
+        read for these rows only.
+    split : (str, str), optional
+        Column and value that choose the rows, in place of `part`.
+    labels : mapping of int to str, or Path, optional
+        Names of category numbers; a file names category i in its line i. COCO's 80 are known.
+
+    Raises
+    ------
+    MissingFileError, AnnotationFormatError, DuplicateIdError, DanglingIdError
+        The file cannot be read, or is not what it should be; the error names the row.
+    UsageError
+        Two columns hold the part's name, or the chosen split column does not exist.
+    """
+    return parse_table(FileContent(path), dataset=dataset, part=part, split=split, labels=labels)
+
+
+def parse_table(
+    content: FileContent, *, dataset: str, part: str, split: Split | None = None, labels: Labels | None = None
+) -> Source:
+    """Return the source in a table that is in memory already (see `read_table`)."""
+    cells = read_cells(content)
+    namespace = namespace_of(dataset)
+    image_column = _column(cells, IMAGE_COLUMNS, "image")
+    class_column = _column(cells, CLASS_COLUMNS + LIST_COLUMNS, "class")
+    rows = _rows(cells, part, split, {image_column, class_column})
+    many = class_column in LIST_COLUMNS
+    stated = [cells.values(class_column, row, many=many) for row in rows]
+    names = [cells.text(image_column, row) for row in rows]
+    images, position = _images(cells, rows, names, namespace, one_row_each=many)
+    classes = _Classes.of(dataset, _names_of(labels, dataset), stated)
+    pairs = [
+        (position[row], classes.position(value, cells.where(rows[row])))
+        for row, values in enumerate(stated)
+        for value in values
+    ]
+    facts = facts_of(dataset)
+    return Source(
+        dataset=dataset,
+        part=part,
+        namespace=namespace,
+        images=images,
+        categories=classes.categories,
+        objects=None,
+        presence=_sorted_pairs(pairs, len(classes.categories)),
+        files=(FileRecord(content.name, content.sha256, content.size, cells.rows),),
+        licence=facts.licence,
+        media_redistributable=facts.media_redistributable,
+    )
+
+
+def _sorted_pairs(pairs: list[tuple[int, int]], n_classes: int) -> Int32s:
+    image, category = np.array(pairs, np.int64).reshape(-1, 2).T
+    ranked = np.sort(image * n_classes + category)
+    unique = ranked[np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)]]
+    return np.column_stack(np.divmod(unique, max(n_classes, 1))).astype(np.int32)
+
+
+def _column(cells: Cells, names: Sequence[str], kind: str) -> str:
+    found = [name for name in names if name in cells.columns]
+    if len(found) == 1:
+        return found[0]
+    # A file name beside an id says the same twice; two class columns would be two different statements.
+    if found and kind == "image":
+        return found[0]
+    raise AnnotationFormatError(
+        f"The table has {'no' if not found else 'more than one'} {kind} column",
+        where=f"{cells.name}: header",
+        expected=f"one column called {', '.join(names)}",
+        found=", ".join(found or cells.columns)[:200],
+    )
+
+
+def _rows(cells: Cells, part: str, split: Split | None, taken: set[str]) -> Sequence[int]:
+    if split is None:
+        columns = [name for name in cells.columns if name not in taken and part and cells.holds(name, part)]
+        if not columns:
+            return range(cells.rows)
+        if len(columns) > 1:
+            raise UsageError(
+                "Two columns of the table hold the name of the part",
+                where=cells.name,
+                found=", ".join(columns),
+                hint="choose one with split=(COLUMN, VALUE)",
+            )
+        split = (columns[0], part)
+    column, value = split
+    if column not in cells.columns:
+        raise UsageError(
+            "The table has no such column",
+            where=cells.name,
+            expected=", ".join(cells.columns)[:200],
+            found=column[:80],
+        )
+    return [row for row in range(cells.rows) if cells.text(column, row) == value]
+
+
+def _images(
+    cells: Cells, rows: Sequence[int], names: Sequence[str], namespace: str, *, one_row_each: bool
+) -> tuple[Images, list[int]]:
+    """Return the images in order of first mention, and the image position of each row."""
+    natives = [_native(name, namespace, cells.where(row)) for row, name in zip(rows, names, strict=True)]
+    if one_row_each:
+        check_unique(natives, "image", lambda index: cells.where(rows[index]))
+    place: dict[str, int] = {}
+    position = [place.setdefault(native, len(place)) for native in natives]
+    first = dict(zip(reversed(natives), reversed(names), strict=True))
+    unique = list(place)
+    zeros = np.zeros(len(unique), np.int32)
+    images = Images(
+        native=np.array(unique, np.str_),
+        numbers=_numbers(unique),
+        file_names=texts([first[native] if _is_file_name(first[native]) else "" for native in unique]),
+        widths=zeros,
+        heights=zeros.copy(),
+    )
+    return images, position
+
+
+def _is_file_name(text: str) -> bool:
+    return text.lower().endswith(_IMAGE_SUFFIXES)
+
+
+def _native(text: str, namespace: str, where: str) -> str:
+    name = PurePosixPath(text.replace("\\", "/")).stem if _is_file_name(text) else text
+    number = _COCO_NAME.match(name) if namespace == "coco" else None
+    native = coco_native(int(number[1])) if number else name
+    try:
+        check_native(native)
+    except ImageIdError as error:
+        _refuse("An image id is malformed", where, text, expected=error.expected)
+    return native
+
+
+def _numbers(natives: Sequence[str]) -> Any:
+    digits = [native.replace("_", "") for native in natives]
+    if all(text.isascii() and text.isdigit() and len(text) < 19 for text in digits):
+        numbers = [int(text) for text in digits]
+        if len(set(numbers)) == len(numbers):
+            return np.array(numbers, np.int64)
+    return np.arange(len(natives), dtype=np.int64)
+
+
+def _names_of(labels: Labels | None, dataset: str) -> Mapping[int, str]:
+    if isinstance(labels, Path):
+        lines = read_bytes(labels, kind="file of labels").decode("utf-8", errors="replace").splitlines()
+        return {number: name.strip() for number, name in enumerate(lines, start=1)}
+    if labels is not None:
+        return labels
+    if family(dataset) == "coco":
+        return {number: name for number, name, _ in COCO_CATEGORIES}
+    return dict(enumerate(VOC_NAMES, start=1)) if dataset in ("voc2007", "voc2012") else {}
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """The classes of a table with what its cells call them: a name, or a number that `names` resolves."""
+
+    categories: Categories
+    places: Mapping[str, int]
+
+    @classmethod
+    def of(cls, dataset: str, names: Mapping[int, str], stated: Sequence[Sequence[str]]) -> _Classes:
+        if not names:
+            found = sorted({value for values in stated for value in values if not value.isdigit()})
+            names = dict(enumerate(found, start=1))
+            places = {name: place for place, name in enumerate(found)}
+            return cls(Categories(tuple(names), tuple(found), ("",) * len(found)), places)
+        parents = {name: parent for _, name, parent in COCO_CATEGORIES} if family(dataset) == "coco" else {}
+        numbers, listed = tuple(names), tuple(names.values())
+        by_number = {str(number): place for place, number in enumerate(numbers)}
+        by_name = {name: place for place, name in enumerate(listed)}
+        return cls(
+            Categories(numbers, listed, tuple(parents.get(name, "") for name in listed)), by_number | by_name
+        )
+
+    def position(self, value: str, where: str) -> int:
+        place = self.places.get(value)
+        if place is None:
+            raise DanglingIdError(
+                "A row names a class that is not known",
+                where=where,
+                expected=", ".join(self.categories.names)[:200]
+                or "names, or labels that give numbers a name",
+                found=repr(value)[:80],
+                hint="give the names of category numbers as labels=FILE",
+            )
+        return place
+
+
+def _refuse(what: str, where: str, found: str, *, expected: str | None = None) -> NoReturn:
+    raise AnnotationFormatError(what, where=where, expected=expected, found=repr(found)[:200])

@@ -1,0 +1,321 @@
+"""Reader of VOC folders, XML annotations with image sets: `read_voc`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from curation.canonical import sha256_of_bytes
+from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError
+from curation.ids import check_native
+from curation.sources.datasets import VOC_NAMES, facts_of, namespace_of
+from curation.sources.integrity import BadBoxes, check_policy, check_unique, select, sound_boxes, texts
+from curation.sources.source import POSES, Categories, FileRecord, Images, Objects, Source
+from curation.sources.voc_xml import VocRecord, decode_voc
+from curation.storage import inside, read_bytes
+
+_SETS = "ImageSets/Main"
+_XML = "Annotations"
+_POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
+
+
+def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "error") -> Source:
+    """Return the source that a VOC folder holds for one image set, difficult objects included.
+
+    Parameters
+    ----------
+    root : Path
+        Folder with ``Annotations`` and ``ImageSets/Main``, or one that holds such a folder (``VOCdevkit/VOC2007``).
+    dataset, part : str
+        For example ``voc2007`` and ``test``. The datasets ``voc2007`` and ``voc2012`` have VOC's 20 classes, numbered 1
+        to 20; any other has the names that occur in its files, sorted.
+    bad_boxes : {"error", "drop"}
+        Whether a box that is not finite, negative in size or beyond any image stops the reading or is left out and
+        counted in `Source.dropped`.
+
+    Raises
+    ------
+    MissingFileError
+        The folder has no such image set, or an image of it has no XML file.
+    PathEscapeError
+        An image set names a file outside ``Annotations``.
+    AnnotationFormatError, DuplicateIdError, BoxError
+        A file is not what it should be; the error names it.
+    """
+    return parse_voc(VocContent(locate_voc(root, dataset), part), dataset=dataset, bad_boxes=bad_boxes)
+
+
+def locate_voc(root: Path, dataset: str) -> Path:
+    """Return the folder below `root`, or `root` itself, that has VOC's two folders.
+
+    Raises
+    ------
+    MissingFileError
+        Neither has them; the error lists what was tried.
+    """
+    year = f"VOC{dataset[3:]}"
+    tried = [root, root / year, root / "VOCdevkit" / year]
+    for folder in tried:
+        if (folder / _XML).is_dir() and (folder / _SETS).is_dir():
+            return folder
+    raise MissingFileError(
+        "No VOC folder is there",
+        where=str(root),
+        expected=f"{_XML}/ and {_SETS}/ in {', '.join(str(folder) for folder in tried)}",
+    )
+
+
+class VocContent:
+    """One image set and the XML files it names, in memory.
+
+    Attributes
+    ----------
+    part : str
+    stems : tuple of str
+        Image names in the order of the image set.
+    documents : list of bytes
+        One XML file a stem.
+    files : tuple of FileRecord
+        The image set, and all XML files taken together (rows still 0).
+    """
+
+    def __init__(self, root: Path, part: str) -> None:
+        self.part = part
+        listed, self.stems = _image_set(root, part)
+        self.documents = [_read_xml(path) for path in xml_paths(root, self.stems)]
+        lines = [
+            f"{sha256_of_bytes(data).removeprefix('sha256:')}  {_XML}/{stem}.xml\n"
+            for stem, data in zip(self.stems, self.documents, strict=True)
+        ]
+        self.files = (
+            FileRecord(f"{_SETS}/{part}.txt", sha256_of_bytes(listed), len(listed), len(self.stems)),
+            FileRecord(
+                f"{_XML}/*.xml",
+                sha256_of_bytes("".join(sorted(lines)).encode("utf-8")),
+                sum(map(len, self.documents)),
+                rows=0,
+                files=len(self.stems),
+            ),
+        )
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def sha256(self) -> str:
+        """``sha256:<hex>`` that changes with any of the files."""
+        return sha256_of_bytes("\n".join(file.sha256 for file in self.files).encode("ascii"))
+
+
+def voc_paths(root: Path, part: str) -> list[Path]:
+    """Return every file that an image set's source is read from: the list, then its XML files."""
+    return [_set_path(root, part), *xml_paths(root, _image_set(root, part)[1])]
+
+
+def xml_paths(root: Path, stems: Sequence[str]) -> list[Path]:
+    """Return the XML path of each image; a name that leads outside ``Annotations`` is a `PathEscapeError`."""
+    folder = root / _XML
+    plain = [stem.replace("_", "").isalnum() and stem.isascii() for stem in stems]
+    # Resolving links costs more than reading the file, so only a name with a separator or a dot is resolved.
+    return [
+        folder / f"{stem}.xml" if safe else inside(folder, f"{stem}.xml")
+        for stem, safe in zip(stems, plain, strict=True)
+    ]
+
+
+def _set_path(root: Path, part: str) -> Path:
+    return inside(root / _SETS, f"{part}.txt")
+
+
+def _image_set(root: Path, part: str) -> tuple[bytes, tuple[str, ...]]:
+    path = _set_path(root, part)
+    where = f"{_SETS}/{part}.txt"
+    if not path.is_file():
+        offered = sorted(entry.stem for entry in path.parent.glob("*.txt") if "_" not in entry.stem)
+        raise MissingFileError(
+            f"The VOC folder has no image set {part!r}",
+            where=str(path),
+            expected=f"one of {', '.join(offered[:20])}" if offered else "an image set",
+        )
+    data = read_bytes(path, kind="image set")
+    try:
+        # Per-class lists add a flag to each name (000005 -1).
+        stems = tuple(line.split()[0] for line in data.decode("utf-8").split("\n") if line.strip())
+    except UnicodeDecodeError as error:
+        _refuse("The image set is not UTF-8", where, str(error))
+    if not stems:
+        _refuse("The image set is empty", where, "no image names")
+    for row, stem in enumerate(stems):
+        try:
+            check_native(stem)
+        except ImageIdError as error:
+            _refuse(error.what, f"{where}: line {row + 1}", stem[:80])
+    check_unique(stems, "image name", lambda row: f"{where}: image {row + 1}")
+    return data, stems
+
+
+def _read_xml(path: Path) -> bytes:
+    try:
+        with path.open("rb", buffering=0) as stream:
+            return stream.read()
+    except OSError:
+        return read_bytes(path, kind="annotation file of a listed image")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    image: int
+    stem: str
+    place: int
+    fields: dict[str, str]
+
+    @property
+    def where(self) -> str:
+        return f"{_XML}/{self.stem}.xml: object[{self.place}]"
+
+
+def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
+    """Return the source in files that are in memory already (see `read_voc`)."""
+    from tqdm import tqdm
+
+    check_policy(bad_boxes)
+    namespace = namespace_of(dataset)
+    pairs = tqdm(
+        zip(content.stems, content.documents, strict=True),
+        total=len(content.stems),
+        desc="VOC XML",
+        unit="file",
+        leave=False,
+        disable=None,
+    )
+    records = [decode_voc(data, f"{_XML}/{stem}.xml") for stem, data in pairs]
+    rows = [
+        _Row(image, stem, place, fields)
+        for image, (stem, record) in enumerate(zip(content.stems, records, strict=True))
+        for place, fields in enumerate(record.objects)
+    ]
+    categories = _categories(rows, dataset)
+    objects = _objects(rows, categories.index())
+    keep, dropped = sound_boxes(objects.boxes, objects.areas, bad_boxes, lambda row: rows[row].where)
+    listed, annotated = content.files
+    facts = facts_of(dataset)
+    return Source(
+        dataset=dataset,
+        part=content.part,
+        namespace=namespace,
+        images=_images(content.stems, records),
+        categories=categories,
+        objects=objects if keep is None else select(objects, keep),
+        files=(
+            listed,
+            FileRecord(annotated.name, annotated.sha256, annotated.size, len(rows), annotated.files),
+        ),
+        licence=facts.licence,
+        media_redistributable=facts.media_redistributable,
+        dropped=dropped,
+    )
+
+
+def _images(stems: Sequence[str], records: Sequence[VocRecord]) -> Images:
+    return Images(
+        native=np.array(stems, np.str_),
+        numbers=_numbers(stems),
+        file_names=texts([record.image.get("filename", "") for record in records]),
+        widths=_pixels(stems, records, "width"),
+        heights=_pixels(stems, records, "height"),
+    )
+
+
+def _numbers(stems: Sequence[str]) -> Any:
+    """Return ``2008000008`` for ``2008_000008``; positions where the names are not all distinct numbers."""
+    digits = [stem.replace("_", "") for stem in stems]
+    if all(text.isascii() and text.isdigit() and len(text) < 19 for text in digits):
+        numbers = [int(text) for text in digits]
+        if len(set(numbers)) == len(numbers):
+            return np.array(numbers, np.int64)
+    return np.arange(len(stems), dtype=np.int64)
+
+
+def _pixels(stems: Sequence[str], records: Sequence[VocRecord], field: str) -> Any:
+    values = np.empty(len(records), np.int32)
+    for row, (stem, record) in enumerate(zip(stems, records, strict=True)):
+        text = record.image.get(field, "0")
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            _refuse(f"A <{field}> is not a whole number of pixels", f"{_XML}/{stem}.xml", text)
+        values[row] = int(text)
+    return values
+
+
+def _categories(rows: Sequence[_Row], dataset: str) -> Categories:
+    known = VOC_NAMES if dataset in ("voc2007", "voc2012") else ()
+    found = Counter(_field(row, "name") for row in rows)
+    strangers = sorted(set(found) - set(known))
+    if known and strangers:
+        row = next(row for row in rows if row.fields["name"] in strangers)
+        raise AnnotationFormatError(
+            f"An object has a class that {dataset} does not have",
+            where=row.where,
+            expected=", ".join(known),
+            found=", ".join(f"{name[:60]!r} ({found[name]} objects)" for name in strangers[:10]),
+        )
+    names = known or tuple(strangers)
+    return Categories(tuple(range(1, len(names) + 1)), names, ("",) * len(names))
+
+
+def _objects(rows: Sequence[_Row], place: dict[str, int]) -> Objects:
+    corners = np.array([[_corner(row, name) for name in _CORNERS] for row in rows], np.float64).reshape(-1, 4)
+    boxes = np.column_stack([corners[:, :2] - 1, corners[:, 2:] - corners[:, :2] + 1])
+    return Objects(
+        image=np.array([row.image for row in rows], np.int32),
+        category=np.array([place[row.fields["name"]] for row in rows], np.int32),
+        boxes=boxes,
+        areas=boxes[:, 2] * boxes[:, 3],
+        numbers=np.arange(1, len(rows) + 1, dtype=np.int64),
+        crowd=np.zeros(len(rows), np.bool_),
+        difficult=_flags(rows, "difficult"),
+        truncated=_flags(rows, "truncated"),
+        occluded=_flags(rows, "occluded"),
+        pose=np.array([_pose(row) for row in rows], np.int8),
+    )
+
+
+def _corner(row: _Row, name: str) -> float:
+    text = _field(row, name)
+    try:
+        return float(text)
+    except ValueError:
+        _refuse(f"A <{name}> is not a number", row.where, text)
+
+
+def _field(row: _Row, name: str) -> str:
+    text = row.fields.get(name, "")
+    if not text:
+        _refuse(f"An object lacks <{name}>", row.where, "nothing")
+    return text
+
+
+def _flags(rows: Sequence[_Row], name: str) -> Any:
+    values = [row.fields.get(name, "0") for row in rows]
+    if not set(values) <= {"0", "1"}:
+        row = next(row for row, value in zip(rows, values, strict=True) if value not in ("0", "1"))
+        _refuse(f"A <{name}> is neither 0 nor 1", row.where, row.fields[name])
+    return np.array([value == "1" for value in values], np.bool_)
+
+
+def _pose(row: _Row) -> int:
+    position = _POSITION.get(row.fields.get("pose", "").lower())
+    if position is None:
+        _refuse("An object has an unknown <pose>", row.where, row.fields["pose"])
+    return position
+
+
+def _refuse(what: str, where: str, found: str) -> NoReturn:
+    raise AnnotationFormatError(what, where=where, found=found[:200])

@@ -1,0 +1,270 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.cli import main
+
+CAT, DOG, UNKNOWN = 1, 2, -1
+CATEGORIES = [{"id": CAT, "name": "cat"}, {"id": DOG, "name": "dog"}, {"id": UNKNOWN, "name": "unknown"}]
+BOX = [10, 10, 40, 40]
+SUFFIXES = {".csv", ".png", ".svg", ".json"}
+
+
+def truth(images: range, category: int, difficult: int = 0) -> dict[str, Any]:
+    return {
+        "images": [{"id": n, "file_name": f"{n:06d}.jpg", "width": 100, "height": 100} for n in images],
+        "annotations": [
+            {
+                "id": n,
+                "image_id": n,
+                "category_id": category,
+                "bbox": BOX,
+                "area": 1600,
+                "iscrowd": 0,
+                "difficult": difficult,
+            }
+            for n in images
+        ],
+        "categories": CATEGORIES,
+    }
+
+
+def results(images: range, category: int = CAT) -> list[dict[str, Any]]:
+    return [
+        {
+            "image_id": n,
+            "category_id": category,
+            "bbox": BOX,
+            "score": 1 - n / 1000,
+            "background_score": n / 1000,
+        }
+        for n in images
+    ]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Ten closed cats, all found; ten wilderness objects, half of them called a cat. The image numbers collide."""
+    content = {
+        "truth_closed": truth(range(1, 11), CAT),
+        "truth_wilderness": truth(range(1, 11), UNKNOWN),
+        "detections_closed": results(range(1, 11)),
+        "detections_wilderness": results(range(1, 6)),
+    }
+    for name, data in content.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(data), encoding="utf-8")
+    return {name: tmp_path / f"{name}.json" for name in content}
+
+
+def arguments(files: dict[str, Path], *more: str) -> list[str]:
+    given = ["evaluate", "elephant", "--no-cache", *more]
+    for part in ("closed", "wilderness"):
+        given += ["--truth", f"{part}={files[f'truth_{part}']}"]
+        given += ["--detections", f"{part}={files[f'detections_{part}']}"]
+    return given
+
+
+def write(path: Path, content: object) -> None:
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+
+
+def refused(given: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the message of a command that must fail with status 2, without a traceback."""
+    assert main(given) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert "Traceback" not in error
+    return error
+
+
+def test_json_holds_digests_definitions_and_numbers(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(files, "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["protocol"] == "elephant"
+    assert found["profile"] == "paper"
+    for part in ("closed", "wilderness"):
+        assert found["inputs"][part]["detections"]["sha256"].startswith("sha256:")
+        assert found["inputs"][part]["truth"]["files"][0]["sha256"].startswith("sha256:")
+        assert found["images"][part]["images"] == 10
+    assert found["definitions"]["WI"]
+    assert found["paper"]["WI"]["0.3"]["fp_open"]["cat"] == [0, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3]
+    assert found["paper"]["classes_left_out"] == {"dog": "no ground truth"}
+    assert found["background_gap"]["cat"]["n"] == 10
+
+
+def test_the_table_names_the_profile_and_what_was_left_out(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(files)) == 0
+    shown = capsys.readouterr().out
+    assert "Profile paper" in shown
+    assert "dog (no ground truth)" in shown
+
+
+def test_out_holds_the_result_tables_and_figures_and_may_be_written_again(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "scores"
+    for _ in range(2):
+        assert main(arguments(files, "--out", str(out), "--bootstrap", "3")) == 0
+        shown = capsys.readouterr().out
+        written = sorted(out.iterdir())
+        assert {path.suffix for path in written} == SUFFIXES
+        assert all(f"wrote {path}" in shown for path in written)
+    assert json.loads((out / "results.json").read_text(encoding="utf-8"))["n_wild"] == 10
+    with (out / "wilderness_impact.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["FP_o"] for row in rows if row["recall"] == "0.3"] == list("01233333333")
+
+
+def test_the_same_input_gives_the_same_bytes(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        assert (
+            main(arguments(files, "--out", str(tmp_path / name), "--bootstrap", "3", "--profile", "all")) == 0
+        )
+    one, two = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two")
+    )
+    assert one == two
+
+
+def test_no_detections_and_no_wilderness(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part in ("closed", "wilderness"):
+        write(files[f"detections_{part}"], [])
+    write(files["truth_wilderness"], {"images": [], "annotations": [], "categories": CATEGORIES})
+    assert (
+        main(
+            arguments(files, "--json", "--profile", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))
+        )
+        == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert found["paper"]["mAP11"] == [0.0]
+    assert found["paper"]["WI"]["0.3"]["macro"] == [None]
+    assert found["official"]["mAP"] == [None]
+    assert found["diagnosis"]["0.3"]["wr1"] is None
+    assert main(arguments(files)) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("detections_closed", "[", "cannot be read"),
+        ("detections_closed", {"images": [], "annotations": []}, "ground-truth file"),
+        ("detections_closed", [{**results(range(1, 2))[0], "category_id": 9}], "category"),
+        ("detections_closed", [{**results(range(1, 2))[0], "image_id": 77}], "not in the ground truth"),
+        ("detections_closed", [{**results(range(1, 2))[0], "bbox": [0, 0, -1, 1]}], "box"),
+        ("detections_wilderness", [{**results(range(1, 2))[0], "score": 2}], "score"),
+        ("truth_closed", truth(range(1, 11), UNKNOWN), "no object of a known class"),
+        ("truth_wilderness", truth(range(1, 11), DOG), "objects of known classes"),
+        ("truth_closed", '{"images": [', "truth_closed.json"),
+    ],
+)
+def test_bad_input_is_one_clear_error_and_writes_nothing(
+    files: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    content: object,
+    message: str,
+) -> None:
+    write(files[name], content)
+    error = refused(arguments(files, "--out", str(tmp_path / "out")), capsys)
+    assert message in error
+    assert files[name].name in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_swapped_parts_are_told(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    swapped = {
+        "truth_closed": files["truth_wilderness"],
+        "truth_wilderness": files["truth_closed"],
+        "detections_closed": files["detections_wilderness"],
+        "detections_wilderness": files["detections_closed"],
+    }
+    assert "swapped" in refused(arguments(swapped), capsys)
+
+
+def test_stray_detections_may_be_dropped_and_are_reported(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(files["detections_closed"], results(range(1, 14)))
+    assert "3 such detections" in refused(arguments(files), capsys)
+    assert main(arguments(files, "--stray", "drop", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["inputs"]["closed"]["detections"]["reported"].values()) == [3]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--recalls", "0.25"], "--recalls"),
+        (["--recalls", "0.3,0.3"], "--recalls"),
+        (["--fbeta-ratios", "9.0"], "wilderness images"),
+        (["--betas", "zero"], "beta"),
+        (["--bootstrap", "-1"], "bootstrap"),
+        (["--wilderness-part", "wr1"], "--manifest"),
+        (["--manifest", "no/such/manifest"], "manifest"),
+        (["--classes", "absent.json"], "absent.json"),
+        (["--truth", "open=x.json"], "--truth"),
+        (["--truth", "closed=x.json"], "twice"),
+    ],
+)
+def test_options_that_cannot_work(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    assert message in refused(arguments(files, *more), capsys)
+
+
+def test_the_parts_must_be_named(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["evaluate", "elephant", "--truth", str(files["truth_closed"]), "--detections", "x.json"]
+    assert "closed=FILE" in refused(given, capsys)
+
+
+def test_voc_reads_a_results_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "truth.json", truth(range(1, 3), CAT))
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "comp4_det_test_cat.txt").write_text(
+        "000001 0.9 11 11 50 50\n000002 0.8 80 80 90 90\n000099 1 1 1 2 2\n"
+    )
+    given = [
+        "evaluate",
+        "voc",
+        "--no-cache",
+        "--truth",
+        str(tmp_path / "truth.json"),
+        "--detections",
+        str(folder),
+    ]
+    assert main([*given, "--json", "--out", str(tmp_path / "out")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["mAP11"] == pytest.approx(6 / 11)
+    assert found["mAP_area"] == 0.5
+    assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [1]
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == SUFFIXES
+    assert main(given) == 0
+    assert "54.55" in capsys.readouterr().out
+    assert main([*given, "--stray", "error"]) == 2
+
+
+@pytest.mark.parametrize("engine", ["pycocotools", "both"])
+def test_coco_engines(files: dict[str, Path], capsys: pytest.CaptureFixture[str], engine: str) -> None:
+    pytest.importorskip("faster_coco_eval", reason="faster-coco-eval is not installed")
+    given = ["evaluate", "coco", "--no-cache", "--engine", engine]
+    given += ["--truth", str(files["truth_closed"]), "--detections", str(files["detections_closed"])]
+    assert main([*given, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["AP"] == pytest.approx(1.0)
+    assert found["per_class"] == {"cat": pytest.approx(1.0), "dog": None}
+    assert main(given) == 0
+    assert "AP50" in capsys.readouterr().out

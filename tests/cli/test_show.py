@@ -1,0 +1,83 @@
+"""``curation show``: the facts of a manifest, as text and as JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.cli import main
+from curation.manifest.store import read_manifest
+from tests.small_world import write_small_world
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("show")
+    world = write_small_world(base)
+    out = base / "manifests/elephant/small/1.0.0"
+    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    assert (
+        main(["build", "elephant", *sources, "--out", str(out), "--name", "elephant/small", "--no-cache"])
+        == 0
+    )
+    return out
+
+
+def test_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(folder)]) == 0
+    text = capsys.readouterr().out
+    manifest = read_manifest(folder)
+    assert manifest.digest in text
+    for part in manifest.header.parts:
+        assert part.name in text
+        assert f"{part.images:,}" in text
+    assert "23,008" in text
+    assert "aeroplane (= airplane)" in text
+    assert all(len(line) <= 130 for line in text.splitlines())
+
+
+def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(
+        (folder / "manifest.json").read_text(encoding="utf-8")
+    )
+
+
+def test_by_name(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parents[3])
+    for name in ("elephant/small@1.0.0", "elephant/small"):
+        assert main(["show", name, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["name"] == "elephant/small"
+    assert main(["show", "elephant/smal"]) == 2
+    assert "did you mean elephant/small?" in capsys.readouterr().err
+
+
+def test_a_changed_byte_exits_with_1_and_names_the_file(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, data in {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}.items():
+        target = tmp_path / name.relative_to(folder)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(data)
+    lists = tmp_path / "ids/wr1.txt"
+    lists.write_bytes(lists.read_bytes().replace(b"coco:0", b"coco:1", 1))
+    assert main(["show", str(tmp_path)]) == 1
+    assert str(lists) in capsys.readouterr().err
+
+
+def test_hostile_text_cannot_steer_the_terminal(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import msgspec
+
+    from curation.manifest.manifest import Manifest
+    from curation.manifest.store import write_manifest
+
+    manifest = read_manifest(folder)
+    header = msgspec.structs.replace(manifest.header, notes=("\x1b[2Jgone\x07",))
+    write_manifest(Manifest(header=header, lists=manifest.lists), tmp_path / "m")
+    assert main(["show", str(tmp_path / "m")]) == 0
+    text = capsys.readouterr().out
+    assert "gone" in text
+    assert "\x1b" not in text
+    assert "\x07" not in text

@@ -1,0 +1,116 @@
+"""``--source`` in all its forms: a slot, a dataset's root, a part, a file, a table; and what is refused."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from curation.cli.source_options import add_source_options, open_sources, pairs, require
+from curation.errors import MissingFileError, UsageError
+from curation.protocols.elephant import PROTOCOL
+from curation.sources.source import Source
+from tests.small_world import SmallWorld, write_small_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
+    small = write_small_world(tmp_path_factory.mktemp("world"))
+    (small.voc_root / "ImageSets/Main/train.txt").write_text(f"{small.closed[0]}\n")
+    annotations = small.coco_json.parent
+    (annotations / "instances_val2017.json").write_bytes(small.coco_json.read_bytes())
+    return small
+
+
+def opened(*given: str) -> dict[str, Source]:
+    parser = argparse.ArgumentParser()
+    add_source_options(parser)
+    options = parser.parse_args([*(f"--source={text}" for text in given), "--no-cache"])
+    return open_sources(options, PROTOCOL.slots)
+
+
+def test_pairs() -> None:
+    assert pairs(["a=b=c", "d=e"], "--set") == {"a": "b=c", "d": "e"}
+    for texts in (["a"], ["=b"], ["a="], ["a=b", "a=c"]):
+        with pytest.raises(UsageError):
+            pairs(texts, "--set")
+
+
+def test_a_dataset_s_root_gives_every_part_it_offers(world: SmallWorld) -> None:
+    assert {name: len(source.images) for name, source in opened(f"voc2007={world.voc_root}").items()} == {
+        "voc2007-test": len(world.closed),
+        "voc2007-train": 1,
+    }
+    assert set(opened(f"voc2007@train={world.voc_root}")) == {"voc2007-train"}
+    assert set(opened(f"voc2007={world.voc_root.parent.parent}")) == {"voc2007-test", "voc2007-train"}
+
+
+def test_the_part_of_coco(world: SmallWorld) -> None:
+    root = world.coco_json.parent.parent
+    assert opened(f"coco={world.coco_json}")["coco"].part == "train2017"
+    assert opened(f"coco={root}")["coco"].part == "train2017"
+    assert opened(f"coco@val2017={root}")["coco"].part == "val2017"
+    assert opened(f"coco@val2014={world.coco_json}")["coco"].part == "val2014"
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("instances_val2017_rebuilt.json", "val2017"),
+        ("val2017.json", "val2017"),
+        ("mine.json", ""),
+        ("interval2017.json", ""),
+        ("x_train2014.json", "train2014"),
+    ],
+)
+def test_the_part_in_a_file_name(world: SmallWorld, tmp_path: Path, name: str, part: str) -> None:
+    (tmp_path / name).write_bytes(world.coco_json.read_bytes())
+    assert opened(f"coco={tmp_path / name}")["coco"].part == part
+
+
+def test_a_root_with_several_unusual_parts_asks(world: SmallWorld, tmp_path: Path) -> None:
+    (tmp_path / "annotations").mkdir()
+    for part in ("val2014", "val2017"):
+        (tmp_path / f"annotations/instances_{part}.json").write_bytes(world.coco_json.read_bytes())
+    with pytest.raises(UsageError, match="several parts") as caught:
+        opened(f"coco={tmp_path}")
+    assert f"--source coco@val2014={tmp_path}" in str(caught.value)
+    (tmp_path / "annotations/instances_val2014.json").unlink()
+    assert opened(f"coco={tmp_path}")["coco"].part == "val2017"
+
+
+def test_a_file_under_the_name_of_a_dataset_is_its_required_part(world: SmallWorld) -> None:
+    assert set(opened(f"voc2007={world.coco_json}")) == {"voc2007-test"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["voc=x"], "no such source"),
+        (["voc2007-test@train=x"], "another part"),
+        (["voc2007@trainval=x"], "no such part"),
+        (["coco@val2017=x", "coco=y"], "twice"),
+    ],
+)
+def test_wrong_use(given: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        opened(*given)
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    for text in (
+        f"coco={tmp_path / 'no'}",
+        f"coco={tmp_path}",
+        f"voc2007={tmp_path}",
+        f"voc2012-val={tmp_path}",
+    ):
+        with pytest.raises(MissingFileError):
+            opened(text)
+
+
+def test_required_sources_are_named_with_the_command(world: SmallWorld) -> None:
+    given = opened(f"coco={world.coco_json}")
+    with pytest.raises(UsageError, match="closed test set") as caught:
+        require(PROTOCOL.slots, given, "curation build elephant")
+    assert "curation build elephant --source voc2007-test=PATH --source coco=PATH --out DIR" in str(
+        caught.value
+    )

@@ -1,0 +1,132 @@
+"""``curation verify``: true manifests pass, each kind of untruth fails with 1, wrong use with 2."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.cli import main
+from curation.manifest.store import read_manifest
+from tests.small_world import SmallWorld, write_small_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
+    return write_small_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def folder(world: SmallWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("built") / "m"
+    assert main(["build", "elephant", *sources_of(world), "--out", str(out)]) == 0
+    return out
+
+
+def sources_of(world: SmallWorld) -> list[str]:
+    return ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}", "--no-cache"]
+
+
+def verified(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    status = main(["verify", *arguments, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_digests_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, data = verified(capsys, str(folder))
+    assert (status, data["ok"]) == (0, True)
+    assert {one["check"] for one in data["findings"]} == {"list"}
+    assert main(["verify", str(folder)]) == 0
+    assert capsys.readouterr().out.rstrip().endswith("verified")
+
+
+def test_sources_and_rebuild(world: SmallWorld, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, data = verified(capsys, str(folder), *sources_of(world), "--strict", "--rebuild")
+    assert (status, data["ok"]) == (0, True)
+    assert {one["outcome"] for one in data["findings"]} == {"ok"}
+    rebuilt = next(
+        one for one in data["findings"] if (one["check"], one["subject"]) == ("rebuild", "manifest")
+    )
+    assert rebuilt["found"] == read_manifest(folder).digest
+
+
+def test_other_bytes_with_the_same_content(
+    world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "instances_train2017.json"
+    other.write_text(
+        json.dumps(json.loads(world.coco_json.read_text(encoding="utf-8")), indent=1), encoding="utf-8"
+    )
+    sources = ["--source", f"coco={other}", "--no-cache"]
+    status, data = verified(capsys, str(folder), *sources)
+    assert status == 0
+    assert [
+        one["subject"] for one in data["findings"] if one["check"] == "files" and one["outcome"] == "note"
+    ] == ["coco"]
+    assert verified(capsys, str(folder), *sources, "--strict")[0] == 1
+
+
+def test_other_content(
+    world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = json.loads(world.coco_json.read_text(encoding="utf-8"))
+    shown = {annotation["image_id"] for annotation in content["annotations"]}
+    gone = next(number for number in world.wilderness if number not in shown)
+    content["images"] = [image for image in content["images"] if image["id"] != gone]
+    other = tmp_path / "instances_train2017.json"
+    other.write_text(json.dumps(content), encoding="utf-8")
+    status, data = verified(capsys, str(folder), "--source", f"coco={other}", "--no-cache")
+    assert status == 1
+    failed = {(one["check"], one["subject"]) for one in data["findings"] if one["outcome"] == "failure"}
+    assert ("images", "wilderness") in failed
+    both = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={other}", "--no-cache"]
+    status, data = verified(capsys, str(folder), *both, "--rebuild")
+    assert status == 1
+    assert any(one["check"] == "rebuild" and one["outcome"] == "failure" for one in data["findings"])
+
+
+def test_published_lists(
+    world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published = tmp_path / "test.txt"
+    published.write_text("".join(f"{stem}\n" for stem in world.closed))
+    status, data = verified(capsys, str(folder), "--published", str(published), "--part", "closed")
+    assert status == 0
+    assert data["published"]["shared"] == len(world.closed)
+    assert data["published"]["same_order"]
+    published.write_text("".join(f"{stem}\n" for stem in [*world.closed[1:], world.closed[5], "999999"]))
+    status, data = verified(capsys, str(folder), "--published", str(published), "--part", "closed")
+    assert status == 1
+    assert data["published"]["missing"] == [f"voc2007:{world.closed[0]}"]
+    assert data["published"]["extra"] == ["voc2007:999999"]
+    assert data["published"]["duplicates"] == [f"voc2007:{world.closed[5]}"]
+    assert main(["verify", str(folder), "--published", str(published), "--part", "closed"]) == 1
+    assert "the check failed" in capsys.readouterr().out
+
+
+def test_a_tampered_list(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "m"
+    (copy / "ids").mkdir(parents=True)
+    for path in [folder / "manifest.json", *(folder / "ids").iterdir()]:
+        (copy / path.relative_to(folder)).write_bytes(path.read_bytes())
+    target = copy / "ids/closed.txt"
+    target.write_bytes(target.read_bytes()[:-15])
+    assert main(["verify", str(copy)]) == 1
+    assert str(target) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--published", "x.txt"], "go together"),
+        (["--part", "closed"], "go together"),
+        (["--published", "no-such-file.txt", "--part", "closed"], "published list"),
+        (["--published", "no-such-file.txt", "--part", "open"], "no such part"),
+        (["--source", "voc=x"], "no such source"),
+        (["--rebuild"], "A source is missing"),
+    ],
+)
+def test_wrong_use(folder: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str) -> None:
+    assert main(["verify", str(folder), *more]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,137 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.canonical import sha256_of_file
+from curation.errors import MissingFileError, PredictionError
+from curation.evaluation.columns import GroundTruth
+from curation.evaluation.detections import Policy, read_coco_results
+from tests.evaluation.reference import Thing
+from tests.evaluation.worlds import truth_of
+
+GOOD: dict[str, Any] = {"image_id": 2, "category_id": 1, "bbox": [1, 2, 3.5, 4], "score": 0.5}
+
+
+@pytest.fixture
+def truth() -> GroundTruth:
+    return truth_of([Thing(0, 0, (0, 0, 9, 9))], 3, 2)
+
+
+def written(tmp_path: Path, content: object) -> Path:
+    path = tmp_path / "results.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_columns_keep_input_order(tmp_path: Path, truth: GroundTruth) -> None:
+    rows = [{**GOOD, "image_id": 3, "category_id": 2}, {**GOOD, "background_score": 0.25, "segmentation": []}]
+    path = written(tmp_path, rows)
+    found = read_coco_results(path, truth)
+    assert found.detections.image.tolist() == [2, 1]
+    assert found.detections.label.tolist() == [1, 0]
+    assert found.detections.boxes.tolist() == [[1, 2, 3.5, 4]] * 2
+    assert found.detections.background_scores is not None
+    assert np.isnan(found.detections.background_scores[0])
+    assert found.detections.background_scores[1] == 0.25
+    assert (found.rows, found.sha256, found.reported) == (2, sha256_of_file(path), {})
+
+
+def test_an_empty_list_is_a_detector_that_says_nothing(tmp_path: Path, truth: GroundTruth) -> None:
+    found = read_coco_results(written(tmp_path, []), truth)
+    assert len(found.detections) == 0
+    assert found.detections.boxes.shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({**GOOD, "image_id": 7}, "image_id 7"),
+        ({**GOOD, "image_id": "2"}, "image_id"),
+        ({**GOOD, "image_id": 2**70}, "image_id"),
+        ({**GOOD, "category_id": 5}, "category"),
+        ({**GOOD, "category_id": -1}, "category"),
+        ({**GOOD, "bbox": [1, 2, -3, 4]}, "box"),
+        ({**GOOD, "bbox": [1, 2, 3, 1e300]}, "box"),
+        ({**GOOD, "bbox": [1, 2, 3]}, "bbox"),
+        ({**GOOD, "bbox": None}, "bbox"),
+        ({**GOOD, "score": 1.5}, "score"),
+        ({**GOOD, "score": -0.1}, "score"),
+        ({**GOOD, "score": "high"}, "score"),
+        ({key: value for key, value in GOOD.items() if key != "score"}, "score"),
+    ],
+)
+def test_a_bad_record_is_refused_and_named(
+    tmp_path: Path, truth: GroundTruth, row: dict[str, Any], message: str
+) -> None:
+    path = written(tmp_path, [GOOD, row, GOOD])
+    with pytest.raises(PredictionError) as caught:
+        read_coco_results(path, truth)
+    assert str(path) in str(caught.value)
+    assert "record 1" in str(caught.value) or "[1]" in str(caught.value)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, truth: GroundTruth, number: str) -> None:
+    for field in ('"bbox": [0, 0, 1, 1], "score": %s', '"bbox": [0, 0, %s, 1], "score": 0.5'):
+        text = '[{"image_id": 1, "category_id": 1, ' + field % number + "}]"
+        with pytest.raises(PredictionError):
+            read_coco_results(written(tmp_path, text), truth)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[", json.dumps([GOOD])[:-9], "[1, 2]", '"text"', "null", '[{"image_id": 1}]', "\x00"]
+)
+def test_what_is_no_list_of_records_is_refused(tmp_path: Path, truth: GroundTruth, content: str) -> None:
+    with pytest.raises(PredictionError, match="cannot be read"):
+        read_coco_results(written(tmp_path, content), truth)
+
+
+def test_a_ground_truth_file_is_recognised(tmp_path: Path, truth: GroundTruth) -> None:
+    content = {"images": [], "annotations": [], "categories": []}
+    with pytest.raises(PredictionError, match="ground-truth file"):
+        read_coco_results(written(tmp_path, content), truth)
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path, truth: GroundTruth) -> None:
+    for path in (tmp_path / "absent.json", tmp_path):
+        with pytest.raises(MissingFileError):
+            read_coco_results(path, truth)
+
+
+def test_stray_images_can_be_dropped_and_are_counted(tmp_path: Path, truth: GroundTruth) -> None:
+    path = written(tmp_path, [GOOD, {**GOOD, "image_id": 99}, {**GOOD, "image_id": 98}])
+    found = read_coco_results(path, truth, Policy(stray="drop"))
+    assert len(found.detections) == 1
+    assert list(found.reported.values()) == [2]
+    with pytest.raises(PredictionError, match="--stray drop"):
+        read_coco_results(path, truth)
+
+
+def test_swapped_files_are_recognised(tmp_path: Path, truth: GroundTruth) -> None:
+    path = written(tmp_path, [{**GOOD, "image_id": 1001}])
+    with pytest.raises(PredictionError, match="swapped"):
+        read_coco_results(path, truth, others=np.array([1000, 1001]))
+
+
+def test_negative_sizes_can_be_taken_as_empty_and_are_counted(tmp_path: Path, truth: GroundTruth) -> None:
+    path = written(tmp_path, [{**GOOD, "bbox": [5, 6, -3, 4]}])
+    found = read_coco_results(path, truth, Policy(boxes="empty"))
+    assert found.detections.boxes.tolist() == [[5, 6, 0, 4]]
+    assert list(found.reported.values()) == [1]
+
+
+def test_scores_beyond_one_can_be_allowed(tmp_path: Path, truth: GroundTruth) -> None:
+    path = written(tmp_path, [{**GOOD, "score": -7.25}])
+    assert read_coco_results(path, truth, Policy(any_scores=True)).detections.scores.tolist() == [-7.25]
+
+
+def test_category_ids_need_not_be_in_order(tmp_path: Path, truth: GroundTruth) -> None:
+    from dataclasses import replace
+
+    swapped = replace(truth, class_numbers=(9, 4))
+    rows = [{**GOOD, "category_id": 4}, {**GOOD, "category_id": 9}]
+    assert read_coco_results(written(tmp_path, rows), swapped).detections.label.tolist() == [1, 0]

@@ -1,0 +1,56 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from curation.errors import UsageError
+from curation.evaluation.elephant import PROFILES, ElephantOptions, evaluate_elephant
+from tests.evaluation.reference import World
+from tests.evaluation.worlds import columns_of, worlds
+
+
+@settings(deadline=None, max_examples=30)
+@given(world=worlds())
+def test_a_result_is_plain_json_without_nan(world: World) -> None:
+    found = evaluate_elephant(*columns_of(world), ElephantOptions(profile="all", betas=("1.0",), bootstrap=2))
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, ["paper"]),
+        ({"difficult": "count"}, ["paper_difficult_counted"]),
+        ({"level_counts": "float32"}, ["paper_float32_counts"]),
+        ({"profile": "official"}, ["official"]),
+        ({"profile": "official", "level_counts": "float32"}, ["official_float32_counts"]),
+        ({"profile": "all"}, ["paper", "paper_difficult_counted", "official", "official_float32_counts"]),
+    ],
+)
+def test_each_reading_has_its_own_name(options: dict[str, Any], names: list[str]) -> None:
+    world = World(1, 1, 1, (), (), (), ())
+    found = evaluate_elephant(*columns_of(world), ElephantOptions(**options))
+    assert [
+        name for name, value in found.items() if isinstance(value, dict) and "n_wild_images" in value
+    ] == names
+    assert found["profile_meaning"] == PROFILES[options.get("profile", "paper")]
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    with pytest.raises(UsageError, match="paper, official, all"):
+        evaluate_elephant(*columns_of(World(1, 1, 1, (), (), (), ())), ElephantOptions(profile="mine"))  # type: ignore[arg-type]
+
+
+@settings(deadline=None, max_examples=40)
+@given(world=worlds())
+def test_the_bootstrap_estimates_what_the_paper_section_states(world: World) -> None:
+    found = evaluate_elephant(*columns_of(world), ElephantOptions(betas=("1.0",), bootstrap=1))
+    section, bootstrap = found["paper"], found["bootstrap"]
+    for recall, by_reading in bootstrap["WI"].items():
+        for reading, entries in by_reading.items():
+            estimates = [entry["estimate"] for entry in entries]
+            assert estimates == pytest.approx(section["WI"][recall][reading], abs=1e-12)
+            for which, value in section["AWI"][recall][reading].items():
+                assert bootstrap["AWI"][recall][reading][which]["estimate"] == pytest.approx(value, abs=1e-12)
+    assert bootstrap["mAP11"]["closed"]["estimate"] == pytest.approx(section["mAP11"][0], abs=1e-12)

@@ -1,0 +1,135 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.errors import EvaluationError, PresenceOnlyError
+from curation.evaluation.truth import (
+    KnownClasses,
+    check_closed,
+    check_wilderness,
+    classes_of_file,
+    classes_of_source,
+    ground_truth,
+)
+from curation.sources.coco import read_coco
+from curation.sources.source import Source
+
+CATEGORIES = [{"id": 7, "name": "cat"}, {"id": 3, "name": "dog"}, {"id": -1, "name": "unknown"}]
+
+
+def annotation(number: int, image: int, category: int, **more: Any) -> dict[str, Any]:
+    box = [number, 0, 10, 10]
+    return {
+        "id": number,
+        "image_id": image,
+        "category_id": category,
+        "bbox": box,
+        "area": 50,
+        "iscrowd": 0,
+        **more,
+    }
+
+
+def source(
+    tmp_path: Path, annotations: list[dict[str, Any]], images: tuple[int, ...] = (30, 4, 11)
+) -> Source:
+    content = {
+        "images": [{"id": n, "file_name": f"{n:012d}.jpg", "width": 99, "height": 99} for n in images],
+        "annotations": annotations,
+        "categories": CATEGORIES,
+    }
+    path = tmp_path / "truth.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return read_coco(path)
+
+
+def test_images_ascend_and_objects_follow_them_in_file_order(tmp_path: Path) -> None:
+    annotations = [
+        annotation(1, 30, 7),
+        annotation(2, 4, 3, difficult=1),
+        annotation(3, 30, -1, iscrowd=1, orig_category="elephant"),
+        annotation(4, 4, 7),
+    ]
+    found = source(tmp_path, annotations)
+    part = ground_truth(found, classes_of_source(found))
+    truth = part.truth
+    assert truth.image_numbers.tolist() == [4, 11, 30]
+    assert part.names == ("000000000004", "000000000011", "000000000030")
+    assert (truth.classes, truth.class_numbers) == (("cat", "dog"), (7, 3))
+    assert truth.image.tolist() == [0, 0, 2, 2]
+    assert truth.label.tolist() == [1, 0, 0, -1]
+    assert truth.boxes[:, 0].tolist() == [2, 4, 1, 3]
+    assert truth.difficult.tolist() == [True, False, False, False]
+    assert truth.crowd.tolist() == [False, False, False, True]
+    assert truth.original == ("dog", "cat", "cat", "elephant")
+    assert truth.areas.tolist() == [50.0] * 4
+
+
+def test_classes_that_are_not_known_are_unknown_under_their_own_name(tmp_path: Path) -> None:
+    found = source(tmp_path, [annotation(1, 4, 3), annotation(2, 4, 7)])
+    truth = ground_truth(found, KnownClasses(("feline",), (1,), "test", {"cat": "feline"})).truth
+    assert truth.label.tolist() == [-1, 0]
+    assert truth.original == ("dog", "cat")
+
+
+@pytest.mark.parametrize("ids", [("coco:000000000030", "coco:000000000004"), ("other:30", "other:4")])
+def test_a_list_chooses_images_by_file_stem_or_number(tmp_path: Path, ids: tuple[str, ...]) -> None:
+    found = source(tmp_path, [annotation(1, 30, 7), annotation(2, 11, 7)])
+    part = ground_truth(found, classes_of_source(found), ids)
+    assert part.truth.image_numbers.tolist() == [4, 30]
+    assert part.truth.image.tolist() == [1]
+    assert part.file["images_in_files"] == 3
+
+
+def test_an_image_of_the_list_that_is_absent_is_an_error(tmp_path: Path) -> None:
+    found = source(tmp_path, [])
+    with pytest.raises(EvaluationError, match="coco:000000000099"):
+        ground_truth(found, classes_of_source(found), ("coco:000000000004", "coco:000000000099"))
+
+
+def test_a_class_file_names_the_known_classes(tmp_path: Path) -> None:
+    path = tmp_path / "classes.json"
+    path.write_text('{"known": ["dog"], "unknown": ["cat"]}', encoding="utf-8")
+    known = classes_of_file(path, source(tmp_path, []))
+    assert (known.names, known.numbers) == (("dog",), (3,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"known": []}',
+        '{"known": ["dog", "dog"]}',
+        '{"known": ["dog"], "unknown": ["dog"]}',
+        '{"known": ["yak"]}',
+    ],
+)
+def test_bad_class_files_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "classes.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(EvaluationError, match=r"classes\.json"):
+        classes_of_file(path, source(tmp_path, []))
+
+
+def test_swapped_parts_are_recognised(tmp_path: Path) -> None:
+    wild = source(tmp_path, [annotation(1, 4, -1)])
+    part = ground_truth(wild, classes_of_source(wild))
+    check_wilderness(part)
+    with pytest.raises(EvaluationError, match="swapped"):
+        check_closed(part)
+    closed = source(tmp_path, [annotation(1, 4, -1), annotation(2, 4, 3, iscrowd=1)])
+    part = ground_truth(closed, classes_of_source(closed))
+    check_closed(part)
+    with pytest.raises(EvaluationError, match="objects of known classes"):
+        check_wilderness(part)
+
+
+def test_a_table_of_presence_cannot_be_evaluated(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    found = replace(source(tmp_path, []), objects=None)
+    with pytest.raises(PresenceOnlyError):
+        ground_truth(found, classes_of_source(found))

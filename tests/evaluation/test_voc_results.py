@@ -1,0 +1,91 @@
+from pathlib import Path
+
+import pytest
+
+from curation.errors import MissingFileError, PredictionError
+from curation.evaluation.columns import GroundTruth
+from curation.evaluation.detections import Policy
+from curation.evaluation.voc_results import is_voc_results, read_voc_results
+from tests.evaluation.reference import Thing
+from tests.evaluation.worlds import truth_of
+
+NAMES = ("000001", "2008_000008")
+LINE = "000001 0.5 1 1 10 20\n"
+
+
+@pytest.fixture
+def truth() -> GroundTruth:
+    return truth_of([Thing(0, 0, (0, 0, 10, 20))], 2, 2)
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / f"comp4_det_test_{name}.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_corners_are_one_based_and_inclusive(tmp_path: Path, truth: GroundTruth) -> None:
+    written(tmp_path, "b", "2008_000008 1.0 3 4 3 4\n")
+    written(tmp_path, "a", LINE + "\n")
+    (tmp_path / "readme.txt").write_text("not a results file")
+    found = read_voc_results(tmp_path, truth, NAMES)
+    assert found.detections.boxes.tolist() == [[0, 0, 10, 20], [2, 3, 1, 1]]
+    assert found.detections.label.tolist() == [0, 1]
+    assert found.detections.image.tolist() == [0, 1]
+    assert (found.rows, found.reported) == (2, {})
+
+
+def test_a_single_file_holds_one_class(tmp_path: Path, truth: GroundTruth) -> None:
+    path = written(tmp_path, "b", LINE)
+    assert is_voc_results(path)
+    assert read_voc_results(path, truth, NAMES).detections.label.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "000001 0.5 1 1 10\n",
+        "000001 0.5 1 1 10 20 30\n",
+        "000001 high 1 1 10 20\n",
+        "000001 nan 1 1 10 20\n",
+        "000001 0.5 inf 1 10 20\n",
+        "000001 1.5 1 1 10 20\n",
+        "000001 0.5 10 10 5 5\n",
+        "000009 0.5 1 1 10 20\n",
+        "\n",
+        "\x00\xff 0.5 1 1\n",
+    ],
+)
+def test_a_bad_line_is_refused_and_numbered(tmp_path: Path, truth: GroundTruth, line: str) -> None:
+    path = written(tmp_path, "a", LINE + line + LINE)
+    with pytest.raises(PredictionError) as caught:
+        read_voc_results(tmp_path, truth, NAMES)
+    assert f"{path}: line 2" in str(caught.value)
+
+
+def test_an_empty_file_is_a_class_without_detections(tmp_path: Path, truth: GroundTruth) -> None:
+    written(tmp_path, "a", "")
+    assert len(read_voc_results(tmp_path, truth, NAMES).detections) == 0
+
+
+def test_files_of_other_classes_are_refused_or_counted(tmp_path: Path, truth: GroundTruth) -> None:
+    written(tmp_path, "a", LINE)
+    written(tmp_path, "zebra", LINE * 3)
+    with pytest.raises(PredictionError, match="zebra"):
+        read_voc_results(tmp_path, truth, NAMES)
+    found = read_voc_results(tmp_path, truth, NAMES, Policy(stray="drop"))
+    assert len(found.detections) == 1
+    assert list(found.reported.values()) == [3]
+
+
+def test_two_competitions_in_one_folder_are_refused(tmp_path: Path, truth: GroundTruth) -> None:
+    written(tmp_path, "a", LINE)
+    (tmp_path / "comp3_det_test_a.txt").write_text(LINE)
+    with pytest.raises(PredictionError, match="Two results files"):
+        read_voc_results(tmp_path, truth, NAMES)
+
+
+def test_absent_files(tmp_path: Path, truth: GroundTruth) -> None:
+    for path in (tmp_path, tmp_path / "absent"):
+        with pytest.raises(MissingFileError):
+            read_voc_results(path, truth, NAMES)

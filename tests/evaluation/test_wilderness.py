@@ -1,0 +1,150 @@
+"""What must hold of wilderness impact under the profile ``paper``."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.elephant import evaluate_elephant
+from curation.evaluation.wilderness import READINGS, average_impact
+from tests.evaluation.reference import Guess, Thing, World
+from tests.evaluation.worlds import columns_of, detections_of, truth_of, worlds
+
+BOX = (0, 0, 10, 10)
+MEASURES = ("mAP11", "mAP_area", "AP11", "AP_area", "thresholds", "WI", "AWI", "npos", "n_wild_images")
+
+
+def paper(columns: tuple[GroundTruth, Detections, GroundTruth, Detections]) -> dict[str, Any]:
+    section: dict[str, Any] = evaluate_elephant(*columns)["paper"]
+    return section
+
+
+def measures(columns: tuple[GroundTruth, Detections, GroundTruth, Detections]) -> dict[str, Any]:
+    section = paper(columns)
+    return {name: section[name] for name in MEASURES}
+
+
+@settings(deadline=None, max_examples=60)
+@given(world=worlds())
+def test_impact_is_fp_o_over_tp_plus_fp_and_never_negative_nor_falling(world: World) -> None:
+    section = paper(columns_of(world))
+    for recall, impact in section["WI"].items():
+        for name, values in impact["per_class"].items():
+            if values is None:
+                assert section["thresholds"][recall][name]["threshold"] is None
+                assert impact["classes_left_out"][name]
+                continue
+            point, opened = section["thresholds"][recall][name], impact["fp_open"][name]
+            kept = point["TP_c"] + point["FP_c"]
+            assert values == [fp / kept for fp in opened]
+            assert values[0] == 0 or section["n_wild_images"][0] > 0
+            assert values == sorted(values)
+            assert min(values) >= 0
+            closed_precision = point["TP_c"] / kept
+            for fp, value in zip(opened, values, strict=True):
+                assert closed_precision / (point["TP_c"] / (kept + fp)) - 1 == pytest.approx(value, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(world=worlds())
+def test_the_three_readings_coincide_for_a_single_class(world: World) -> None:
+    if world.n_classes > 1:
+        return
+    for impact in paper(columns_of(world))["WI"].values():
+        columns = [impact[reading] for reading in READINGS]
+        for values in zip(*columns, strict=True):
+            assert values == (None,) * 3 or max(values) - min(values) < 1e-12
+
+
+@settings(deadline=None, max_examples=60)
+@given(world=worlds(distinct_scores=True), seed=st.integers(0, 99))
+def test_the_order_of_detections_changes_nothing_when_scores_differ(world: World, seed: int) -> None:
+    closed, inside, wild, outside = columns_of(world)
+    rng = np.random.default_rng(seed)
+
+    def shuffled(detections: Detections) -> Detections:
+        rows = rng.permutation(len(detections))
+        return Detections(
+            detections.image[rows], detections.label[rows], detections.boxes[rows], detections.scores[rows]
+        )
+
+    assert measures((closed, shuffled(inside), wild, shuffled(outside))) == measures(
+        (closed, inside, wild, outside)
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(world=worlds(distinct_scores=True), seed=st.integers(0, 99))
+def test_the_order_of_closed_images_changes_nothing(world: World, seed: int) -> None:
+    place = np.random.default_rng(seed).permutation(world.n_closed).tolist()
+    things = sorted((replace(t, image=place[t.image]) for t in world.closed), key=lambda thing: thing.image)
+    moved = replace(
+        world,
+        closed=tuple(things),
+        inside=tuple(replace(guess, image=place[guess.image]) for guess in world.inside),
+    )
+    assert measures(columns_of(moved)) == measures(columns_of(world))
+
+
+@settings(deadline=None, max_examples=60)
+@given(world=worlds())
+def test_scaling_the_scores_changes_only_the_thresholds(world: World) -> None:
+    closed, inside, wild, outside = columns_of(world)
+    # Halving is exact, so ties stay ties.
+    halved = paper(
+        (closed, replace(inside, scores=inside.scores / 2), wild, replace(outside, scores=outside.scores / 2))
+    )
+    whole = paper((closed, inside, wild, outside))
+    for by_class in whole["thresholds"].values():
+        for point in by_class.values():
+            if point["threshold"] is not None:
+                point["threshold"] /= 2
+    assert halved == whole
+
+
+@settings(deadline=None, max_examples=40)
+@given(world=worlds())
+def test_colliding_image_numbers_give_the_numbers_of_distinct_ones(world: World) -> None:
+    closed, inside, wild, outside = columns_of(world)
+    apart = replace(wild, image_numbers=wild.image_numbers + 1_000_000)
+    assert set(closed.image_numbers.tolist()).isdisjoint(apart.image_numbers.tolist())
+    assert paper((closed, inside, apart, outside)) == paper((closed, inside, wild, outside))
+
+
+def test_an_unannotated_closed_image_is_not_wilderness() -> None:
+    # Ten closed images, nine of them empty: with no wilderness at all, there is only level 0.
+    closed = truth_of([Thing(0, 0, BOX)], 10, 1)
+    inside = detections_of([Guess(0, 0, BOX, 500), Guess(3, 0, BOX, 900)])
+    section = paper((closed, inside, truth_of([], 0, 1), detections_of([])))
+    assert section["levels"] == ["0.0"]
+    assert section["thresholds"]["0.3"]["a"] == {"threshold": 0.5, "TP_c": 1, "FP_c": 1, "recall": 1.0}
+    assert section["AWI"]["0.3"]["macro"] == {"excl_level0": None, "incl_level0": 0.0}
+
+
+def test_no_detections_give_map_zero_and_undefined_impact() -> None:
+    closed, wild = truth_of([Thing(0, 0, BOX)], 10, 1), truth_of([Thing(0, -1, BOX)], 10, 1)
+    section = paper((closed, detections_of([]), wild, detections_of([])))
+    assert section["mAP11"] == section["mAP_area"] == [0.0] * 11
+    for impact in section["WI"].values():
+        assert impact["macro"] == impact["pooled"] == impact["ratio_of_mean_precision"] == [None] * 11
+        assert impact["reason"]
+        assert impact["classes_left_out"] == {"a": "never reaches this recall"}
+
+
+def test_a_class_without_objects_is_left_out_and_listed() -> None:
+    closed = truth_of([Thing(0, 0, BOX), Thing(1, 1, BOX, difficult=True)], 10, 2)
+    inside = detections_of([Guess(0, 0, BOX, 500), Guess(1, 1, BOX, 500), Guess(2, 1, BOX, 500)])
+    section = paper((closed, inside, truth_of([], 0, 2), detections_of([])))
+    assert section["mAP11"] == [1.0]
+    assert section["AP11"]["0.0"] == {"a": 1.0, "b": None}
+    assert section["classes_left_out"] == {"b": "no ground truth"}
+    assert section["WI"]["0.1"]["classes_left_out"] == {"b": "no ground truth"}
+
+
+def test_the_average_needs_every_level() -> None:
+    assert average_impact([0.0, 0.5, 1.0]) == {"excl_level0": 0.75, "incl_level0": 0.5}
+    assert average_impact([0.0, None]) == {"excl_level0": None, "incl_level0": None}

@@ -1,0 +1,61 @@
+"""Manifests are found by folder, by file, by name and version, by name alone where that is enough."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from curation.errors import ManifestError
+from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import write_manifest
+
+
+@pytest.fixture
+def house(make_manifest: Callable[..., Manifest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for root, name, version in (
+        ("manifests", "toy/example", "1.0.0"),
+        ("manifests", "toy/example", "1.1.0"),
+        ("elsewhere", "solo", "2.0.0"),
+        ("elsewhere", "toy/example", "1.0.0"),
+    ):
+        write_manifest(
+            make_manifest(name=name, version=version, title=root), tmp_path / root / name / version
+        )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CURATION_MANIFESTS", str(tmp_path / "elsewhere"))
+    return tmp_path
+
+
+def test_what_is_at_hand(house: Path) -> None:
+    assert list(manifest_folders()) == ["solo@2.0.0", "toy/example@1.0.0", "toy/example@1.1.0"]
+
+
+@pytest.mark.parametrize(
+    ("target", "folder"),
+    [
+        ("toy/example@1.1.0", "manifests/toy/example/1.1.0"),
+        ("solo", "elsewhere/solo/2.0.0"),
+        ("solo@2.0.0", "elsewhere/solo/2.0.0"),
+        ("elsewhere/solo/2.0.0", "elsewhere/solo/2.0.0"),
+        ("elsewhere/solo/2.0.0/manifest.json", "elsewhere/solo/2.0.0"),
+        ("elsewhere/solo", "elsewhere/solo/2.0.0"),
+    ],
+)
+def test_targets(house: Path, target: str, folder: str) -> None:
+    assert find_manifest(target).resolve() == (house / folder).resolve()
+
+
+def test_the_nearer_root_wins(house: Path) -> None:
+    assert load_manifest("toy/example@1.0.0").header.title == "manifests"
+
+
+def test_several_answers_and_none(house: Path) -> None:
+    with pytest.raises(ManifestError, match="Several") as caught:
+        find_manifest("toy/example")
+    assert "1.1.0" in str(caught.value)
+    with pytest.raises(ManifestError, match="no such manifest") as caught:
+        find_manifest("toy/exmaple@1.0.0")
+    assert "did you mean toy/example@1.0.0" in str(caught.value)
+    with pytest.raises(ManifestError, match="no such manifest"):
+        find_manifest("a\x00b")

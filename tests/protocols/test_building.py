@@ -1,0 +1,114 @@
+"""Parameters by name, rebuilding to the same digest, and completing what was declared."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from curation.errors import ManifestError, ProtocolError, UsageError
+from curation.manifest.header import Figure
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import read_manifest, write_manifest
+from curation.protocols.building import complete, is_approximate, parameters_of, read_parameters, rebuild
+from curation.protocols.elephant import PROTOCOL, build
+from curation.sources.source import Source
+
+Draw = Callable[..., Source]
+CLOSED = {1: ["cat"], 2: ["dog", "person"]}
+COCO = {9: ["elephant"], 30: ["airplane"], 12: [], 500: ["zebra", "pizza"], 77: ["bear"]}
+
+
+@pytest.fixture
+def sources(draw: Draw) -> dict[str, Source]:
+    return {"voc2007-test": draw("voc2007", "test", CLOSED), "coco": draw("coco", "train2017", COCO)}
+
+
+def declared_for(sources: dict[str, Source], **fields: Any) -> Manifest:
+    assert PROTOCOL.declare is not None
+    declared = PROTOCOL.declare(sources)
+    return Manifest(header=msgspec.structs.replace(declared.header, **fields), lists=declared.lists)
+
+
+def test_parameters_from_settings() -> None:
+    assert read_parameters(PROTOCOL, {"ratios": "0.5"})["ratios"] == ("0.5",)
+    assert read_parameters(PROTOCOL, {})["orders"] == ("cpython_set", "hash")
+    with pytest.raises(UsageError) as caught:
+        read_parameters(PROTOCOL, {"ratio": "1"})
+    assert "did you mean ratios?" in str(caught.value)
+    with pytest.raises(ProtocolError):
+        read_parameters(PROTOCOL, {"ratios": "x"})
+
+
+def test_a_rebuild_gives_the_same_digest(sources: dict[str, Source], tmp_path: Path) -> None:
+    manifest = build(
+        sources, read_parameters(PROTOCOL, {"ratios": "0.5,1.5", "orders": "id,hash", "salt": "s,t"})
+    )
+    header = msgspec.structs.replace(
+        manifest.header, name="my/own", version="3.2.1", notes=("by me",), title="Mine"
+    )
+    renamed = Manifest(header=header, lists=manifest.lists)
+    write_manifest(renamed, tmp_path / "m")
+    assert rebuild(read_manifest(tmp_path / "m"), sources).digest == renamed.digest
+
+
+def test_a_rebuild_from_other_images_differs(sources: dict[str, Source], draw: Draw) -> None:
+    manifest = build(sources, read_parameters(PROTOCOL, {}))
+    other = {**sources, "coco": draw("coco", "train2017", {**COCO, 78: ["bear"]})}
+    assert rebuild(manifest, other).digest != manifest.digest
+
+
+def test_a_header_without_its_parameters(sources: dict[str, Source]) -> None:
+    manifest = build(sources, read_parameters(PROTOCOL, {}))
+    rule = msgspec.structs.replace(manifest.header.rule, parameters={"ratios": ("1",)})
+    with pytest.raises(ManifestError, match="parameter"):
+        parameters_of(msgspec.structs.replace(manifest.header, rule=rule))
+
+
+def test_what_is_declared_pins_the_paper_and_the_closed_list(
+    sources: dict[str, Source], tmp_path: Path
+) -> None:
+    declared = declared_for(sources)
+    write_manifest(declared, tmp_path / "m")
+    assert read_manifest(tmp_path / "m") == declared
+    assert declared.header.name == "elephant/train2017"
+    assert set(declared.lists) == {"closed"}
+    assert [part.name for part in declared.header.parts] == ["closed", "wilderness", "wr1", "wr1-hash"]
+    papers = {figure.name: figure.paper for figure in declared.header.figures}
+    assert (papers["wilderness.images"], papers["wr1.images"], papers["wr1.non_crowd_boxes"]) == (
+        23008,
+        4952,
+        15235,
+    )
+
+
+def test_completion_meets_every_figure_or_says_which_it_misses(sources: dict[str, Source]) -> None:
+    assert {figure.name for figure in complete(declared_for(sources), sources)[1]} >= {
+        "closed.images",
+        "wilderness.images",
+        "wr1.non_crowd_boxes",
+    }
+    met = (
+        Figure(name="wilderness.images", paper=4, obtained=None, place="by hand"),
+        Figure(name="wr1.images", paper=2, obtained=None, place="by hand"),
+    )
+    declared = declared_for(sources, figures=met)
+    completed, missed = complete(declared, sources)
+    assert missed == ()
+    assert completed.header.completes == declared.digest
+    assert (completed.header.name, completed.header.origin) == ("elephant/train2017", "regenerated")
+    assert [part.name for part in completed.header.parts] == [part.name for part in declared.header.parts]
+    assert completed.header.classes == declared.header.classes
+
+
+def test_completion_from_another_closed_set_is_refused(sources: dict[str, Source], draw: Draw) -> None:
+    declared = declared_for(sources, figures=())
+    other = {**sources, "voc2007-test": draw("voc2007", "test", {1: ["cat"], 3: ["dog"]})}
+    assert [figure.name for figure in complete(declared, other)[1]] == ["closed.list"]
+
+
+def test_presence_is_approximate(sources: dict[str, Source], draw: Draw) -> None:
+    table = draw("coco", "train2017", COCO, presence=True)
+    assert is_approximate(build({**sources, "coco": table}, read_parameters(PROTOCOL, {})).header)
+    assert not is_approximate(build(sources, read_parameters(PROTOCOL, {})).header)

@@ -1,0 +1,59 @@
+"""The manifests of this repository: each is whole, exact where it lists images, and can be made again."""
+
+from pathlib import Path
+
+import pytest
+
+from curation.cli import main
+from curation.manifest.locate import manifest_folders
+from curation.manifest.store import read_manifest
+
+ROOT = Path(__file__).parents[1] / "manifests"
+FOLDERS = manifest_folders([ROOT])
+SOURCES = {
+    "voc2007-test": "data/voc2007/test_with_difficult.json",
+    "coco": "data/coco/instances_val2017_rebuilt.json",
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_each_is_whole_and_lies_where_its_name_says(name: str) -> None:
+    manifest = read_manifest(FOLDERS[name])
+    header = manifest.header
+    assert name == f"{header.name}@{header.version}"
+    assert all(bool(figure.explanation) == (figure.paper != figure.obtained) for figure in header.figures)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_none_is_approximate(name: str) -> None:
+    header = read_manifest(FOLDERS[name]).header
+    assert header.rule.parameters.get("wilderness_evidence") != "presence"
+    assert not any("APPROXIMATE" in note for note in header.notes)
+
+
+@pytest.mark.shared
+def test_val2017_is_rebuilt_to_the_same_digest(shared: Path) -> None:
+    given = [f"--source={name}={shared / path}" for name, path in SOURCES.items()]
+    folder = str(FOLDERS["elephant/val2017@1.0.0"])
+    assert main(["verify", folder, *given, "--strict", "--rebuild", "--no-cache"]) == 0
+
+
+@pytest.mark.shared
+def test_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path: Path) -> None:
+    source = f"--source=voc2007-test={shared / SOURCES['voc2007-test']}"
+    assert main(["build", "elephant", "--declare", source, "--no-cache", "--out", str(tmp_path / "m")]) == 0
+    assert read_manifest(tmp_path / "m").digest == read_manifest(FOLDERS["elephant/train2017@1.0.0"]).digest
+
+
+@pytest.mark.shared
+def test_closed_part_is_the_published_test_list(shared: Path) -> None:
+    published = str(shared / "data/voc2007/ImageSets/test.txt")
+    for folder in FOLDERS.values():
+        assert main(["verify", str(folder), "--published", published, "--part", "closed"]) == 0
+
+
+def test_no_wilderness_list_of_train2017_is_here() -> None:
+    manifest = read_manifest(FOLDERS["elephant/train2017@1.0.0"])
+    assert set(manifest.lists) == {"closed"}
+    figures = {figure.name: figure.paper for figure in manifest.header.figures}
+    assert (figures["wilderness.images"], figures["wr1.images"]) == (23008, 4952)
