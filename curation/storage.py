@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from curation.errors import MissingFileError, PathEscapeError, UsageError
 
 _PARTIAL = ".partial-"
+_MANY_FILES = 64
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -61,9 +62,7 @@ def publishing_folder(folder: Path) -> Iterator[Path]:
     partial.mkdir()
     try:
         yield partial
-        for path in sorted(partial.rglob("*")):
-            _sync(path)
-        _sync(partial)
+        _sync_tree(partial)
         if folder.exists():
             folder.rmdir()
         partial.rename(folder)
@@ -131,6 +130,16 @@ def _is_alive(pid: str) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _sync_tree(folder: Path) -> None:
+    paths = sorted(folder.rglob("*"))
+    if len(paths) > _MANY_FILES:
+        # One call for all: syncing tens of thousands of label files one by one takes a minute.
+        os.sync()
+        return
+    for path in [*paths, folder]:
+        _sync(path)
 
 
 def _sync(path: Path) -> None:

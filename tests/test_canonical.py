@@ -68,7 +68,7 @@ def test_by_hand() -> None:
         b"bytes",
         bytearray(b"x"),
         {1, 2},
-        object(),
+        print,
     ],
     ids=repr,
 )

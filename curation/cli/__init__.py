@@ -18,7 +18,7 @@ VERBS: dict[str, str] = {
     "show": "print a manifest",
     "verify": "check a manifest against its digests, its sources, or an authors' list",
     "diff": "compare two manifests",
-    "export": "write a part of a manifest as COCO JSON, VOC XML, YOLO or id lists",
+    "export": "write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files",
     "evaluate": "score predictions",
 }
 

@@ -55,20 +55,23 @@ def _averages(name: str, section: Result) -> Table:
     rows = []
     for recall, average in section["AWI"].items():
         readings = average if "macro" in average else {"": average}
+        impact = section["WI"][recall]
+        missing = _grouped(impact["classes_left_out"]) if isinstance(impact, Mapping) else ""
         for reading, values in readings.items():
-            left_out = section["WI"][recall].get("classes_left_out", {}) if "macro" in average else {}
-            missing = ", ".join(f"{known} ({reason})" for known, reason in left_out.items())
             rows.append(
-                (
-                    recall,
-                    reading,
-                    _number(values["excl_level0"]),
-                    _number(values["incl_level0"]),
-                    missing or "none",
-                )
+                (recall, reading, _number(values["excl_level0"]), _number(values["incl_level0"]), missing)
             )
+            missing = ""
     heads = ("recall", "over classes", "levels above 0", "with level 0", "classes left out")
     return Table(f"Average wilderness impact, {name.replace('_', ' ')}", heads, tuple(rows))
+
+
+def _grouped(left_out: Mapping[str, str]) -> str:
+    """Return the classes left out, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for known, reason in left_out.items():
+        by_reason.setdefault(reason, []).append(known)
+    return "; ".join(f"{reason}: {', '.join(names)}" for reason, names in by_reason.items()) or "none"
 
 
 def _operating_points(section: Result) -> Table:

@@ -7,8 +7,13 @@ from typing import Any
 
 Result = Mapping[str, Any]
 
+_NOTES = (
+    "mAP: 11-point, higher is better. Wilderness impact: closed precision / open precision - 1 at the threshold of that",
+    "recall, mean over classes, lower is better; its average is over the ratios above 0. Undefined: no class reaches the",
+    "recall, or the wilderness has too few images.",
+)
 _EQUAL_SETS = "1.0"
-_TITLE_WIDTH = 46
+_TITLE_WIDTH = 45
 
 
 def comparison_lines(results: Mapping[str, Result]) -> list[str]:
@@ -22,7 +27,7 @@ def comparison_lines(results: Mapping[str, Result]) -> list[str]:
     first = next(iter(results.values()))
     lines = ["Detectors of different caution on the same images (profile paper)", ""]
     lines.append(" " * _TITLE_WIDTH + "".join(f"{name:>12}" for name in results))
-    lines.append(_row("mAP, closed set (higher is better)", [one["mAP11"][0] for one in results.values()]))
+    lines.append(_row("mAP, closed set", [one["mAP11"][0] for one in results.values()]))
     lines.append(
         _row(f"mAP, wilderness ratio {first['levels'][-1]}", [one["mAP11"][-1] for one in results.values()])
     )
@@ -30,15 +35,11 @@ def comparison_lines(results: Mapping[str, Result]) -> list[str]:
         _row(f"{title}, recall {recall}", [reading(one, recall) for one in results.values()])
         for title, reading in (
             ("wilderness impact at ratio 1", _impact_at_equal_sets),
-            ("average wilderness impact (lower is better)", _average_impact),
+            ("average wilderness impact", _average_impact),
         )
         for recall in first["WI"]
     ]
-    return [
-        *lines,
-        "",
-        "mAP: 11-point. Impact: mean over classes; undefined: a recall that no class reaches.",
-    ]
+    return [*lines, "", *_NOTES]
 
 
 def _impact_at_equal_sets(result: Result, recall: str) -> float | None:

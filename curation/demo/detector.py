@@ -19,7 +19,7 @@ from curation.demo.proposals import Floats, describe, propose
 from curation.errors import UsageError
 
 _DIRECTIONS = 8
-_STEPS = 400
+_STEPS = 200
 _LEARNING_RATE = 0.6
 _WEIGHT_DECAY = 1e-3
 _LOWEST_SCORE = 0.05
@@ -33,6 +33,14 @@ class Example:
     photo: npt.NDArray[np.uint8]
     boxes: Floats
     labels: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """Candidates of one photo: boxes ``x, y, w, h``, shape (n, 4), and standardised features, shape (n, f)."""
+
+    boxes: npt.NDArray[np.int64]
+    features: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +68,21 @@ class Detector:
     directions: Floats
     reach: Floats
 
-    def detect(self, photo: npt.NDArray[np.uint8], *, cautious: bool) -> list[dict[str, Any]]:
-        """Return detections of one photo: ``label`` (class position), ``bbox``, ``score``, ``background_score``."""
+    def look(self, photo: npt.NDArray[np.uint8]) -> Regions:
+        """Return the regions of a photo that may hold something, described as in training."""
         boxes = propose(photo)
-        if not len(boxes):
-            return []
-        features = (describe(photo, boxes) - self.mean) / self.scale
-        scores = softmax(_with_bias(features) @ self.weights)
+        return Regions(boxes, (describe(photo, boxes) - self.mean) / self.scale)
+
+    def detect(self, regions: Regions, *, cautious: bool) -> list[dict[str, Any]]:
+        """Return detections of one photo: ``label`` (class position), ``bbox``, ``score``, ``background_score``."""
+        scores = softmax(_with_bias(regions.features) @ self.weights)
         if cautious:
-            scores = self._doubted(features, scores)
+            scores = self._doubted(regions.features, scores)
         found: list[dict[str, Any]] = []
         for label in range(len(self.reach)):
             kept = np.flatnonzero(scores[:, label] >= _LOWEST_SCORE)
-            kept = kept[suppress(boxes[kept].astype(np.float64), scores[kept, label], _NMS_IOU)]
-            found += [_detection(label, boxes[row], scores[row]) for row in kept.tolist()]
+            kept = kept[suppress(regions.boxes[kept].astype(np.float64), scores[kept, label], _NMS_IOU)]
+            found += [_detection(label, regions.boxes[row], scores[row]) for row in kept.tolist()]
         return found
 
     def _doubted(self, features: Floats, scores: Floats) -> Floats:

@@ -63,7 +63,7 @@ def connected_boxes(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int, int, in
 def describe(photo: npt.NDArray[np.uint8], boxes: npt.NDArray[Any]) -> Floats:
     """Return one row of features a box: colours and contrast on an 8 x 8 grid, gradient directions, size and shape."""
     colours = photo.astype(np.float64) / 255
-    contrast = contrast_of(photo) / 255
+    channels = np.dstack([colours, contrast_of(photo) / 255])
     grey = colours.mean(axis=2)
     vertical, horizontal = np.gradient(grey)
     strength = np.hypot(vertical, horizontal)
@@ -71,7 +71,7 @@ def describe(photo: npt.NDArray[np.uint8], boxes: npt.NDArray[Any]) -> Floats:
     rows = []
     for x, y, width, height in np.asarray(boxes, np.int64).tolist():
         part = np.s_[y : y + height, x : x + width]
-        grid = _on_grid(np.dstack([colours, contrast])[part])
+        grid = _on_grid(channels[part])
         edges = np.bincount(direction[part].ravel(), strength[part].ravel(), minlength=8)
         shape = [np.log(width / height), np.log(width * height) / 4]
         rows.append(np.concatenate([grid.ravel(), edges / (edges.sum() + 1e-9), shape]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shlex
 import shutil
@@ -65,12 +67,19 @@ def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
             "export", str(out / "manifest"), "--part", part, "--format", "coco", *sources, "--out", target
         )
     _say(5, "Detect, once trusting the softmax and once doubting what looks like nothing known")
-    for name in DETECTORS:
-        for part in PARTS:
-            _detect(detector, world, part, out, name)
+    for part in PARTS:
+        _detect(detector, world, part, out)
     _say(6, "Score both on exactly these images")
     for name in DETECTORS:
-        _curation("evaluate", "elephant", *_evaluation_inputs(out, name), "--out", str(out / "scores" / name))
+        folder = out / "scores" / name
+        _curation(
+            "evaluate",
+            "elephant",
+            *_evaluation_inputs(out, name),
+            "--out",
+            str(folder),
+            report=folder / "report.txt",
+        )
     _compare(out)
 
 
@@ -89,18 +98,21 @@ def train_on(world: World) -> Detector:
     return train(examples, len(KNOWN))
 
 
-def _detect(detector: Detector, world: World, part: str, out: Path, name: str) -> None:
+def _detect(detector: Detector, world: World, part: str, out: Path) -> None:
     truth = json.loads((out / "truth" / f"{part}.json").read_text(encoding="utf-8"))
     numbers = {category["name"]: category["id"] for category in truth["categories"]}
     photos = world.voc_root / "JPEGImages" if part == "closed" else world.coco_root / "train2017"
-    results: list[dict[str, Any]] = []
-    for image in tqdm(truth["images"], desc=f"{name} on {part}", disable=None):
-        for found in detector.detect(_read_photo(photos / image["file_name"]), cautious=name == "cautious"):
-            label = numbers[KNOWN[found.pop("label")]]
-            results.append({"image_id": image["id"], "category_id": label, **found})
-    path = out / "detections" / f"{name}-{part}.json"
-    write_text(path, json.dumps(results))
-    print(f"  {path}: {len(results)} detections on {len(truth['images'])} images", flush=True)
+    results: dict[str, list[dict[str, Any]]] = {name: [] for name in DETECTORS}
+    for image in tqdm(truth["images"], desc=f"detecting in {part}", disable=None):
+        regions = detector.look(_read_photo(photos / image["file_name"]))
+        for name in DETECTORS:
+            for found in detector.detect(regions, cautious=name == "cautious"):
+                label = numbers[KNOWN[found.pop("label")]]
+                results[name].append({"image_id": image["id"], "category_id": label, **found})
+    for name, found_ones in results.items():
+        path = out / "detections" / f"{name}-{part}.json"
+        write_text(path, json.dumps(found_ones))
+        print(f"  {path}: {len(found_ones)} detections on {len(truth['images'])} images", flush=True)
 
 
 def _read_photo(path: Path) -> Pixels:
@@ -126,17 +138,26 @@ def _compare(out: Path) -> None:
     print("\n" + "\n".join(comparison_lines(results)))
     paths = wilderness_curve(results, out / "scores" / "wilderness-curve", note="profile paper, drawn world")
     print(f"\nFigure: {next(path for path in paths if path.suffix == '.png')}")
-    print(f"All tables and figures: {out / 'scores'}")
+    print(f"Each detector's report, error diagnosis, confusion matrix and curves: {out / 'scores'}")
     print(
         "\nNext, with your own data: the same commands, with VOCdevkit/VOC2007 and instances_train2017.json as sources"
         "\nand the results files of your detector as detections. `curation list` says what each protocol needs."
     )
 
 
-def _curation(*arguments: str) -> None:
-    print("\n$ curation " + shlex.join(arguments), flush=True)
-    if curation_main(arguments):
+def _curation(*arguments: str, report: Path | None = None) -> None:
+    """Print a command as a user would type it, and run it; its output goes to the screen, or to `report`."""
+    print(
+        "\n$ curation " + shlex.join(arguments) + (f" > {shlex.quote(str(report))}" if report else ""),
+        flush=True,
+    )
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output) if report else contextlib.nullcontext():
+        status = curation_main(arguments)
+    if status:
         raise CurationError("The demo stopped: the command above did not succeed")
+    if report:
+        write_text(report, output.getvalue())
 
 
 def _say(number: int, text: str) -> None:

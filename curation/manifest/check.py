@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import get_args
 
 from curation.canonical import sha256_of_lines
 from curation.errors import CurationError, DigestMismatchError, ManifestError
 from curation.ids import parse_image_id
-from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
+from curation.manifest.header import SCHEMA_VERSION, ClassRole, Header, PartEntry
 from curation.manifest.manifest import Manifest
 
 NAME = r"[a-z0-9][a-z0-9_.]*(?:-[a-z0-9_.]+)*(?:/[a-z0-9][a-z0-9_.]*(?:-[a-z0-9_.]+)*)?"
@@ -22,7 +23,7 @@ SLOT_NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
 DIGEST = r"sha256:[0-9a-f]{64}"
 MAX_NAME_LENGTH = 120
 TAXONOMIES = ("closed-set", "OSOD-I", "OSOD-II", "OSOD-III", "OWOD", "OSC")
-BOX_COUNTS = ("known", "negative", "unknown", "ignored", "difficult", "crowd")
+BOX_COUNTS = (*get_args(ClassRole), "difficult", "crowd")
 """Keys of `PartEntry.boxes`: objects by role, and the subsets ``difficult`` and ``crowd``."""
 
 # The common case in one match; ids beyond ASCII take the slow path through `parse_image_id`.

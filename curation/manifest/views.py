@@ -17,6 +17,9 @@ from curation.sources.source import Bools, Int32s, Source
 ROLES: tuple[str, ...] = get_args(ClassRole)
 """``known, negative, unknown, ignored``: `PartObjects.role` indexes this tuple."""
 
+FLAGS = ("difficult", "crowd")
+"""Subsets that `PartObjects.counts` counts beside the roles."""
+
 UNKNOWN_ID = -1
 """Category id of every object that a view renames to unknown."""
 

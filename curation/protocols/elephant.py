@@ -39,6 +39,7 @@ from curation.protocols.elephant_parameters import PARAMETERS
 from curation.protocols.elephant_walks import Walks, walks_of
 from curation.protocols.parts import Part, Selection, make_part, source_entry
 from curation.protocols.protocol import Protocol, SourceSlot
+from curation.sources.datasets import facts_of
 from curation.sources.source import Bools, Int64s, Source
 
 ALGORITHM_VERSION = 1
@@ -79,7 +80,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     }
     header = Header(
         schema_version=SCHEMA_VERSION,
-        name=default_name(coco.part),
+        name=default_name(coco),
         version="1.0.0",
         title=f"{PAPER.title}: wilderness of COCO {coco.part}".strip(),
         paper=PAPER,
@@ -194,10 +195,10 @@ def training_part(slot: str, source: Source, classes: Sequence[ClassEntry]) -> P
     )
 
 
-def default_name(part: str) -> str:
-    """Return the manifest's name for a wilderness taken from this COCO part: ``elephant/val2017``."""
-    word = re.sub(r"[^a-z0-9]+", "", part.lower())[:40]
-    return f"elephant/{word or 'custom'}"
+def default_name(coco: Source) -> str:
+    """Return the manifest's name, by its part of COCO: ``elephant/val2017``; an approximate one says so."""
+    word = re.sub(r"[^a-z0-9]+", "", coco.part.lower())[:40] or "custom"
+    return f"elephant/{word}" + ("-approximate" if coco.objects is None else "")
 
 
 def declare(sources: Mapping[str, Source]) -> Manifest:
@@ -234,7 +235,7 @@ def declare(sources: Mapping[str, Source]) -> Manifest:
         dataset="coco",
         part="train2017",
         namespace="coco",
-        licence="CC BY 4.0",
+        licence=facts_of("coco").licence,
         media_redistributable=False,
         files=(),
         note="instances_train2017.json of annotations_trainval2017.zip, from your own disk",

@@ -1,11 +1,14 @@
 import csv
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from curation.cli import main
+from curation.manifest.store import read_manifest
+from tests.small_world import write_small_world
 
 CAT, DOG, UNKNOWN = 1, 2, -1
 CATEGORIES = [{"id": CAT, "name": "cat"}, {"id": DOG, "name": "dog"}, {"id": UNKNOWN, "name": "unknown"}]
@@ -32,14 +35,14 @@ def truth(images: range, category: int, difficult: int = 0) -> dict[str, Any]:
     }
 
 
-def results(images: range, category: int = CAT) -> list[dict[str, Any]]:
+def results(images: Iterable[int], category: int = CAT) -> list[dict[str, Any]]:
     return [
         {
             "image_id": n,
             "category_id": category,
             "bbox": BOX,
-            "score": 1 - n / 1000,
-            "background_score": n / 1000,
+            "score": 1 / (1 + n),
+            "background_score": 0.0,
         }
         for n in images
     ]
@@ -103,7 +106,7 @@ def test_the_table_names_the_profile_and_what_was_left_out(
     assert main(arguments(files)) == 0
     shown = capsys.readouterr().out
     assert "Profile paper" in shown
-    assert "dog (no ground truth)" in shown
+    assert "no ground truth: dog" in shown
 
 
 def test_out_holds_the_result_tables_and_figures_and_may_be_written_again(
@@ -268,3 +271,33 @@ def test_coco_engines(files: dict[str, Path], capsys: pytest.CaptureFixture[str]
     assert found["per_class"] == {"cat": pytest.approx(1.0), "dog": None}
     assert main(given) == 0
     assert "AP50" in capsys.readouterr().out
+
+
+def test_a_manifest_chooses_images_and_classes_from_raw_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = write_small_world(tmp_path, n_closed=20, n_wilderness=40)
+    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    assert main(["build", "elephant", "--no-cache", *sources, "--out", str(tmp_path / "manifest")]) == 0
+    images = {"closed": [int(stem) for stem in world.closed], "wilderness": world.wilderness}
+    given = ["evaluate", "elephant", "--no-cache", "--json", "--stray", "drop"]
+    given += ["--truth", f"closed={world.voc_root}", "--truth", f"wilderness={world.coco_json}"]
+    for part, numbers in images.items():
+        write(tmp_path / f"{part}.json", results(numbers, category=15))
+        given += ["--detections", f"{part}={tmp_path / f'{part}.json'}"]
+    capsys.readouterr()
+    assert "objects of known classes" in refused(given, capsys)
+
+    assert main([*given, "--manifest", str(tmp_path / "manifest")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["manifest"]["digest"] == read_manifest(tmp_path / "manifest").digest
+    assert (found["n_closed"], found["n_wild"]) == (20, 40)
+    assert len(found["classes"]) == 20
+    assert found["inputs"]["wilderness"]["truth"]["images_in_files"] == 60
+    # Every fifth wilderness image has no annotation: they are images all the same.
+    assert found["images"]["wilderness"]["without_annotation"] == 8
+
+    assert main([*given, "--manifest", str(tmp_path / "manifest"), "--wilderness-part", "wr1"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["n_wild"], found["paper"]["levels"][-1]) == (20, "1.0")
+    assert list(found["inputs"]["wilderness"]["detections"]["reported"].values()) == [20]

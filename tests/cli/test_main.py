@@ -60,10 +60,14 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(verb in text for verb in VERBS)
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
-def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate"})]
+COMMANDS += [["evaluate", protocol] for protocol in ("elephant", "voc", "coco")]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_info:
-        main([verb, "--help"])
+        main([*command, "--help"])
     assert exit_info.value.code == 0
     assert "--json" in capsys.readouterr().out
 

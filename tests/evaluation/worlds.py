@@ -14,10 +14,12 @@ SCORES = st.sampled_from((50, 300, 301, 500, 725, 900, 1000))
 
 
 @st.composite
-def worlds(draw: st.DrawFn, *, distinct_scores: bool = False) -> World:
+def worlds(
+    draw: st.DrawFn, *, distinct_scores: bool = False, closed_images: tuple[int, int] = (1, 6)
+) -> World:
     n_classes, n_closed, n_wild = (
         draw(st.integers(1, 3)),
-        draw(st.integers(1, 6)),
+        draw(st.integers(*closed_images)),
         draw(st.integers(0, 9)),
     )
     labels = st.integers(0, n_classes - 1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import Finding, compare_with_published, verify_lists, verify_sources
-from curation.sources.source import FileRecord, Source
+from curation.sources.source import FileRecord, Objects, Source
 
 Make = Callable[..., Manifest]
 ids = st.lists(st.sampled_from([f"toy:{number}" for number in range(12)]))
@@ -19,10 +19,21 @@ def outcomes(findings: list[Finding]) -> dict[tuple[str, str], str]:
     return {(one.check, one.subject): one.outcome for one in findings}
 
 
+def with_columns(objects: Objects, **columns: object) -> Objects:
+    return Objects(**{**{name: getattr(objects, name) for name in Objects.__dataclass_fields__}, **columns})
+
+
 def test_everything_right(manifest: Manifest, source: Source) -> None:
     findings = verify_lists(manifest) + verify_sources(manifest, {"toy": source}, strict=True)
     assert set(outcomes(findings).values()) == {"ok"}
-    assert {one.check for one in findings} == {"list", "files", "images", "annotated_images", "boxes"}
+    assert {one.check for one in findings} == {
+        "list",
+        "files",
+        "images",
+        "annotated_images",
+        "boxes",
+        "flags",
+    }
 
 
 def test_a_changed_list(manifest: Manifest) -> None:
@@ -45,12 +56,31 @@ def test_a_source_that_lacks_an_image_or_an_object(manifest: Manifest, source: S
     foreign = Source(**{**vars(source), "namespace": "zoo"})
     found = outcomes(verify_sources(manifest, {"toy": foreign}))
     assert found["namespace", "toy"] == found["images", "closed"] == "failure"
-    crowd = np.zeros(len(source.objects), np.bool_)
-    columns = {name: getattr(source.objects, name) for name in source.objects.__dataclass_fields__}
-    no_crowd = Source(**{**vars(source), "objects": type(source.objects)(**{**columns, "crowd": crowd})})
-    found = outcomes(verify_sources(manifest, {"toy": no_crowd}))
+    fewer = Source(
+        **{**vars(source), "objects": with_columns(source.objects, category=np.zeros(6, np.int32))}
+    )
+    found = outcomes(verify_sources(manifest, {"toy": fewer}))
     assert found["boxes", "closed"] == "failure"
-    assert found["annotated_images", "closed"] == found["boxes", "rest"] == "ok"
+    assert found["annotated_images", "closed"] == found["flags", "closed"] == "ok"
+
+
+def test_other_flags_are_a_note_only_in_another_file(manifest: Manifest, source: Source) -> None:
+    assert source.objects is not None
+    no_crowd = with_columns(source.objects, crowd=np.zeros(len(source.objects), np.bool_))
+    same_file = Source(**{**vars(source), "objects": no_crowd})
+    assert outcomes(verify_sources(manifest, {"toy": same_file}))["flags", "closed"] == "failure"
+    other_file = Source(
+        **{**vars(same_file), "files": (FileRecord("toy.json", "sha256:" + "2" * 64, 10, 6),)}
+    )
+    found = outcomes(verify_sources(manifest, {"toy": other_file}))
+    assert (found["flags", "closed"], found["boxes", "closed"], found["flags", "rest"]) == (
+        "note",
+        "ok",
+        "ok",
+    )
+    assert (
+        outcomes(verify_sources(manifest, {"toy": other_file}, strict=True))["flags", "closed"] == "failure"
+    )
 
 
 def test_what_could_not_be_checked_is_noted(manifest: Manifest, source: Source) -> None:

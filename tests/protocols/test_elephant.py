@@ -265,5 +265,6 @@ def test_set_order_needs_numbers(draw: Draw) -> None:
         ("Über", "elephant/ber"),
     ],
 )
-def test_default_names(part: str, name: str) -> None:
-    assert default_name(part) == name
+def test_default_names(draw: Draw, part: str, name: str) -> None:
+    assert default_name(draw("coco", part, COCO)) == name
+    assert default_name(draw("coco", part, COCO, presence=True)) == f"{name}-approximate"

@@ -95,7 +95,7 @@ def test_presence_table_holds_every_wilderness_image_of_a_third_group(shared: Pa
     part = manifest.part("wilderness")
     assert part.images == part.annotated_images
     assert part.images is not None
-    assert 21987 <= part.images <= 23500
+    assert 21987 <= part.images <= 1.02 * 21987
     assert manifest.header.notes[0].startswith("APPROXIMATE")
     figures = {figure.name: figure for figure in manifest.header.figures}
     assert figures["coco.images"].obtained == 117266
