@@ -8,9 +8,9 @@ from typing import Any
 Result = Mapping[str, Any]
 
 _NOTES = (
-    "mAP: 11-point, higher is better. Wilderness impact: closed precision / open precision - 1 at the threshold of that",
-    "recall, mean over classes, lower is better; its average is over the ratios above 0. Undefined: no class reaches the",
-    "recall, or the wilderness has too few images.",
+    "mAP: 11-point, higher is better. Wilderness impact: closed precision / open precision - 1 at the threshold",
+    "of that recall, mean over classes, lower is better; its average is over the ratios above 0. Undefined: no",
+    "class reaches the recall, or the wilderness has too few images.",
 )
 _EQUAL_SETS = "1.0"
 _TITLE_WIDTH = 45

@@ -274,7 +274,10 @@ def _notes(coco: Source, walks: Walks) -> tuple[str, ...]:
     if coco.dropped:
         notes.append("The reader left out records of the wilderness source (see sources): check the lists.")
     if walks.depends_on_file_order:
-        notes.append("A cpython_set part depends on the order of images in the COCO file: it is this file's.")
+        notes.append(
+            "At this size a cpython_set part depends on the order in which the set is filled: here by ascending id. "
+            "The notebook fills it in the order of images in the file: --set orders=cpython_set_as_listed."
+        )
     return tuple(notes)
 
 

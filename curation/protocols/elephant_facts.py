@@ -79,12 +79,16 @@ LEVELS = "level k uses the first k*N//10 wilderness images by ascending id, N = 
 ORDER_RULES = {
     "cpython_set": (
         "the iteration order of CPython's set of image numbers, set(coco.imgs) - known, as the notebook takes it "
-        "(emulated; CPython 3.7 to 3.13)"
+        "(emulated; CPython 3.7 to 3.13), the numbers entering in ascending order"
+    ),
+    "cpython_set_as_listed": (
+        "the iteration order of CPython's set of image numbers, set(coco.imgs) - known, the numbers entering in the "
+        "order of the COCO file, which the notebook does"
     ),
     "hash": "the rank of sha256(salt + id): nested, stable when data grows",
     "id": "ascending image id",
 }
-ORDER_SUFFIX = {"cpython_set": "", "hash": "-hash", "id": "-id"}
+ORDER_SUFFIX = {"cpython_set": "", "cpython_set_as_listed": "-as-listed", "hash": "-hash", "id": "-id"}
 
 
 def class_entries(coco: Source | None = None) -> tuple[ClassEntry, ...]:

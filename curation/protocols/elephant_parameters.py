@@ -62,7 +62,8 @@ PARAMETERS = (
         name="orders",
         default="cpython_set,hash",
         read=read_orders,
-        meaning="orders the ratios are taken in: cpython_set (the notebook's; part wr1), hash (wr1-hash), id (wr1-id)",
+        meaning="orders the ratios are taken in: cpython_set (the notebook's; part wr1), hash (wr1-hash), id (wr1-id), "
+        "cpython_set_as_listed (wr1-as-listed)",
     ),
     Parameter(
         name="salt", default="elephant/wilderness-ratio", read=read_salt, meaning="salt of the hash order"

@@ -26,9 +26,10 @@ class Walks:
 def walks_of(coco: Source, shows_known: Bools, parameters: Mapping[str, Any], sizes: Sequence[int]) -> Walks:
     """Return the wilderness images in each order.
 
-    The notebook's order starts from the order of images in the JSON. Collisions in the hash table only permute
-    neighbours, so the first n are nearly always the same images from any starting order. Where they are not, the file's
-    own order decides and the manifest says so.
+    The notebook's set is filled in the order of images in the JSON. Collisions in the hash table only permute
+    neighbours, so at the paper's size the first n are the same images from any filling order. ``cpython_set`` fills
+    it in ascending order, so that no shuffled file changes a list; ``cpython_set_as_listed`` takes the file
+    at its word; and `Walks.depends_on_file_order` tells whether the two part ways.
     """
     by_order: dict[str, Int64s] = {}
     depends = False
@@ -38,23 +39,27 @@ def walks_of(coco: Source, shows_known: Bools, parameters: Mapping[str, Any], si
         by_order["hash"] = wilderness[hash_rank(ids, parameters["salt"])]
     if "id" in parameters["orders"]:
         by_order["id"] = wilderness[np.argsort(coco.images.native[wilderness], kind="stable")]
-    if "cpython_set" in parameters["orders"]:
-        by_order["cpython_set"], depends = _set_walk(image_numbers(coco), shows_known, sizes)
+    if {"cpython_set", "cpython_set_as_listed"} & set(parameters["orders"]):
+        ascending, as_listed, depends = _set_walks(image_numbers(coco), shows_known, sizes)
+        by_order |= {"cpython_set": ascending, "cpython_set_as_listed": as_listed}
     return Walks(by_order=by_order, depends_on_file_order=depends)
 
 
-def _set_walk(numbers: Int64s, shows_known: Bools, sizes: Sequence[int]) -> tuple[Int64s, bool]:
-    """Return the notebook's walk from the file's order, and whether a walk from another order picks other images.
+def _set_walks(numbers: Int64s, shows_known: Bools, sizes: Sequence[int]) -> tuple[Int64s, Int64s, bool]:
+    """Return the walk from ascending numbers, the one from the file's order, and whether the order picks the images.
 
-    The other order is that of ascending ids, or of descending ones where the file ascends.
+    A file that ascends itself is held against descending numbers.
     """
-    from_file = difference_order(numbers, shows_known)
-    other = np.argsort(numbers, kind="stable")
-    if np.array_equal(numbers[other], numbers):
-        other = other[::-1]
-    from_other = other[difference_order(numbers[other], shows_known[other])]
-    depends = any(not np.array_equal(np.sort(from_file[:size]), np.sort(from_other[:size])) for size in sizes)
-    return from_file, depends
+    ascending = np.argsort(numbers, kind="stable")
+    walk = ascending[difference_order(numbers[ascending], shows_known[ascending])]
+    if np.array_equal(numbers[ascending], numbers):
+        descending = ascending[::-1]
+        as_listed = walk
+        other = descending[difference_order(numbers[descending], shows_known[descending])]
+    else:
+        as_listed = other = difference_order(numbers, shows_known)
+    depends = any(not np.array_equal(np.sort(walk[:size]), np.sort(other[:size])) for size in sizes)
+    return walk, as_listed, depends
 
 
 def image_numbers(coco: Source) -> Int64s:

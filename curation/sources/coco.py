@@ -15,10 +15,11 @@ import numpy.typing as npt
 from curation.errors import AnnotationFormatError, ImageIdError
 from curation.ids import ImageId, check_native, coco_native
 from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.coco_plain import PlainFile, decode_plain
 from curation.sources.coco_records import (
+    AnnotationRecord,
     CategoryRecord,
     ImageRecord,
-    PlainAnnotation,
     decode_instances,
     record_place,
 )
@@ -100,13 +101,18 @@ def parse_coco(
     """Return the source in a file that is in memory already (see `read_coco`)."""
     check_policy(bad_boxes)
     space = ImageId(namespace, "0").namespace if namespace else namespace_of(dataset)
-    decoded = decode_instances(content.data, content.name)
+    plain = decode_plain(content.data)
+    decoded = plain or decode_instances(content.data, content.name)
     categories, category_ids = _categories(decoded.categories, content.name)
     images, image_ids = _images(decoded.images, content.name, dataset, space)
-    objects = _objects(decoded.annotations, content.name, image_ids, category_ids)
-    objects = replace(objects, original=_originals(decoded.annotations, categories, space))
-    rows = len(decoded.annotations)
-    where = _where(content.name, "annotations", decoded.annotations)
+    if plain is not None:
+        where = _where_numbered(content.name, plain.numbers)
+        objects = _plain_objects(plain, image_ids, category_ids, where)
+    else:
+        records = decoded.annotations
+        where = _where(content.name, "annotations", records)
+        objects = _objects(records, image_ids, category_ids, where)
+        objects = replace(objects, original=_originals(records, categories, space))
     keep, dropped = sound_boxes(objects.boxes, objects.areas, bad_boxes, where)
     facts = facts_of(dataset)
     return Source(
@@ -116,7 +122,7 @@ def parse_coco(
         images=images,
         categories=categories,
         objects=objects if keep is None else select(objects, keep),
-        files=(FileRecord(content.name, content.sha256, content.size, rows),),
+        files=(FileRecord(content.name, content.sha256, content.size, len(objects)),),
         licence=facts.licence,
         media_redistributable=facts.media_redistributable,
         dropped=dropped,
@@ -127,15 +133,17 @@ def _where(name: str, section: str, records: Sequence[Any]) -> Where:
     return lambda row: record_place(name, section, row, records[row].id)
 
 
+def _where_numbered(name: str, numbers: Int64s) -> Where:
+    return lambda row: record_place(name, "annotations", row, int(numbers[row]))
+
+
 def _column(records: Sequence[Any], attribute: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.fromiter(map(attrgetter(attribute), records), dtype, len(records))
 
 
 def _ids(records: Sequence[Any], attribute: str, where: Where) -> Ids:
     """Return ids as int64 or as texts; a file that mixes both is malformed."""
-    # A plain record's ids are whole numbers by its type.
-    plain = isinstance(records[0], PlainAnnotation) if records else True
-    kinds = {int} if plain else set(map(type, map(attrgetter(attribute), records)))
+    kinds = set(map(type, map(attrgetter(attribute), records)))
     if str in kinds and len(kinds) == 1:
         return [getattr(record, attribute) for record in records]
     if kinds <= {int}:
@@ -226,28 +234,33 @@ def _check_natives(natives: list[str], where: Where, field: str) -> None:
             ) from None
 
 
-def _objects(records: Sequence[Any], name: str, image_ids: Ids, category_ids: Ids) -> Objects:
-    where = _where(name, "annotations", records)
-    count = len(records)
-    boxes = np.fromiter(chain.from_iterable(map(attrgetter("bbox"), records)), np.float64, 4 * count).reshape(
-        -1, 4
+def _plain_objects(plain: PlainFile, image_ids: Ids, category_ids: Ids, where: Where) -> Objects:
+    check_unique(plain.numbers, "annotation id", where)
+    nothing = np.zeros(len(plain.numbers), np.bool_)
+    return Objects(
+        image=_places(plain.image_ids, image_ids, "an image", where),
+        category=_places(plain.category_ids, category_ids, "a category", where),
+        boxes=plain.boxes,
+        areas=plain.areas,
+        numbers=plain.numbers,
+        crowd=plain.crowd,
+        difficult=nothing,
+        truncated=nothing.copy(),
+        occluded=nothing.copy(),
+        pose=nothing.astype(np.int8),
     )
-    objects = Objects(
-        image=_places(records, "image_id", image_ids, "an image", where),
-        category=_places(records, "category_id", category_ids, "a category", where),
+
+
+def _objects(records: list[AnnotationRecord], image_ids: Ids, category_ids: Ids, where: Where) -> Objects:
+    boxes = np.fromiter(chain.from_iterable(map(attrgetter("bbox"), records)), np.float64, 4 * len(records))
+    boxes = boxes.reshape(-1, 4)
+    return Objects(
+        image=_places(_ids(records, "image_id", where), image_ids, "an image", where),
+        category=_places(_ids(records, "category_id", where), category_ids, "a category", where),
         boxes=boxes,
         areas=_areas(records, boxes),
         numbers=_numbers(records, where),
         crowd=_flags(records, "iscrowd", where),
-        difficult=np.zeros(count, np.bool_),
-        truncated=np.zeros(count, np.bool_),
-        occluded=np.zeros(count, np.bool_),
-        pose=np.zeros(count, np.int8),
-    )
-    if not records or isinstance(records[0], PlainAnnotation):
-        return objects
-    return replace(
-        objects,
         difficult=_flags(records, "difficult", where) | _flags(records, "ignore", where),
         truncated=_flags(records, "truncated", where),
         occluded=_flags(records, "occluded", where),
@@ -255,23 +268,22 @@ def _objects(records: Sequence[Any], name: str, image_ids: Ids, category_ids: Id
     )
 
 
-def _places(records: Sequence[Any], attribute: str, known: Ids, kind: str, where: Where) -> Int32s:
-    references = _ids(records, attribute, where)
+def _places(references: Ids, known: Ids, kind: str, where: Where) -> Int32s:
     places = positions(known, references)
     check_resolved(places, references, kind, where)
     return places
 
 
-def _numbers(records: Sequence[Any], where: Where) -> Int64s:
+def _numbers(records: list[AnnotationRecord], where: Where) -> Int64s:
     counted = np.arange(1, len(records) + 1, dtype=np.int64)
-    if records and records[0].id is None and all(record.id is None for record in records):
+    if all(record.id is None for record in records):
         return counted
     ids = _ids(records, "id", where)
     check_unique(ids, "annotation id", where)
     return counted if isinstance(ids, list) else ids
 
 
-def _areas(records: Sequence[Any], boxes: Floats) -> Floats:
+def _areas(records: list[AnnotationRecord], boxes: Floats) -> Floats:
     try:
         return _column(records, "area", np.float64)
     except TypeError:
@@ -281,7 +293,7 @@ def _areas(records: Sequence[Any], boxes: Floats) -> Floats:
         return np.fromiter(filled, np.float64, len(records))
 
 
-def _flags(records: Sequence[Any], attribute: str, where: Where) -> Bools:
+def _flags(records: list[AnnotationRecord], attribute: str, where: Where) -> Bools:
     values = set(map(attrgetter(attribute), records))
     if values <= {0}:
         return np.zeros(len(records), np.bool_)
@@ -291,7 +303,7 @@ def _flags(records: Sequence[Any], attribute: str, where: Where) -> Bools:
     return _column(records, attribute, np.bool_)
 
 
-def _poses(records: Sequence[Any], where: Where) -> npt.NDArray[np.int8]:
+def _poses(records: list[AnnotationRecord], where: Where) -> npt.NDArray[np.int8]:
     place = {pose: position for position, pose in enumerate(POSES)}
     stated = set(map(attrgetter("pose"), records))
     if stated <= {""}:
@@ -302,13 +314,11 @@ def _poses(records: Sequence[Any], where: Where) -> npt.NDArray[np.int8]:
     return np.fromiter((place[record.pose] for record in records), np.int8, len(records))
 
 
-def _originals(records: Sequence[Any], categories: Categories, space: str) -> Texts | None:
+def _originals(records: list[AnnotationRecord], categories: Categories, space: str) -> Texts | None:
     """Return the class each object had before a protocol renamed it, None where no record states one.
 
     A number alone is looked up where it comes from: COCO's own table for COCO images, else the file's categories.
     """
-    if not records or isinstance(records[0], PlainAnnotation):
-        return None
     unnamed = set(map(attrgetter("orig_category"), records)) <= {""}
     if unnamed and set(map(attrgetter("orig_category_id"), records)) <= {None}:
         return None

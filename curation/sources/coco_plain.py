@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import starmap
 from operator import attrgetter
+from struct import Struct
 from typing import Any
 
 import msgspec
@@ -21,9 +22,12 @@ import numpy as np
 from curation.sources.coco_records import CategoryRecord, ImageRecord
 from curation.sources.source import Bools, Floats, Int64s
 
-_PIECE = 1 << 20
+_PIECE = 1 << 18
 _OPENING = re.compile(rb'"annotations"\s*:\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _CLOSING = re.compile(rb'\]\s*(?:,\s*"(?:categories|images|info|licenses|type)"\s*:|\}\s*\Z)')
+_LEFT, _RIGHT = b"[]"
+_WHOLE = ("id", "image_id", "category_id", "iscrowd")
+_pack_box = Struct("=4d").pack
 _MARK = -8_113_420_171_017
 
 
@@ -81,22 +85,17 @@ def decode_plain(data: bytes) -> PlainFile | None:
         skeleton = msgspec.json.decode(rest, type=_Skeleton)
         if [record.id for record in skeleton.annotations] != [_MARK]:
             return None
-        columns = [_columns(piece) for piece in _pieces(data, start, end, opening[1])]
+        columns = list(_columns(data, start, end, opening[1]))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError):
         return None
-    joined = [np.concatenate(parts) for parts in zip(*columns, strict=True)]
-    numbers, image_ids, category_ids, boxes, areas, crowd = joined
-    if not np.isin(crowd, (0, 1)).all():
+    numbers, image_ids, category_ids, crowd, boxes, areas = (
+        np.concatenate(parts) for parts in zip(*columns, strict=True)
+    )
+    if crowd.min() < 0 or crowd.max() > 1:
         return None
+    crowd = crowd.astype(np.bool_)
     return PlainFile(
-        skeleton.images,
-        skeleton.categories,
-        numbers,
-        image_ids,
-        category_ids,
-        boxes.reshape(-1, 4),
-        areas,
-        crowd.astype(np.bool_),
+        skeleton.images, skeleton.categories, numbers, image_ids, category_ids, boxes, areas, crowd
     )
 
 
@@ -111,22 +110,30 @@ def _end_of_list(data: bytes, start: int) -> int:
     return start
 
 
-def _pieces(data: bytes, start: int, end: int, key: bytes) -> Iterator[bytes]:
+def _columns(data: bytes, start: int, end: int, key: bytes) -> Iterator[tuple[Any, ...]]:
+    """Yield the columns of each piece; one buffer serves all, so that no piece costs fresh memory."""
     boundary = re.compile(rb"\}\s*,\s*(?=\{\s*" + re.escape(key) + rb"\s*:)")
+    decoder = msgspec.json.Decoder(list[_Annotation])
+    buffer = bytearray(2 * _PIECE)
+    whole = memoryview(data)
     while start < end:
         found = boundary.search(data, min(start + _PIECE, end), end)
         stop = end if found is None else found.start() + 1
-        yield b"[" + data[start:stop] + b"]"
+        size = stop - start
+        if size + 2 > len(buffer):
+            buffer = bytearray(size + 2)
+        buffer[0] = _LEFT
+        buffer[1 : size + 1] = whole[start:stop]
+        buffer[size + 1] = _RIGHT
+        yield _piece_columns(decoder.decode(memoryview(buffer)[: size + 2]))
         start = end if found is None else found.end()
 
 
-def _columns(piece: bytes) -> tuple[Any, ...]:
-    records = msgspec.json.decode(piece, type=list[_Annotation])
+def _piece_columns(records: list[_Annotation]) -> tuple[Any, ...]:
     count = len(records)
-    whole = [
-        np.fromiter(map(attrgetter(name), records), np.int64, count)
-        for name in ("id", "image_id", "category_id")
-    ]
-    boxes = np.fromiter(chain.from_iterable(map(attrgetter("bbox"), records)), np.float64, 4 * count)
-    areas = np.fromiter(map(attrgetter("area"), records), np.float64, count)
-    return *whole, boxes, areas, np.fromiter(map(attrgetter("iscrowd"), records), np.int64, count)
+    boxes = b"".join(starmap(_pack_box, map(attrgetter("bbox"), records)))
+    return (
+        *(np.fromiter(map(attrgetter(name), records), np.int64, count) for name in _WHOLE),
+        np.frombuffer(boxes, np.float64).reshape(-1, 4),
+        np.fromiter(map(attrgetter("area"), records), np.float64, count),
+    )

@@ -26,18 +26,6 @@ class ImageRecord(msgspec.Struct, gc=False):
     height: int | float = 0
 
 
-class PlainAnnotation(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """One entry of ``annotations`` with COCO's own fields and whole ids, as in every official file; mask unread."""
-
-    id: int
-    image_id: int
-    category_id: int
-    bbox: tuple[float, float, float, float]
-    area: float
-    iscrowd: int
-    segmentation: msgspec.Raw = msgspec.Raw()
-
-
 class AnnotationRecord(msgspec.Struct, gc=False):
     """One entry of ``annotations``, without its mask: a field that is not declared is skipped, never built."""
 
@@ -64,14 +52,6 @@ class CategoryRecord(msgspec.Struct, gc=False):
     supercategory: _Text = ""
 
 
-class PlainInstances(msgspec.Struct, gc=False):
-    """A whole file whose annotations are plain: most of the columns need no look at each record."""
-
-    images: list[ImageRecord]
-    annotations: list[PlainAnnotation]
-    categories: list[CategoryRecord]
-
-
 class Instances(msgspec.Struct, gc=False):
     """A whole file; a file without labels (COCO's ``image_info_test``) has no annotations."""
 
@@ -80,8 +60,8 @@ class Instances(msgspec.Struct, gc=False):
     categories: list[CategoryRecord] = []
 
 
-def decode_instances(data: bytes, name: str) -> PlainInstances | Instances:
-    """Return the records of a COCO instances file, plain ones where all annotations are.
+def decode_instances(data: bytes, name: str) -> Instances:
+    """Return the records of a COCO instances file of any form.
 
     Raises
     ------
@@ -90,7 +70,7 @@ def decode_instances(data: bytes, name: str) -> PlainInstances | Instances:
     """
     _check_start(data, name)
     try:
-        return _decode(data)
+        return msgspec.json.decode(data, type=Instances)
     except msgspec.ValidationError as error:
         _refuse_record(data, name, str(error))
     except msgspec.DecodeError as error:
@@ -105,13 +85,6 @@ def decode_instances(data: bytes, name: str) -> PlainInstances | Instances:
             where=name,
             expected="lists of flat records",
         ) from None
-
-
-def _decode(data: bytes) -> PlainInstances | Instances:
-    try:
-        return msgspec.json.decode(data, type=PlainInstances)
-    except msgspec.ValidationError:
-        return msgspec.json.decode(data, type=Instances)
 
 
 def _check_start(data: bytes, name: str) -> None:
