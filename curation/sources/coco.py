@@ -101,13 +101,12 @@ def parse_coco(
     """Return the source in a file that is in memory already (see `read_coco`)."""
     check_policy(bad_boxes)
     space = ImageId(namespace, "0").namespace if namespace else namespace_of(dataset)
-    plain = decode_plain(content.data)
-    decoded = plain or decode_instances(content.data, content.name)
+    decoded = decode_plain(content.data) or decode_instances(content.data, content.name)
     categories, category_ids = _categories(decoded.categories, content.name)
     images, image_ids = _images(decoded.images, content.name, dataset, space)
-    if plain is not None:
-        where = _where_numbered(content.name, plain.numbers)
-        objects = _plain_objects(plain, image_ids, category_ids, where)
+    if isinstance(decoded, PlainFile):
+        where = _where_numbered(content.name, decoded.numbers)
+        objects = _plain_objects(decoded, image_ids, category_ids, where)
     else:
         records = decoded.annotations
         where = _where(content.name, "annotations", records)

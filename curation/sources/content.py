@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
 
 from curation.canonical import sha256_of_bytes
+from curation.errors import MissingFileError, SourceError
 from curation.storage import read_bytes
+
+Bytes = bytes | mmap.mmap
+_MAPPED = 1 << 24
 
 
 class FileContent:
-    """One raw file in memory.
+    """One raw file in memory; a large one is mapped, which spares a copy of it.
 
     Attributes
     ----------
     name : str
         Plain file name.
-    data : bytes
+    data : bytes or mmap
     """
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
-        self.data = read_bytes(path, kind="annotation file")
+        self._path = path
+        self._stamp = _stamp(path)
+        self.data: Bytes = (
+            _map(path) if self._stamp[0] >= _MAPPED else read_bytes(path, kind="annotation file")
+        )
         self._digest = _in_thread(lambda: sha256_of_bytes(self.data))
 
     @property
@@ -33,8 +43,42 @@ class FileContent:
 
     @property
     def sha256(self) -> str:
-        """``sha256:<hex>`` of the bytes; waits until the thread that computes it is done."""
-        return self._digest.result()
+        """``sha256:<hex>`` of the bytes; waits until the thread that computes it is done.
+
+        Raises
+        ------
+        SourceError
+            The file changed since it was opened, so that digest and parse may speak of different bytes.
+        """
+        digest = self._digest.result()
+        if _stamp(self._path) != self._stamp:
+            raise SourceError(
+                "The annotation file changed while it was read", where=str(self._path), hint="run again"
+            )
+        return digest
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise MissingFileError(
+            f"The annotation file cannot be read: {error.strerror}", where=str(path)
+        ) from None
+    return facts.st_size, facts.st_mtime_ns, facts.st_ino
+
+
+def _map(path: Path) -> mmap.mmap:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise MissingFileError(
+            f"The annotation file cannot be read: {error.strerror}", where=str(path)
+        ) from None
+    try:
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
 
 
 def _in_thread(compute: Callable[[], str]) -> Future[str]:

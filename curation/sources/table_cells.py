@@ -88,7 +88,7 @@ def read_cells(content: FileContent) -> Cells:
     import pyarrow
 
     suffix = PurePath(content.name).suffix.lower()
-    if not content.data.strip():
+    if not content.data[:_MAX_HEADER].strip():
         raise AnnotationFormatError("The table is empty", where=content.name, expected="a header and rows")
     try:
         if suffix == ".parquet":

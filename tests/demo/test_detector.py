@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.demo.detector import Example, loss_gradient, overlaps, softmax, suppress, train
-from curation.demo.world import KNOWN, UNKNOWN, draw_scene
+from curation.demo.detector import Example, loss_gradient, overlaps, softmax, suppress, train, unexplained
+from curation.demo.scenes import draw_scene
+from curation.demo.world import KNOWN, UNKNOWN
+from curation.errors import UsageError
 
 BOXES = st.lists(
     st.tuples(
@@ -49,39 +51,73 @@ def test_gradient_equals_finite_differences() -> None:
     assert loss_gradient(weights, inputs, targets) == pytest.approx(numeric, abs=1e-7)
 
 
+def test_unexplained_is_the_distance_from_a_plane() -> None:
+    # A plane through (0, 0, 5), spanned by the first two axes: what is left is the height above it.
+    centres, directions = np.array([[0.0, 0.0, 5.0]]), np.eye(3)[None, :, :2]
+    points = np.array([[7.0, -2.0, 5.0], [1.0, 1.0, 9.0], [0.0, 0.0, 0.0]])
+    assert unexplained(points, centres, directions)[:, 0] == pytest.approx([0, 4, 5])
+
+
+def draw_example(names: list[str], rng: np.random.Generator) -> Example:
+    photo, things = draw_scene(names, rng)
+    boxes = np.array([thing.box for thing in things], np.float64).reshape(-1, 4)
+    return Example(photo, boxes, np.array([KNOWN.index(thing.name) for thing in things], np.int64))
+
+
 @pytest.fixture(scope="module")
 def examples() -> list[Example]:
     rng = np.random.default_rng(5)
-    made = []
-    for _ in range(60):
-        photo, things = draw_scene([str(rng.choice(KNOWN)) for _ in range(2)], rng)
-        boxes = np.array([thing.box for thing in things], np.float64)
-        made.append(Example(photo, boxes, np.array([KNOWN.index(thing.name) for thing in things])))
-    return made
+    return [draw_example([str(rng.choice(KNOWN)) for _ in range(2)], rng) for _ in range(80)]
 
 
-def test_it_finds_lone_known_things_far_above_chance(examples: list[Example]) -> None:
+@pytest.mark.parametrize("cautious", [False, True])
+def test_it_finds_lone_known_things_far_above_chance(examples: list[Example], cautious: bool) -> None:
     detector = train(examples, len(KNOWN))
     rng = np.random.default_rng(9)
     right = 0
-    for turn in range(48):
+    for turn in range(60):
         photo, (thing,) = draw_scene([KNOWN[turn % len(KNOWN)]], rng)
-        found = max(detector.detect(photo, cautious=False), key=lambda one: one["score"], default=None)
+        regions = detector.look(photo)
+        found = max(detector.detect(regions, cautious=cautious), key=lambda one: one["score"], default=None)
         if found and KNOWN[found["label"]] == thing.name:
             right += overlaps(np.array([found["bbox"]], float), np.array([thing.box], float))[0, 0] >= 0.5
-    assert right / 48 > 0.6  # chance is below 1/6
+    assert right / 60 > 0.6  # naming a class at random would be right in 1 of 6
 
 
-def test_caution_lowers_the_scores_of_unknown_things(examples: list[Example]) -> None:
+def test_caution_costs_unknown_things_more_than_known_ones(examples: list[Example]) -> None:
     detector = train(examples, len(KNOWN))
-    rng = np.random.default_rng(11)
-    total = {True: 0.0, False: 0.0}
-    for turn in range(28):
-        photo, _ = draw_scene([UNKNOWN[turn % len(UNKNOWN)]], rng)
-        for cautious in total:
-            total[cautious] += sum(one["score"] for one in detector.detect(photo, cautious=cautious))
-    assert total[True] < 0.9 * total[False]
+    kept = {}
+    for names in (KNOWN, UNKNOWN):
+        rng = np.random.default_rng(11)
+        photos = [draw_scene([names[turn % len(names)]], rng)[0] for turn in range(54)]
+        totals = {
+            cautious: sum(
+                one["score"]
+                for photo in photos
+                for one in detector.detect(detector.look(photo), cautious=cautious)
+            )
+            for cautious in (False, True)
+        }
+        kept[names] = totals[True] / totals[False]
+    assert kept[UNKNOWN] < kept[KNOWN] - 0.05
+
+
+def test_scores_of_a_region_sum_to_one_at_most(examples: list[Example]) -> None:
+    detector = train(examples, len(KNOWN))
+    photo = examples[0].photo
+    for cautious in (False, True):
+        for found in detector.detect(detector.look(photo), cautious=cautious):
+            assert 0 < found["score"] <= 1
+            assert 0 <= found["background_score"] <= 1
+            assert found["score"] + found["background_score"] <= 1 + 2e-6
 
 
 def test_training_twice_gives_the_same_weights(examples: list[Example]) -> None:
-    assert np.array_equal(train(examples[:20], 6).weights, train(examples[:20], 6).weights)
+    first, second = (train(examples[:40], 6) for _ in range(2))
+    assert np.array_equal(first.weights, second.weights)
+    assert np.array_equal(first.reach, second.reach)
+
+
+def test_a_class_without_examples_is_refused(examples: list[Example]) -> None:
+    with pytest.raises(UsageError, match="a class less than twice"):
+        train(examples[:40], len(KNOWN) + 1)
