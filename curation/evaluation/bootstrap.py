@@ -148,6 +148,7 @@ class _Sampler:
         difficult: Difficult,
     ) -> None:
         self.sizes = np.array(list(levels.values()), np.int64)
+        self.above = np.array([float(name) > 0 for name in levels], np.bool_)
         self.recalls = tuple(recalls_tenths)
         self.n_wilderness = wilderness.n_images
         self.has_wr1 = wilderness.n_images >= closed.n_images
@@ -181,7 +182,7 @@ class _Sampler:
         mean = np.array(precisions).mean(axis=0).T if precisions else np.full((2, 2), np.nan)
         if not self.has_wr1:
             mean[:, 1] = np.nan
-        return {"WI": impact, "AWI": _averages(impact, self.sizes), "mAP": mean}
+        return {"WI": impact, "AWI": _averages(impact, self.above), "mAP": mean}
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,12 +285,11 @@ def _impacts(points: Int64s) -> Floats:
     return np.stack([(opened / kept).mean(axis=0), opened.sum(axis=0) / kept.sum(), ratio])
 
 
-def _averages(impact: Floats, sizes: Int64s) -> Floats:
+def _averages(impact: Floats, above: Bools) -> Floats:
     """Return AWI without and with level 0, shape (recalls, readings, 2); undefined without a level above 0."""
-    above = sizes > 0
     nothing = np.full(impact.shape[:2], np.nan)
     without = impact[:, :, above].mean(axis=2) if above.any() else nothing
-    return np.stack([without, impact.mean(axis=2) if len(sizes) else nothing], axis=2)
+    return np.stack([without, impact.mean(axis=2) if len(above) else nothing], axis=2)
 
 
 def _intervals(estimate: Floats, samples: Floats, tail: float) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import os
 from collections.abc import Callable
@@ -9,7 +10,6 @@ from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
 
-from curation.canonical import sha256_of_bytes
 from curation.errors import MissingFileError, SourceError
 from curation.storage import read_bytes
 
@@ -34,7 +34,7 @@ class FileContent:
         self.data: Bytes = (
             _map(path) if self._stamp[0] >= _MAPPED else read_bytes(path, kind="annotation file")
         )
-        self._digest = _in_thread(lambda: sha256_of_bytes(self.data))
+        self._digest = _in_thread(lambda: "sha256:" + hashlib.sha256(self.data).hexdigest())
 
     @property
     def size(self) -> int:

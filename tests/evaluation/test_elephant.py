@@ -43,7 +43,7 @@ def test_an_unknown_profile_is_refused() -> None:
 
 
 @settings(deadline=None, max_examples=25)
-@given(world=worlds(closed_images=(10, 13)))
+@given(world=worlds())
 def test_the_bootstrap_estimates_what_the_paper_section_states(world: World) -> None:
     found = evaluate_elephant(*columns_of(world), ElephantOptions(betas=("1.0",), bootstrap=1))
     section, bootstrap = found["paper"], found["bootstrap"]

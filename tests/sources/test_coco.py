@@ -1,0 +1,624 @@
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.errors import (
+    AnnotationFormatError,
+    BoxError,
+    CurationError,
+    DanglingIdError,
+    DuplicateIdError,
+    ImageIdError,
+    MissingFileError,
+    UsageError,
+)
+from curation.sources import coco_plain
+from curation.sources.coco import read_coco
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.source import Source
+
+
+def instances(**changes: Any) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "info": {"description": "a test", "annotations": []},
+        "images": [
+            {"id": 9, "file_name": "000000000009.jpg", "width": 640, "height": 480},
+            {"id": 25, "file_name": "000000000025.jpg", "width": 500, "height": 333},
+            {"id": 30, "file_name": "000000000030.jpg", "width": 1, "height": 2},
+        ],
+        "annotations": [
+            annotation(id=41, image_id=25, category_id=1, bbox=[10.5, 20, 30, 40.25], area=700.5),
+            annotation(id=42, image_id=9, category_id=22, bbox=[0, 0, 640, 480], area=1, iscrowd=1),
+        ],
+        "categories": [
+            {"id": 1, "name": "person", "supercategory": "person"},
+            {"id": 22, "name": "elephant", "supercategory": "animal"},
+        ],
+    }
+    return content | changes
+
+
+def annotation(**changes: Any) -> dict[str, Any]:
+    return {
+        "segmentation": [[1, 2, 3, 4, 5, 6]],
+        "area": 12.0,
+        "iscrowd": 0,
+        "image_id": 9,
+        "bbox": [1, 2, 3, 4],
+        "category_id": 1,
+        "id": 1,
+    } | changes
+
+
+def write(folder: Path, content: object) -> Path:
+    path = folder / "instances.json"
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return path
+
+
+def read(folder: Path, content: object, **options: Any) -> Source:
+    return read_coco(write(folder, content), **options)
+
+
+def test_columns_say_what_the_file_says(tmp_path: Path) -> None:
+    source = read(tmp_path, instances(), part="train2017")
+    assert source.image_ids.tolist() == ["coco:000000000009", "coco:000000000025", "coco:000000000030"]
+    assert source.images.numbers.tolist() == [9, 25, 30]
+    assert source.images.file_names.tolist()[2] == "000000000030.jpg"
+    assert source.images.widths.tolist() == [640, 500, 1]
+    assert source.images.heights.tolist() == [480, 333, 2]
+    assert source.categories.numbers == (1, 22)
+    assert source.categories.names == ("person", "elephant")
+    assert source.categories.supercategories == ("person", "animal")
+    objects = source.require_objects("the test")
+    assert objects.image.tolist() == [1, 0]
+    assert objects.category.tolist() == [0, 1]
+    assert objects.boxes.tolist() == [[10.5, 20, 30, 40.25], [0, 0, 640, 480]]
+    assert objects.areas.tolist() == [700.5, 1]
+    assert objects.numbers.tolist() == [41, 42]
+    assert objects.crowd.tolist() == [False, True]
+    assert not objects.difficult.any()
+    assert objects.original is None
+    (file,) = source.files
+    assert (file.name, file.rows, file.files) == ("instances.json", 2, 1)
+    assert file.size == (tmp_path / "instances.json").stat().st_size
+
+
+def test_the_file_record_carries_the_sha256_of_the_bytes(tmp_path: Path) -> None:
+    import hashlib
+
+    source = read(tmp_path, instances())
+    assert (
+        source.files[0].sha256
+        == "sha256:" + hashlib.sha256((tmp_path / "instances.json").read_bytes()).hexdigest()
+    )
+
+
+def test_optional_fields_may_be_absent(tmp_path: Path) -> None:
+    bare = instances(
+        images=[{"id": 1}, {"id": 2}],
+        annotations=[{"image_id": 2, "category_id": 5, "bbox": [1, 2, 3, 4]}],
+        categories=[{"id": 5, "name": "thing"}],
+    )
+    source = read(tmp_path, bare, dataset="mine")
+    objects = source.require_objects("the test")
+    assert objects.areas.tolist() == [12]
+    assert objects.numbers.tolist() == [1]
+    assert source.images.widths.tolist() == [0, 0]
+    assert source.images.file_names.tolist() == ["", ""]
+    assert source.image_ids.tolist() == ["mine:1", "mine:2"]
+
+
+def test_a_file_without_annotations_has_images_and_no_objects(tmp_path: Path) -> None:
+    content = instances()
+    del content["annotations"]
+    source = read(tmp_path, content)
+    assert len(source.images) == 3
+    assert len(source.require_objects("the test")) == 0
+    assert len(read(tmp_path, instances(annotations=[])).require_objects("the test")) == 0
+    assert len(read(tmp_path, {"images": []}).images) == 0
+
+
+def test_fields_of_converted_voc_files_are_read(tmp_path: Path) -> None:
+    rows = [
+        annotation(id=1, difficult=1),
+        annotation(id=2, ignore=1, truncated=1, pose="Left"),
+        annotation(id=3, occluded=True, iscrowd=0.0, orig_category="elephant"),
+        annotation(id=4, orig_category_id=22),
+    ]
+    objects = read(tmp_path, instances(annotations=rows)).require_objects("the test")
+    assert objects.difficult.tolist() == [True, True, False, False]
+    assert objects.truncated.tolist() == [False, True, False, False]
+    assert objects.occluded.tolist() == [False, False, True, False]
+    assert objects.pose.tolist() == [0, 4, 0, 0]
+    assert objects.original is not None
+    assert objects.original.tolist() == ["", "", "elephant", "elephant"]
+
+
+def test_text_ids_and_the_unknown_category_are_read(tmp_path: Path) -> None:
+    content = instances(
+        images=[{"id": "a_b"}, {"id": "c"}],
+        annotations=[annotation(id="x", image_id="c", category_id=-1)],
+        categories=[{"id": 1, "name": "cat"}, {"id": -1, "name": "unknown"}],
+    )
+    source = read(tmp_path, content, dataset="mine", part="test")
+    assert source.image_ids.tolist() == ["mine:a_b", "mine:c"]
+    assert source.images.numbers.tolist() == [0, 1]
+    assert source.categories.numbers == (1, -1)
+    objects = source.require_objects("the test")
+    assert (objects.image.tolist(), objects.category.tolist(), objects.numbers.tolist()) == ([1], [1], [1])
+
+
+def test_coco_numbers_in_quotes_become_twelve_digits(tmp_path: Path) -> None:
+    content = instances(images=[{"id": "139"}, {"id": "000000000285"}], annotations=[])
+    assert read(tmp_path, content).images.native.tolist() == ["000000000139", "000000000285"]
+
+
+def test_voc_in_json_form_takes_its_native_ids_from_the_file_names(tmp_path: Path) -> None:
+    images = [{"id": 2008000008, "file_name": "JPEGImages/2008_000008.jpg"}]
+    source = read(tmp_path, instances(images=images, annotations=[]), dataset="voc2012", part="train")
+    assert source.image_ids.tolist() == ["voc2012:2008_000008"]
+    assert source.images.numbers.tolist() == [2008000008]
+
+
+def test_boxes_of_no_size_and_boxes_that_stick_out_are_facts(tmp_path: Path) -> None:
+    rows = [annotation(id=1, bbox=[600, 400, 100, 0], area=0), annotation(id=2, bbox=[-3.5, 0, 5, 5])]
+    source = read(tmp_path, instances(annotations=rows))
+    assert len(source.require_objects("the test")) == 2
+    assert source.dropped == {}
+
+
+BAD_BOXES = {
+    "negative width": ({"bbox": [1, 2, -3, 4]}, "negative in size"),
+    "negative area": ({"area": -1.0}, "negative in size"),
+    "huge coordinate": ({"bbox": [1e7, 2, 3, 4]}, "beyond any image"),
+    "huge size": ({"bbox": [1, 2, 3, 1e300]}, "beyond any image"),
+    "huge area": ({"area": 1e300}, "beyond any image"),
+}
+
+
+@pytest.mark.parametrize(("change", "reason"), BAD_BOXES.values(), ids=BAD_BOXES)
+@pytest.mark.parametrize("extra", [{}, {"difficult": 0}], ids=["plain", "with other fields"])
+def test_a_bad_box_is_an_error_or_a_counted_drop(
+    tmp_path: Path, change: dict[str, Any], reason: str, extra: dict[str, Any]
+) -> None:
+    rows = [annotation(id=7, **extra), annotation(id=8, **change, **extra), annotation(id=9, **extra)]
+    with pytest.raises(BoxError, match=reason) as caught:
+        read(tmp_path, instances(annotations=rows))
+    assert caught.value.where == "instances.json: annotations[1] (id 8)"
+    source = read(tmp_path, instances(annotations=rows), bad_boxes="drop")
+    assert source.require_objects("the test").numbers.tolist() == [7, 9]
+    assert source.dropped == {f"box {reason}": 1}
+    assert source.files[0].rows == 3
+
+
+def test_dropped_boxes_take_their_other_columns_along(tmp_path: Path) -> None:
+    rows = [annotation(id=1, bbox=[0, 0, -1, 1], orig_category="cat"), annotation(id=2, orig_category="dog")]
+    objects = read(tmp_path, instances(annotations=rows), bad_boxes="drop").require_objects("the test")
+    assert objects.original is not None
+    assert objects.original.tolist() == ["dog"]
+
+
+MALFORMED: dict[str, tuple[Any, type[CurationError], str]] = {
+    "duplicate image": (
+        instances(images=[{"id": 9}, {"id": 25}, {"id": 9}]),
+        DuplicateIdError,
+        "images[2] (id 9)",
+    ),
+    "duplicate annotation": (
+        instances(annotations=[annotation(id=5), annotation(id=6), annotation(id=5)]),
+        DuplicateIdError,
+        "annotations[2] (id 5)",
+    ),
+    "duplicate category": (
+        instances(categories=[{"id": 1, "name": "a"}, {"id": 1, "name": "b"}], annotations=[]),
+        DuplicateIdError,
+        "categories[1] (id 1)",
+    ),
+    "duplicate category name": (
+        instances(categories=[{"id": 1, "name": "a"}, {"id": 2, "name": "a"}], annotations=[]),
+        DuplicateIdError,
+        "categories[1] (id 2)",
+    ),
+    "dangling image": (
+        instances(annotations=[annotation(), annotation(id=2, image_id=10)]),
+        DanglingIdError,
+        "annotations[1] (id 2)",
+    ),
+    "dangling category": (
+        instances(annotations=[annotation(category_id=91)]),
+        DanglingIdError,
+        "annotations[0] (id 1)",
+    ),
+    "dangling far id": (
+        instances(annotations=[annotation(image_id=-(2**62))]),
+        DanglingIdError,
+        "annotations[0] (id 1)",
+    ),
+    "no image at all": (instances(images=[]), DanglingIdError, "annotations[0] (id 41)"),
+    "text refers to number": (
+        instances(annotations=[annotation(image_id="9")]),
+        DanglingIdError,
+        "annotations[0] (id 1)",
+    ),
+    "boolean id": (
+        instances(annotations=[annotation(id=True)]),
+        AnnotationFormatError,
+        "annotations[0] (id True)",
+    ),
+    "fractional id": (
+        instances(annotations=[annotation(), annotation(id=4, image_id=9.5)]),
+        AnnotationFormatError,
+        "annotations[1] (id 4)",
+    ),
+    "null id": (instances(images=[{"id": None}]), AnnotationFormatError, "images[0]"),
+    "id beyond 64 bits": (
+        instances(annotations=[annotation(id=2**80)]),
+        AnnotationFormatError,
+        f"annotations[0] (id {2**80})",
+    ),
+    "image id beyond twelve digits": (
+        instances(images=[{"id": 10**12}], annotations=[]),
+        AnnotationFormatError,
+        "images[0] (id 1000000000000)",
+    ),
+    "negative image id": (
+        instances(images=[{"id": -5}], annotations=[]),
+        AnnotationFormatError,
+        "images[0] (id -5)",
+    ),
+    "mixed ids": (instances(images=[{"id": 9}, {"id": "x"}]), AnnotationFormatError, "images[1] (id x)"),
+    "some without id": (
+        instances(annotations=[annotation(), {"image_id": 9, "category_id": 1, "bbox": [1, 2, 3, 4]}]),
+        AnnotationFormatError,
+        "annotations[1]",
+    ),
+    "short box": (
+        instances(annotations=[annotation(bbox=[1, 2, 3])]),
+        AnnotationFormatError,
+        "annotations[0] (id 1)",
+    ),
+    "box of texts": (
+        instances(annotations=[annotation(bbox=["1", 2, 3, 4])]),
+        AnnotationFormatError,
+        "annotations[0] (id 1)",
+    ),
+    "box absent": (
+        instances(annotations=[{"id": 3, "image_id": 9, "category_id": 1}]),
+        AnnotationFormatError,
+        "annotations[0] (id 3)",
+    ),
+    "crowd of 2": (
+        instances(annotations=[annotation(iscrowd=2)]),
+        AnnotationFormatError,
+        "annotations[0] (id 1)",
+    ),
+    "crowd as text": (
+        instances(annotations=[annotation(iscrowd="0")]),
+        AnnotationFormatError,
+        "annotations[0] (id 1)",
+    ),
+    "unknown pose": (
+        instances(annotations=[annotation(pose="Sideways")]),
+        AnnotationFormatError,
+        "annotations[0] (id 1)",
+    ),
+    "width of half a pixel": (
+        instances(images=[{"id": 1, "width": 1.5}], annotations=[]),
+        AnnotationFormatError,
+        "images[0] (id 1)",
+    ),
+    "negative height": (
+        instances(images=[{"id": 1, "height": -1}], annotations=[]),
+        AnnotationFormatError,
+        "images[0] (id 1)",
+    ),
+    "long file name": (
+        instances(images=[{"id": 1, "file_name": "x" * 5000}], annotations=[]),
+        AnnotationFormatError,
+        "images[0] (id 1)",
+    ),
+    "long category name": (
+        instances(categories=[{"id": 1, "name": "x" * 300}], annotations=[]),
+        AnnotationFormatError,
+        "categories[0] (id 1)",
+    ),
+    "annotations not a list": (instances(annotations={}), AnnotationFormatError, "annotations"),
+    "no images": ({"annotations": []}, AnnotationFormatError, "instances.json"),
+    "record not an object": (instances(annotations=[[1, 2]]), AnnotationFormatError, "annotations[0]"),
+}
+
+
+@pytest.mark.parametrize(("content", "error", "place"), MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_record_is_named(
+    tmp_path: Path, content: object, error: type[CurationError], place: str
+) -> None:
+    with pytest.raises(error) as caught:
+        read(tmp_path, content)
+    assert caught.value.where is not None
+    assert place in caught.value.where
+    assert caught.value.where.startswith("instances.json")
+
+
+def test_ids_of_a_dataset_with_texts_must_be_printable(tmp_path: Path) -> None:
+    with pytest.raises(AnnotationFormatError) as caught:
+        read(tmp_path, instances(images=[{"id": "ok"}, {"id": "a\nb"}], annotations=[]), dataset="mine")
+    assert "images[1]" in str(caught.value.where)
+
+
+def test_two_voc_images_with_one_stem_are_refused(tmp_path: Path) -> None:
+    images = [{"id": 1, "file_name": "a/000001.jpg"}, {"id": 2, "file_name": "b/000001.jpg"}]
+    with pytest.raises(DuplicateIdError, match="native image id"):
+        read(tmp_path, instances(images=images, annotations=[]), dataset="voc2007")
+
+
+def test_a_voc_image_without_file_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AnnotationFormatError, match="malformed"):
+        read(tmp_path, instances(images=[{"id": 1}], annotations=[]), dataset="voc2007")
+
+
+WHOLE = json.dumps(instances()).encode()
+BROKEN = {
+    "empty": (b"", "empty"),
+    "blank": (b" \n ", "empty"),
+    "NaN": (WHOLE.replace(b"700.5", b"NaN"), "not JSON"),
+    "Infinity": (WHOLE.replace(b"700.5", b"-Infinity"), "not JSON"),
+    "NaN in a mask": (WHOLE.replace(b"[[1, 2", b"[[NaN, 2"), "not JSON"),
+    "number beyond double": (WHOLE.replace(b"700.5", b"1e999"), "malformed"),
+    "byte order mark": (b"\xef\xbb\xbf" + WHOLE, "byte order mark"),
+    "UTF-16": (json.dumps(instances()).encode("utf-16"), "byte order mark"),
+    "Latin-1": (WHOLE.replace(b"elephant", b"\xe9l\xe9phant"), "UTF-8"),
+    "a list of detections": (
+        b'[{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]',
+        "list",
+    ),
+    "not JSON": (b"<annotation/>", "not JSON"),
+    "something after the end": (WHOLE + b"{}", "not JSON"),
+    "half a surrogate pair": (WHOLE.replace(b"elephant", b"\\ud800"), "ends too early, or one of its texts"),
+    "nested": (WHOLE.replace(b"[[1, 2", b"[" * 100_000 + b"[[1, 2"), "nested"),
+}
+
+
+@pytest.mark.parametrize(("data", "reason"), BROKEN.values(), ids=BROKEN)
+def test_what_is_not_a_coco_file_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:
+    with pytest.raises(AnnotationFormatError, match=reason) as caught:
+        read(tmp_path, data)
+    assert str(caught.value.where).startswith("instances.json")
+
+
+def test_a_list_of_detections_gets_the_hint(tmp_path: Path) -> None:
+    with pytest.raises(AnnotationFormatError) as caught:
+        read(tmp_path, b"[]")
+    assert "--detections" in str(caught.value.hint)
+
+
+def test_every_truncation_is_an_error_that_tells_the_size(tmp_path: Path) -> None:
+    for size in range(1, len(WHOLE), 7):
+        with pytest.raises(AnnotationFormatError) as caught:
+            read(tmp_path, WHOLE[:size])
+        assert str(size) in str(caught.value)
+
+
+def test_no_changed_byte_gives_a_traceback(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    outcomes = set()
+    for _ in range(400):
+        data = bytearray(WHOLE)
+        data[rng.randrange(len(data))] = rng.randrange(256)
+        try:
+            read(tmp_path, bytes(data))
+            outcomes.add("read")
+        except CurationError:
+            outcomes.add("refused")
+    assert outcomes == {"read", "refused"}
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError):
+        read_coco(tmp_path / "absent.json")
+    with pytest.raises(MissingFileError):
+        read_coco(tmp_path)
+
+
+def test_options_are_checked(tmp_path: Path) -> None:
+    path = write(tmp_path, instances())
+    with pytest.raises(UsageError):
+        read_coco(path, bad_boxes="ignore")  # type: ignore[arg-type]
+    with pytest.raises(ImageIdError):
+        read_coco(path, namespace="Not A Namespace")
+
+
+numbers = st.floats(-100, 1000, allow_nan=False).map(lambda value: round(value, 2))
+sizes = st.floats(0, 1000, allow_nan=False).map(lambda value: round(value, 2))
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> dict[str, Any]:
+    images = draw(st.lists(st.integers(0, 10**12 - 1), min_size=1, max_size=8, unique=True))
+    categories = draw(st.lists(st.integers(-1, 90), min_size=1, max_size=5, unique=True))
+    ids = draw(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=12, unique=True))
+    rows = [
+        annotation(
+            id=number,
+            image_id=draw(st.sampled_from(images)),
+            category_id=draw(st.sampled_from(categories)),
+            bbox=[draw(numbers), draw(numbers), draw(sizes), draw(sizes)],
+            area=draw(sizes),
+            iscrowd=draw(st.integers(0, 1)),
+            segmentation=draw(
+                st.sampled_from([[], [[1.5, 2, 3, 4]], {"counts": [1, 2], "size": [3, 4]}, "}, {"])
+            ),
+        )
+        for number in ids
+    ]
+    return {
+        "images": [
+            {"id": number, "file_name": f"{number}.jpg", "width": 10, "height": 20} for number in images
+        ],
+        "annotations": rows,
+        "categories": [
+            {"id": number, "name": f"class {number}", "supercategory": ""} for number in categories
+        ],
+    }
+
+
+def as_rows(source: Source) -> list[tuple[Any, ...]]:
+    objects = source.require_objects("the test")
+    return [
+        (
+            int(objects.numbers[row]),
+            int(source.images.numbers[objects.image[row]]),
+            source.categories.numbers[objects.category[row]],
+            objects.boxes[row].tolist(),
+            float(objects.areas[row]),
+            int(objects.crowd[row]),
+        )
+        for row in range(len(objects))
+    ]
+
+
+def expected_rows(content: dict[str, Any]) -> list[tuple[Any, ...]]:
+    keys = ("id", "image_id", "category_id", "bbox", "area", "iscrowd")
+    return [tuple(row[key] for key in keys) for row in content["annotations"]]
+
+
+@given(content=contents(), indent=st.sampled_from([None, 0, 1]), compact=st.booleans())
+def test_what_was_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any], indent: int | None, compact: bool
+) -> None:
+    path = tmp_path_factory.mktemp("coco") / "instances.json"
+    path.write_text(json.dumps(content, indent=indent, separators=(",", ":") if compact else None))
+    assert as_rows(read_coco(path)) == expected_rows(content)
+
+
+@given(content=contents(), seed=st.integers(0, 99), piece=st.sampled_from([1, 60, 200]))
+def test_the_order_of_records_changes_nothing_but_the_order(
+    tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any], seed: int, piece: int
+) -> None:
+    path = tmp_path_factory.mktemp("coco") / "instances.json"
+    path.write_text(json.dumps(content))
+    rows = as_rows(read_coco(path))
+    rng = random.Random(seed)
+    for section in ("images", "annotations", "categories"):
+        rng.shuffle(content[section])
+    shuffled = dict(rng.sample(sorted(content.items()), 3))
+    path.write_text(json.dumps(shuffled))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coco_plain, "_PIECE", piece)
+        assert sorted(as_rows(read_coco(path))) == sorted(rows)
+
+
+def deceptive(name: str) -> dict[str, Any]:
+    content = instances()
+    if name == "annotations in info":
+        content["info"] = {"annotations": [annotation(id=77)]}
+    if name == "annotations in info, none outside":
+        content["info"] = {"annotations": [annotation(id=77)]}
+        content["annotations"] = []
+    if name == "boundary inside a text":
+        content["annotations"][0]["segmentation"] = '}, {"segmentation": [], "area": 1'
+    if name == "list end inside a text":
+        content["annotations"][1]["segmentation"] = '], "categories": [{"id": 5}]}'
+    if name == "boundary inside a list":
+        content["annotations"][0]["segmentation"] = [{"segmentation": 1}, {"segmentation": 2}]
+    if name == "other key first":
+        content["annotations"][1] = dict(reversed(content["annotations"][1].items()))
+    return content
+
+
+DECEPTIVE = [
+    "annotations in info",
+    "annotations in info, none outside",
+    "boundary inside a text",
+    "list end inside a text",
+    "boundary inside a list",
+    "other key first",
+]
+
+
+@pytest.mark.parametrize("name", DECEPTIVE)
+@pytest.mark.parametrize("piece", [1, 80, 1 << 18])
+def test_bytes_that_look_like_a_boundary_deceive_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, piece: int
+) -> None:
+    monkeypatch.setattr(coco_plain, "_PIECE", piece)
+    content = deceptive(name)
+    assert as_rows(read(tmp_path, content)) == expected_rows(content)
+
+
+def test_the_last_of_two_equal_keys_counts_as_in_every_json_reader(tmp_path: Path) -> None:
+    first = json.dumps([annotation(id=1)])
+    second = json.dumps([annotation(id=2)])
+    whole = json.dumps(instances(annotations=[]))
+    for doubled in (
+        whole.replace(
+            '"annotations": [], "categories"',
+            f'"annotations": {first}, "annotations": {second}, "categories"',
+        ),
+        whole[:-1] + f', "annotations": {first}, "annotations": {second}}}',
+    ):
+        assert [row[0] for row in as_rows(read(tmp_path, doubled.encode()))] == [2]
+
+
+def test_official_files_take_the_fast_way(shared: Path) -> None:
+    for name in ("coco/mini/annotations/instances_train2017.json", "coco/instances_val2017_rebuilt.json"):
+        assert coco_plain.decode_plain((shared / "data" / name).read_bytes()) is not None
+
+
+def test_both_ways_give_the_same_columns(shared: Path, tmp_path: Path) -> None:
+    path = shared / "data/coco/mini/annotations/instances_train2017.json"
+    slow = json.loads(path.read_text())
+    slow["annotations"][0]["unheard_of"] = None
+    assert coco_plain.decode_plain(write(tmp_path, slow).read_bytes()) is None
+    assert as_rows(read_coco(tmp_path / "instances.json")) == as_rows(read_coco(path))
+
+
+def test_val2017_has_its_published_figures(shared: Path) -> None:
+    source = read_coco(shared / "data/coco/instances_val2017_rebuilt.json", part="val2017")
+    objects = source.require_objects("the test")
+    assert (len(source.images), len(objects), len(source.categories)) == (5000, 36_781, 80)
+    assert len(np.unique(objects.image)) == 4952
+    assert tuple(zip(source.categories.numbers, source.categories.names, strict=True)) == tuple(
+        (number, name) for number, name, _ in COCO_CATEGORIES
+    )
+
+
+def test_voc2007_test_has_its_published_counts(shared: Path) -> None:
+    expected = json.loads((shared / "golden/elephant/voc2007_test_counts.json").read_text())
+    source = read_coco(shared / "data/voc2007/test_with_difficult.json", dataset="voc2007", part="test")
+    objects = source.require_objects("the test")
+    assert (len(source.images), len(objects)) == (expected["images"], expected["annotations"])
+    assert int(objects.difficult.sum()) == expected["difficult"]
+    for name, counts in expected["per_class"].items():
+        of_class = objects.category == source.categories.index()[name]
+        assert int(of_class.sum()) == counts["all"], name
+        assert int((of_class & ~objects.difficult).sum()) == counts["non_difficult"], name
+    assert source.image_ids[0] == "voc2007:000001"
+
+
+@pytest.mark.parametrize(("part", "crowds"), [("train2017", 8), ("val2017", 5)])
+def test_pycocotools_reads_the_same(
+    shared: Path, part: str, crowds: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pycocotools.coco import COCO
+
+    path = shared / f"data/coco/mini/annotations/instances_{part}.json"
+    oracle = COCO(str(path))
+    source = read_coco(path, part=part)
+    objects = source.require_objects("the test")
+    assert int(objects.crowd.sum()) == crowds
+    assert source.images.numbers.tolist() == list(oracle.imgs)
+    assert sorted(objects.numbers.tolist()) == sorted(oracle.anns)
+    for place, number in enumerate(source.categories.numbers):
+        images = source.images.numbers[np.unique(objects.image[objects.category == place])]
+        assert set(images.tolist()) == set(oracle.getImgIds(catIds=[number])), source.categories.names[place]
+    for row in as_rows(source):
+        record = oracle.anns[row[0]]
+        assert row[1:] == tuple(record[key] for key in ("image_id", "category_id", "bbox", "area", "iscrowd"))
+    capsys.readouterr()
