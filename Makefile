@@ -29,7 +29,7 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks --out bench-output
 
 notebooks: $(STAMP)
-	$(BIN)/python -m tests.notebooks
+	$(BIN)/python -m tests.notebooks.execution
 
 clean:
 	rm -rf $(VENV) demo-output bench-output notebook-output build dist

@@ -54,35 +54,33 @@ def run_demo(out: Path, *, sizes: Sequence[int] = DEFAULT_SIZES) -> None:
     _prepare(out)
     _say(1, "Draw a small world in the layouts of VOC2007 and COCO")
     world = draw_world(out / "world", n_train=sizes[0], n_test=sizes[1], n_coco=sizes[2])
-    print(f"  {world.voc_root}\n  {world.coco_json}")
+    print(f"  {world.voc_root}: {sizes[0]} train and {sizes[1]} test images")
+    print(f"  {world.coco_json}: {sizes[2]} images")
     _say(2, "Train a small detector on the pixels of VOC train: it knows " + ", ".join(KNOWN))
     detector = train_on(world)
-    _say(3, "Build the Elephant manifest from the annotation files, and verify it")
-    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
-    # Named as what it is: the file says train2017, but nothing here is the paper's set.
-    _curation("build", "elephant", *sources, "--name", _MANIFEST, "--out", str(out / "manifest"))
-    _curation("verify", str(out / "manifest"), *sources)
-    _say(4, "Write the ground truth of both parts, as detectors read it")
-    for part in PARTS:
-        target = str(out / "truth" / f"{part}.json")
-        _curation(
-            "export", str(out / "manifest"), "--part", part, "--format", "coco", *sources, "--out", target
-        )
+    _make_manifest_and_truth(out, world)
     _say(5, "Detect, once trusting the softmax and once doubting what looks like nothing known")
     for part in PARTS:
         _detect(detector, world, part, out)
     _say(6, "Score both on exactly these images")
     for name in DETECTORS:
         folder = out / "scores" / name
-        _curation(
-            "evaluate",
-            "elephant",
-            *_evaluation_inputs(out, name),
-            "--out",
-            str(folder),
-            report=folder / "report.txt",
-        )
+        inputs = _evaluation_inputs(out, name, world)
+        _curation("evaluate", "elephant", *inputs, "--out", str(folder), report=folder / "report.txt")
     _compare(out)
+
+
+def _make_manifest_and_truth(out: Path, world: World) -> None:
+    manifest = str(out / "manifest")
+    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    _say(3, "Build the Elephant manifest from the annotation files, and verify it")
+    # Named as what it is: the file says train2017, but nothing here is the paper's set.
+    _curation("build", "elephant", *sources, "--name", _MANIFEST, "--out", manifest)
+    _curation("verify", manifest, *sources)
+    _say(4, "Write the ground truth of both parts, as detectors read it")
+    for part in PARTS:
+        target = str(out / "truth" / f"{part}.json")
+        _curation("export", manifest, "--part", part, "--format", "coco", *sources, "--out", target)
 
 
 def train_on(world: World) -> Detector:
@@ -122,8 +120,9 @@ def _read_photo(path: Path) -> Pixels:
         return np.asarray(image)
 
 
-def _evaluation_inputs(out: Path, name: str) -> list[str]:
-    inputs = ["--manifest", str(out / "manifest")]
+def _evaluation_inputs(out: Path, name: str, world: World) -> list[str]:
+    # The manifest knows all 20 VOC classes; of these the detector knows the few that were drawn.
+    inputs = ["--manifest", str(out / "manifest"), "--classes", str(world.classes)]
     for part in PARTS:
         inputs += ["--truth", f"{part}={out / 'truth' / f'{part}.json'}"]
         inputs += ["--detections", f"{part}={out / 'detections' / f'{name}-{part}.json'}"]

@@ -45,10 +45,11 @@ _WITH_HERD, _HERDS = 0.06, ("elephant", "zebra", "kite")
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Where the two datasets lie."""
+    """Where the two datasets lie, and a file of the class names (``known``, ``unknown``)."""
 
     voc_root: Path
     coco_root: Path
+    classes: Path
 
     @property
     def coco_json(self) -> Path:
@@ -70,13 +71,14 @@ def draw_world(
     seed : int
         The same seed draws the same bytes.
     """
-    world = World(folder / "VOCdevkit" / "VOC2007", folder / "coco")
+    world = World(folder / "VOCdevkit" / "VOC2007", folder / "coco", folder / "classes.json")
     streams = np.random.SeedSequence(seed).spawn(3)
     numbers = iter(range(1, n_train + n_test + 1))
     for part, count, stream in (("train", n_train, streams[0]), ("test", n_test, streams[1])):
         stems = [f"{next(numbers):06d}" for _ in range(count)]
         _write_voc(world.voc_root, part, stems, np.random.default_rng(stream))
     _write_coco(world.coco_root, n_coco, np.random.default_rng(streams[2]))
+    write_text(world.classes, json.dumps({"known": KNOWN, "unknown": UNKNOWN}, indent=1) + "\n")
     return world
 
 

@@ -234,6 +234,8 @@ def precision_recall_curves(
 def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Path]:
     """Draw how far correct detections stand above the background score, one panel a class (Elephant paper, Fig. 8).
 
+    A class without correct detections has no panel; the table lists it.
+
     Parameters
     ----------
     gaps : dict
@@ -247,9 +249,11 @@ def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Pa
         for lower, upper, count in zip(EDGES[:-1].tolist(), EDGES[1:].tolist(), gap["hist20"], strict=True)
     ]
 
+    drawn = {name: gap for name, gap in shown.items() if gap["n"]} or shown
+
     def draw() -> Figure:
-        figure, axes = new_panels(len(shown), columns=5, width=1.75, height=1.65)
-        for axis, (name, gap) in zip(axes, shown.items(), strict=True):
+        figure, axes = new_panels(len(drawn), columns=5, width=1.75, height=1.65)
+        for axis, (name, gap) in zip(axes, drawn.items(), strict=True):
             axis.bar(
                 EDGES[:-1],
                 gap["hist20"],
@@ -293,3 +297,32 @@ def _at(values: Sequence[Any] | None, position: int) -> Any:
 def _require(content: Any, stem: Path, what: str) -> None:
     if not content:
         raise EvaluationError(f"A figure needs {what}, and there are none", where=str(stem))
+
+
+def average_precision_bars(results: Mapping[str, Result], stem: Path, *, note: str = "") -> list[Path]:
+    """Draw the mAP of several detectors on one closed set, 11-point beside area.
+
+    Parameters
+    ----------
+    results : mapping of detector name to dict
+        What `curation.evaluation.voc.voc_average_precision` returns; a detector without a mAP has no bars.
+    """
+    flavours = (("mAP11", "11-point"), ("mAP_area", "area"))
+    rows = [(name, *(result[key] for key, _ in flavours)) for name, result in results.items()]
+    _require({name: True for name, first, _ in rows if first is not None}, stem, "average precision")
+
+    def draw() -> Figure:
+        figure, (axis,) = new_panels(1, columns=1, width=1.2 + 0.85 * len(rows), height=2.6)
+        for place, (key, label) in enumerate(flavours):
+            heights = [100 * (result[key] or 0) for result in results.values()]
+            left = [position + (place - 0.5) * 0.38 for position in range(len(rows))]
+            bars = axis.bar(left, heights, width=0.36, color=SERIES[(0, 4)[place]], label=label)
+            axis.bar_label(bars, fmt="%.1f", fontsize=7, padding=1, color=MUTED)
+        axis.set_xticks(range(len(rows)), [plain(name, 20) for name in results])
+        axis.set(xlabel="detector", ylabel="mAP (%)", ylim=(0, 100))
+        axis.grid(visible=False, axis="x")
+        axis.legend(loc="upper right", ncols=2)
+        set_title(figure, "VOC mAP, difficult ignored", note)
+        return figure
+
+    return save_figure(draw, stem, ("detector", "mAP11", "mAP_area"), rows)

@@ -153,9 +153,9 @@ def _refuse_syntax(data: Bytes, name: str, message: str) -> NoReturn:
             found=f"{message}: {data[max(0, place - 30) : place + 30]!r}",
         )
     raise AnnotationFormatError(
-        "The annotation file ends too early, or one of its texts does",
+        "The annotation file ends too early",
         where=f"{name}: byte {len(data)}",
-        expected="a whole JSON object whose texts hold no half surrogate pair",
+        expected="a whole JSON object",
         found=f"{len(data):,} bytes that end in {data[-30:]!r}",
         hint="compare its size and checksum with the publisher's, and fetch it again",
     )

@@ -133,10 +133,6 @@ def sound_boxes(
     return keep, {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
 
 
-def _all_within(values: Floats, low: float, high: float) -> bool:
-    return not values.size or bool(low <= values.min() and values.max() <= high)
-
-
 def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:
     unsound = ~(np.isfinite(boxes).all(axis=1) & np.isfinite(areas))
     negative = ~unsound & ((boxes[:, 2:] < 0).any(axis=1) | (areas < 0))
@@ -163,3 +159,13 @@ def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
     array = np.empty(len(values), object)
     array[:] = values
     return array
+
+
+def numbers_of(natives: Sequence[str]) -> Int64s:
+    """Return native ids as numbers (``2008_000008``: 2008000008), or positions where they are not distinct numbers."""
+    digits = [native.replace("_", "") for native in natives]
+    if all(text.isascii() and text.isdigit() and len(text) < 19 for text in digits):
+        numbers = np.array([int(text) for text in digits], np.int64)
+        if _all_differ(numbers):
+            return numbers
+    return np.arange(len(natives), dtype=np.int64)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from curation.errors import MissingFileError, UsageError
+from curation.errors import CurationError, MissingFileError, UsageError
+from curation.sources.ahead import parsing_ahead
 from curation.sources.cache import Cache, cache_key, default_folder
 from curation.sources.coco import parse_coco
 from curation.sources.content import FileContent
@@ -21,6 +23,8 @@ from curation.sources.table_cells import SUFFIXES
 from curation.sources.voc import VocContent, locate_voc, parse_voc, voc_paths
 
 _PARTS = ("train", "val", "test")
+_LARGE = 100 << 20
+Request = tuple[Path, str, str]
 
 
 def open_source(
@@ -59,8 +63,67 @@ def open_source(
     """
     check_policy(bad_boxes)
     raw = _raw_files(path, dataset, part, bad_boxes, split)
-    folder = cache if isinstance(cache, Path) else default_folder() if cache else None
+    folder = _folder(cache)
     return raw.parse(raw.read()) if folder is None else _through(Cache(folder), raw)
+
+
+def open_sources(
+    requests: Sequence[Request], *, cache: bool | Path = True, bad_boxes: BadBoxes = "error"
+) -> list[Source]:
+    """Return several sources as `open_source` does one by one, a VOC folder beside a large JSON file at the same time.
+
+    Parameters
+    ----------
+    requests : sequence of (Path, str, str)
+        Path, dataset and part of each.
+    cache : bool or Path
+        Without a cache they are opened one after another.
+    bad_boxes : {"error", "drop"}
+
+    Raises
+    ------
+    CurationError
+        As `open_source`, for the first source that cannot be opened.
+    """
+    folder = _folder(cache)
+    kinds = [_raw_files(path, dataset, part, bad_boxes, None) for path, dataset, part in requests]
+    found: dict[int, Source] = {}
+    with ExitStack() as others:
+        if folder is not None and _large_json_is_new(kinds, Cache(folder)):
+            for (path, dataset, part), raw in zip(requests, kinds, strict=True):
+                if raw.options["layout"] == "voc" and _is_new(raw, Cache(folder)):
+                    others.enter_context(
+                        parsing_ahead(path, dataset, part, cache=folder, bad_boxes=bad_boxes)
+                    )
+        for place, ((path, dataset, part), raw) in enumerate(zip(requests, kinds, strict=True)):
+            if raw.options["layout"] != "voc":
+                found[place] = open_source(path, dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes)
+    for place, (path, dataset, part) in enumerate(requests):
+        if place not in found:
+            found[place] = open_source(path, dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes)
+    return [found[place] for place in range(len(requests))]
+
+
+def _folder(cache: bool | Path) -> Path | None:
+    if isinstance(cache, Path):
+        return cache
+    return default_folder() if cache else None
+
+
+def _large_json_is_new(kinds: Sequence[_RawFiles], cache: Cache) -> bool:
+    """Return whether one of the sources is a file that takes longer to decode than a process takes to start."""
+    return any(
+        raw.options["layout"] == "coco" and raw.paths()[0].stat().st_size > _LARGE and _is_new(raw, cache)
+        for raw in kinds
+    )
+
+
+def _is_new(raw: _RawFiles, cache: Cache) -> bool:
+    try:
+        stamp = _stamp(raw)
+    except CurationError:
+        return False
+    return stamp is not None and cache.remembered(stamp) is None
 
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:

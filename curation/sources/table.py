@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from curation.ids import check_native, coco_native
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.content import FileContent
 from curation.sources.datasets import VOC_NAMES, facts_of, family, namespace_of
-from curation.sources.integrity import check_unique, texts
+from curation.sources.integrity import check_unique, numbers_of, texts
 from curation.sources.source import Categories, FileRecord, Images, Int32s, Source
 from curation.sources.table_cells import Cells, read_cells
 from curation.storage import read_bytes
@@ -156,7 +156,7 @@ def _images(
     zeros = np.zeros(len(unique), np.int32)
     images = Images(
         native=np.array(unique, np.str_),
-        numbers=_numbers(unique),
+        numbers=numbers_of(unique),
         file_names=texts([first[native] if _is_file_name(first[native]) else "" for native in unique]),
         widths=zeros,
         heights=zeros.copy(),
@@ -177,15 +177,6 @@ def _native(text: str, namespace: str, where: str) -> str:
     except ImageIdError as error:
         _refuse("An image id is malformed", where, text, expected=error.expected)
     return native
-
-
-def _numbers(natives: Sequence[str]) -> Any:
-    digits = [native.replace("_", "") for native in natives]
-    if all(text.isascii() and text.isdigit() and len(text) < 19 for text in digits):
-        numbers = [int(text) for text in digits]
-        if len(set(numbers)) == len(numbers):
-            return np.array(numbers, np.int64)
-    return np.arange(len(natives), dtype=np.int64)
 
 
 def _names_of(labels: Labels | None, dataset: str) -> Mapping[int, str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -14,8 +14,16 @@ from curation.canonical import sha256_of_bytes
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError
 from curation.ids import check_native
 from curation.sources.datasets import VOC_NAMES, facts_of, namespace_of
-from curation.sources.integrity import BadBoxes, check_policy, check_unique, select, sound_boxes, texts
-from curation.sources.source import POSES, Categories, FileRecord, Images, Objects, Source
+from curation.sources.integrity import (
+    BadBoxes,
+    check_policy,
+    check_unique,
+    numbers_of,
+    select,
+    sound_boxes,
+    texts,
+)
+from curation.sources.source import POSES, Bools, Categories, FileRecord, Images, Int32s, Objects, Source
 from curation.sources.voc_xml import VocRecord, decode_voc
 from curation.storage import inside, read_bytes
 
@@ -227,24 +235,14 @@ def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error
 def _images(stems: Sequence[str], records: Sequence[VocRecord]) -> Images:
     return Images(
         native=np.array(stems, np.str_),
-        numbers=_numbers(stems),
+        numbers=numbers_of(stems),
         file_names=texts([record.image.get("filename", "") for record in records]),
         widths=_pixels(stems, records, "width"),
         heights=_pixels(stems, records, "height"),
     )
 
 
-def _numbers(stems: Sequence[str]) -> Any:
-    """Return ``2008000008`` for ``2008_000008``; positions where the names are not all distinct numbers."""
-    digits = [stem.replace("_", "") for stem in stems]
-    if all(text.isascii() and text.isdigit() and len(text) < 19 for text in digits):
-        numbers = [int(text) for text in digits]
-        if len(set(numbers)) == len(numbers):
-            return np.array(numbers, np.int64)
-    return np.arange(len(stems), dtype=np.int64)
-
-
-def _pixels(stems: Sequence[str], records: Sequence[VocRecord], field: str) -> Any:
+def _pixels(stems: Sequence[str], records: Sequence[VocRecord], field: str) -> Int32s:
     values = np.empty(len(records), np.int32)
     for row, (stem, record) in enumerate(zip(stems, records, strict=True)):
         text = record.image.get(field, "0")
@@ -302,7 +300,7 @@ def _field(row: _Row, name: str) -> str:
     return text
 
 
-def _flags(rows: Sequence[_Row], name: str) -> Any:
+def _flags(rows: Sequence[_Row], name: str) -> Bools:
     values = [row.fields.get(name, "0") for row in rows]
     if not set(values) <= {"0", "1"}:
         row = next(row for row, value in zip(rows, values, strict=True) if value not in ("0", "1"))

@@ -17,7 +17,7 @@ EMPTY_IMAGES = 1_021
 WILDERNESS_IMAGES = 23_008
 VOC_IMAGES = 4_952
 VOC_OBJECTS = 14_976
-_KNOWN = (5, 2, 16, 9, 44, 6, 3, 17, 62, 21, 67, 18, 19, 4, 1, 64, 20, 63, 7, 72)
+KNOWN = (5, 2, 16, 9, 44, 6, 3, 17, 62, 21, 67, 18, 19, 4, 1, 64, 20, 63, 7, 72)
 _POLYGON_POOL = 4_096
 _CHUNK = 20_000
 
@@ -76,8 +76,8 @@ def _statements(generator: np.random.Generator, order: np.ndarray) -> tuple[list
     wild = annotated[: WILDERNESS_IMAGES - EMPTY_IMAGES]
     extra = generator.choice(annotated, ANNOTATIONS - len(annotated))
     image = generator.permutation(np.concatenate([annotated, extra]))
-    known = np.array(_KNOWN)
-    unknown = np.array([number for number, _, _ in COCO_CATEGORIES if number not in _KNOWN])
+    known = np.array(KNOWN)
+    unknown = np.array([number for number, _, _ in COCO_CATEGORIES if number not in KNOWN])
     # Every statement about a tame image names a known class: which unknown ones it shows as well costs nothing to read.
     category = np.where(
         np.isin(image, wild), generator.choice(unknown, len(image)), generator.choice(known, len(image))

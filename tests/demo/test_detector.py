@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.demo.detector import Example, loss_gradient, overlaps, softmax, suppress, train, unexplained
+from curation.demo.detector import (
+    Detector,
+    Example,
+    loss_gradient,
+    overlaps,
+    softmax,
+    suppress,
+    train,
+    unexplained,
+)
 from curation.demo.scenes import draw_scene
 from curation.demo.world import KNOWN, UNKNOWN
 from curation.errors import UsageError
@@ -70,9 +79,13 @@ def examples() -> list[Example]:
     return [draw_example([str(rng.choice(KNOWN)) for _ in range(2)], rng) for _ in range(80)]
 
 
+@pytest.fixture(scope="module")
+def detector(examples: list[Example]) -> Detector:
+    return train(examples, len(KNOWN))
+
+
 @pytest.mark.parametrize("cautious", [False, True])
-def test_it_finds_lone_known_things_far_above_chance(examples: list[Example], cautious: bool) -> None:
-    detector = train(examples, len(KNOWN))
+def test_it_finds_lone_known_things_far_above_chance(detector: Detector, cautious: bool) -> None:
     rng = np.random.default_rng(9)
     right = 0
     for turn in range(60):
@@ -84,17 +97,15 @@ def test_it_finds_lone_known_things_far_above_chance(examples: list[Example], ca
     assert right / 60 > 0.6  # naming a class at random would be right in 1 of 6
 
 
-def test_caution_costs_unknown_things_more_than_known_ones(examples: list[Example]) -> None:
-    detector = train(examples, len(KNOWN))
+def test_caution_costs_unknown_things_more_than_known_ones(detector: Detector) -> None:
     kept = {}
     for names in (KNOWN, UNKNOWN):
         rng = np.random.default_rng(11)
         photos = [draw_scene([names[turn % len(names)]], rng)[0] for turn in range(54)]
+        seen = [detector.look(photo) for photo in photos]
         totals = {
             cautious: sum(
-                one["score"]
-                for photo in photos
-                for one in detector.detect(detector.look(photo), cautious=cautious)
+                one["score"] for regions in seen for one in detector.detect(regions, cautious=cautious)
             )
             for cautious in (False, True)
         }
@@ -102,8 +113,7 @@ def test_caution_costs_unknown_things_more_than_known_ones(examples: list[Exampl
     assert kept[UNKNOWN] < kept[KNOWN] - 0.05
 
 
-def test_scores_of_a_region_sum_to_one_at_most(examples: list[Example]) -> None:
-    detector = train(examples, len(KNOWN))
+def test_scores_of_a_region_sum_to_one_at_most(detector: Detector, examples: list[Example]) -> None:
     photo = examples[0].photo
     for cautious in (False, True):
         for found in detector.detect(detector.look(photo), cautious=cautious):

@@ -16,6 +16,7 @@ from curation.errors import EvaluationError
 from curation.evaluation.diagnosis import KINDS
 from curation.evaluation.figure_style import as_csv, plain
 from curation.evaluation.figures import (
+    average_precision_bars,
     background_histogram,
     confusion_figure,
     error_bars,
@@ -48,6 +49,9 @@ GAP = {"n": 2, "mean": 0.5, "std_population": 0.1, "hist20": [0] * 15 + [2] + [0
 GAPS = {"cat": GAP, "dog": {"n": 0, "mean": None, "std_population": None, "hist20": None}}
 
 
+VOC = {"mAP11": 0.72, "mAP_area": 0.74}
+
+
 def draw_all(folder: Path) -> list[Path]:
     return [
         *wilderness_curve({"A": RESULT}, folder / "one", intervals={"A": INTERVALS}),
@@ -56,6 +60,7 @@ def draw_all(folder: Path) -> list[Path]:
         *confusion_figure(MATRIX, folder / "confusion"),
         *precision_recall_curves(CURVES, folder / "curves", thresholds=THRESHOLDS),
         *background_histogram(GAPS, folder / "gap"),
+        *average_precision_bars({"A": VOC, "B": {"mAP11": None, "mAP_area": None}}, folder / "bars"),
     ]
 
 
@@ -71,7 +76,7 @@ def table(paths: list[Path], name: str) -> list[list[str]]:
 
 
 def test_every_figure_is_a_png_an_svg_and_a_csv(drawn: list[Path]) -> None:
-    assert [path.suffix for path in drawn] == [".png", ".svg", ".csv"] * 6
+    assert [path.suffix for path in drawn] == [".png", ".svg", ".csv"] * 7
     for path in drawn:
         if path.suffix == ".png":
             with Image.open(path) as image:

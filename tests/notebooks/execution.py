@@ -1,4 +1,4 @@
-"""Execute every notebook from a clean kernel: ``python -m tests.notebooks [--write]``."""
+"""Execute every notebook from a clean kernel: ``python -m tests.notebooks.execution [--write]``."""
 
 import argparse
 import os
@@ -43,4 +43,5 @@ def main() -> int:
     return 1 if failed else 0
 
 
-raise SystemExit(main())
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,170 @@
+"""Speed and memory of building the Elephant manifest from a COCO file and a VOC folder of the real size.
+
+Every measurement runs in a fresh process, which reports the seconds between its imports and its result, and the peak of
+its memory. They take turns, and the median counts, since a shared machine is never quiet for long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.large_files import KNOWN, coco_file, voc_folder
+
+REPEATS = 5
+_ROOT = Path(__file__).parents[2]
+
+
+def run(out: Path) -> list[dict[str, Any]]:
+    """Return one row a measurement: what, seconds, MiB or ratio, what is required, and whether it is met."""
+    coco_file(out), voc_folder(out)
+    runs: dict[str, list[dict[str, float]]] = {}
+    for _ in range(REPEATS):
+        shutil.rmtree(out / "build-cache", ignore_errors=True)
+        for what in ("decode", "first", "cached"):
+            runs.setdefault(what, []).append(_measure(what, out))
+    runs["pycocotools"] = [_measure("pycocotools", out)]
+    seconds = {what: statistics.median(one["seconds"] for one in many) for what, many in runs.items()}
+    peak = {what: max(one["peak_mib"] for one in many) for what, many in runs.items()}
+    ratios = [
+        one["seconds"] / alone["seconds"] for one, alone in zip(runs["first"], runs["decode"], strict=True)
+    ]
+    spread = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
+    size = coco_file(out).stat().st_size
+    return [
+        _row(f"typed decode alone, {size / 1e6:.0f} MB", seconds["decode"], "s"),
+        _row("first build from COCO JSON and VOC XML", seconds["first"], "s"),
+        _row("second build, cached", seconds["cached"], "s"),
+        _row("pycocotools COCO() and getImgIds of 20 classes", seconds["pycocotools"], "s"),
+        _row("typed decode alone, peak memory", peak["decode"], "MiB"),
+        _row("first build, peak memory", peak["first"], "MiB", most=1536),
+        _row("second build, peak memory", peak["cached"], "MiB"),
+        _row("pycocotools, peak memory", peak["pycocotools"], "MiB"),
+        _row(
+            "first build / typed decode",
+            statistics.median(ratios),
+            "ratio",
+            most=1.5,
+            note=f"each round: {spread}",
+        ),
+        _row("pycocotools / first build", seconds["pycocotools"] / seconds["first"], "ratio", least=5),
+        _row("first build / second build", seconds["first"] / seconds["cached"], "ratio", least=10),
+    ]
+
+
+def _row(
+    what: str,
+    value: float,
+    unit: str,
+    *,
+    most: float | None = None,
+    least: float | None = None,
+    note: str = "",
+) -> dict[str, Any]:
+    required = f"at most {most:g}" if most is not None else f"at least {least:g}" if least is not None else ""
+    met = None if not required else bool(value <= most if most is not None else value >= (least or 0))
+    return {
+        "what": what,
+        "value": round(value, 4),
+        "unit": unit,
+        "required": required,
+        "met": met,
+        "note": note,
+    }
+
+
+def _measure(what: str, out: Path) -> dict[str, float]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.build_elephant", what, str(out)],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=_ROOT,
+        env=os.environ | {"PYTHONPATH": str(_ROOT)},
+    )
+    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return measured
+
+
+def decode(out: Path) -> float:
+    """Return the seconds of reading the file and decoding its records with msgspec, masks skipped, and no more."""
+    import msgspec
+
+    # Declared here, so that the yardstick stays what it is when the reader changes.
+    image = msgspec.defstruct(
+        "image", [("id", int), ("file_name", str), ("width", int), ("height", int)], gc=False
+    )
+    box = tuple[float, float, float, float]
+    fields = [
+        ("id", int),
+        ("image_id", int),
+        ("category_id", int),
+        ("bbox", box),
+        ("area", float),
+        ("iscrowd", int),
+    ]
+    annotation = msgspec.defstruct("annotation", fields, gc=False)
+    category = msgspec.defstruct("category", [("id", int), ("name", str), ("supercategory", str)], gc=False)
+    lists = [("images", list[image]), ("annotations", list[annotation]), ("categories", list[category])]  # type: ignore[valid-type]
+    whole = msgspec.defstruct("whole", lists, gc=False)
+    start = time.perf_counter()
+    content: Any = msgspec.json.decode(coco_file(out).read_bytes(), type=whole)
+    seconds = time.perf_counter() - start
+    assert len(content.annotations) == 860_001
+    return seconds
+
+
+def build(out: Path) -> float:
+    """Return the seconds from files to a written manifest."""
+    from curation.manifest.store import write_manifest
+    from curation.protocols.elephant import PROTOCOL
+    from curation.sources.opening import open_sources
+
+    shutil.rmtree(out / "build-manifest", ignore_errors=True)
+    requests = [(voc_folder(out), "voc2007", "test"), (coco_file(out), "coco", "train2017")]
+    start = time.perf_counter()
+    voc, coco = open_sources(requests, cache=out / "build-cache")
+    parameters = {parameter.name: parameter.read(parameter.default) for parameter in PROTOCOL.parameters}
+    manifest = PROTOCOL.build({"voc2007-test": voc, "coco": coco}, parameters)
+    write_manifest(manifest, out / "build-manifest")
+    seconds = time.perf_counter() - start
+    assert len(manifest.ids("wilderness")) == 23_008
+    return seconds
+
+
+def pycocotools(out: Path) -> float:
+    """Return the seconds of pycocotools' index and the image lists of the 20 known classes."""
+    from pycocotools.coco import COCO
+
+    start = time.perf_counter()
+    coco = COCO(str(coco_file(out)))
+    known: set[int] = set()
+    for number in KNOWN:
+        known |= set(coco.getImgIds(catIds=[number]))
+    assert len(set(coco.imgs) - known) == 23_008
+    return time.perf_counter() - start
+
+
+MEASURES = {"decode": decode, "first": build, "cached": build, "pycocotools": pycocotools}
+
+
+def main(what: str, out: str) -> None:
+    """Print seconds and peak memory of one measurement as JSON; helping processes count with their own peak."""
+    seconds = MEASURES[what](Path(out))
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = sum(resource.getrusage(kind).ru_maxrss for kind in kinds)
+    print(
+        json.dumps({"seconds": seconds, "peak_mib": peak / (1 << (20 if sys.platform == "darwin" else 10))})
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,254 @@
+import json
+import os
+import random
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curation.sources import cache as cache_module
+from curation.sources.cache import Cache, cache_key, default_folder
+from curation.sources.coco import read_coco
+from curation.sources.source import Source
+from curation.sources.table import read_table
+
+KEY = cache_key("sha256:" + "0" * 64, {"dataset": "coco"})
+
+
+def content() -> dict[str, object]:
+    return {
+        "images": [
+            {"id": number, "file_name": f"zürich {number}.jpg", "width": number} for number in range(1, 30)
+        ],
+        "annotations": [
+            {
+                "id": number,
+                "image_id": number,
+                "category_id": 3,
+                "bbox": [0.1, 2, 3, 4],
+                "orig_category": "gnu",
+            }
+            for number in range(1, 30, 2)
+        ],
+        "categories": [{"id": 3, "name": "thing", "supercategory": "stuff"}],
+    }
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    path = tmp_path / "instances.json"
+    path.write_text(json.dumps(content()))
+    return read_coco(path, dataset="mine", part="test")
+
+
+def assert_same(one: Source | None, other: Source) -> None:
+    assert one is not None
+    for name in (
+        "dataset",
+        "part",
+        "namespace",
+        "categories",
+        "files",
+        "licence",
+        "media_redistributable",
+        "dropped",
+    ):
+        assert getattr(one, name) == getattr(other, name), name
+    for field in fields(other.images):
+        assert_same_column(getattr(one.images, field.name), getattr(other.images, field.name))
+    assert (one.objects is None) == (other.objects is None)
+    if one.objects is not None and other.objects is not None:
+        for field in fields(other.objects):
+            assert_same_column(getattr(one.objects, field.name), getattr(other.objects, field.name))
+    assert_same_column(one.presence, other.presence)
+
+
+def assert_same_column(one: object, other: object) -> None:
+    if other is None:
+        assert one is None
+        return
+    assert isinstance(one, np.ndarray)
+    assert isinstance(other, np.ndarray)
+    assert one.dtype == other.dtype
+    assert one.flags.writeable == other.flags.writeable
+    np.testing.assert_array_equal(one, other)
+
+
+def stored(folder: Path, source: Source) -> tuple[Cache, Path]:
+    cache = Cache(folder / "cache")
+    cache.store(KEY, 100, source)
+    (path,) = (folder / "cache").glob("*.npz")
+    return cache, path
+
+
+def test_a_source_with_boxes_comes_back_whole(tmp_path: Path, source: Source) -> None:
+    cache, _ = stored(tmp_path, source)
+    assert_same(cache.load(KEY, 100), source)
+    assert cache.may_hold(100)
+    assert not cache.may_hold(101)
+
+
+def test_a_presence_only_source_comes_back_whole(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("image,class\nb.jpg,dog\na.jpg,\n")
+    source = read_table(path, dataset="mine", part="test")
+    cache, _ = stored(tmp_path, source)
+    assert_same(cache.load(KEY, 100), source)
+
+
+def test_an_empty_source_comes_back_whole(tmp_path: Path) -> None:
+    path = tmp_path / "instances.json"
+    path.write_text('{"images": []}')
+    source = read_coco(path, part="test")
+    cache, _ = stored(tmp_path, source)
+    assert_same(cache.load(KEY, 100), source)
+
+
+def test_the_same_source_is_stored_as_the_same_bytes(tmp_path: Path, source: Source) -> None:
+    _, one = stored(tmp_path / "a", source)
+    _, other = stored(tmp_path / "b", source)
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_nothing_is_there_for_other_bytes_or_options() -> None:
+    digest = "sha256:" + "0" * 64
+    keys = [
+        cache_key(digest, {"dataset": "coco"}),
+        cache_key(digest, {"dataset": "voc2007"}),
+        cache_key("sha256:" + "1" * 64, {"dataset": "coco"}),
+    ]
+    assert len(set(keys)) == 3
+
+
+def test_every_truncation_is_noticed(
+    tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache, path = stored(tmp_path, source)
+    data = path.read_bytes()
+    for size in range(0, len(data), 37):
+        path.write_bytes(data[:size])
+        assert cache.load(KEY, 100) is None
+        told = capsys.readouterr().err
+        assert told.count("\n") == 1
+        assert "built anew" in told
+
+
+def test_a_changed_byte_is_noticed_or_changes_nothing(tmp_path: Path, source: Source) -> None:
+    cache, path = stored(tmp_path, source)
+    data = path.read_bytes()
+    rng = random.Random(11)
+    refused = 0
+    for _ in range(600):
+        position = rng.randrange(len(data))
+        changed = bytearray(data)
+        changed[position] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+        found = cache.load(KEY, 100)
+        if found is None:
+            refused += 1
+        else:
+            assert_same(found, source)
+    assert refused > 400
+
+
+FOREIGN = {
+    "text": b"hello",
+    "empty": b"",
+    "empty zip": b"PK\x05\x06" + bytes(18),
+    "pickle": b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94",
+}
+
+
+@pytest.mark.parametrize("data", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_file_is_ignored(
+    tmp_path: Path, source: Source, data: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache, path = stored(tmp_path, source)
+    path.write_bytes(data)
+    assert cache.load(KEY, 100) is None
+    assert "built anew" in capsys.readouterr().err
+
+
+def test_an_array_of_pickled_objects_is_never_loaded(tmp_path: Path, source: Source) -> None:
+    cache, path = stored(tmp_path, source)
+    with np.load(path) as archive:
+        columns = dict(archive)
+    columns["images.widths"] = np.array([{"a": 1}] * 29, object)
+    with path.open("wb") as stream:
+        np.savez(stream, allow_pickle=True, **columns)
+    assert cache.load(KEY, 100) is None
+
+
+def test_a_file_of_another_key_is_ignored(tmp_path: Path, source: Source) -> None:
+    cache, path = stored(tmp_path, source)
+    other = cache_key("sha256:" + "1" * 64, {})
+    path.rename(path.with_name(f"100-{other[:40]}.npz"))
+    assert cache.load(other, 100) is None
+
+
+def test_a_file_of_another_version_is_ignored(
+    tmp_path: Path, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, _ = stored(tmp_path, source)
+    monkeypatch.setattr(cache_module, "READER_VERSION", 10_000)
+    assert cache.load(KEY, 100) is None
+
+
+def test_a_file_with_missing_rows_is_ignored(tmp_path: Path, source: Source) -> None:
+    cache, path = stored(tmp_path, source)
+    with np.load(path) as archive:
+        columns = dict(archive)
+    columns["objects.boxes"] = columns["objects.boxes"][:-1]
+    with path.open("wb") as stream:
+        np.savez(stream, allow_pickle=False, **columns)
+    assert cache.load(KEY, 100) is None
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_read_only_folder_is_told_once(
+    tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(0o500)
+    cache = Cache(folder)
+    cache.store(KEY, 100, source)
+    cache.store(KEY, 100, source)
+    assert capsys.readouterr().err.count("not kept") == 1
+
+
+def test_a_file_in_the_place_of_the_folder_is_told_once(
+    tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cache").write_text("in the way")
+    cache = Cache(tmp_path / "cache")
+    assert cache.load(KEY, 100) is None
+    capsys.readouterr()
+    cache.store(KEY, 100, source)
+    cache.store(KEY, 100, source)
+    assert capsys.readouterr().err.count("not kept") == 1
+
+
+def test_leftovers_of_killed_processes_are_removed_after_an_hour(tmp_path: Path, source: Source) -> None:
+    cache, path = stored(tmp_path, source)
+    old, new = (path.with_name(f".{path.stem}.partial-{name}.npz") for name in ("old", "new"))
+    old.write_bytes(b"half")
+    new.write_bytes(b"half")
+    os.utime(old, (1, 1))
+    cache.store(KEY, 100, source)
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_the_folder_is_the_named_one_or_that_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CURATION_CACHE", str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.delenv("CURATION_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_folder() == tmp_path / "xdg" / "curation"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_folder() == tmp_path / ".cache" / "curation"

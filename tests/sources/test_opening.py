@@ -1,0 +1,205 @@
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.errors import AnnotationFormatError, BoxError, MissingFileError, UsageError
+from curation.sources import opening
+from curation.sources.opening import open_source, open_sources, parts_at
+from curation.sources.source import Source
+from tests.sources.voc_files import write_voc
+
+
+def write_coco(path: Path, *, images: int = 3, box: tuple[float, ...] = (1, 2, 3, 4)) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {
+        "images": [{"id": number} for number in range(images)],
+        "annotations": [{"id": 1, "image_id": 0, "category_id": 1, "bbox": box, "area": 1, "iscrowd": 0}],
+        "categories": [{"id": 1, "name": "person"}],
+    }
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.fixture
+def parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of what was parsed, in place of taken from the cache."""
+    parsed: list[str] = []
+    for name in ("parse_coco", "parse_voc", "parse_table"):
+        real = getattr(opening, name)
+
+        def counted(*arguments: Any, _real: Any = real, _name: str = name, **options: Any) -> Source:
+            parsed.append(_name)
+            source: Source = _real(*arguments, **options)
+            return source
+
+        monkeypatch.setattr(opening, name, counted)
+    return parsed
+
+
+def test_each_layout_finds_its_reader(tmp_path: Path, parses: list[str]) -> None:
+    write_coco(tmp_path / "coco/annotations/instances_val2017.json")
+    write_voc(tmp_path / "VOCdevkit/VOC2007", ["000001"])
+    (tmp_path / "table.csv").write_text("image,class\na,dog\n")
+    by_root = open_source(tmp_path / "coco", dataset="coco", part="val2017", cache=False)
+    by_file = open_source(
+        tmp_path / "coco/annotations/instances_val2017.json", dataset="coco", part="val2017", cache=False
+    )
+    assert by_root.files == by_file.files
+    voc = open_source(tmp_path / "VOCdevkit", dataset="voc2007", part="test", cache=False)
+    assert voc.image_ids.tolist() == ["voc2007:000001"]
+    table = open_source(tmp_path / "table.csv", dataset="mine", part="", cache=False)
+    assert table.objects is None
+    assert parses == ["parse_coco", "parse_coco", "parse_voc", "parse_table"]
+
+
+def test_parts_are_listed(tmp_path: Path) -> None:
+    write_voc(tmp_path / "VOC2007", ["000001"], part="val")
+    write_voc(tmp_path / "VOC2007", ["000002"], part="test")
+    write_coco(tmp_path / "coco/annotations/instances_val2017.json")
+    assert parts_at(tmp_path, "voc2007") == ("val", "test")
+    assert parts_at(tmp_path / "coco", "coco") == ("val2017",)
+    assert parts_at(tmp_path / "coco/annotations/instances_val2017.json", "coco") == ()
+
+
+def test_what_is_not_there_is_told_with_what_was_tried(tmp_path: Path) -> None:
+    write_coco(tmp_path / "coco/annotations/instances_val2017.json")
+    with pytest.raises(MissingFileError, match="does not exist"):
+        open_source(tmp_path / "absent", dataset="coco", part="train2017", cache=False)
+    with pytest.raises(MissingFileError) as caught:
+        open_source(tmp_path / "coco", dataset="coco", part="train2017", cache=False)
+    assert "instances_train2017.json" in str(caught.value.expected)
+    assert "val2017" in str(caught.value.found)
+    with pytest.raises(MissingFileError, match="No VOC folder"):
+        open_source(tmp_path / "coco", dataset="voc2007", part="test", cache=False)
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(UsageError, match="no known kind"):
+        open_source(tmp_path / "notes.txt", dataset="coco", part="", cache=False)
+
+
+def test_a_second_opening_parses_nothing(tmp_path: Path, parses: list[str]) -> None:
+    path = write_coco(tmp_path / "instances.json")
+    folder = tmp_path / "cache"
+    first = open_source(path, dataset="coco", part="x", cache=folder)
+    second = open_source(path, dataset="coco", part="x", cache=folder)
+    assert parses == ["parse_coco"]
+    assert first.files == second.files
+    assert first.image_ids.tolist() == second.image_ids.tolist()
+
+
+def test_a_copy_with_other_times_parses_nothing(tmp_path: Path, parses: list[str]) -> None:
+    path = write_coco(tmp_path / "instances.json")
+    open_source(path, dataset="coco", part="x", cache=tmp_path / "cache")
+    copy = tmp_path / "elsewhere" / "instances.json"
+    copy.parent.mkdir()
+    copy.write_bytes(path.read_bytes())
+    os.utime(copy, (1, 1))
+    open_source(copy, dataset="coco", part="x", cache=tmp_path / "cache")
+    assert parses == ["parse_coco"]
+
+
+def test_changed_bytes_are_parsed_even_with_the_same_size_and_time(tmp_path: Path, parses: list[str]) -> None:
+    path = write_coco(tmp_path / "instances.json", box=(1, 2, 3, 4))
+    facts = path.stat()
+    open_source(path, dataset="coco", part="x", cache=tmp_path / "cache")
+    write_coco(path, box=(1, 2, 3, 5))
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    changed = open_source(path, dataset="coco", part="x", cache=tmp_path / "cache")
+    assert path.stat().st_size == facts.st_size
+    assert changed.require_objects("the test").boxes.tolist() == [[1, 2, 3, 5]]
+    assert parses == ["parse_coco", "parse_coco"]
+
+
+def test_other_options_are_parsed(tmp_path: Path, parses: list[str]) -> None:
+    path = write_coco(tmp_path / "instances.json")
+    for options in ({"part": "x"}, {"part": "y"}, {"part": "x", "bad_boxes": "drop"}):
+        open_source(path, dataset="coco", cache=tmp_path / "cache", **options)  # type: ignore[arg-type]
+    assert len(parses) == 3
+
+
+def test_a_voc_folder_is_parsed_once_and_again_after_a_change(tmp_path: Path, parses: list[str]) -> None:
+    root = write_voc(tmp_path / "VOC2007", ["000001", "000002"])
+    for _ in range(2):
+        open_source(root, dataset="voc2007", part="test", cache=tmp_path / "cache")
+    assert parses == ["parse_voc"]
+    annotation = root / "Annotations/000002.xml"
+    annotation.write_text(annotation.read_text().replace("dog", "cat"))
+    changed = open_source(root, dataset="voc2007", part="test", cache=tmp_path / "cache")
+    assert parses == ["parse_voc", "parse_voc"]
+    assert changed.require_objects("the test").category.tolist() == [11, 7]
+
+
+def test_a_damaged_cache_is_told_and_mended(
+    tmp_path: Path, parses: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_coco(tmp_path / "instances.json")
+    open_source(path, dataset="coco", part="x", cache=tmp_path / "cache")
+    (kept,) = (tmp_path / "cache").glob("*.npz")
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[: len(whole) // 2])
+    capsys.readouterr()
+    open_source(path, dataset="coco", part="x", cache=tmp_path / "cache")
+    assert capsys.readouterr().err.count("built anew") == 1
+    assert kept.read_bytes() == whole
+    open_source(path, dataset="coco", part="x", cache=tmp_path / "cache")
+    assert parses == ["parse_coco", "parse_coco"]
+
+
+def test_a_malformed_file_leaves_nothing_in_the_cache(tmp_path: Path) -> None:
+    path = write_coco(tmp_path / "instances.json", box=(1, 2, -3, 4))
+    for _ in range(2):
+        with pytest.raises(BoxError):
+            open_source(path, dataset="coco", part="x", cache=tmp_path / "cache")
+    assert not list(tmp_path.glob("cache/*.npz"))
+
+
+def test_without_a_cache_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
+    path = write_coco(tmp_path / "instances.json")
+    open_source(path, dataset="coco", part="x", cache=False)
+    assert not (tmp_path / "cache").exists()
+    open_source(path, dataset="coco", part="x")
+    assert list((tmp_path / "cache").glob("*.npz"))
+
+
+@pytest.mark.parametrize("large", [0, 1 << 30], ids=["two processes", "one process"])
+@pytest.mark.parametrize("cached", [True, False])
+def test_several_sources_open_as_each_does_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: bool, large: int
+) -> None:
+    monkeypatch.setattr(opening, "_LARGE", large)
+    path = write_coco(tmp_path / "instances.json")
+    root = write_voc(tmp_path / "VOC2007", [f"{number:06d}" for number in range(1, 40)])
+    cache = tmp_path / "cache" if cached else False
+    requests = [(path, "coco", "x"), (root, "voc2007", "test")]
+    together = open_sources(requests, cache=cache)
+    for (where, dataset, part), source in zip(requests, together, strict=True):
+        alone = open_source(where, dataset=dataset, part=part, cache=False)
+        assert source.files == alone.files
+        assert source.image_ids.tolist() == alone.image_ids.tolist()
+        assert source.require_objects("a").boxes.tolist() == alone.require_objects("b").boxes.tolist()
+
+
+def test_a_second_process_leaves_its_source_in_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parses: list[str]
+) -> None:
+    monkeypatch.setattr(opening, "_LARGE", 0)
+    path = write_coco(tmp_path / "instances.json")
+    root = write_voc(tmp_path / "VOC2007", ["000001"])
+    open_sources([(root, "voc2007", "test"), (path, "coco", "x")], cache=tmp_path / "cache")
+    assert parses == ["parse_coco"]
+
+
+@pytest.mark.parametrize("large", [0, 1 << 30], ids=["two processes", "one process"])
+def test_an_error_in_one_of_several_sources_is_the_one_it_gives_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    monkeypatch.setattr(opening, "_LARGE", large)
+    path = write_coco(tmp_path / "instances.json")
+    root = write_voc(tmp_path / "VOC2007", ["000001"])
+    (root / "Annotations/000001.xml").write_text("<annotation>")
+    with pytest.raises(AnnotationFormatError) as caught:
+        open_sources([(path, "coco", "x"), (root, "voc2007", "test")], cache=tmp_path / "cache")
+    assert str(caught.value.where).startswith("Annotations/000001.xml")

@@ -1,0 +1,217 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.errors import (
+    AnnotationFormatError,
+    CurationError,
+    DanglingIdError,
+    DuplicateIdError,
+    MissingFileError,
+    PresenceOnlyError,
+    UsageError,
+)
+from curation.sources.coco import read_coco
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.source import Source
+from curation.sources.table import read_table
+
+
+def read(folder: Path, text: str | bytes, *, name: str = "table.csv", **options: Any) -> Source:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_table(path, **({"dataset": "mine", "part": "test"} | options))
+
+
+def statements(source: Source) -> list[tuple[str, str]]:
+    images, categories = source.class_pairs()
+    return [
+        (str(source.images.native[image]), source.categories.names[category])
+        for image, category in zip(images, categories, strict=True)
+    ]
+
+
+def test_one_class_a_row(tmp_path: Path) -> None:
+    source = read(tmp_path, "image,class\nb.jpg,dog\na.jpg,cat\nb.jpg,cat\nb.jpg,dog\nc.jpg,\n")
+    assert source.image_ids.tolist() == ["mine:b", "mine:a", "mine:c"]
+    assert source.images.file_names.tolist() == ["b.jpg", "a.jpg", "c.jpg"]
+    assert source.categories.names == ("cat", "dog")
+    assert statements(source) == [("b", "cat"), ("b", "dog"), ("a", "cat")]
+    assert (source.files[0].rows, source.files[0].name) == (5, "table.csv")
+
+
+def test_several_numbers_in_a_cell(tmp_path: Path) -> None:
+    source = read(tmp_path, "image_id,category_ids\n9,51 1\n25,\n", dataset="coco")
+    assert source.image_ids.tolist() == ["coco:000000000009", "coco:000000000025"]
+    assert source.images.numbers.tolist() == [9, 25]
+    assert len(source.categories) == 80
+    assert statements(source) == [("000000000009", "person"), ("000000000009", "bowl")]
+
+
+def test_several_names_in_a_cell(tmp_path: Path) -> None:
+    source = read(tmp_path, 'image\tclasses\na_1\tdining table; cat\n"b"\tcat|dog\n', name="table.tsv")
+    assert statements(source) == [("a_1", "cat"), ("a_1", "dining table"), ("b", "cat"), ("b", "dog")]
+
+
+def test_names_of_numbers_come_from_labels(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.txt"
+    labels.write_text("cat\ndog\n")
+    for given_labels in (labels, {1: "cat", 2: "dog"}):
+        source = read(tmp_path, "image,category\nx,2\ny,1\nz,dog\n", labels=given_labels)
+        assert statements(source) == [("x", "dog"), ("y", "cat"), ("z", "dog")]
+        assert source.categories.numbers == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "text", ["9", "000000000009", "000000000009.jpg", "train/COCO_train2014_000000000009.jpg"]
+)
+def test_every_way_of_naming_a_coco_image_gives_its_twelve_digits(tmp_path: Path, text: str) -> None:
+    assert read(tmp_path, f"image,class\n{text},person\n", dataset="coco").images.native.tolist() == [
+        "000000000009"
+    ]
+
+
+def test_leading_zeros_survive(tmp_path: Path) -> None:
+    source = read(tmp_path, "image,class\n000012,dog\n", dataset="voc2007")
+    assert source.image_ids.tolist() == ["voc2007:000012"]
+    assert source.images.numbers.tolist() == [12]
+
+
+def test_rows_of_the_part_are_chosen_by_the_column_that_holds_it(tmp_path: Path) -> None:
+    text = "image,split,class\na,train,dog\nb,val,cat\n"
+    assert read(tmp_path, text, part="val").images.native.tolist() == ["b"]
+    assert read(tmp_path, text, part="").images.native.tolist() == ["a", "b"]
+    assert read(tmp_path, text, part="elsewhere", split=("split", "train")).images.native.tolist() == ["a"]
+
+
+def test_two_columns_that_hold_the_part_are_ambiguous(tmp_path: Path) -> None:
+    text = "image,old,new,class\na,train,val,dog\nb,val,train,cat\n"
+    with pytest.raises(UsageError, match="Two columns"):
+        read(tmp_path, text, part="val")
+    assert read(tmp_path, text, part="val", split=("new", "val")).images.native.tolist() == ["a"]
+    with pytest.raises(UsageError, match="no such column"):
+        read(tmp_path, text, split=("year", "2007"))
+
+
+def test_parquet_with_lists_and_texts(tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    path = tmp_path / "table.parquet"
+    parquet.write_table(pyarrow.table({"image": [9, 25], "categories": [[1, 51], []]}), path)
+    source = read_table(path, dataset="coco", part="")
+    assert statements(source) == [("000000000009", "person"), ("000000000009", "bowl")]
+    assert len(source.images) == 2
+    parquet.write_table(pyarrow.table({"image": ["a", "b"], "class": ["dog", None]}), path)
+    assert statements(read_table(path, dataset="mine", part="")) == [("a", "dog")]
+
+
+def test_what_needs_boxes_refuses_a_table(tmp_path: Path) -> None:
+    with pytest.raises(PresenceOnlyError, match="The evaluation needs boxes"):
+        read(tmp_path, "image,class\na,dog\n").require_objects("The evaluation")
+
+
+BAD: dict[str, tuple[str | bytes, type[CurationError]]] = {
+    "empty": (b"", AnnotationFormatError),
+    "blank": (b"\n\n", AnnotationFormatError),
+    "no image column": ("picture,class\na,dog\n", AnnotationFormatError),
+    "no class column": ("image,thing\na,dog\n", AnnotationFormatError),
+    "two class columns": ("image,class,label\na,dog,cat\n", AnnotationFormatError),
+    "column twice": ("image,class,class\na,dog,cat\n", AnnotationFormatError),
+    "ragged": ("image,class\na,dog,cat\nb\n", AnnotationFormatError),
+    "not UTF-8": (b"image,class\na,d\xffg\n", AnnotationFormatError),
+    "header not UTF-8": (b"imag\xff,class\na,dog\n", AnnotationFormatError),
+    "no image id": ("image,class\n,dog\n", AnnotationFormatError),
+    "unprintable image id": (b"image,class\na\x00b,dog\n", AnnotationFormatError),
+    "endless image id": (f"image,class\n{'a' * 300},dog\n", AnnotationFormatError),
+    "endless cell": (f"image,class\na,{'x' * 70_000}\n", AnnotationFormatError),
+    "number without a name": ("image,category\na,7\n", DanglingIdError),
+    "image twice": ("image,classes\na,dog\na,cat\n", DuplicateIdError),
+}
+
+
+@pytest.mark.parametrize(("text", "error"), BAD.values(), ids=BAD)
+def test_a_bad_table_is_named(tmp_path: Path, text: str | bytes, error: type[CurationError]) -> None:
+    with pytest.raises(error) as caught:
+        read(tmp_path, text)
+    assert str(caught.value.where).startswith("table.csv")
+
+
+def test_a_class_that_coco_does_not_have_is_named_with_its_row(tmp_path: Path) -> None:
+    with pytest.raises(DanglingIdError) as caught:
+        read(tmp_path, "image,category_ids\n9,1\n25,1 12\n", dataset="coco")
+    assert caught.value.where == "table.csv: row 3"
+
+
+@pytest.mark.parametrize("data", [b"PAR1", b"not parquet at all", b"PAR1" + bytes(100) + b"PAR1"])
+def test_what_is_not_parquet_is_refused(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(AnnotationFormatError):
+        read(tmp_path, data, name="table.parquet")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError):
+        read_table(tmp_path / "absent.csv", dataset="mine", part="")
+    with pytest.raises(MissingFileError):
+        read(tmp_path, "image,category\na,1\n", labels=tmp_path / "absent.txt")
+
+
+worlds = st.dictionaries(
+    st.from_regex(r"\A[a-z0-9]{1,6}\Z"), st.sets(st.sampled_from(["cat", "dog", "dining table"])), min_size=1
+)
+
+
+@given(world=worlds)
+def test_what_was_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, world: dict[str, set[str]]
+) -> None:
+    lines = [f"{image},{';'.join(sorted(classes))}\n" for image, classes in world.items()]
+    source = read(tmp_path_factory.mktemp("table"), "image,classes\n" + "".join(lines))
+    assert source.images.native.tolist() == list(world)
+    assert statements(source) == [(image, name) for image, names in world.items() for name in sorted(names)]
+
+
+def test_the_table_of_coco_has_its_published_figures(shared: Path) -> None:
+    path = shared / "data/coco/presence_2014_2017.csv"
+    source = read_table(path, dataset="coco", part="train2017")
+    assert (len(source.images), source.files[0].rows) == (117_266, 122_218)
+    assert source.presence is not None
+    assert (np.diff(source.presence[:, 0]) >= 0).all()
+    assert len(np.unique(source.presence, axis=0)) == len(source.presence)
+    assert len(read_table(path, dataset="coco", part="val2014").images) == 40_137
+
+
+def test_the_rows_of_val2017_say_what_its_boxes_say(shared: Path) -> None:
+    table = read_table(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="val2017")
+    boxes = read_coco(shared / "data/coco/instances_val2017_rebuilt.json", part="val2017")
+    assert len(table.images) == 4952
+    assert set(statements(table)) == set(statements(boxes))
+
+
+def test_the_rows_of_train2017_miss_classes_and_add_none(shared: Path) -> None:
+    table = read_table(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017")
+    official = read_coco(shared / "data/coco/mini/annotations/instances_train2017.json", part="train2017")
+    drawn = set(statements(official))
+    images = {image for image, _ in drawn}
+    stated = {(image, name) for image, name in statements(table) if image in images}
+    assert len(images) > 50
+    assert stated <= drawn
+    assert (len(drawn), len(drawn - stated)) == (302, 3)
+
+
+def test_coco_categories_are_those_of_the_91_labels(shared: Path) -> None:
+    labels = (shared / "data/coco/labels_91.txt").read_text().splitlines()
+    assert len(labels) == 91
+    assert len(COCO_CATEGORIES) == 80
+    for number, name, _ in COCO_CATEGORIES:
+        assert labels[number - 1] == name
+
+
+def test_coco_categories_are_those_of_the_official_file(shared: Path) -> None:
+    official = read_coco(shared / "data/coco/mini/annotations/instances_train2017.json").categories
+    rows = zip(official.numbers, official.names, official.supercategories, strict=True)
+    assert tuple(rows) == COCO_CATEGORIES
