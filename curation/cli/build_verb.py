@@ -169,12 +169,9 @@ def _keep_approximate_out(manifest: Manifest, out: Path) -> None:
 
 
 def _refuse(missed: tuple[Figure, ...], options: argparse.Namespace) -> int:
-    from curation.manifest.show import Table
+    from curation.manifest.show import figure_table
 
-    rows = tuple((one.name, str(one.paper), str(one.obtained), one.explanation) for one in missed)
-    table = Table(
-        "These figures are not met; nothing was written", ("figure", "paper", "obtained", "remark"), rows
-    )
+    table = figure_table(missed, "These figures are not met; nothing was written")
     data = {
         "written": False,
         "missed": [
@@ -202,6 +199,6 @@ def _report(manifest: Manifest, options: argparse.Namespace) -> None:
             )
     lines = [f"{header.name} {header.version}  {manifest.digest}", ""]
     lines += table_lines(part_table(header))
-    lines += table_lines(figure_table(header)) if header.figures else []
+    lines += table_lines(figure_table(header.figures)) if header.figures else []
     lines += [f"written to {options.out}", f"next: curation verify {options.out} --source NAME=PATH"]
     emit({"folder": str(options.out), **manifest_data(manifest)}, lines, as_json=options.json)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from curation.manifest.header import Header, LabelView, PartEntry
+from curation.manifest.header import Figure, Header, LabelView, PartEntry
 from curation.manifest.manifest import Manifest, header_as_data
 
 
@@ -35,24 +36,25 @@ def manifest_tables(manifest: Manifest) -> list[Table]:
         _rule(header),
     ]
     if header.figures:
-        tables.append(figure_table(header))
+        tables.append(figure_table(header.figures))
     if header.notes:
         tables.append(Table("Notes", ("",), tuple((note,) for note in header.notes)))
     return tables
 
 
-def figure_table(header: Header) -> Table:
-    """Return the paper's figures beside those obtained, with the explanation of each difference."""
+def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
+    """Return the paper's figures beside those obtained, with the explanation of each difference, told once in a row."""
+    remarks = ["same" if one.paper == one.obtained else one.explanation for one in figures]
     rows = tuple(
         (
             figure.name,
             _count(figure.paper),
             _count(figure.obtained),
-            "same" if figure.paper == figure.obtained else figure.explanation,
+            "as above" if place and remark == remarks[place - 1] != "same" else remark,
         )
-        for figure in header.figures
+        for place, (figure, remark) in enumerate(zip(figures, remarks, strict=True))
     )
-    return Table("Figures", ("figure", "paper", "obtained", "remark"), rows)
+    return Table(title, ("figure", "paper", "obtained", "remark"), rows)
 
 
 def part_table(header: Header, *, digest_length: int = 19) -> Table:

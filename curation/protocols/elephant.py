@@ -24,6 +24,7 @@ from curation.protocols.elephant_facts import (
     COCO,
     KNOWN,
     LEVELS,
+    OFFICIAL_IMAGES,
     ORDER_RULES,
     ORDER_SUFFIX,
     PAPER,
@@ -196,8 +197,15 @@ def training_part(slot: str, source: Source, classes: Sequence[ClassEntry]) -> P
 
 
 def default_name(coco: Source) -> str:
-    """Return the manifest's name, by its part of COCO: ``elephant/val2017``; an approximate one says so."""
-    word = re.sub(r"[^a-z0-9]+", "", coco.part.lower())[:40] or "custom"
+    """Return the manifest's name, by its part of COCO: ``elephant/val2017``; an approximate one says so.
+
+    A file that calls itself train2017 and has another number of images is ``elephant/custom``.
+    """
+    word = re.sub(r"[^a-z0-9]+", "", coco.part.lower())[:40]
+    if not word or (
+        coco.objects is not None and OFFICIAL_IMAGES.get(word, len(coco.images)) != len(coco.images)
+    ):
+        word = "custom"
     return f"elephant/{word}" + ("-approximate" if coco.objects is None else "")
 
 

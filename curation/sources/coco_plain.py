@@ -27,7 +27,7 @@ _PIECE = 1 << 18
 _OPENING = re.compile(rb'"annotations"\s*:\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _CLOSING = re.compile(rb'\]\s*(?:,\s*"(?:categories|images|info|licenses|type)"\s*:|\}\s*\Z)')
 _LEFT, _RIGHT = b"[]"
-_WHOLE = ("id", "image_id", "category_id", "iscrowd")
+_WHOLE = ("id", "image_id", "category_id")
 _pack_box = Struct("=4d").pack
 _MARK = -8_113_420_171_017
 
@@ -87,12 +87,13 @@ def decode_plain(data: Bytes) -> PlainFile | None:
         if [record.id for record in skeleton.annotations] != [_MARK]:
             return None
         columns = list(_columns(data, start, end, opening[1]))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError):
+    # A number beyond its column's type is an OverflowError, or a ValueError among the flags.
+    except (msgspec.MsgspecError, RecursionError, OverflowError, ValueError):
         return None
     numbers, image_ids, category_ids, crowd, boxes, areas = (
         np.concatenate(parts) for parts in zip(*columns, strict=True)
     )
-    if crowd.min() < 0 or crowd.max() > 1:
+    if crowd.max() > 1:
         return None
     crowd = crowd.astype(np.bool_)
     return PlainFile(
@@ -135,6 +136,7 @@ def _piece_columns(records: list[_Annotation]) -> tuple[Any, ...]:
     boxes = b"".join(starmap(_pack_box, map(attrgetter("bbox"), records)))
     return (
         *(np.fromiter(map(attrgetter(name), records), np.int64, count) for name in _WHOLE),
+        np.frombuffer(bytes(map(attrgetter("iscrowd"), records)), np.uint8),
         np.frombuffer(boxes, np.float64).reshape(-1, 4),
         np.fromiter(map(attrgetter("area"), records), np.float64, count),
     )

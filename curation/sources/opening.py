@@ -113,7 +113,7 @@ def _folder(cache: bool | Path) -> Path | None:
 def _large_json_is_new(kinds: Sequence[_RawFiles], cache: Cache) -> bool:
     """Return whether one of the sources is a file that takes longer to decode than a process takes to start."""
     return any(
-        raw.options["layout"] == "coco" and raw.paths()[0].stat().st_size > _LARGE and _is_new(raw, cache)
+        raw.options["layout"] == "coco" and raw.large() and _is_new(raw, cache)
         for raw in kinds
     )
 
@@ -141,7 +141,7 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
 class _RawFiles:
     """Files with their reader: `paths` names them, `read` fetches their bytes, `parse` makes the source of these."""
 
-    paths: Callable[[], list[Path]]
+    paths: Callable[[], list[str]]
     read: Callable[[], Any]
     parse: Callable[[Any], Source]
     options: dict[str, Any] = field(default_factory=dict)
@@ -191,7 +191,7 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
             )
     elif not path.exists():
         raise MissingFileError("The source does not exist", where=str(path), expected=_EXPECTED)
-    absolute = path.absolute()
+    absolute = str(path.absolute())
     read = partial(FileContent, path)
     if path.suffix.lower() in SUFFIXES:
         parse = partial(parse_table, dataset=dataset, part=part, split=split)

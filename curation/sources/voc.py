@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from curation.storage import inside, read_bytes
 
 _SETS = "ImageSets/Main"
 _XML = "Annotations"
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 _POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
@@ -96,7 +98,7 @@ class VocContent:
     def __init__(self, root: Path, part: str) -> None:
         self.part = part
         listed, self.stems = _image_set(root, part)
-        self.documents = [_read_xml(path) for path in xml_paths(root, self.stems)]
+        self.documents = [_read_xml(path) for path in _xml_paths(root, self.stems)]
         lines = [
             f"{sha256_of_bytes(data).removeprefix('sha256:')}  {_XML}/{stem}.xml\n"
             for stem, data in zip(self.stems, self.documents, strict=True)
@@ -123,19 +125,17 @@ class VocContent:
         return sha256_of_bytes("\n".join(file.sha256 for file in self.files).encode("ascii"))
 
 
-def voc_paths(root: Path, part: str) -> list[Path]:
+def voc_paths(root: Path, part: str) -> list[str]:
     """Return every file that an image set's source is read from: the list, then its XML files."""
-    return [_set_path(root, part), *xml_paths(root, _image_set(root, part)[1])]
+    return [str(_set_path(root, part)), *_xml_paths(root, _image_set(root, part)[1])]
 
 
-def xml_paths(root: Path, stems: Sequence[str]) -> list[Path]:
+def _xml_paths(root: Path, stems: Sequence[str]) -> list[str]:
     """Return the XML path of each image; a name that leads outside ``Annotations`` is a `PathEscapeError`."""
     folder = root / _XML
-    plain = [stem.replace("_", "").isalnum() and stem.isascii() for stem in stems]
-    # Resolving links costs more than reading the file, so only a name with a separator or a dot is resolved.
+    # Resolving links costs more than reading the file, so only names with other characters than words have are resolved.
     return [
-        folder / f"{stem}.xml" if safe else inside(folder, f"{stem}.xml")
-        for stem, safe in zip(stems, plain, strict=True)
+        f"{folder}/{stem}.xml" if _PLAIN_NAME.match(stem) else str(inside(folder, f"{stem}.xml")) for stem in stems
     ]
 
 
@@ -170,12 +170,12 @@ def _image_set(root: Path, part: str) -> tuple[bytes, tuple[str, ...]]:
     return data, stems
 
 
-def _read_xml(path: Path) -> bytes:
+def _read_xml(path: str) -> bytes:
     try:
-        with path.open("rb", buffering=0) as stream:
+        with open(path, "rb", buffering=0) as stream:  # noqa: PTH123 (as for `Stamp`)
             return stream.read()
     except OSError:
-        return read_bytes(path, kind="annotation file of a listed image")
+        return read_bytes(Path(path), kind="annotation file of a listed image")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def test_parts_and_figures(manifest: Manifest) -> None:
     )
     header = msgspec.structs.replace(manifest.header, figures=figures)
     assert part_table(header).rows[1][:4] == ("rest", "test", "2", "1")
-    assert figure_table(header).rows == (
+    assert figure_table(header.figures).rows == (
         ("closed.images", "4,952", "2", "a toy"),
         ("rest.images", "2", "2", "same"),
     )

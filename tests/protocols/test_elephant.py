@@ -257,7 +257,7 @@ def test_set_order_needs_numbers(draw: Draw) -> None:
 @pytest.mark.parametrize(
     ("part", "name"),
     [
-        ("val2017", "elephant/val2017"),
+        ("unlabeled2017", "elephant/unlabeled2017"),
         ("", "elephant/custom"),
         ("../X", "elephant/x"),
         ("Über", "elephant/ber"),
@@ -266,3 +266,7 @@ def test_set_order_needs_numbers(draw: Draw) -> None:
 def test_default_names(draw: Draw, part: str, name: str) -> None:
     assert default_name(draw("coco", part, COCO)) == name
     assert default_name(draw("coco", part, COCO, presence=True)) == f"{name}-approximate"
+
+
+def test_a_file_that_only_calls_itself_train2017_does_not_get_its_name(draw: Draw) -> None:
+    assert default_name(draw("coco", "train2017", COCO)) == "elephant/custom"
