@@ -306,6 +306,7 @@ def _about(
 ) -> dict[str, Any]:
     """Return what the numbers rest on: version, digests of all inputs, and what was left out of them."""
     from curation import __version__
+    from curation.canonical import sha256_of_file
 
     return {
         "protocol": options.protocol,
@@ -318,6 +319,11 @@ def _about(
             "version": manifest.header.version,
             "digest": manifest.digest,
             "wilderness_part": options.wilderness_part,
+        },
+        "option_files": {
+            option: {"name": path.name, "sha256": sha256_of_file(path)}
+            for option in ("classes", "similar")
+            if (path := getattr(options, option, None)) is not None
         },
         "inputs": {part: {"truth": parts[part].file, "detections": read[part].file} for part in parts},
     }

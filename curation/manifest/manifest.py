@@ -49,11 +49,12 @@ class Manifest:
         """Return the ids of a part; a declared part raises `MissingListError` with the command that completes it."""
         part = self.part(name)
         if part.name not in self.lists:
-            sources = " ".join(f"--source {entry}=PATH" for entry in part.sources)
+            sources = " ".join(f"--source {entry.name}=PATH" for entry in self.header.sources)
+            declared = f"{self.header.name}@{self.header.version}"
             raise MissingListError(
                 f"The list of part {name!r} is not in this manifest: it is declared, and needs your raw data",
                 where=f"{self.header.name} {self.header.version}",
-                hint=f"curation build {self.header.rule.protocol} {sources} --out DIR",
+                hint=f"curation build {declared} {sources} --out DIR",
             )
         return self.lists[part.name]
 

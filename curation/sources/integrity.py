@@ -84,7 +84,7 @@ def check_resolved(places: Int32s, references: Ids, kind: str, where: Where) -> 
         f"A record refers to {kind} that the file does not define",
         where=where(row),
         expected=f"{kind} listed in the same file",
-        found=f"{references[row]!r:.80} ({len(dangling)} such records)",
+        found=f"{references[row]!s:.80} ({len(dangling)} such records)",
     )
 
 
@@ -127,7 +127,7 @@ def sound_boxes(
             where=where(row),
             expected=f"x, y, w, h finite, w and h and area not negative, none beyond {MAX_COORDINATE:,.0f} pixels",
             found=f"bbox {boxes[row].tolist()}, area {areas[row]}",
-            hint="bad_boxes='drop' leaves such records out and counts them",
+            hint="--bad-boxes drop (bad_boxes='drop') leaves such records out and counts them",
         )
     keep = ~np.logical_or.reduce(list(reasons.values()))
     return keep, {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
