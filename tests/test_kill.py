@@ -15,7 +15,7 @@ from curation.cli import main
 from curation.manifest.store import read_manifest
 from tests.small_world import SmallWorld, write_detections, write_small_world
 
-KILLS = 30
+KILLS = 26
 
 
 @pytest.fixture(scope="module")

@@ -60,3 +60,8 @@ def test_no_wilderness_list_of_train2017_is_here() -> None:
     assert set(manifest.lists) == {"closed"}
     figures = {figure.name: figure.paper for figure in manifest.header.figures}
     assert (figures["wilderness.images"], figures["wr1.images"]) == (23008, 4952)
+
+
+def test_every_digest_stands_in_the_changelog() -> None:
+    changes = (ROOT.parent / "CHANGELOG.md").read_text(encoding="utf-8").partition("### Manifests")[2]
+    assert all(read_manifest(folder).digest in changes for folder in FOLDERS.values())

@@ -71,8 +71,18 @@ def test_the_same_bytes_with_and_without_cache_and_hash_seeds(world: SmallWorld,
     assert main(arguments(world, tmp_path / "cached")) == 0
     assert main(arguments(world, tmp_path / "uncached", "--no-cache")) == 0
     for seed in ("1", "2"):
-        command = [sys.executable, "-m", "curation", *arguments(world, tmp_path / f"seed{seed}")]
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [
+            sys.executable,
+            "-m",
+            "curation",
+            *arguments(world, tmp_path / f"seed{seed}", "--no-cache"),
+        ]
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "OMP_NUM_THREADS": seed,
+            "OPENBLAS_NUM_THREADS": seed,
+        }
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
     expected = files_of(tmp_path / "first")
     for name in ("cached", "uncached", "seed1", "seed2"):
