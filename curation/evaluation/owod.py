@@ -123,15 +123,17 @@ def round_decimal(values: Floats, places: int) -> Floats:
     `numpy.round` multiplies first and so rounds 0.0005 (which lies above the decimal half) to 0.
     """
     factor = 10.0**places
-    product = values * factor
+    # Of the magnitude: the fraction of a number that is not negative is exact, that of a negative one is not.
+    size = np.abs(values)
+    product = size * factor
     # Veltkamp's split: both halves times the factor are exact, hence so is the error of the product.
-    split = values * 134217729.0
-    high = split - (split - values)
-    error = (high * factor - product) + (values - high) * factor
+    split = size * 134217729.0
+    high = split - (split - size)
+    error = (high * factor - product) + (size - high) * factor
     floor = np.floor(product)
     beyond_half = product - floor - 0.5
     up = (beyond_half > 0) | ((beyond_half == 0) & ((error > 0) | ((error == 0) & (floor % 2 == 1))))
-    return np.asarray((floor + up) / factor, np.float64)
+    return np.asarray(np.copysign((floor + up) / factor, values), np.float64)
 
 
 def _outcome(parts: tuple[Part, ...]) -> _Outcome:

@@ -84,10 +84,14 @@ class Cache:
     ----------
     folder : Path
         Created on first use.
+
+    Attributes
+    ----------
+    folder : Path
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._memo = Memo(folder / "digests")
         self._silent = False
 
@@ -104,7 +108,7 @@ class Cache:
 
     def may_hold(self, size: int) -> bool:
         """Return whether some source read from files of this many bytes is there."""
-        return any(self._folder.glob(f"{size}-*.npz"))
+        return any(self.folder.glob(f"{size}-*.npz"))
 
     def load(self, key: str, size: int) -> Source | None:
         """Return the source of a key, or None; a file that is there and cannot be used is told and ignored."""
@@ -133,12 +137,12 @@ class Cache:
             self._cannot_write(error)
 
     def _path(self, key: str, size: int) -> Path:
-        return self._folder / f"{size}-{key[:40]}.npz"
+        return self.folder / f"{size}-{key[:40]}.npz"
 
     def _cannot_write(self, error: Exception) -> None:
         if not self._silent:
             self._silent = True
-            _tell(f"parsed sources are not kept: {self._folder} cannot be written ({_reason(error)})")
+            _tell(f"parsed sources are not kept: {self.folder} cannot be written ({_reason(error)})")
 
 
 def _tell(message: str) -> None:
@@ -233,7 +237,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> Any:
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError(f"column {name} has another array format")
     shape, by_column, dtype = np.lib.format.read_array_header_1_0(stream)
-    if dtype.hasobject or by_column and len(shape) > 1:
+    if dtype.hasobject or (by_column and len(shape) > 1):
         raise ValueError(f"column {name} is not a plain array")
     return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape)
 
@@ -244,16 +248,18 @@ def _source(header: _Header, columns: Mapping[str, Any]) -> Source:
         table, _, column = name.partition(".")
         if column:
             tables[table][column] = values
-    return frozen(Source(
-        dataset=header.dataset,
-        part=header.part,
-        namespace=header.namespace,
-        images=Images(**tables["images"]),
-        categories=header.categories,
-        objects=Objects(**tables["objects"]) if tables["objects"] else None,
-        presence=columns.get("presence"),
-        files=header.files,
-        licence=header.licence,
-        media_redistributable=header.media_redistributable,
-        dropped=header.dropped,
-    ))
+    return frozen(
+        Source(
+            dataset=header.dataset,
+            part=header.part,
+            namespace=header.namespace,
+            images=Images(**tables["images"]),
+            categories=header.categories,
+            objects=Objects(**tables["objects"]) if tables["objects"] else None,
+            presence=columns.get("presence"),
+            files=header.files,
+            licence=header.licence,
+            media_redistributable=header.media_redistributable,
+            dropped=header.dropped,
+        )
+    )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
-from curation.errors import CurationError, MissingFileError, UsageError
-from curation.sources.ahead import parsing_ahead
-from curation.sources.cache import Cache, cache_key, default_folder
+from curation.errors import MissingFileError, UsageError
+from curation.sources.cache import Cache, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
 from curation.sources.content import FileContent
 from curation.sources.datasets import family
@@ -24,7 +23,7 @@ from curation.sources.voc import VocContent, locate_voc, parse_voc, voc_paths
 
 _PARTS = ("train", "val", "test")
 _LARGE = 100 << 20
-Request = tuple[Path, str, str]
+_WRITERS: dict[str, Thread] = {}
 
 
 def open_source(
@@ -62,68 +61,7 @@ def open_source(
         The files are not what they should be.
     """
     check_policy(bad_boxes)
-    raw = _raw_files(path, dataset, part, bad_boxes, split)
-    folder = _folder(cache)
-    return raw.parse(raw.read()) if folder is None else _through(Cache(folder), raw)
-
-
-def open_sources(
-    requests: Sequence[Request], *, cache: bool | Path = True, bad_boxes: BadBoxes = "error"
-) -> list[Source]:
-    """Return several sources as `open_source` does one by one, a VOC folder beside a large JSON file at the same time.
-
-    Parameters
-    ----------
-    requests : sequence of (Path, str, str)
-        Path, dataset and part of each.
-    cache : bool or Path
-        Without a cache they are opened one after another.
-    bad_boxes : {"error", "drop"}
-
-    Raises
-    ------
-    CurationError
-        As `open_source`, for the first source that cannot be opened.
-    """
-    folder = _folder(cache)
-    kinds = [_raw_files(path, dataset, part, bad_boxes, None) for path, dataset, part in requests]
-    found: dict[int, Source] = {}
-    with ExitStack() as others:
-        if folder is not None and _large_json_is_new(kinds, Cache(folder)):
-            for (path, dataset, part), raw in zip(requests, kinds, strict=True):
-                if raw.options["layout"] == "voc" and _is_new(raw, Cache(folder)):
-                    others.enter_context(
-                        parsing_ahead(path, dataset, part, cache=folder, bad_boxes=bad_boxes)
-                    )
-        for place, ((path, dataset, part), raw) in enumerate(zip(requests, kinds, strict=True)):
-            if raw.options["layout"] != "voc":
-                found[place] = open_source(path, dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes)
-    for place, (path, dataset, part) in enumerate(requests):
-        if place not in found:
-            found[place] = open_source(path, dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes)
-    return [found[place] for place in range(len(requests))]
-
-
-def _folder(cache: bool | Path) -> Path | None:
-    if isinstance(cache, Path):
-        return cache
-    return default_folder() if cache else None
-
-
-def _large_json_is_new(kinds: Sequence[_RawFiles], cache: Cache) -> bool:
-    """Return whether one of the sources is a file that takes longer to decode than a process takes to start."""
-    return any(
-        raw.options["layout"] == "coco" and raw.large() and _is_new(raw, cache)
-        for raw in kinds
-    )
-
-
-def _is_new(raw: _RawFiles, cache: Cache) -> bool:
-    try:
-        stamp = _stamp(raw)
-    except CurationError:
-        return False
-    return stamp is not None and cache.remembered(stamp) is None
+    return _open(_raw_files(path, dataset, part, bad_boxes, split), _cache(cache))
 
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
@@ -147,6 +85,22 @@ class _RawFiles:
     options: dict[str, Any] = field(default_factory=dict)
 
 
+def _is_voc(raw: _RawFiles) -> bool:
+    return bool(raw.options["layout"] == "voc")
+
+
+def _cache(cache: bool | Path) -> Cache | None:
+    folder = cache if isinstance(cache, Path) else default_folder() if cache else None
+    return None if folder is None else Cache(folder)
+
+
+def _open(raw: _RawFiles, cache: Cache | None) -> Source:
+    # A file that is opened twice in one program shall find what its first opening is still writing.
+    if not _is_voc(raw) and (writer := _WRITERS.pop(raw.paths()[0], None)):
+        writer.join()
+    return frozen(raw.parse(raw.read()) if cache is None else _through(cache, raw))
+
+
 def _through(cache: Cache, raw: _RawFiles) -> Source:
     stamp = _stamp(raw)
     known = cache.remembered(stamp) if stamp else None
@@ -162,13 +116,27 @@ def _through(cache: Cache, raw: _RawFiles) -> Source:
         if cache.may_hold(content.size)
         else None
     )
-    if source is None:
-        source = raw.parse(content)
-        cache.store(cache_key(content.sha256, raw.options), content.size, source)
+    is_new = source is None
+    source = raw.parse(content) if source is None else source
+    keep = partial(_keep, cache, raw, stamp, content.sha256, content.size, source if is_new else None)
+    if content.size > _LARGE:
+        # The caller has its source now; writing tens of megabytes need not keep it waiting. The program's end waits.
+        writer = _WRITERS[raw.paths()[0]] = Thread(target=keep, name="cache")
+        writer.start()
+    else:
+        keep()
+    return source
+
+
+def _keep(
+    cache: Cache, raw: _RawFiles, stamp: Stamp | None, digest: str, size: int, made: Source | None
+) -> None:
+    """Write a source that was made, and remember the digest of its files unless they changed meanwhile."""
+    if made is not None:
+        cache.store(cache_key(digest, raw.options), size, made)
     after = _stamp(raw)
     if stamp and after and stamp.listing == after.listing:
-        cache.remember(stamp, content.sha256, content.size)
-    return source
+        cache.remember(stamp, digest, size)
 
 
 def _stamp(raw: _RawFiles) -> Stamp | None:

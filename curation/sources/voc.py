@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError
@@ -24,7 +25,17 @@ from curation.sources.integrity import (
     sound_boxes,
     texts,
 )
-from curation.sources.source import POSES, Bools, Categories, FileRecord, Images, Int32s, Objects, Source
+from curation.sources.source import (
+    POSES,
+    Bools,
+    Categories,
+    FileRecord,
+    Floats,
+    Images,
+    Int32s,
+    Objects,
+    Source,
+)
 from curation.sources.voc_xml import VocRecord, decode_voc
 from curation.storage import inside, read_bytes
 
@@ -133,9 +144,10 @@ def voc_paths(root: Path, part: str) -> list[str]:
 def _xml_paths(root: Path, stems: Sequence[str]) -> list[str]:
     """Return the XML path of each image; a name that leads outside ``Annotations`` is a `PathEscapeError`."""
     folder = root / _XML
-    # Resolving links costs more than reading the file, so only names with other characters than words have are resolved.
+    # Resolving links costs more than reading the file, so a name without a dot or separator is not resolved.
     return [
-        f"{folder}/{stem}.xml" if _PLAIN_NAME.match(stem) else str(inside(folder, f"{stem}.xml")) for stem in stems
+        f"{folder}/{stem}.xml" if _PLAIN_NAME.match(stem) else str(inside(folder, f"{stem}.xml"))
+        for stem in stems
     ]
 
 
@@ -179,15 +191,30 @@ def _read_xml(path: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    image: int
-    stem: str
-    place: int
-    fields: dict[str, str]
+class _Rows:
+    """All objects of a part: the image each stands in, its place there, and its fields as texts."""
 
-    @property
-    def where(self) -> str:
-        return f"{_XML}/{self.stem}.xml: object[{self.place}]"
+    stems: Sequence[str]
+    image: list[int]
+    place: list[int]
+    fields: list[dict[str, str]]
+
+    @classmethod
+    def of(cls, stems: Sequence[str], records: Sequence[VocRecord]) -> _Rows:
+        places = [
+            (image, place) for image, record in enumerate(records) for place in range(len(record.objects))
+        ]
+        fields = [entry for record in records for entry in record.objects]
+        return cls(stems, [image for image, _ in places], [place for _, place in places], fields)
+
+    def where(self, row: int) -> str:
+        return f"{_XML}/{self.stems[self.image[row]]}.xml: object[{self.place[row]}]"
+
+    def required(self, name: str) -> list[str]:
+        values = [entry.get(name, "") for entry in self.fields]
+        if "" in values:
+            _refuse(f"An object lacks <{name}>", self.where(values.index("")), "nothing")
+        return values
 
 
 def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
@@ -205,14 +232,11 @@ def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error
         disable=None,
     )
     records = [decode_voc(data, f"{_XML}/{stem}.xml") for stem, data in pairs]
-    rows = [
-        _Row(image, stem, place, fields)
-        for image, (stem, record) in enumerate(zip(content.stems, records, strict=True))
-        for place, fields in enumerate(record.objects)
-    ]
-    categories = _categories(rows, dataset)
-    objects = _objects(rows, categories.index())
-    keep, dropped = sound_boxes(objects.boxes, objects.areas, bad_boxes, lambda row: rows[row].where)
+    rows = _Rows.of(content.stems, records)
+    names = rows.required("name")
+    categories = _categories(rows, names, dataset)
+    objects = _objects(rows, names, categories.index())
+    keep, dropped = sound_boxes(objects.boxes, objects.areas, bad_boxes, rows.where)
     listed, annotated = content.files
     facts = facts_of(dataset)
     return Source(
@@ -224,7 +248,7 @@ def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error
         objects=objects if keep is None else select(objects, keep),
         files=(
             listed,
-            FileRecord(annotated.name, annotated.sha256, annotated.size, len(rows), annotated.files),
+            FileRecord(annotated.name, annotated.sha256, annotated.size, len(objects), annotated.files),
         ),
         licence=facts.licence,
         media_redistributable=facts.media_redistributable,
@@ -252,67 +276,65 @@ def _pixels(stems: Sequence[str], records: Sequence[VocRecord], field: str) -> I
     return values
 
 
-def _categories(rows: Sequence[_Row], dataset: str) -> Categories:
+def _categories(rows: _Rows, names: list[str], dataset: str) -> Categories:
     known = VOC_NAMES if dataset in ("voc2007", "voc2012") else ()
-    found = Counter(_field(row, "name") for row in rows)
+    found = Counter(names)
     strangers = sorted(set(found) - set(known))
     if known and strangers:
-        row = next(row for row in rows if row.fields["name"] in strangers)
+        first = next(row for row, name in enumerate(names) if name in strangers)
         raise AnnotationFormatError(
             f"An object has a class that {dataset} does not have",
-            where=row.where,
+            where=rows.where(first),
             expected=", ".join(known),
             found=", ".join(f"{name[:60]!r} ({found[name]} objects)" for name in strangers[:10]),
         )
-    names = known or tuple(strangers)
-    return Categories(tuple(range(1, len(names) + 1)), names, ("",) * len(names))
+    listed = known or tuple(strangers)
+    return Categories(tuple(range(1, len(listed) + 1)), listed, ("",) * len(listed))
 
 
-def _objects(rows: Sequence[_Row], place: dict[str, int]) -> Objects:
-    corners = np.array([[_corner(row, name) for name in _CORNERS] for row in rows], np.float64).reshape(-1, 4)
-    boxes = np.column_stack([corners[:, :2] - 1, corners[:, 2:] - corners[:, :2] + 1])
+def _objects(rows: _Rows, names: list[str], place: dict[str, int]) -> Objects:
+    low_x, low_y, high_x, high_y = (_corner(rows, name) for name in _CORNERS)
+    boxes = np.column_stack([low_x - 1, low_y - 1, high_x - low_x + 1, high_y - low_y + 1])
     return Objects(
-        image=np.array([row.image for row in rows], np.int32),
-        category=np.array([place[row.fields["name"]] for row in rows], np.int32),
+        image=np.array(rows.image, np.int32),
+        category=np.array([place[name] for name in names], np.int32),
         boxes=boxes,
         areas=boxes[:, 2] * boxes[:, 3],
-        numbers=np.arange(1, len(rows) + 1, dtype=np.int64),
-        crowd=np.zeros(len(rows), np.bool_),
+        numbers=np.arange(1, len(names) + 1, dtype=np.int64),
+        crowd=np.zeros(len(names), np.bool_),
         difficult=_flags(rows, "difficult"),
         truncated=_flags(rows, "truncated"),
         occluded=_flags(rows, "occluded"),
-        pose=np.array([_pose(row) for row in rows], np.int8),
+        pose=_poses(rows),
     )
 
 
-def _corner(row: _Row, name: str) -> float:
-    text = _field(row, name)
-    try:
-        return float(text)
-    except ValueError:
-        _refuse(f"A <{name}> is not a number", row.where, text)
+def _corner(rows: _Rows, name: str) -> Floats:
+    values = np.empty(len(rows.fields), np.float64)
+    for row, text in enumerate(rows.required(name)):
+        try:
+            values[row] = float(text)
+        except ValueError:
+            _refuse(f"A <{name}> is not a number", rows.where(row), text)
+    return values
 
 
-def _field(row: _Row, name: str) -> str:
-    text = row.fields.get(name, "")
-    if not text:
-        _refuse(f"An object lacks <{name}>", row.where, "nothing")
-    return text
-
-
-def _flags(rows: Sequence[_Row], name: str) -> Bools:
-    values = [row.fields.get(name, "0") for row in rows]
-    if not set(values) <= {"0", "1"}:
-        row = next(row for row, value in zip(rows, values, strict=True) if value not in ("0", "1"))
-        _refuse(f"A <{name}> is neither 0 nor 1", row.where, row.fields[name])
+def _flags(rows: _Rows, name: str) -> Bools:
+    values = [entry.get(name, "0") for entry in rows.fields]
+    strange = set(values) - {"0", "1"}
+    if strange:
+        row = next(row for row, value in enumerate(values) if value in strange)
+        _refuse(f"A <{name}> is neither 0 nor 1", rows.where(row), values[row])
     return np.array([value == "1" for value in values], np.bool_)
 
 
-def _pose(row: _Row) -> int:
-    position = _POSITION.get(row.fields.get("pose", "").lower())
-    if position is None:
-        _refuse("An object has an unknown <pose>", row.where, row.fields["pose"])
-    return position
+def _poses(rows: _Rows) -> npt.NDArray[np.int8]:
+    values = [entry.get("pose", "").lower() for entry in rows.fields]
+    strange = set(values) - _POSITION.keys()
+    if strange:
+        row = next(row for row, value in enumerate(values) if value in strange)
+        _refuse("An object has an unknown <pose>", rows.where(row), values[row])
+    return np.array([_POSITION[value] for value in values], np.int8)
 
 
 def _refuse(what: str, where: str, found: str) -> NoReturn:

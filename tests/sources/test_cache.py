@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from curation.sources import cache as cache_module
-from curation.sources.cache import Cache, cache_key, default_folder
+from curation.sources.cache import Cache, cache_key, default_folder, frozen
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
 from curation.sources.table import read_table
@@ -39,7 +39,7 @@ def content() -> dict[str, object]:
 def source(tmp_path: Path) -> Source:
     path = tmp_path / "instances.json"
     path.write_text(json.dumps(content()))
-    return read_coco(path, dataset="mine", part="test")
+    return frozen(read_coco(path, dataset="mine", part="test"))
 
 
 def assert_same(one: Source | None, other: Source) -> None:
@@ -92,7 +92,7 @@ def test_a_source_with_boxes_comes_back_whole(tmp_path: Path, source: Source) ->
 def test_a_presence_only_source_comes_back_whole(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("image,class\nb.jpg,dog\na.jpg,\n")
-    source = read_table(path, dataset="mine", part="test")
+    source = frozen(read_table(path, dataset="mine", part="test"))
     cache, _ = stored(tmp_path, source)
     assert_same(cache.load(KEY, 100), source)
 
@@ -100,7 +100,7 @@ def test_a_presence_only_source_comes_back_whole(tmp_path: Path) -> None:
 def test_an_empty_source_comes_back_whole(tmp_path: Path) -> None:
     path = tmp_path / "instances.json"
     path.write_text('{"images": []}')
-    source = read_coco(path, part="test")
+    source = frozen(read_coco(path, part="test"))
     cache, _ = stored(tmp_path, source)
     assert_same(cache.load(KEY, 100), source)
 

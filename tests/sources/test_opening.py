@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from curation.errors import AnnotationFormatError, BoxError, MissingFileError, UsageError
+from curation.errors import BoxError, MissingFileError, UsageError
 from curation.sources import opening
-from curation.sources.opening import open_source, open_sources, parts_at
+from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Source
 from tests.sources.voc_files import write_voc
 
@@ -164,42 +164,11 @@ def test_without_a_cache_nothing_is_written(tmp_path: Path, monkeypatch: pytest.
     assert list((tmp_path / "cache").glob("*.npz"))
 
 
-@pytest.mark.parametrize("large", [0, 1 << 30], ids=["two processes", "one process"])
-@pytest.mark.parametrize("cached", [True, False])
-def test_several_sources_open_as_each_does_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: bool, large: int
-) -> None:
-    monkeypatch.setattr(opening, "_LARGE", large)
-    path = write_coco(tmp_path / "instances.json")
-    root = write_voc(tmp_path / "VOC2007", [f"{number:06d}" for number in range(1, 40)])
-    cache = tmp_path / "cache" if cached else False
-    requests = [(path, "coco", "x"), (root, "voc2007", "test")]
-    together = open_sources(requests, cache=cache)
-    for (where, dataset, part), source in zip(requests, together, strict=True):
-        alone = open_source(where, dataset=dataset, part=part, cache=False)
-        assert source.files == alone.files
-        assert source.image_ids.tolist() == alone.image_ids.tolist()
-        assert source.require_objects("a").boxes.tolist() == alone.require_objects("b").boxes.tolist()
-
-
-def test_a_second_process_leaves_its_source_in_the_cache(
+def test_a_large_source_is_written_while_its_caller_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parses: list[str]
 ) -> None:
     monkeypatch.setattr(opening, "_LARGE", 0)
-    path = write_coco(tmp_path / "instances.json")
-    root = write_voc(tmp_path / "VOC2007", ["000001"])
-    open_sources([(root, "voc2007", "test"), (path, "coco", "x")], cache=tmp_path / "cache")
+    path = write_coco(tmp_path / "instances.json", images=20_000)
+    for _ in range(3):
+        open_source(path, dataset="coco", part="x", cache=tmp_path / "cache")
     assert parses == ["parse_coco"]
-
-
-@pytest.mark.parametrize("large", [0, 1 << 30], ids=["two processes", "one process"])
-def test_an_error_in_one_of_several_sources_is_the_one_it_gives_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int
-) -> None:
-    monkeypatch.setattr(opening, "_LARGE", large)
-    path = write_coco(tmp_path / "instances.json")
-    root = write_voc(tmp_path / "VOC2007", ["000001"])
-    (root / "Annotations/000001.xml").write_text("<annotation>")
-    with pytest.raises(AnnotationFormatError) as caught:
-        open_sources([(path, "coco", "x"), (root, "voc2007", "test")], cache=tmp_path / "cache")
-    assert str(caught.value.where).startswith("Annotations/000001.xml")
