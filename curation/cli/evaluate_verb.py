@@ -117,6 +117,12 @@ def _add_elephant(command: argparse.ArgumentParser) -> None:
         help="wilderness ratios (default: 0 to 4.25 in quarters, as far as images go)",
     )
     command.add_argument("--betas", default="0.5,1.0,1.5", metavar="B,B", help="default: %(default)s")
+    command.add_argument(
+        "--fbeta-formula",
+        choices=("correct", "published"),
+        default="correct",
+        help="published: as Table 4 prints b = 0.5, without the denominator (default: %(default)s)",
+    )
     command.add_argument("--similar", type=Path, metavar="FILE", help="JSON list of sets of similar classes")
     command.add_argument(
         "--bootstrap", type=int, default=0, metavar="N", help="replicates of confidence intervals"
@@ -279,6 +285,7 @@ def _options(options: argparse.Namespace, known: KnownClasses) -> ElephantOption
         recalls_tenths=_tenths(options.recalls),
         ratios=None if ratios is None else tuple(ratios.split(",")),
         betas=tuple(options.betas.split(",")),
+        fbeta_formula=options.fbeta_formula,
         similar=None if options.similar is None else read_similar_sets(options.similar, known.names),
         bootstrap=options.bootstrap,
         seed=options.seed,

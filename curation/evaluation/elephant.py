@@ -14,7 +14,14 @@ from curation.evaluation.bootstrap import bootstrap_intervals
 from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.confusion import column_names, confusion
 from curation.evaluation.diagnosis import SimilarSets, diagnose
-from curation.evaluation.fbeta import TABLE_4_BETAS, TABLE_4_RATIOS, available_ratios, fbeta_operating_points
+from curation.evaluation.fbeta import (
+    FORMULAS,
+    TABLE_4_BETAS,
+    TABLE_4_RATIOS,
+    Formula,
+    available_ratios,
+    fbeta_operating_points,
+)
 from curation.evaluation.levels import LEVEL_COUNTS, LevelCounts, Levels, wilderness_levels
 from curation.evaluation.matching import Difficult, Matches, OperatingPoints, match, thresholds
 from curation.evaluation.official import official_profile
@@ -67,6 +74,8 @@ class ElephantOptions:
     ratios : tuple of str, optional
         Of F-beta; those of Table 4 that the wilderness allows by default.
     betas : tuple of str
+    fbeta_formula : {"correct", "published"}
+        Which F is reported; the threshold is that of the correct one either way.
     similar : sets of class names, optional
         For the error diagnosis; Hoiem's by default.
     bootstrap : int
@@ -80,6 +89,7 @@ class ElephantOptions:
     recalls_tenths: tuple[int, ...] = (1, 3, 5)
     ratios: tuple[str, ...] | None = None
     betas: tuple[str, ...] = TABLE_4_BETAS
+    fbeta_formula: Formula = "correct"
     similar: SimilarSets | None = None
     bootstrap: int = 0
     seed: int = 0
@@ -213,6 +223,7 @@ class _Run:
             "a_ose": open_set_errors(parts, self.points),
             "diagnosis": self._diagnosis(),
             "fbeta": self._fbeta(),
+            "fbeta_formula": {self.options.fbeta_formula: FORMULAS[self.options.fbeta_formula]},
             "background_gap": gap,
             "bootstrap": self._bootstrap(),
             "undefined": {} if gap is not None else {"background_gap": NO_BACKGROUND_SCORES},
@@ -242,6 +253,7 @@ class _Run:
             self.outside,
             ratios=ratios,
             betas=self.options.betas,
+            formula=self.options.fbeta_formula,
         )
 
     def _bootstrap(self) -> dict[str, Any] | None:

@@ -265,6 +265,21 @@ def test_coco_engines(files: dict[str, Path], capsys: pytest.CaptureFixture[str]
     assert "AP50" in capsys.readouterr().out
 
 
+def test_the_misprinted_f_beta_is_to_be_had_by_name(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = shared / "golden" / "elephant" / "hand"
+    given = ["evaluate", "elephant", "--no-cache", "--json"]
+    for part in ("closed", "wilderness"):
+        given += ["--truth", f"{part}={folder / f'gt_{part}.json'}"]
+        given += ["--detections", f"{part}={folder / f'dets_{part}.json'}"]
+    assert main([*given, "--fbeta-formula", "published"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    point = found["fbeta"]["cat"]["0.0"]["0.5"]
+    # Same operating point; F is (1 + b^2) P R with P = R = 0.6.
+    assert (point["threshold"], point["precision"], point["recall"]) == (0.5, 0.6, 0.6)
+    assert point["F"] == pytest.approx(1.25 * 0.6 * 0.6)
+    assert list(found["fbeta_formula"]) == ["published"]
+
+
 def test_a_manifest_chooses_images_and_classes_from_raw_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
