@@ -76,4 +76,6 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
 def _report(error: CurationError, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(error.as_dict(), indent=1))
-    print(f"error: {error}", file=sys.stderr)
+    # A name from a file may hold terminal escapes.
+    lines = ("".join(c if c.isprintable() else "?" for c in line) for line in str(error).split("\n"))
+    print("error: " + "\n".join(lines), file=sys.stderr)

@@ -53,7 +53,9 @@ def _elephant_figures(result: Result, curves: Result, folder: Path, name: str) -
     section_name, section = _first_section(result)
     note = f"profile {section_name.replace('_', ' ')}"
     recall = "0.3" if "0.3" in result["diagnosis"] else next(iter(result["diagnosis"]))
-    bands = None if result["bootstrap"] is None else {name: result["bootstrap"]}
+    # The intervals are those of the paper's reading: they are not drawn around another.
+    is_paper = section_name.startswith("paper")
+    bands = {name: result["bootstrap"]} if is_paper and result["bootstrap"] is not None else None
     written = wilderness_curve({name: section}, folder / "wilderness_curve", intervals=bands, note=note)
     diagnosis = result["diagnosis"][recall]
     if any(counts is not None for counts in diagnosis["closed"]["per_class"].values()):

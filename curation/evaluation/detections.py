@@ -161,7 +161,7 @@ def _decode(data: bytes, path: Path) -> list[_Row]:
         )
     try:
         return msgspec.json.decode(data, type=list[_Row])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise PredictionError(
             "The detections cannot be read",
             where=str(path),

@@ -122,7 +122,7 @@ def read_similar_sets(path: Path, classes: Sequence[str]) -> tuple[tuple[str, ..
         sets = msgspec.json.decode(
             read_bytes(path, kind="file of similar sets"), type=tuple[tuple[str, ...], ...]
         )
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EvaluationError(
             "The similar sets cannot be read",
             where=str(path),

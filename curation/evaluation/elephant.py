@@ -151,6 +151,8 @@ class _Run:
         return {
             "profile": self.options.profile,
             "profile_meaning": PROFILES[self.options.profile],
+            "difficult": self.options.difficult,
+            "level_counts": self.options.level_counts,
             "definitions": DEFINITIONS,
             "classes": list(self.closed.classes),
             "true_classes": list(column_names(self.closed, self.wilderness)),

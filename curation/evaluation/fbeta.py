@@ -20,7 +20,7 @@ FORMULAS: dict[str, str] = {
 }
 TABLE_4_BETAS = ("0.5", "1.0", "1.5")
 TABLE_4_RATIOS = tuple(f"{quarters / 4}" for quarters in range(18))
-_DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?\Z")
+_DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3})?\Z")
 
 
 def f_beta(

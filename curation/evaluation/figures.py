@@ -66,6 +66,9 @@ def wilderness_curve(
     """
     _require(results, stem, "results")
     recalls = list(dict.fromkeys(recall for result in results.values() for recall in result["WI"]))
+    if all(isinstance(impact, list) for result in results.values() for impact in result["WI"].values()):
+        # The official code has one reading, whatever is asked for.
+        reading = "mean_interpolated_precision"
     flavours = [name for name in FLAVOURS if any(name in result for result in results.values())]
     rows = [
         (detector, level, *(_at(impact_of(result, recall, reading), k) for recall in recalls),

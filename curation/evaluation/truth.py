@@ -105,7 +105,7 @@ def classes_of_file(path: Path, source: Source) -> KnownClasses:
     """
     try:
         listed = msgspec.json.decode(read_bytes(path, kind="class file"), type=_ClassFile)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EvaluationError(
             "The class file cannot be read",
             where=str(path),

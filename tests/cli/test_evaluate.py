@@ -265,6 +265,27 @@ def test_coco_engines(files: dict[str, Path], capsys: pytest.CaptureFixture[str]
     assert "AP50" in capsys.readouterr().out
 
 
+def test_the_figure_of_the_official_profile_says_so(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "golden" / "elephant" / "hand"
+    given = ["evaluate", "elephant", "--no-cache", "--profile", "official", "--bootstrap", "5"]
+    for part in ("closed", "wilderness"):
+        given += ["--truth", f"{part}={folder / f'gt_{part}.json'}"]
+        given += ["--detections", f"{part}={folder / f'dets_{part}.json'}"]
+    assert main([*given, "--out", str(tmp_path / "out")]) == 0
+    header = (tmp_path / "out" / "wilderness_curve.csv").read_text().splitlines()[0]
+    assert "WI_mean_interpolated_precision_recall_0.3" in header
+    assert "macro" not in header
+
+
+def test_a_beta_of_many_digits_is_refused(capsys: pytest.CaptureFixture[str], shared: Path) -> None:
+    folder = shared / "golden" / "elephant" / "hand"
+    given = ["evaluate", "elephant", "--no-cache", "--betas", "1.123456789"]
+    for part in ("closed", "wilderness"):
+        given += ["--truth", f"{part}={folder / f'gt_{part}.json'}"]
+        given += ["--detections", f"{part}={folder / f'dets_{part}.json'}"]
+    assert "not a usable number" in refused(given, capsys)
+
+
 def test_the_misprinted_f_beta_is_to_be_had_by_name(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = shared / "golden" / "elephant" / "hand"
     given = ["evaluate", "elephant", "--no-cache", "--json"]
