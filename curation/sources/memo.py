@@ -1,6 +1,6 @@
 """Digests remembered by what the file system says of a file, so that 400 MB are not hashed on every run.
 
-As in git's index, a file whose size, times and inode are as they were is taken to hold what it held; an entry made
+As in git's index, a file whose size, times and inode are as they were is taken to hold what it held; a stamp taken
 within two seconds of the file's last change is not trusted, since a second change in that time might not show.
 """
 
@@ -36,9 +36,12 @@ class Stamp:
         Hex digest of path, size, modification and change time, inode and device of each file.
     changed : int
         Nanoseconds since the epoch of the last change of any of them.
+    taken : int
+        Nanoseconds since the epoch when the file system was asked.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
+        self.taken = time.time_ns()
         digest = hashlib.sha256()
         self.changed = 0
         for path in paths:
@@ -71,7 +74,7 @@ class Memo:
 
     def record(self, stamp: Stamp, digest: str, size: int) -> None:
         """Remember a digest; raises `OSError` or `UsageError` where the folder may not be written."""
-        entry = _Entry(stamp.listing, digest, size, stamp.changed, time.time_ns())
+        entry = _Entry(stamp.listing, digest, size, stamp.changed, stamp.taken)
         write_bytes(self._path(stamp), msgspec.json.encode(entry))
 
     def _path(self, stamp: Stamp) -> Path:
