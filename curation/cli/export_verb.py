@@ -198,7 +198,7 @@ def _plan(options: argparse.Namespace, manifest: Manifest, sources: Mapping[str,
 
 
 def _coco_options(options: argparse.Namespace) -> Any:
-    from curation.manifest.views import UNKNOWN_ID
+    from curation.manifest.roles import UNKNOWN_ID
     from curation.publishing.coco_json import CocoOptions
 
     text = options.unknown_id

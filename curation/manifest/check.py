@@ -22,6 +22,8 @@ SLOT_NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
 """A source's name as in ``--source NAME=PATH``."""
 DIGEST = r"sha256:[0-9a-f]{64}"
 MAX_NAME_LENGTH = 120
+LARGEST_INDEX = 2**31 - 2
+"""Category ids fit 32 bits, and the one after the last too."""
 TAXONOMIES = ("closed-set", "OSOD-I", "OSOD-II", "OSOD-III", "OWOD", "OSC")
 BOX_COUNTS = (*get_args(ClassRole), "difficult", "crowd")
 """Keys of `PartEntry.boxes`: objects by role, and the subsets ``difficult`` and ``crowd``."""
@@ -48,8 +50,9 @@ def check_header(header: Header, *, where: str) -> None:
     _check_classes(header, where)
     _check_sources(header, where)
     _check_parts(header, where)
-    if (header.origin == "declared") != any(part.sha256 is None for part in header.parts):
-        _refuse(where, "origin", "declared exactly when a part has no list", header.origin)
+    _check_tasks(header, where)
+    if header.origin != "declared" and any(part.sha256 is None for part in header.parts):
+        _refuse(where, "origin", "declared where a part has no digest", header.origin)
 
 
 def check_lists(manifest: Manifest, *, where: str) -> None:
@@ -61,15 +64,15 @@ def check_lists(manifest: Manifest, *, where: str) -> None:
         A list is not the one whose digest the header pins.
     """
     pinned = {part.name: part for part in manifest.header.parts if part.sha256 is not None}
-    if set(pinned) != set(manifest.lists):
+    if not needs_every_list(manifest.header, manifest.lists) <= set(manifest.lists) <= set(pinned):
         _refuse(
             where,
             "lists",
             ", ".join(sorted(pinned)) or "none",
             ", ".join(sorted(manifest.lists)) or "none",
         )
-    for name, part in pinned.items():
-        ids = manifest.lists[name]
+    for name, ids in manifest.lists.items():
+        part = pinned[name]
         check_ids(ids, part, where=f"{where}: ids/{name}.txt")
         digest = sha256_of_lines(ids)
         if digest != part.sha256:
@@ -82,6 +85,15 @@ def check_lists(manifest: Manifest, *, where: str) -> None:
     _check_subsets(manifest, where)
 
 
+def needs_every_list(header: Header, present: Iterable[str]) -> set[str]:
+    """Return the parts whose lists must lie beside a header, given the lists that do.
+
+    A declared manifest may lack any list; an authors' one, whose lists are not passed on, has all of them or none.
+    """
+    may_lack_them = header.origin == "declared" or (header.origin == "as_published" and not list(present))
+    return set() if may_lack_them else {part.name for part in header.parts if part.sha256 is not None}
+
+
 def check_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
     """Raise `ManifestError` unless a list has the stated length, well-formed unique ids, and the stated order."""
     for line, text in enumerate(ids, start=1):
@@ -89,8 +101,11 @@ def check_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
             _check_id(text, f"{where}, line {line}")
     if len(ids) != part.images:
         _refuse(where, "images", str(part.images), str(len(ids)))
-    if len(set(ids)) != len(ids):
+    repeats = len(ids) - len(set(ids))
+    if repeats and not part.repeats:
         raise ManifestError("A list names an image twice", where=where, found=_first_repeated(ids))
+    if repeats != part.repeats:
+        _refuse(where, "repeats", str(part.repeats), str(repeats))
     if part.order == "code_point" and list(ids) != sorted(ids):
         raise ManifestError("A list is not sorted by code point", where=where, found=_first_unsorted(ids))
 
@@ -154,8 +169,15 @@ def _check_classes(header: Header, where: str) -> None:
     _unique(names, where, "classes: name or alias")
     _unique((entry.index for entry in header.classes if entry.index != -1), where, "classes: index")
     for entry in header.classes:
-        if entry.index < -1:
-            _refuse(where, f"classes[{entry.name}].index", "-1 or more", str(entry.index))
+        if not -1 <= entry.index <= LARGEST_INDEX:
+            _refuse(where, f"classes[{entry.name}].index", f"-1 to {LARGEST_INDEX}", str(entry.index))
+        if entry.role == "previous":
+            _refuse(
+                where,
+                f"classes[{entry.name}].role",
+                "a role of its own: previous follows from tasks",
+                "previous",
+            )
         if entry.role == "known" and entry.index == -1:
             _refuse(where, f"classes[{entry.name}].index", "0 or more for a known class", "-1")
 
@@ -168,6 +190,22 @@ def _check_sources(header: Header, where: str) -> None:
             if min(file.size, file.rows, file.files) < 0:
                 _refuse(where, f"sources[{source.name}].files[{file.name}]", "counts of 0 or more", "less")
         _check_counts(source.dropped, where, f"sources[{source.name}].dropped")
+
+
+def _check_tasks(header: Header, where: str) -> None:
+    """Check names and references alone: whether the tasks make a sound benchmark is for the audit to say."""
+    _unique((task.name for task in header.tasks), where, "tasks: name")
+    roles = {entry.name: entry.role for entry in header.classes}
+    for task in header.tasks:
+        _match(PART_NAME, task.name, where, "tasks: name")
+        for name in task.introduced:
+            if roles.get(name) != "known":
+                _refuse(
+                    where, f"tasks[{task.name}].introduced", "classes with the role known", f"{name!s:.80}"
+                )
+    for part in header.parts:
+        if part.task and part.task not in (task.name for task in header.tasks):
+            _refuse(where, f"parts[{part.name[:64]}].task", "a task or an empty text", part.task)
 
 
 def _check_parts(header: Header, where: str) -> None:
@@ -185,7 +223,9 @@ def _check_parts(header: Header, where: str) -> None:
             _refuse(where, f"{field}.sources", ", ".join(sorted(sources)), ", ".join(part.sources))
         if unnamed := set(part.boxes) - set(BOX_COUNTS):
             _refuse(where, f"{field}.boxes", ", ".join(BOX_COUNTS), ", ".join(sorted(unnamed)))
-        _check_counts({"images": part.images or 0, **part.boxes}, where, field)
+        _check_counts({"images": part.images or 0, "repeats": part.repeats, **part.boxes}, where, field)
+        if part.repeats and (part.order == "code_point" or header.origin != "as_published"):
+            _refuse(where, f"{field}.repeats", "0 but for listed, as_published parts", str(part.repeats))
         if not 0 <= (part.annotated_images or 0) <= (part.images or 0):
             _refuse(where, f"{field}.annotated_images", f"0 to {part.images}", str(part.annotated_images))
 

@@ -90,6 +90,7 @@ def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:
     changes = [
         *_compare_parts(old, new, parts),
         *_compare_classes(old.header.classes, new.header.classes),
+        *_compare_tasks(old.header, new.header),
         *_compare_words(old.header, new.header),
     ]
     if not changes and old.digest != new.digest:
@@ -131,6 +132,11 @@ def _compare_parts(old: Manifest, new: Manifest, parts: tuple[PartChange, ...]) 
             )
         elif part.reordered:
             yield Change("major", f"part {part.name}", "the order of its ids is another")
+
+
+def _compare_tasks(old: Header, new: Header) -> Iterable[Change]:
+    if old.tasks != new.tasks:
+        yield Change("major", "tasks", "the classes that a task introduces, or their order, are others")
 
 
 def _compare_entries(before: PartEntry, after: PartEntry) -> Iterable[Change]:

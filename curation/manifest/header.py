@@ -12,7 +12,9 @@ import msgspec
 
 SCHEMA_VERSION = 1
 
-ClassRole = Literal["known", "negative", "unknown", "ignored"]
+ClassRole = Literal["known", "negative", "unknown", "ignored", "previous"]
+"""``previous`` is a role within a part alone: known since an earlier task (see `curation.manifest.roles`)."""
+
 PartRole = Literal["train", "val", "test", "finetune", "wilderness"]
 Origin = Literal["regenerated", "as_published", "reviewed", "declared"]
 Order = Literal["code_point", "listed"]
@@ -45,6 +47,8 @@ class SourceEntry(_Record, frozen=True):
         What the reader left out under a policy, by reason.
     note : str
         What a reader of the manifest must know about these files, or ``""``.
+    exhaustive : tuple of str
+        Classes whose every object is annotated on every image of the source; empty where that is not known.
     """
 
     name: str
@@ -56,6 +60,7 @@ class SourceEntry(_Record, frozen=True):
     files: tuple[FileEntry, ...]
     dropped: dict[str, int] = {}
     note: str = ""
+    exhaustive: tuple[str, ...] = ()
 
 
 class ClassEntry(_Record, frozen=True):
@@ -88,6 +93,14 @@ class LabelView(_Record, frozen=True):
     ignored: Treatment = "ignore"
     crowd: Treatment = "ignore"
     difficult: Treatment = "ignore"
+    previous: Treatment = "keep"
+
+
+class TaskEntry(_Record, frozen=True):
+    """One step of an open-world benchmark: the classes that become known in it, in the order of their index."""
+
+    name: str
+    introduced: tuple[str, ...]
 
 
 class PartEntry(_Record, frozen=True):
@@ -102,13 +115,17 @@ class PartEntry(_Record, frozen=True):
     order : {"code_point", "listed"}
         ``code_point``: the id file is sorted; ``listed``: its order carries meaning and is kept.
     images, sha256 : int, str or None
-        Length and digest of the id file; None while the list is not at hand (a declared part).
+        Length and digest of the id file; None where a declared part has never been computed.
     annotated_images : int or None
         How many of the images carry at least one object.
     boxes : dict of str to int
         Objects by role (``known``, ``unknown``, …), and the subsets ``difficult`` and ``crowd``. Empty when unknown.
     subset_of : str
         The part whose list contains this one's, or ``""``.
+    task : str
+        The task whose known classes the part's view speaks of, or ``""``.
+    repeats : int
+        Lines that name an image again; only a list kept as its authors published it has any.
     """
 
     name: str
@@ -122,6 +139,8 @@ class PartEntry(_Record, frozen=True):
     boxes: dict[str, int] = {}
     sha256: str | None = None
     subset_of: str = ""
+    task: str = ""
+    repeats: int = 0
 
 
 class Rule(_Record, frozen=True):
@@ -185,13 +204,15 @@ class Header(_Record, frozen=True):
         ``closed-set``, ``OSOD-I``, ``OSOD-II``, ``OSOD-III``, ``OWOD`` or ``OSC``.
     origin : str
         ``regenerated`` from raw data; ``as_published`` by the authors; ``reviewed`` by hand; ``declared``: at least one
-        list is not at hand, the header pins the rule and the paper's figures.
+        list is not at hand, the header pins the rule, the paper's figures, and digests where they are known.
     decisions : str or None
         Digest of the decisions of a reviewed manifest.
     completes : str or None
         Digest of the declared manifest that this one completes.
     figures : tuple of Figure
         The paper's figures beside those obtained.
+    tasks : tuple of TaskEntry
+        The steps of an open-world benchmark in their order; empty elsewhere.
     """
 
     schema_version: int
@@ -210,3 +231,4 @@ class Header(_Record, frozen=True):
     supersedes: Supersedes | None = None
     decisions: str | None = None
     completes: str | None = None
+    tasks: tuple[TaskEntry, ...] = ()

@@ -11,7 +11,7 @@ import msgspec
 
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import ManifestError, MissingListError
-from curation.manifest.header import Header, PartEntry
+from curation.manifest.header import Header, LabelView, PartEntry, SourceEntry
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,46 @@ class Manifest:
         """Return the ids of a part; a declared part raises `MissingListError` with the command that completes it."""
         part = self.part(name)
         if part.name not in self.lists:
-            sources = " ".join(f"--source {entry.name}=PATH" for entry in self.header.sources)
-            declared = f"{self.header.name}@{self.header.version}"
-            raise MissingListError(
-                f"The list of part {name!r} is not in this manifest: it is declared, and needs your raw data",
-                where=f"{self.header.name} {self.header.version}",
-                hint=f"curation build {declared} {sources} --out DIR",
-            )
+            raise self._missing(name)
         return self.lists[part.name]
+
+    def _missing(self, name: str) -> MissingListError:
+        target = f"{self.header.name}@{self.header.version}"
+        if self.header.origin == "as_published":
+            reason, command = (
+                "the authors' list is not passed on, only its digest",
+                f"import {target} --lists DIR",
+            )
+        else:
+            sources = " ".join(f"--source {entry.name}=PATH" for entry in self.header.sources)
+            reason, command = "it is declared, and needs your raw data", f"build {target} {sources}"
+        return MissingListError(
+            f"The list of part {name!r} is not in this manifest: {reason}",
+            where=f"{self.header.name} {self.header.version}",
+            hint=f"curation {command} --out DIR",
+        )
 
 
 def header_as_data(header: Header) -> dict[str, Any]:
-    """Return the header as plain dicts, lists, strings and integers, every field present."""
+    """Return the header as plain dicts, lists, strings and integers.
+
+    Every field is present but those that the schema gained later: they are left out where they hold their default, so
+    that a manifest made before keeps its digest.
+    """
     data: dict[str, Any] = msgspec.to_builtins(header)
+    _omit_default(data, "tasks", Header)
+    for source in data["sources"]:
+        _omit_default(source, "exhaustive", SourceEntry)
+    for part in data["parts"]:
+        _omit_default(part, "task", PartEntry)
+        _omit_default(part, "repeats", PartEntry)
+        _omit_default(part["view"], "previous", LabelView)
     return data
+
+
+def _omit_default(data: dict[str, Any], field: str, record: type[msgspec.Struct]) -> None:
+    defaults = dict(
+        zip(reversed(record.__struct_fields__), reversed(record.__struct_defaults__), strict=False)
+    )
+    if data[field] in (defaults[field], []):
+        del data[field]

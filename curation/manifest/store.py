@@ -10,7 +10,7 @@ import msgspec
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, UsageError
-from curation.manifest.check import check_header, check_lists
+from curation.manifest.check import check_header, check_lists, needs_every_list
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
 from curation.manifest.manifest import Manifest, header_as_data
 from curation.storage import inside, publishing_folder, read_bytes
@@ -82,8 +82,8 @@ def read_manifest(path: Path) -> Manifest:
     header, claimed, data = _read_header(folder / HEADER_FILE)
     _check_digest(header, claimed, data, folder / HEADER_FILE)
     check_header(header, where=str(folder / HEADER_FILE))
-    _check_list_folder(header, folder)
-    pinned = [part for part in header.parts if part.sha256 is not None]
+    at_hand = _lists_at_hand(header, folder)
+    pinned = [part for part in header.parts if part.name in at_hand]
     manifest = Manifest(header=header, lists={part.name: _read_list(folder, part) for part in pinned})
     check_lists(manifest, where=str(folder))
     return manifest
@@ -162,11 +162,13 @@ def _check_version(data: bytes, path: Path) -> None:
         )
 
 
-def _check_list_folder(header: Header, folder: Path) -> None:
+def _lists_at_hand(header: Header, folder: Path) -> set[str]:
+    """Return the parts whose id files lie in the folder; one too few or too many is an error."""
     expected = {f"{part.name}.txt" for part in header.parts if part.sha256 is not None}
     lists = folder / LIST_FOLDER
     present = {entry.name for entry in lists.iterdir()} if lists.is_dir() else set()
-    if missing := sorted(expected - present):
+    needed = {f"{name}.txt" for name in needs_every_list(header, present)}
+    if missing := sorted(needed - present):
         raise ManifestError(
             "An id list of the manifest is missing",
             where=str(lists / missing[0]),
@@ -179,6 +181,7 @@ def _check_list_folder(header: Header, folder: Path) -> None:
             expected=", ".join(sorted(expected)) or "no file",
             found=repr(extra[0][:100]),
         )
+    return {name.removesuffix(".txt") for name in present}
 
 
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from curation.canonical import sha256_of_lines
 from curation.errors import CurationError
 from curation.manifest.header import PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
+from curation.manifest.roles import classes_in
 from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, count_objects, locate_images
 from curation.sources.source import Source
 
@@ -115,7 +116,7 @@ def compare_with_published(ids: Sequence[str], published: Sequence[str]) -> Publ
 
 def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
     if part.name not in manifest.lists:
-        return Finding("list", part.name, "note", found="declared: no list at hand")
+        return Finding("list", part.name, "note", found="no list at hand")
     ids = manifest.lists[part.name]
     digest = sha256_of_lines(ids)
     same = digest == part.sha256 and len(ids) == part.images
@@ -175,7 +176,7 @@ def _counted(manifest: Manifest, part: PartEntry, images: PartImages, *, lenient
         unchecked = "not checked: a source has no boxes"
         outcome: Outcome = "note" if part.boxes else "ok"
         return [annotated, Finding("boxes", part.name, outcome, _counts(part.boxes, ROLES), unchecked)]
-    found, n_annotated = count_objects(manifest.header.classes, part.view, images)
+    found, n_annotated = count_objects(classes_in(manifest.header, part), part.view, images)
     annotated = _equal("annotated_images", part, str(part.annotated_images), str(n_annotated))
     if not part.boxes:
         return [annotated, Finding("boxes", part.name, "note", "not stated", _counts(found, ROLES))]

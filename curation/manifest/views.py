@@ -12,16 +12,14 @@ import numpy.typing as npt
 from curation.errors import ManifestError
 from curation.manifest.header import ClassEntry, ClassRole, LabelView
 from curation.manifest.manifest import Manifest
+from curation.manifest.roles import UNKNOWN_ID, classes_in
 from curation.sources.source import Bools, Int32s, Source
 
 ROLES: tuple[str, ...] = get_args(ClassRole)
-"""``known, negative, unknown, ignored``: `PartObjects.role` indexes this tuple."""
+"""``known, negative, unknown, ignored, previous``: `PartObjects.role` indexes this tuple."""
 
 FLAGS = ("difficult", "crowd")
 """Subsets that `PartObjects.counts` counts beside the roles."""
-
-UNKNOWN_ID = -1
-"""Category id of every object that a view renames to unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +117,8 @@ def view_objects(manifest: Manifest, part: str, sources: Mapping[str, Source]) -
         A source has no boxes.
     """
     images = locate_images(manifest, part, sources)
-    return select_objects(manifest.header.classes, manifest.part(part).view, images)
+    entry = manifest.part(part)
+    return select_objects(classes_in(manifest.header, entry), entry.view, images)
 
 
 def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> PartImages:

@@ -11,7 +11,7 @@ import numpy as np
 
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import UNKNOWN_ID
+from curation.manifest.roles import UNKNOWN_ID
 from curation.publishing.content import UNKNOWN_NAME, Content, gather
 from curation.publishing.plan import Plan, PlannedFile, first_repeated, present
 from curation.sources.source import Int64s, Source

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from curation.errors import ExportError
 from curation.manifest.header import ClassEntry, PartEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import UNKNOWN_ID, PartImages, PartObjects, locate_images, view_objects
+from curation.manifest.roles import UNKNOWN_ID
+from curation.manifest.views import PartImages, PartObjects, locate_images, view_objects
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects, Source, Texts
 
 UNKNOWN_NAME = "unknown"

@@ -13,7 +13,7 @@ import msgspec
 from curation.errors import ExportError
 from curation.manifest.header import ClassEntry, LabelView
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import UNKNOWN_ID
+from curation.manifest.roles import UNKNOWN_ID
 from curation.publishing.content import Content
 from curation.sources.source import Int64s, Source
 from curation.storage import read_bytes

@@ -10,7 +10,7 @@ import numpy as np
 
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import UNKNOWN_ID
+from curation.manifest.roles import UNKNOWN_ID
 from curation.publishing.content import UNKNOWN_NAME, Content, ContentImages, gather
 from curation.publishing.plan import Plan, PlannedFile, first_repeated, lines, present, safe_name, whole
 from curation.sources.source import POSES, Floats, Int32s, Int64s, Source

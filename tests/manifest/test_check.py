@@ -7,7 +7,7 @@ import pytest
 
 from curation.errors import ManifestError
 from curation.manifest.check import check_header, check_lists
-from curation.manifest.header import ClassEntry, Header, Supersedes
+from curation.manifest.header import ClassEntry, Header, Supersedes, TaskEntry
 from curation.manifest.manifest import Manifest
 
 Make = Callable[..., Manifest]
@@ -20,6 +20,10 @@ def with_part(header: Header, **fields: object) -> Header:
 
 def with_source(header: Header, **fields: object) -> Header:
     return msgspec.structs.replace(header, sources=(msgspec.structs.replace(header.sources[0], **fields),))
+
+
+def with_task(header: Header, name: str = "t1", introduced: tuple[str, ...] = ("cat",)) -> Header:
+    return msgspec.structs.replace(header, tasks=(TaskEntry(name=name, introduced=introduced),))
 
 
 def with_classes(header: Header, *extra: ClassEntry) -> Header:
@@ -83,7 +87,13 @@ def test_part_names_are_no_paths(manifest: Manifest, name: str) -> None:
         (lambda header: msgspec.structs.replace(header, schema_version=2), "schema_version"),
         (lambda header: msgspec.structs.replace(header, decisions="md5:1"), "decisions"),
         (lambda header: msgspec.structs.replace(header, completes="sha256:" + "A" * 64), "completes"),
-        (lambda header: msgspec.structs.replace(header, origin="declared"), "origin"),
+        (lambda header: with_task(header, introduced=("no such class",)), "introduced"),
+        (lambda header: with_task(header, introduced=("cow",)), "introduced"),
+        (lambda header: with_task(header, name="T 1"), "tasks"),
+        (lambda header: with_part(header, task="t1"), "task"),
+        (lambda header: with_part(header, repeats=1), "repeats"),
+        (lambda header: with_classes(header, ClassEntry(name="x", role="previous", index=9)), "previous"),
+        (lambda header: with_classes(header, ClassEntry(name="x", role="known", index=2**40)), "2147483646"),
         (
             lambda header: msgspec.structs.replace(
                 header, supersedes=Supersedes(version="1", digest="sha256:" + "0" * 64, reason="")
@@ -111,7 +121,7 @@ def test_part_names_are_no_paths(manifest: Manifest, name: str) -> None:
         ),
         (lambda header: with_classes(header, ClassEntry(name="x", role="unknown", index=1)), "1 twice"),
         (lambda header: with_classes(header, ClassEntry(name="x", role="known", index=-1)), "known class"),
-        (lambda header: with_classes(header, ClassEntry(name="x", role="unknown", index=-2)), "-1 or more"),
+        (lambda header: with_classes(header, ClassEntry(name="x", role="unknown", index=-2)), "-1 to"),
     ],
 )
 def test_broken_headers(manifest: Manifest, break_it: Callable[[Header], Header], field: str) -> None:

@@ -10,7 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from curation.canonical import sha256_of_bytes, sha256_of_lines
-from curation.errors import CurationError, DigestMismatchError, ManifestError, MissingFileError, UsageError
+from curation.errors import (
+    CurationError,
+    DigestMismatchError,
+    ManifestError,
+    MissingFileError,
+    MissingListError,
+    UsageError,
+)
 from curation.manifest import store
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import manifest_files, read_manifest, write_manifest
@@ -209,6 +216,41 @@ def test_a_declared_part_has_no_file(make_manifest: Make, tmp_path: Path) -> Non
     (tmp_path / "m/ids/rest.txt").write_bytes(b"toy:3\n")
     with pytest.raises(ManifestError, match="does not name"):
         read_manifest(tmp_path / "m")
+
+
+def published(make_manifest: Make, ids: tuple[str, ...], repeats: int) -> Manifest:
+    base = make_manifest({"t1-test": ids}, origin="as_published")
+    part = msgspec.structs.replace(base.header.parts[0], order="listed", repeats=repeats)
+    return Manifest(header=msgspec.structs.replace(base.header, parts=(part,)), lists=base.lists)
+
+
+def test_an_authors_manifest_may_stand_without_its_lists(make_manifest: Make, tmp_path: Path) -> None:
+    whole = published(make_manifest, ("toy:2", "toy:1", "toy:2"), 1)
+    write_manifest(whole, tmp_path / "whole")
+    write_manifest(Manifest(header=whole.header, lists={}), tmp_path / "header")
+    assert read_manifest(tmp_path / "whole") == whole
+    alone = read_manifest(tmp_path / "header")
+    assert alone.digest == whole.digest
+    assert not alone.lists
+    with pytest.raises(MissingListError, match="authors' list") as caught:
+        alone.ids("t1-test")
+    assert "curation import toy/example@1.0.0" in str(caught.value)
+
+
+@pytest.mark.parametrize("repeats", [0, 2])
+def test_repeated_lines_are_counted(make_manifest: Make, tmp_path: Path, repeats: int) -> None:
+    with pytest.raises(ManifestError):
+        write_manifest(published(make_manifest, ("toy:2", "toy:1", "toy:2"), repeats), tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_declared_list_may_be_pinned_and_absent(make_manifest: Make, tmp_path: Path) -> None:
+    manifest = make_manifest(origin="declared")
+    partial = Manifest(header=manifest.header, lists={"rest": manifest.lists["rest"]})
+    write_manifest(partial, tmp_path / "m")
+    assert read_manifest(tmp_path / "m") == partial
+    with pytest.raises(MissingListError, match="needs your raw data"):
+        partial.ids("closed")
 
 
 def test_many_ids_survive(make_manifest: Make, tmp_path: Path) -> None:
