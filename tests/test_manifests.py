@@ -51,8 +51,9 @@ def test_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path: 
 @pytest.mark.shared
 def test_closed_part_is_the_published_test_list(shared: Path) -> None:
     published = str(shared / "data/voc2007/ImageSets/test.txt")
-    for folder in FOLDERS.values():
-        assert main(["verify", str(folder), "--published", published, "--part", "closed"]) == 0
+    for name, folder in FOLDERS.items():
+        if name.startswith("elephant/"):
+            assert main(["verify", str(folder), "--published", published, "--part", "closed"]) == 0
 
 
 def test_no_wilderness_list_of_train2017_is_here() -> None:
@@ -60,6 +61,17 @@ def test_no_wilderness_list_of_train2017_is_here() -> None:
     assert set(manifest.lists) == {"closed"}
     figures = {figure.name: figure.paper for figure in manifest.header.figures}
     assert (figures["wilderness.images"], figures["wr1.images"]) == (23008, 4952)
+
+
+def test_no_list_of_the_authors_is_here() -> None:
+    published = [
+        name for name, folder in FOLDERS.items() if read_manifest(folder).header.origin == "as_published"
+    ]
+    assert {f"owod/{one}-owodb-published@1.0.0" for one in "ms"} | {"owod/reowod-published@1.0.0"} <= set(
+        published
+    )
+    for name in published:
+        assert [entry.name for entry in FOLDERS[name].iterdir()] == ["manifest.json"]
 
 
 def test_every_digest_stands_in_the_changelog() -> None:

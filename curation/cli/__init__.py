@@ -15,9 +15,11 @@ from curation.errors import CurationError
 VERBS: dict[str, str] = {
     "list": "protocols, their papers and sources, and the manifests at hand",
     "build": "make a manifest from raw datasets",
+    "import": "complete a manifest of published lists from the authors' files",
     "show": "print a manifest",
     "verify": "check a manifest against its digests, its sources, or an authors' list",
     "diff": "compare two manifests",
+    "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
     "export": "write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files",
     "evaluate": "score predictions",
 }

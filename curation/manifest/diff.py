@@ -15,6 +15,7 @@ none
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -44,7 +45,7 @@ class PartChange:
     Attributes
     ----------
     added, removed : tuple of str
-        Ids, sorted.
+        Ids, sorted; an id whose repeats became more or fewer stands once for each line.
     moved_to : dict of str to int
         Of the removed ids, how many another part has gained, by that part.
     reordered : bool
@@ -102,17 +103,18 @@ def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:
 
 
 def _part_changes(old: Manifest, new: Manifest) -> Iterable[PartChange]:
-    gained = {name: set(new.lists[name]) - set(old.lists.get(name, ())) for name in new.lists}
-    for name in sorted(set(old.lists) & set(new.lists)):
-        before, after = set(old.lists[name]), set(new.lists[name])
-        removed = before - after
-        moved = {other: len(removed & ids) for other, ids in sorted(gained.items()) if other != name}
+    before = {name: Counter(ids) for name, ids in old.lists.items()}
+    after = {name: Counter(ids) for name, ids in new.lists.items()}
+    gained = {name: (ids - before.get(name, Counter())).keys() for name, ids in after.items()}
+    for name in sorted(before.keys() & after.keys()):
+        removed = before[name] - after[name]
+        moved = {other: len(removed.keys() & ids) for other, ids in sorted(gained.items()) if other != name}
         yield PartChange(
             name=name,
-            added=tuple(sorted(after - before)),
-            removed=tuple(sorted(removed)),
+            added=tuple(sorted((after[name] - before[name]).elements())),
+            removed=tuple(sorted(removed.elements())),
             moved_to={other: count for other, count in moved.items() if count},
-            reordered=before == after and old.lists[name] != new.lists[name],
+            reordered=before[name] == after[name] and old.lists[name] != new.lists[name],
         )
 
 
@@ -125,6 +127,9 @@ def _compare_parts(old: Manifest, new: Manifest, parts: tuple[PartChange, ...]) 
         yield Change("minor", f"part {name}", "is new")
     for name in sorted(before.keys() & after.keys()):
         yield from _compare_entries(before[name], after[name])
+        pinned = {before[name].sha256, after[name].sha256}
+        if not (name in old.lists and name in new.lists) and None not in pinned and len(pinned) == 2:
+            yield Change("major", f"part {name}", "its list is another; not at hand, only its digest")
     for part in parts:
         if part.added or part.removed:
             yield Change(

@@ -117,7 +117,7 @@ class PartEntry(_Record, frozen=True):
     images, sha256 : int, str or None
         Length and digest of the id file; None where a declared part has never been computed.
     annotated_images : int or None
-        How many of the images carry at least one object.
+        How many of the images, each counted once, carry at least one object; None where that was not looked at.
     boxes : dict of str to int
         Objects by role (``known``, ``unknown``, …), and the subsets ``difficult`` and ``crowd``. Empty when unknown.
     subset_of : str

@@ -3,19 +3,90 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from curation.errors import ManifestError
-from curation.ids import coco_native
+from curation.canonical import sha256_of_bytes
+from curation.errors import ManifestError, MissingFileError
+from curation.ids import native_of
 from curation.storage import read_bytes
 
 _EXTENSION = re.compile(r"\.(jpe?g|png)\Z", re.IGNORECASE)
 _MAX_BYTES = 512 << 20
-_VOC2007_DIGITS = 6
-_VOC2012_YEAR = 1_000_000
+_MAX_LIST_BYTES = 64 << 20
+
+_FORMS: Mapping[str, re.Pattern[str]] = {
+    "coco": re.compile(r"[0-9]{12}"),
+    "voc2007": re.compile(r"[0-9]{6}"),
+    "voc2012": re.compile(r"[0-9]{4}_[0-9]{6}"),
+}
+"""The one form in which the ids of a name space stand in lists that mix several datasets."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFile:
+    """An authors' list as its file holds it: path, bytes, and their digest ``sha256:<hex>``."""
+
+    path: Path
+    data: bytes
+    sha256: str
+
+    def lines(self) -> tuple[str, ...]:
+        """Return the words of the lines in file order, repeats kept.
+
+        Raises
+        ------
+        ManifestError
+            The file is not UTF-8, or a line is empty or no single word.
+        """
+        words = _from_text(self.data, self.path)
+        count = self.data.count(b"\n") + (not self.data.endswith(b"\n") if self.data else 0)
+        if len(words) != count:
+            raise ManifestError(
+                "A published list has empty lines",
+                where=str(self.path),
+                expected="one id a line",
+                found=f"{len(words)} ids on {count} lines",
+            )
+        return tuple(str(word) for word in words)
+
+
+def read_published_file(path: Path) -> PublishedFile:
+    """Return the bytes and the digest of an authors' list.
+
+    Raises
+    ------
+    MissingFileError
+        There is no regular file of this name, or it cannot be read.
+    ManifestError
+        It is larger than any list of ids.
+    """
+    if not path.is_file():
+        raise MissingFileError("The published list is no file", where=str(path))
+    if (size := path.stat().st_size) > _MAX_LIST_BYTES:
+        raise ManifestError(
+            "The published list is too large to be one",
+            where=str(path),
+            expected=f"at most {_MAX_LIST_BYTES} bytes",
+            found=str(size),
+        )
+    data = read_bytes(path, kind="published list")
+    return PublishedFile(path, data, sha256_of_bytes(data))
+
+
+def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
+    """Return ``namespace:text`` under the one of some name spaces in whose form an id is written; None without one.
+
+    Twelve digits are COCO's, six VOC2007's, year and number VOC2012's; another name space takes any text.
+
+    >>> namespaced_by_form("000005", ["voc2007", "voc2012", "coco"])
+    'voc2007:000005'
+    """
+    fitting = [name for name in namespaces if name not in _FORMS or _FORMS[name].fullmatch(text)]
+    return f"{fitting[0]}:{text}" if len(fitting) == 1 else None
 
 
 class _Image(msgspec.Struct, frozen=True):
@@ -35,7 +106,8 @@ def read_published(path: Path, ids: Sequence[str]) -> list[str]:
     path : Path
         ``.txt``: one id a line. ``.json``: an array of ids, or COCO JSON, whose ``images`` count.
     ids : sequence of str
-        Ids of the part. Bare ids take its namespace; with several namespaces, the one under which the part knows them.
+        Ids of the part. Bare ids take its namespace; with several namespaces, the one in whose form they are
+        written, else the one under which the part knows them.
 
     Raises
     ------
@@ -94,19 +166,13 @@ def _from_json(data: bytes, path: Path) -> list[str | int]:
 def _namespaced(entry: str | int, namespaces: list[str], known: set[str]) -> str:
     if isinstance(entry, str) and ":" in entry:
         return entry
-    candidates = [f"{namespace}:{_native(entry, namespace)}" for namespace in namespaces]
+    # Filled up with zeros, VOC's 000139 would be COCO's 139: the digits as written decide before any filling.
+    if len(namespaces) > 1 and (exact := namespaced_by_form(_stem(entry), namespaces)):
+        return exact
+    candidates = [f"{namespace}:{native_of(_stem(entry), namespace)}" for namespace in namespaces]
     return next((one for one in candidates if one in known), candidates[0] if candidates else str(entry))
 
 
-def _native(entry: str | int, namespace: str) -> str:
-    """Return the native form of an id as a list writes it: a number without zeros, a file name."""
-    text = _EXTENSION.sub("", PurePosixPath(str(entry)).name)
-    if not (text.isascii() and text.isdecimal() and len(text) <= 12):
-        return text
-    if namespace == "coco":
-        return coco_native(int(text))
-    if namespace == "voc2007":
-        return text.zfill(_VOC2007_DIGITS)
-    if namespace == "voc2012" and len(text) == 10:
-        return f"{int(text) // _VOC2012_YEAR}_{int(text) % _VOC2012_YEAR:06d}"
-    return text
+def _stem(entry: str | int) -> str:
+    """Return an id without folder and extension, where a list writes file names."""
+    return _EXTENSION.sub("", PurePosixPath(str(entry)).name)

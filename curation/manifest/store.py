@@ -112,6 +112,14 @@ def _require_same(manifest: Manifest, folder: Path) -> None:
             found=f"{present.header.name} {present.header.version}, {present.digest}",
             hint="choose another --out; `curation diff` compares the two",
         )
+    if present.lists.keys() != manifest.lists.keys():
+        raise UsageError(
+            "The output folder holds the same manifest with other lists at hand",
+            where=str(folder),
+            expected=f"{len(manifest.lists)} lists",
+            found=f"{len(present.lists)} lists",
+            hint="choose another --out",
+        )
 
 
 def _limited(path: Path, limit: int, kind: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -47,11 +48,11 @@ class PublishedComparison:
     shared : int
         Images in both.
     missing, extra : tuple of str
-        Ids of the part that the published list lacks, and the reverse, sorted.
+        Ids of the part that the published list lacks or repeats less often, and ids that the part lacks, sorted.
     duplicates : tuple of str
-        Ids that the published list names more than once, sorted.
+        Ids that the published list names more than once and more often than the part, sorted.
     same_order : bool
-        Whether the shared images stand in the same order in both.
+        Whether the shared lines stand in the same order in both.
     """
 
     shared: int
@@ -62,7 +63,7 @@ class PublishedComparison:
 
     @property
     def equal(self) -> bool:
-        """Whether both name the same images, each once."""
+        """Whether both name the same images, each as often."""
         return not (self.missing or self.extra or self.duplicates)
 
 
@@ -95,23 +96,25 @@ def verify_sources(
 
 def compare_with_published(ids: Sequence[str], published: Sequence[str]) -> PublishedComparison:
     """Return how a published list, in file order, differs from the ids of a part."""
-    ours, theirs = set(ids), set(published)
-    counted: set[str] = set()
-    repeated: set[str] = set()
-    first: list[str] = []
-    for one in published:
-        if one in counted:
-            repeated.add(one)
-        else:
-            counted.add(one)
-            first.append(one)
+    ours, theirs = Counter(ids), Counter(published)
     return PublishedComparison(
-        shared=len(ours & theirs),
-        missing=tuple(sorted(ours - theirs)),
-        extra=tuple(sorted(theirs - ours)),
-        duplicates=tuple(sorted(repeated)),
-        same_order=[one for one in first if one in ours] == [one for one in ids if one in theirs],
+        shared=len(ours.keys() & theirs.keys()),
+        missing=tuple(sorted((ours - theirs).keys())),
+        extra=tuple(sorted(theirs.keys() - ours.keys())),
+        duplicates=tuple(sorted(one for one, times in theirs.items() if times > max(ours[one], 1))),
+        same_order=_shared_lines(published, ours) == _shared_lines(ids, theirs),
     )
+
+
+def _shared_lines(ids: Sequence[str], other: Mapping[str, int]) -> list[str]:
+    """Return the lines of a list that another one has too; a line beyond the other's repeats is left out."""
+    left = Counter(other)
+    shared = []
+    for one in ids:
+        if left[one] > 0:
+            left[one] -= 1
+            shared.append(one)
+    return shared
 
 
 def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
@@ -155,7 +158,7 @@ def _verify_part(
 ) -> list[Finding]:
     missing = [name for name in part.sources if name not in sources]
     if part.name not in manifest.lists:
-        return [Finding("source", part.name, "note", found="not checked: declared, no list at hand")]
+        return [Finding("source", part.name, "note", found="not checked: no list at hand")]
     if missing:
         needed = " ".join(f"--source {name}=PATH" for name in missing)
         return [Finding("source", part.name, "note", found=f"not checked: needs {needed}")]
@@ -172,18 +175,24 @@ def _verify_part(
 
 def _counted(manifest: Manifest, part: PartEntry, images: PartImages, *, lenient: bool) -> list[Finding]:
     if any(source.objects is None for source in images.sources):
-        annotated = _equal("annotated_images", part, str(part.annotated_images), str(count_annotated(images)))
+        annotated = _annotated(part, count_annotated(images))
         unchecked = "not checked: a source has no boxes"
         outcome: Outcome = "note" if part.boxes else "ok"
         return [annotated, Finding("boxes", part.name, outcome, _counts(part.boxes, ROLES), unchecked)]
     found, n_annotated = count_objects(classes_in(manifest.header, part), part.view, images)
-    annotated = _equal("annotated_images", part, str(part.annotated_images), str(n_annotated))
+    annotated = _annotated(part, n_annotated)
     if not part.boxes:
         return [annotated, Finding("boxes", part.name, "note", "not stated", _counts(found, ROLES))]
     flags = _equal("flags", part, _counts(part.boxes, FLAGS), _counts(found, FLAGS))
     if lenient and flags.outcome == "failure":
         flags = replace(flags, outcome="note")
     return [annotated, _equal("boxes", part, _counts(part.boxes, ROLES), _counts(found, ROLES)), flags]
+
+
+def _annotated(part: PartEntry, found: int) -> Finding:
+    if part.annotated_images is None:
+        return Finding("annotated_images", part.name, "note", "not stated", str(found))
+    return _equal("annotated_images", part, str(part.annotated_images), str(found))
 
 
 def _equal(check: str, part: PartEntry, expected: str, found: str) -> Finding:

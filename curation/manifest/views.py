@@ -47,6 +47,8 @@ class PartImages:
 class PartObjects:
     """The m objects of a part that its view does not drop, grouped by image, in file order within an image.
 
+    An image that the list repeats holds its objects once, at its first line.
+
     Attributes
     ----------
     images : PartImages
@@ -181,12 +183,12 @@ def count_objects(
 
 
 def count_annotated(images: PartImages) -> int:
-    """Return how many images of a part show any class, also where a source is presence-only."""
+    """Return how many images of a part, each counted once, show any class, also where a source is presence-only."""
     count = 0
     for number, one in enumerate(images.sources):
         shown = np.zeros(len(one.images), np.bool_)
         shown[one.class_pairs()[0]] = True
-        count += int(shown[images.position[images.source == number]].sum())
+        count += int(shown[np.unique(images.position[images.source == number])].sum())
     return count
 
 
@@ -230,7 +232,8 @@ def _objects_of(classes: Sequence[ClassEntry], images: PartImages, number: int) 
     objects = one.require_objects("A label view")
     listed = np.flatnonzero(images.source == number)
     place = np.full(len(one.images), -1, np.int32)
-    place[images.position[listed]] = listed
+    # A repeated image holds its objects once, where the list names it first: of repeated indices the last one wins.
+    place[images.position[listed[::-1]]] = listed[::-1]
     image = place[objects.image]
     index = np.flatnonzero(image >= 0).astype(np.int32)
     label = class_positions(classes, one)[objects.category[index]]

@@ -139,3 +139,27 @@ def test_every_id_is_accounted_for(
     gone_or_changed = any(before[name] != after.get(name) for name in before)
     expected = "major" if gone_or_changed else "minor" if after.keys() - before.keys() else "none"
     assert difference.verdict == expected
+
+
+def test_repeats_are_lines_of_their_own(make_manifest: Make) -> None:
+    old = make_manifest({"closed": ("toy:1", "toy:2", "toy:1")})
+    new = make_manifest({"closed": ("toy:1", "toy:2", "toy:2", "toy:2")})
+    [part] = diff_manifests(old, new).parts
+    assert (part.added, part.removed, part.reordered) == (("toy:2", "toy:2"), ("toy:1",), False)
+    moved = make_manifest({"closed": ("toy:1", "toy:1", "toy:2")})
+    [part] = diff_manifests(old, moved).parts
+    assert (part.added, part.removed, part.reordered) == ((), (), True)
+
+
+def test_lists_that_are_not_at_hand_differ_by_their_digest(make_manifest: Make) -> None:
+    old, new = (
+        Manifest(header=make_manifest({"closed": ids}, origin="as_published").header, lists={})
+        for ids in (("toy:1",), ("toy:2",))
+    )
+    difference = diff_manifests(old, new)
+    assert (difference.verdict, [change.subject for change in difference.changes]) == (
+        "major",
+        ["part closed"],
+    )
+    completed = Manifest(header=old.header, lists={"closed": ("toy:1",)})
+    assert diff_manifests(old, completed).verdict == "none"

@@ -1,12 +1,13 @@
 """Published lists in the forms in which authors have put them out."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
 from curation.errors import CurationError, ManifestError, MissingFileError
-from curation.manifest.published import read_published
+from curation.manifest.published import namespaced_by_form, read_published, read_published_file
 
 COCO = ["coco:000000000009", "coco:000000397133"]
 VOC = ["voc2007:000012", "voc2007:009963"]
@@ -23,6 +24,9 @@ VOC12 = ["voc2012:2008_000008"]
         ("000000000009.jpg\n397133\n", COCO, COCO),
         ("2008_000008\n2008000008\n", VOC12, VOC12 * 2),
         ("000012\n000000000009\n", [*VOC, *COCO], ["voc2007:000012", "coco:000000000009"]),
+        # Filled up, VOC's 000009 would be COCO's 9, which the part holds too.
+        ("000009\n", ["voc2007:000009", *COCO], ["voc2007:000009"]),
+        ("9\n", [*VOC, *COCO], ["coco:000000000009"]),
         ("zebra\n", VOC, ["voc2007:zebra"]),
         ("", VOC, []),
     ],
@@ -76,3 +80,35 @@ def test_other_files_are_refused_by_name(
 def test_absent_file(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="published list"):
         read_published(tmp_path / "no.txt", VOC)
+
+
+@pytest.mark.parametrize(
+    ("text", "namespaces", "expected"),
+    [
+        ("000000000012", ["coco", "voc2007"], "coco:000000000012"),
+        ("000012", ["coco", "voc2007", "voc2012"], "voc2007:000012"),
+        ("2008_000008", ["coco", "voc2007", "voc2012"], "voc2012:2008_000008"),
+        ("2008_000008", ["coco", "voc2007"], None),
+        ("12", ["coco", "voc2007"], None),
+        ("n02085620_10026", ["imagenet"], "imagenet:n02085620_10026"),
+        ("000012", ["imagenet", "voc2007"], None),
+        ("000012", [], None),
+    ],
+)
+def test_name_space_by_form(text: str, namespaces: list[str], expected: str | None) -> None:
+    assert namespaced_by_form(text, namespaces) == expected
+
+
+def test_a_file_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "list.txt"
+    path.write_bytes(b"b\r\na\nb")
+    published = read_published_file(path)
+    assert published.lines() == ("b", "a", "b")
+    assert published.sha256 == "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_bytes(b"")
+    assert read_published_file(path).lines() == ()
+    path.write_bytes(b"a\n\nb\n")
+    with pytest.raises(ManifestError, match="empty lines"):
+        read_published_file(path).lines()
+    with pytest.raises(MissingFileError):
+        read_published_file(tmp_path)

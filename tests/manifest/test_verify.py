@@ -121,3 +121,28 @@ def test_published_list_accounts_for_every_id(ours: list[str], theirs: list[str]
     assert set(compared.duplicates) == {one for one in theirs if theirs.count(one) > 1}
     if ours == theirs:
         assert compared.same_order
+
+
+def test_a_count_of_annotated_images_that_is_not_stated(manifest: Manifest, source: Source) -> None:
+    parts = tuple(msgspec.structs.replace(part, annotated_images=None) for part in manifest.header.parts)
+    silent = Manifest(header=msgspec.structs.replace(manifest.header, parts=parts), lists=manifest.lists)
+    assert outcomes(verify_sources(silent, {"toy": source}))["annotated_images", "closed"] == "note"
+
+
+def test_published_list_with_the_repeats_of_the_part() -> None:
+    ours = ["b", "a", "b", "c", "b"]
+    assert compare_with_published(ours, ours).equal
+    assert compare_with_published(ours, ours).same_order
+    fewer = compare_with_published(ours, ["b", "a", "c", "b"])
+    assert (fewer.shared, fewer.missing, fewer.extra, fewer.duplicates) == (3, ("b",), (), ())
+    more = compare_with_published(ours, [*ours, "a"])
+    assert (more.missing, more.extra, more.duplicates, more.equal) == ((), (), ("a",), False)
+    assert not compare_with_published(ours, ["a", "b", "b", "c", "b"]).same_order
+
+
+@given(ids, ids)
+def test_lists_are_equal_when_every_id_stands_as_often(ours: list[str], theirs: list[str]) -> None:
+    assert compare_with_published(ours, theirs).equal == (sorted(ours) == sorted(theirs))
+    compared = compare_with_published(ours, ours)
+    assert compared.equal
+    assert compared.same_order

@@ -10,7 +10,14 @@ import pytest
 from curation.errors import ManifestError, MissingListError, PresenceOnlyError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import ROLES, count_objects, locate_images, positions_of, view_objects
+from curation.manifest.views import (
+    ROLES,
+    count_annotated,
+    count_objects,
+    locate_images,
+    positions_of,
+    view_objects,
+)
 from curation.sources.source import Source
 
 Make = Callable[..., Manifest]
@@ -136,3 +143,19 @@ def test_errors(manifest: Manifest, make_manifest: Make, source: Source) -> None
         view_objects(manifest, "closed", {"toy": presence})
     with pytest.raises(MissingListError, match="declared"):
         view_objects(Manifest(header=manifest.header, lists={}), "closed", {"toy": source})
+
+
+def test_a_repeated_image_holds_its_objects_once_at_its_first_line(
+    make_manifest: Make, source: Source
+) -> None:
+    once = make_manifest({"closed": ("toy:2", "toy:1", "toy:3")})
+    repeated = make_manifest({"closed": ("toy:2", "toy:1", "toy:2", "toy:3", "toy:1", "toy:1")})
+    assert len(locate_images(repeated, "closed", {"toy": source})) == 6
+    assert rows(repeated, "closed", source) == rows(once, "closed", source)
+    objects = view_objects(repeated, "closed", {"toy": source})
+    assert sorted(set(objects.image.tolist())) == [0, 1]
+    assert objects.annotated_images() == 2
+    images = [locate_images(one, "closed", {"toy": source}) for one in (once, repeated)]
+    classes, view = once.header.classes, LabelView()
+    assert count_objects(classes, view, images[0]) == count_objects(classes, view, images[1])
+    assert [count_annotated(one) for one in images] == [2, 2]

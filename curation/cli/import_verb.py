@@ -1,0 +1,122 @@
+"""``curation import``: an authors' published lists, held against the digests that a committed header pins."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from curation.cli.output import Table, emit, table_lines
+from curation.errors import CurationError, ManifestError, UsageError
+
+if TYPE_CHECKING:
+    from curation.manifest.header import Header
+    from curation.manifest.manifest import Manifest
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``curation import``."""
+    parser.add_argument(
+        "header",
+        metavar="HEADER",
+        help="a manifest of published lists without them: a folder, or NAME@VERSION of one at hand",
+    )
+    parser.add_argument(
+        "--lists",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the authors' files, found by name, subfolders included",
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the new manifest")
+    parser.add_argument(
+        "--header-only",
+        action="store_true",
+        help="make the header instead, digests and counts without ids; HEADER is then the name of a recipe, such as "
+        "owod/reowod-published",
+    )
+    parser.add_argument("--json", action="store_true", help="print the header of the manifest as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Import, write and report; nothing is written unless every file and every list is the pinned one."""
+    from curation.manifest.store import write_manifest
+
+    manifest = _pinned(options) if options.header_only else _imported(options)
+    write_manifest(manifest, options.out)
+    _report(manifest, options)
+    return 0
+
+
+def _pinned(options: argparse.Namespace) -> Manifest:
+    from curation.manifest.importing import pin_lists
+    from curation.manifest.manifest import Manifest
+    from curation.protocols.owod_published import find_recipe
+
+    draft = find_recipe(options.header)()
+    return Manifest(header=pin_lists(draft, options.lists).header, lists={})
+
+
+def _imported(options: argparse.Namespace) -> Manifest:
+    from curation.manifest.importing import import_lists
+
+    published = _at_hand(options.header)
+    return import_lists(published.header, options.lists, others=_others(options.header))
+
+
+def _at_hand(target: str) -> Manifest:
+    from curation.manifest.locate import load_manifest
+    from curation.protocols.owod_published import RECIPES
+
+    try:
+        return load_manifest(target)
+    except ManifestError as error:
+        if target in RECIPES and error.what == "There is no such manifest":
+            raise UsageError(
+                "The header that pins these lists is not at hand",
+                where=target,
+                expected="its folder, below ./manifests or a folder that CURATION_MANIFESTS names",
+                hint=f"curation import {target} --lists DIR --header-only --out DIR pins the lists that you have",
+            ) from None
+        raise
+
+
+def _others(target: str) -> Iterator[Header]:
+    """Yield the headers of all manifests at hand, and of those beside the target."""
+    from curation.manifest.locate import find_manifest, manifest_folders, manifest_roots
+    from curation.manifest.store import read_manifest
+
+    beside = find_manifest(target).resolve().parents[1]
+    for folder in manifest_folders([*manifest_roots(), beside]).values():
+        try:
+            yield read_manifest(folder).header
+        except CurationError:
+            # A damaged manifest nearby is no reason to keep silent about the list that was asked for.
+            continue
+
+
+def _report(manifest: Manifest, options: argparse.Namespace) -> None:
+    from curation.cli.manifest_tables import figure_table, manifest_data
+
+    header = manifest.header
+    rows = tuple(
+        (
+            part.name,
+            str(header.rule.parameters[part.name]),
+            f"{part.images or 0:,}",
+            f"{part.repeats:,}" if part.repeats else "-",
+            (part.sha256 or "")[:19],
+        )
+        for part in header.parts
+    )
+    columns = ("part", "published list", "lines", "repeats", "digest")
+    lines = [f"{header.name} {header.version}  {manifest.digest}", ""]
+    lines += table_lines(Table("Lists", columns, rows))
+    lines += table_lines(figure_table(header.figures)) if header.figures else []
+    what = (
+        "every file and every list is the one that the header pins" if manifest.lists else "the header alone"
+    )
+    lines += [f"written to {options.out}: {what}", f"next: curation verify {options.out} --source NAME=PATH"]
+    data = {"folder": str(options.out), "lists": len(manifest.lists), **manifest_data(manifest)}
+    emit(data, lines, as_json=options.json)

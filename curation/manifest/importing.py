@@ -1,0 +1,336 @@
+"""Authors' lists as a manifest: every file and every id list held against the digests that a header pins.
+
+A header of origin ``as_published`` names the authors' files in its source ``published-lists`` and says in its rule
+which part is which file, or which lines of it. The lists themselves are not passed on: who has them completes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from curation.canonical import sha256_of_bytes, sha256_of_lines
+from curation.errors import DigestMismatchError, ManifestError, MissingFileError, PathEscapeError, UsageError
+from curation.manifest.check import check_header, check_ids
+from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
+from curation.manifest.manifest import Manifest
+from curation.manifest.published import PublishedFile, namespaced_by_form, read_published_file
+
+LISTS = "published-lists"
+"""Name of the source whose files are the authors' lists."""
+PROTOCOL = "as_published"
+"""Name of the rule whose parameters say which file each part is."""
+
+_SLICE = re.compile(
+    r"(?P<file>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})(?::(?P<first>[1-9][0-9]{0,8})-(?P<last>[1-9][0-9]{0,8}))?"
+)
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ListSlice:
+    """A file, or some of its lines: `first` to `last`, both included, counted from 1; None means to the end."""
+
+    file: str
+    first: int = 1
+    last: int | None = None
+
+
+def import_lists(header: Header, folder: Path, *, others: Iterable[Header] = ()) -> Manifest:
+    """Return the manifest of a header with its lists, read from the authors' files below a folder.
+
+    The digest is that of the header alone: nothing in it changes. File order and repeats are kept. Of several files
+    with one name, as in a repository that holds two benchmarks, the one with the pinned bytes is read.
+
+    Parameters
+    ----------
+    header : Header
+        Of origin ``as_published``, with every file and list pinned.
+    folder : Path
+        Searched by file name, subfolders included.
+    others : iterable of Header
+        Other headers, looked at only when a file is not the pinned one, to say which version it is.
+
+    Raises
+    ------
+    MissingFileError
+        A file is not there; the message lists all that are missing.
+    DigestMismatchError
+        A file, or the list that its lines make, is not the pinned one.
+    PathEscapeError
+        A file of this name is a link that leads outside the folder.
+    ManifestError
+        The header does not say which file a part is, or a file is no list of ids.
+    """
+    slices = list_slices(header)
+    pinned = {file.name: file for file in _lists_source(header).files}
+    if unpinned := sorted({one.file for one in slices.values()} - pinned.keys()):
+        raise ManifestError(
+            "The header pins no digest of a published list",
+            where=f"{_title(header)}: sources[{LISTS}].files",
+            expected=", ".join(unpinned),
+            found=", ".join(pinned) or "none",
+        )
+    found = _read_all(header, folder, pinned)
+    chosen = {name: _pinned_one(files, pinned[name].sha256) for name, files in found.items()}
+    if any(file is None for file in chosen.values()):
+        raise _mismatch(header, {name: found[name] for name in found if chosen[name] is None}, others)
+    lists = _part_ids(header, slices, {name: file for name, file in chosen.items() if file is not None})
+    for part in header.parts:
+        _check_part(header, part, lists[part.name], slices[part.name])
+    return Manifest(header=header, lists=lists)
+
+
+def pin_lists(draft: Header, folder: Path) -> Manifest:
+    """Return a draft with its lists, and in its header the digests and counts of all files and parts.
+
+    Parameters
+    ----------
+    draft : Header
+        As `import_lists` takes it, but no file, list or figure is stated yet. A figure named ``PART.images`` or
+        ``PART.distinct_images`` gets what the list has; its explanation stays where that differs from the paper.
+
+    Raises
+    ------
+    CurationError
+        As in `import_lists`; several files of one name are an error here, as no digest tells which is meant.
+    """
+    slices = list_slices(draft)
+    found = _read_all(draft, folder, dict.fromkeys(one.file for one in slices.values()))
+    for name, files in found.items():
+        if len(files) > 1:
+            raise UsageError(
+                f"Several files are named {name}, and no digest tells which is meant",
+                where=str(folder),
+                expected="one",
+                found=", ".join(str(file.path) for file in files[:_SHOWN]),
+                hint="give the folder that holds one of them as --lists",
+            )
+    single = {name: files[0] for name, files in found.items()}
+    lists = _part_ids(draft, slices, single)
+    header = msgspec.structs.replace(
+        draft,
+        parts=tuple(_pinned_part(part, lists[part.name]) for part in draft.parts),
+        sources=tuple(_pinned_source(entry, single) for entry in draft.sources),
+        figures=tuple(_obtained(figure, lists) for figure in draft.figures),
+    )
+    check_header(header, where=_title(header))
+    return Manifest(header=header, lists=lists)
+
+
+def list_slices(header: Header) -> dict[str, ListSlice]:
+    """Return for each part the file, or the lines of it, that the header's rule says it is.
+
+    Raises
+    ------
+    UsageError
+        The header is not one of published lists.
+    ManifestError
+        It says of a part no file, or nothing of the form ``FILE`` or ``FILE:FIRST-LAST``.
+    """
+    if header.origin != "as_published" or header.rule.protocol != PROTOCOL:
+        raise UsageError(
+            "The manifest is not one of published lists",
+            where=_title(header),
+            expected=f"origin as_published, rule {PROTOCOL}",
+            found=f"origin {header.origin}, rule {header.rule.protocol[:80]}",
+            hint=f"curation build {_title(header).replace(' ', '@')} --source NAME=PATH --out DIR",
+        )
+    return {part.name: _slice_of(header, part) for part in header.parts}
+
+
+def _slice_of(header: Header, part: PartEntry) -> ListSlice:
+    text = header.rule.parameters.get(part.name)
+    match = _SLICE.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise ManifestError(
+            f"The header does not say which file part {part.name!r} is",
+            where=f"{_title(header)}: rule.parameters.{part.name}",
+            expected="a file name, or FILE:FIRST-LAST",
+            found="nothing" if text is None else repr(text)[:100],
+        )
+    if match["first"] is None:
+        return ListSlice(match["file"])
+    return ListSlice(match["file"], int(match["first"]), int(match["last"]))
+
+
+def _read_all(header: Header, folder: Path, names: Mapping[str, object]) -> dict[str, list[PublishedFile]]:
+    """Return every file below a folder that has one of some names; none missing."""
+    if not folder.is_dir():
+        raise MissingFileError("The folder of the lists does not exist", where=str(folder))
+    paths: dict[str, list[Path]] = {name: [] for name in names}
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        for name in set(files) & paths.keys():
+            paths[name].append(_within(folder, Path(place, name)))
+    missing = [name for name, places in paths.items() if not places]
+    if missing:
+        raise MissingFileError(
+            f"{len(missing)} of the {len(paths)} published lists are missing",
+            where=str(folder),
+            expected=", ".join(missing),
+            found=", ".join(name for name in paths if name not in missing) or "none of them",
+            hint=_origin_of(header),
+        )
+    return {name: [read_published_file(path) for path in places] for name, places in paths.items()}
+
+
+def _within(folder: Path, path: Path) -> Path:
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise PathEscapeError(
+            "A published list is a link that leads outside the folder",
+            where=str(path),
+            expected=f"below {folder}",
+        )
+    return path
+
+
+def _pinned_one(files: Sequence[PublishedFile], digest: str) -> PublishedFile | None:
+    return next((file for file in files if file.sha256 == digest), None)
+
+
+def _mismatch(
+    header: Header, wrong: Mapping[str, Sequence[PublishedFile]], others: Iterable[Header]
+) -> DigestMismatchError:
+    """Return the error about the first file that has other bytes; the rest is told by name."""
+    versions = _versions([header, *others])
+    name, files = next(iter(wrong.items()))
+    entry = next(file for file in _lists_source(header).files if file.name == name)
+    rest = [other for other in wrong if other != name]
+    return DigestMismatchError(
+        f"This {name} is not the {name} of {_title(header)}",
+        where=", ".join(str(file.path) for file in files[:_SHOWN]),
+        expected=f"{entry.sha256}, {entry.rows} lines, {entry.size} bytes",
+        found="; ".join(_described(file, entry, versions) for file in files[:_SHOWN])
+        + (f"; other bytes also in {', '.join(rest)}" if rest else ""),
+        hint=_origin_of(header),
+    )
+
+
+def _described(file: PublishedFile, entry: FileEntry, versions: Mapping[str, str]) -> str:
+    known = versions.get(file.sha256)
+    remark = f": this is the {known}" if known else ""
+    if sha256_of_bytes(file.data.replace(b"\r\n", b"\n")) == entry.sha256:
+        remark = ": the right list with CRLF line ends, as git's autocrlf makes them"
+    return f"{file.sha256}, {len(file.data)} bytes{remark}"
+
+
+def _versions(headers: Iterable[Header]) -> dict[str, str]:
+    """Return which published list each known digest stands for."""
+    known: dict[str, str] = {}
+    for header in headers:
+        for source in header.sources:
+            if source.name == LISTS:
+                for file in source.files:
+                    known.setdefault(file.sha256, f"{file.name} of {_title(header)}")
+    return known
+
+
+def _part_ids(
+    header: Header, slices: Mapping[str, ListSlice], files: Mapping[str, PublishedFile]
+) -> dict[str, tuple[str, ...]]:
+    lines = {name: file.lines() for name, file in files.items()}
+    namespaces = {entry.name: entry.namespace for entry in header.sources}
+    lists = {}
+    for part in header.parts:
+        one = slices[part.name]
+        chosen = _chosen_lines(header, part, one, lines[one.file])
+        spaces = sorted({namespaces[name] for name in part.sources if name in namespaces})
+        lists[part.name] = _ids(chosen, spaces, one, files[one.file].path)
+    return lists
+
+
+def _chosen_lines(header: Header, part: PartEntry, one: ListSlice, lines: tuple[str, ...]) -> tuple[str, ...]:
+    last = len(lines) if one.last is None else one.last
+    if one.last is not None and not one.first <= last <= len(lines):
+        raise ManifestError(
+            f"Part {part.name!r} is said to be lines that its file does not have",
+            where=f"{_title(header)}: rule.parameters.{part.name}",
+            expected=f"lines within 1-{len(lines)} of {one.file}",
+            found=f"{one.first}-{last}",
+        )
+    return lines[one.first - 1 : last]
+
+
+def _ids(words: Sequence[str], namespaces: Sequence[str], one: ListSlice, path: Path) -> tuple[str, ...]:
+    ids = []
+    for number, word in enumerate(words, start=one.first):
+        text = namespaced_by_form(word, namespaces)
+        if text is None:
+            raise ManifestError(
+                "A line of the published list is no image id of its sources",
+                where=f"{path}, line {number}",
+                expected=f"an id of {' or '.join(namespaces) or 'no known name space'}",
+                found=repr(word[:80]),
+            )
+        ids.append(text)
+    return tuple(ids)
+
+
+def _check_part(header: Header, part: PartEntry, ids: Sequence[str], one: ListSlice) -> None:
+    digest = sha256_of_lines(ids)
+    if digest != part.sha256:
+        raise DigestMismatchError(
+            f"The lines of {one.file} do not make the list of part {part.name!r} that the header pins",
+            where=f"{_title(header)}: parts[{part.name}]",
+            expected=f"{part.images} ids, {part.sha256}",
+            found=f"{len(ids)} ids, {digest}",
+            hint="the header is at fault, not the file: fetch it again",
+        )
+    check_ids(ids, part, where=f"{_title(header)}: parts[{part.name}]")
+
+
+def _pinned_part(part: PartEntry, ids: Sequence[str]) -> PartEntry:
+    return msgspec.structs.replace(
+        part,
+        order="listed",
+        images=len(ids),
+        repeats=len(ids) - len(set(ids)),
+        sha256=sha256_of_lines(ids),
+    )
+
+
+def _pinned_source(entry: SourceEntry, files: Mapping[str, PublishedFile]) -> SourceEntry:
+    if entry.name != LISTS:
+        return entry
+    pinned = tuple(
+        FileEntry(name=name, sha256=file.sha256, size=len(file.data), rows=len(file.lines()))
+        for name, file in sorted(files.items())
+    )
+    return msgspec.structs.replace(entry, files=pinned)
+
+
+def _obtained(figure: Figure, lists: Mapping[str, Sequence[str]]) -> Figure:
+    part, _, quantity = figure.name.rpartition(".")
+    if part not in lists or quantity not in ("images", "distinct_images"):
+        return figure
+    count = len(lists[part]) if quantity == "images" else len(set(lists[part]))
+    explanation = (
+        "" if count == figure.paper else figure.explanation or "the published list has another length"
+    )
+    return msgspec.structs.replace(figure, obtained=count, explanation=explanation)
+
+
+def _lists_source(header: Header) -> SourceEntry:
+    for source in header.sources:
+        if source.name == LISTS:
+            return source
+    raise ManifestError(
+        "The header names no published lists",
+        where=f"{_title(header)}: sources",
+        expected=LISTS,
+        found=", ".join(source.name for source in header.sources) or "none",
+    )
+
+
+def _origin_of(header: Header) -> str:
+    return f"the lists are those of {_lists_source(header).note}"
+
+
+def _title(header: Header) -> str:
+    return f"{header.name} {header.version}"

@@ -1,0 +1,130 @@
+"""``curation import``: headers made and completed, and what is said when a list is not the right one."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from curation.cli import main
+from curation.manifest.importing import list_slices
+from curation.manifest.store import read_manifest
+from curation.protocols.owod_published import RECIPES
+
+NAME = "owod/s-owodb-published"
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> Path:
+    """A folder with small drawn files under the names that the recipe asks for."""
+    folder = tmp_path / "lists"
+    (folder / "Main").mkdir(parents=True)
+    files = sorted({one.file for one in list_slices(RECIPES[NAME]()).values()})
+    for number, file in enumerate(files):
+        lines = [
+            f"{97 * number + 13 * line:012d}\n" for line in (3, 1, 2, *((1,) if file == "test.txt" else ()))
+        ]
+        (folder / "Main" / file).write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture
+def header(lists: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a header of the drawn lists, at hand by name."""
+    folder = tmp_path / "at-hand" / NAME / "1.0.0"
+    assert main(["import", NAME, "--lists", str(lists), "--header-only", "--out", str(folder)]) == 0
+    monkeypatch.setenv("CURATION_MANIFESTS", str(tmp_path / "at-hand"))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_a_header_is_completed_by_name(
+    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["import", f"{NAME}@1.0.0", "--lists", str(lists), "--out", str(out), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
+    assert data["digest"] == read_manifest(header).digest == read_manifest(out).digest
+    assert data["lists"] == len(data["parts"]) == 11
+    assert read_manifest(out).part("t1-test").repeats == 1
+    for verb in ("verify", "show"):
+        assert main([verb, str(header)]) == 0
+        assert main([verb, str(out)]) == 0
+    assert main(["diff", str(header), str(out), "--exit-code"]) == 0
+
+
+def test_a_header_is_completed_by_path_and_again(header: Path, lists: Path, tmp_path: Path) -> None:
+    command = ["import", str(header), "--lists", str(lists), "--out", str(tmp_path / "out")]
+    assert main(command) == main(command) == 0
+
+
+def test_the_report_tells_lines_and_repeats(
+    lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    assert main(["import", NAME, "--lists", str(lists), "--header-only", "--out", out]) == 0
+    text = capsys.readouterr().out
+    row = next(line.split() for line in text.splitlines() if line.split()[:1] == ["t1-test"])
+    assert row[1:4] == ["test.txt", "4", "1"]
+    assert "another length" in text  # the drawn lists do not have the paper's
+
+
+def test_a_wrong_list_writes_nothing(
+    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(lists / "Main" / "t1_train.txt", lists / "Main" / "t2_train.txt")
+    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert "This t2_train.txt is not the t2_train.txt" in error
+    assert f"this is the t1_train.txt of {NAME} 1.0.0" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_neighbour_does_not_hide_the_answer(
+    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = tmp_path / "at-hand" / "toy" / "1.0.0"
+    damaged.mkdir(parents=True)
+    (damaged / "manifest.json").write_text("{")
+    (lists / "Main" / "test.txt").write_text("000000000001\n")
+    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 1
+    assert "This test.txt is not" in capsys.readouterr().err
+
+
+def test_a_missing_list(
+    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (lists / "Main" / "t3_ft.txt").unlink()
+    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 2
+    assert "t3_ft.txt" in capsys.readouterr().err
+
+
+def test_the_output_folder_is_taken(header: Path, lists: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 2
+    assert main(["import", NAME, "--lists", str(lists), "--out", str(header)]) == 2
+    assert not (header / "ids").exists()
+    assert (tmp_path / "out" / "mine.txt").read_text() == "mine"
+
+
+def test_a_recipe_whose_header_is_not_at_hand(
+    lists: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CURATION_MANIFESTS", raising=False)
+    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 2
+    assert "--header-only" in capsys.readouterr().err
+    assert (
+        main(["import", "toy", "--lists", str(lists), "--header-only", "--out", str(tmp_path / "out")]) == 2
+    )
+
+
+def test_other_verbs_point_here(header: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    assert main(["build", NAME, "--out", out]) == 2
+    assert f"curation import {NAME}" in capsys.readouterr().err
+    assert main(["export", NAME, "--part", "t1-test", "--format", "txt", "--out", out]) == 2
+    assert f"curation import {NAME}@1.0.0 --lists DIR" in capsys.readouterr().err
+    assert main(["verify", NAME, "--rebuild"]) == 0
+    assert "curation import" in capsys.readouterr().out

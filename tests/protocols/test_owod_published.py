@@ -1,0 +1,193 @@
+"""The recipes of the published open-world lists: classes and roles without any file, digests and counts with them."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from curation.errors import DigestMismatchError, UsageError
+from curation.manifest.header import Header
+from curation.manifest.importing import LISTS, import_lists, list_slices, pin_lists
+from curation.manifest.manifest import Manifest
+from curation.manifest.roles import classes_in, unknown_index
+from curation.manifest.store import read_manifest
+from curation.protocols.owod_facts import COCO_CLASSES, M_OWODB_TASKS, S_OWODB_TASKS, VOC_CLASSES
+from curation.protocols.owod_published import RECIPES, find_recipe
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import VOC_NAMES
+
+ROOT = Path(__file__).parents[2] / "manifests"
+FOLDERS = {
+    "owod/reowod-published": "reowod",
+    "owod/m-owodb-published": "ore",
+    "owod/s-owodb-published": "owdetr",
+}
+RE_OWOD, ORE, OW_DETR = FOLDERS
+
+
+@pytest.fixture(scope="module")
+def imported(shared: Path) -> Callable[[str], Manifest]:
+    """Return a function that completes a committed header, once."""
+    made: dict[str, Manifest] = {}
+
+    def complete(name: str) -> Manifest:
+        if name not in made:
+            committed = read_manifest(ROOT / name / "1.0.0")
+            made[name] = import_lists(committed.header, shared / "data/owod/published" / FOLDERS[name])
+        return made[name]
+
+    return complete
+
+
+def test_the_classes_of_the_tasks() -> None:
+    for tasks, sizes in ((M_OWODB_TASKS, [20] * 4), (S_OWODB_TASKS, [19, 21, 20, 20])):
+        names = [name for task in tasks for name in task.introduced]
+        assert [len(task.introduced) for task in tasks] == sizes
+        assert sorted(names) == sorted(COCO_CLASSES)
+    assert M_OWODB_TASKS[2].introduced == S_OWODB_TASKS[2].introduced
+    assert M_OWODB_TASKS[0].introduced == VOC_CLASSES
+
+
+def test_the_split_of_ow_detr_is_by_supercategory() -> None:
+    parent = {name: supercategory for _, name, supercategory in COCO_CATEGORIES}
+    parents = [{parent[name] for name in task.introduced} for task in S_OWODB_TASKS]
+    assert parents == [
+        {"animal", "person", "vehicle"},
+        {"appliance", "accessory", "outdoor", "furniture"},
+        {"sports", "food"},
+        {"electronic", "indoor", "kitchen"},
+    ]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_draft_is_whole_but_for_the_lists(name: str) -> None:
+    draft = find_recipe(name)()
+    assert (draft.name, draft.origin, draft.taxonomy) == (name, "as_published", "OWOD")
+    assert set(list_slices(draft)) == {part.name for part in draft.parts}
+    assert [entry.index for entry in draft.classes] == list(range(80))
+    assert unknown_index(draft) == 80
+    named = {alias for entry in draft.classes for alias in (entry.name, *entry.aliases)}
+    assert set(VOC_NAMES) <= named
+    by_name = {source.name: source for source in draft.sources}
+    for part in draft.parts:
+        for source in part.sources:
+            assert len(by_name[source].exhaustive) == (80 if source.startswith("coco") else 20)
+        roles = Counter(entry.role for entry in classes_in(draft, part))
+        step = int(part.task[1]) - 1
+        assert roles["known"] == len(draft.tasks[step].introduced)
+        assert roles["previous"] == sum(len(task.introduced) for task in draft.tasks[:step])
+        assert part.view.known == "keep"
+        assert part.view.previous == ("drop" if part.role == "train" and "unk" not in part.name else "keep")
+        if part.role in ("test", "wilderness"):
+            assert part.view.unknown == "rename:unknown"
+        if part.role == "finetune":
+            assert part.view.unknown == "drop"
+
+
+def test_validation_of_the_paper_and_of_the_code() -> None:
+    views = {
+        name: {part.view.unknown for part in RECIPES[name]().parts if part.role == "val"} for name in RECIPES
+    }
+    assert views == {RE_OWOD: {"drop"}, ORE: {"rename:unknown"}, OW_DETR: set()}
+
+
+def test_an_unknown_recipe() -> None:
+    with pytest.raises(UsageError, match="no such recipe") as error:
+        find_recipe("owod/reowod-publised")
+    assert RE_OWOD in str(error.value.hint)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_the_committed_header_is_what_the_recipe_states(name: str) -> None:
+    committed = read_manifest(ROOT / name / "1.0.0")
+    assert not committed.lists
+    draft = RECIPES[name]()
+    same: Callable[[Header], object] = lambda header: (  # noqa: E731
+        header.rule,
+        header.classes,
+        header.tasks,
+        header.notes,
+        [(part.name, part.view, part.selection, part.sources, part.task) for part in header.parts],
+    )
+    assert same(committed.header) == same(draft)
+    files = {file.name for file in committed.header.sources[0].files}
+    assert committed.header.sources[0].name == LISTS
+    assert files == {one.file for one in list_slices(draft).values()}
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", FOLDERS)
+def test_the_recipe_makes_the_committed_header(
+    name: str, shared: Path, imported: Callable[[str], Manifest]
+) -> None:
+    folder = shared / "data/owod/published" / FOLDERS[name]
+    pinned = pin_lists(RECIPES[name](), folder)
+    assert pinned.digest == read_manifest(ROOT / name / "1.0.0").digest == imported(name).digest
+    assert pinned.lists == imported(name).lists
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", FOLDERS)
+def test_file_order_and_repeats_are_those_of_the_file(
+    name: str, shared: Path, imported: Callable[[str], Manifest]
+) -> None:
+    manifest = imported(name)
+    for part, one in list_slices(manifest.header).items():
+        lines = (shared / "data/owod/published" / FOLDERS[name] / one.file).read_text().split()
+        natives = [text.partition(":")[2] for text in manifest.lists[part]]
+        assert natives == lines[one.first - 1 : one.last]
+        spaces = {len(text.partition(":")[2]): text.partition(":")[0] for text in manifest.lists[part]}
+        assert spaces.items() <= {12: "coco", 6: "voc2007", 11: "voc2012"}.items()
+
+
+@pytest.mark.shared
+def test_re_owod_in_numbers(imported: Callable[[str], Manifest]) -> None:
+    lists = imported(RE_OWOD).lists
+    assert [len(lists[f"t{task}-train"]) for task in (1, 2, 3, 4)] == [91_903, 43_684, 37_677, 38_446]
+    assert len({one for task in (1, 2, 3, 4) for one in lists[f"t{task}-val"]}) == 4000
+    assert lists["t1-test"] == lists["t4-test"]
+    assert len(lists["t1-test"]) == 4952
+    assert not any(part.repeats for part in imported(RE_OWOD).header.parts)
+
+
+@pytest.mark.shared
+def test_ore_in_numbers(imported: Callable[[str], Manifest]) -> None:
+    manifest = imported(ORE)
+    test = manifest.lists["t1-test"]
+    times = Counter(Counter(test).values())
+    assert (len(test), len(set(test)), manifest.part("t1-test").repeats) == (10_246, 9_119, 1_127)
+    assert (times[2], times[3]) == (943, 92)
+    assert Counter(text.partition(":")[0] for text in set(test)) == {"voc2007": 4952, "coco": 4167}
+    repeats = [manifest.part(f"t{task}-train-with-unk").repeats for task in (1, 2, 3)]
+    assert repeats == [2, 457, 501]
+    val = {one for task in (1, 2, 3, 4) for one in manifest.lists[f"t{task}-val"]}
+    train = {one for task in (1, 2, 3, 4) for one in manifest.lists[f"t{task}-train"]}
+    assert len(val) == len(val & train) == 3978
+
+
+@pytest.mark.shared
+def test_between_the_benchmarks(imported: Callable[[str], Manifest]) -> None:
+    ours, ore, detr = (imported(name).lists for name in FOLDERS)
+    val = {one for task in (1, 2, 3, 4) for one in ours[f"t{task}-val"]}
+    for task in (2, 3, 4):
+        part = f"t{task}-train"
+        assert list(ours[part]) == [one for one in ore[part] if one not in val]
+    assert len(set(ours["t2-finetune"]) & set(ore["t2-finetune"])) == 1276
+    assert set(ours["t1-test"]) == set(detr["t1-test"])
+    assert ours["t1-test"] != detr["t1-test"]
+    assert ore["t3-train"] == detr["t3-train"]
+
+
+@pytest.mark.shared
+def test_the_lists_of_ore_do_not_pass_for_those_of_re_owod(shared: Path) -> None:
+    header, other = (read_manifest(ROOT / name / "1.0.0").header for name in (RE_OWOD, ORE))
+    with pytest.raises(DigestMismatchError) as error:
+        import_lists(header, shared / "data/owod/published/ore", others=[other])
+    assert f"of {ORE} 1.0.0" in str(error.value.found)
+
+
+@pytest.mark.shared
+def test_a_folder_with_all_three_benchmarks(shared: Path, imported: Callable[[str], Manifest]) -> None:
+    header = read_manifest(ROOT / ORE / "1.0.0").header
+    assert import_lists(header, shared / "data/owod/published").lists == imported(ORE).lists
