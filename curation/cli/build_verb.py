@@ -103,6 +103,12 @@ def _declared(target: str) -> Manifest:
         if not Path(target).exists() and not (error.hint or "").startswith("did you mean"):
             find_protocol(target)
         raise
+    if declared.header.origin == "as_published":
+        raise UsageError(
+            "The manifest is of published lists, which no rule makes",
+            where=target,
+            hint=f"curation import {target} --lists DIR --out DIR",
+        )
     if declared.header.origin != "declared":
         raise UsageError(
             "The manifest is complete already",
@@ -169,7 +175,7 @@ def _keep_approximate_out(manifest: Manifest, out: Path) -> None:
 
 
 def _refuse(missed: tuple[Figure, ...], options: argparse.Namespace) -> int:
-    from curation.manifest.show import figure_table
+    from curation.cli.manifest_tables import figure_table
 
     table = figure_table(missed, "These figures are not met; nothing was written")
     data = {
@@ -184,7 +190,7 @@ def _refuse(missed: tuple[Figure, ...], options: argparse.Namespace) -> int:
 
 
 def _report(manifest: Manifest, options: argparse.Namespace) -> None:
-    from curation.manifest.show import figure_table, manifest_data, part_table
+    from curation.cli.manifest_tables import figure_table, manifest_data, part_table
     from curation.protocols.building import is_approximate
 
     header = manifest.header

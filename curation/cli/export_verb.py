@@ -5,24 +5,26 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import emit, printable
-from curation.cli.source_options import add_source_options, open_sources, pairs, slots_of
+from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import ExportError, UsageError
 
 if TYPE_CHECKING:
-    from curation.manifest.header import SourceEntry
+    from curation.manifest.header import Header, SourceEntry
     from curation.manifest.manifest import Manifest
     from curation.publishing.plan import Plan, WrittenFile
     from curation.sources.source import Source
 
-FORMATS = ("coco", "voc", "yolo", "txt", "elephant-json", "imagefolder")
+FORMATS = ("coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagefolder")
 _ONE_FILE = {"coco": ".json", "elephant-json": ".json", "txt": ".txt"}
 _OWN_OPTIONS = {
     "renumber": "coco",
     "unknown_id": "coco",
+    "sidecar": "coco",
     "unknown": "yolo",
     "images": "yolo",
     "id_form": "txt",
@@ -38,8 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--part",
         action="append",
-        required=True,
-        help="a part to write; several go into one output (repeatable)",
+        help="a part to write, a pattern such as 't*-test', or all; several go into one output (repeatable; owod "
+        "takes all parts by default)",
+    )
+    parser.add_argument(
+        "--each",
+        action="store_true",
+        help="coco, voc, yolo: every part on its own, a file PART.json or a folder PART in --out",
     )
     parser.add_argument("--format", choices=FORMATS, required=True, help="what to write")
     add_source_options(parser)
@@ -58,12 +65,20 @@ def _add_format_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--renumber",
         choices=("always", "auto", "never"),
-        help="coco: new image ids 1..n; auto (default): only where ids of the sources collide",
+        help="coco: new image ids 1..n, with tasks new annotation ids too; auto (default): only where ids of the "
+        "sources collide",
     )
     parser.add_argument(
         "--unknown-id",
         metavar="ID",
-        help="coco: category id of unknown; -1 (default), or next: after the last class",
+        help="coco: category id of unknown; by default -1, or with tasks the number of classes; next: after the last "
+        "class of the file",
+    )
+    parser.add_argument(
+        "--sidecar",
+        action="store_true",
+        default=None,
+        help="coco: also PART.original_categories.json with the class that each annotation had (never for a detector)",
     )
     parser.add_argument(
         "--unknown",
@@ -91,14 +106,17 @@ def _add_format_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the export and report what it holds, what was changed and what was left out."""
+    from curation.cli.export_plans import make_plan
     from curation.manifest.locate import load_manifest
     from curation.publishing.plan import as_data, require_absent, write_plan
 
     _require_fitting(options)
     require_absent(options.out)
     manifest = load_manifest(options.manifest)
+    options.part = chosen_parts(manifest.header, options.part or ["all"])
+    _require_one_output(options)
     sources = _sources(options, manifest)
-    plan = _plan(options, manifest, sources)
+    plan = make_plan(options, manifest, sources)
     summary = _summary(options, manifest, sources, plan)
     single = _is_one_file(options)
     written = write_plan(plan, options.out, single=single, summary=summary)
@@ -127,12 +145,47 @@ def _require_fitting(options: argparse.Namespace) -> None:
             where=str(options.out),
             expected="a folder" + (f", or a file that ends in {own}" if own else ""),
         )
-    if _is_one_file(options) and len(options.part) > 1 and options.format != "coco":
+    if not options.part and options.format != "owod":
+        raise UsageError(f"--format {options.format} needs --part", expected="--part PART, or --part all")
+    if options.each and options.format == "owod":
+        raise UsageError("--format owod writes one folder for all parts", found="--each")
+
+
+def _require_one_output(options: argparse.Namespace) -> None:
+    """Refuse one file as the output of what takes several."""
+    several = len(options.part) > 1 and (options.format != "coco" or options.each)
+    if _is_one_file(options) and (several or options.sidecar):
         raise UsageError(
-            "Several parts in this format are several files, and --out names one",
+            "--sidecar writes a second file, and --out names one"
+            if options.sidecar
+            else "Several parts in this format are several files, and --out names one",
             where=str(options.out),
             hint="--out DIR",
         )
+
+
+def chosen_parts(header: Header, texts: Sequence[str]) -> list[str]:
+    """Return the parts that some names and patterns stand for; those of a pattern in the order of the manifest.
+
+    ``all`` stands for every part. A pattern adds the parts that are not chosen yet.
+
+    Raises
+    ------
+    UsageError
+        A pattern fits no part. (That a plain name is none is for the manifest to say.)
+    """
+    names = [part.name for part in header.parts]
+    chosen: list[str] = []
+    for text in texts:
+        pattern = "*" if text == "all" else text
+        if text in names or not any(sign in pattern for sign in "*?["):
+            chosen.append(text)
+            continue
+        fitting = [name for name in names if fnmatchcase(name, pattern)]
+        if not fitting:
+            raise UsageError(f"--part {printable(text[:80])} fits no part", expected=", ".join(names)[:300])
+        chosen += [name for name in fitting if name not in chosen]
+    return chosen
 
 
 def _is_one_file(options: argparse.Namespace) -> bool:
@@ -175,83 +228,6 @@ def _note_other_bytes(entry: SourceEntry, source: Source) -> None:
             _note(f"source {entry.name}: the reader left out {count} {reason}")
 
 
-def _plan(options: argparse.Namespace, manifest: Manifest, sources: Mapping[str, Source]) -> Plan:
-    parts: Sequence[str] = options.part
-    if options.format == "coco":
-        from curation.publishing.coco_json import plan_coco
-
-        return plan_coco(manifest, parts, sources, _coco_options(options))
-    if options.format == "voc":
-        from curation.publishing.voc_xml import plan_voc
-
-        return plan_voc(manifest, parts, sources)
-    if options.format == "yolo":
-        return _yolo_plan(options, manifest, sources)
-    if options.format == "txt":
-        from curation.publishing.id_lists import plan_lists
-
-        return plan_lists(manifest, parts, sources, options.id_form or "namespaced")
-    from curation.publishing.authors import plan_authors
-
-    files = _annotation_files(options, manifest, sources)
-    return plan_authors(manifest, parts, sources, files, strict_layout=bool(options.strict_layout))
-
-
-def _coco_options(options: argparse.Namespace) -> Any:
-    from curation.manifest.roles import UNKNOWN_ID
-    from curation.publishing.coco_json import CocoOptions
-
-    text = options.unknown_id
-    if text is not None and text != "next" and not text.removeprefix("-").isdecimal():
-        raise UsageError(
-            "--unknown-id is not a number", expected="-1, next, or a whole number", found=text[:40]
-        )
-    unknown_id = UNKNOWN_ID if text is None else None if text == "next" else int(text)
-    return CocoOptions(renumber=options.renumber or "auto", unknown_id=unknown_id)
-
-
-def _yolo_plan(options: argparse.Namespace, manifest: Manifest, sources: Mapping[str, Source]) -> Plan:
-    from curation.publishing.photo_sizes import photo_sizes
-    from curation.publishing.yolo import plan_yolo
-
-    sizes = None
-    if options.images:
-        roots = _photo_roots(options.images, list(sources))
-        sizes = photo_sizes(manifest, options.part, sources, roots)
-    return plan_yolo(manifest, options.part, sources, unknown=options.unknown or "last", sizes=sizes)
-
-
-def _photo_roots(texts: Sequence[str], slots: Sequence[str]) -> dict[str, Path]:
-    named = [text for text in texts if text.partition("=")[0] in slots and "=" in text]
-    roots = {name: Path(path) for name, path in pairs(named, "--images").items()}
-    others = [text for text in texts if text not in named]
-    if len(others) > 1:
-        raise UsageError(
-            "--images names several folders for all sources",
-            expected=" ".join(f"--images {slot}=ROOT" for slot in slots),
-            found=", ".join(others)[:200],
-        )
-    return roots | ({"": Path(others[0])} if others else {})
-
-
-def _annotation_files(
-    options: argparse.Namespace, manifest: Manifest, sources: Mapping[str, Source]
-) -> dict[str, Path]:
-    """Return the annotation file of each source, where it is one file that can be found from ``--source``."""
-    given = pairs(options.source, "--source")
-    files: dict[str, Path] = {}
-    for entry in manifest.header.sources:
-        root = given.get(entry.name, given.get(entry.dataset))
-        if root is None or entry.name not in sources:
-            continue
-        for record in sources[entry.name].files:
-            candidates = [Path(root), Path(root) / record.name, Path(root) / "annotations" / record.name]
-            found = [path for path in candidates if path.is_file()]
-            if found:
-                files[entry.name] = found[0]
-    return files
-
-
 def _summary(
     options: argparse.Namespace, manifest: Manifest, sources: Mapping[str, Source], plan: Plan
 ) -> dict[str, Any]:
@@ -266,25 +242,32 @@ def _summary(
             name: [{"name": file.name, "sha256": file.sha256} for file in source.files]
             for name, source in sorted(sources.items())
         },
-        "counts": dict(plan.counts),
-        "changed": dict(plan.changed),
-        "left_out": dict(plan.left_out),
+        **_counts(plan),
         "notes": list(plan.notes),
-    }
+    } | ({"by_part": {part: _counts(one) for part, one in plan.by_part.items()}} if plan.by_part else {})
+
+
+def _counts(plan: Plan) -> dict[str, dict[str, int]]:
+    return {"counts": dict(plan.counts), "changed": dict(plan.changed), "left_out": dict(plan.left_out)}
 
 
 def _lines(out: Path, plan: Plan, written: Sequence[WrittenFile]) -> list[str]:
-    titles = {"": plan.counts, "changed: ": plan.changed, "left out: ": plan.left_out}
-    lines = [
-        title + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
-        for title, counts in titles.items()
-        if counts
-    ]
+    lines = [f"{part}: {line}" for part, one in plan.by_part.items() for line in _count_lines(one)]
+    lines += [("in all: " if plan.by_part else "") + line for line in _count_lines(plan)]
     lines += [
         f"{printable(file.name)}  {file.sha256}" + (f"  {file.files} files" if file.files > 1 else "")
         for file in written
     ]
     return [*lines, f"written to {out}"]
+
+
+def _count_lines(plan: Plan) -> list[str]:
+    titles = {"": plan.counts, "changed: ": plan.changed, "left out: ": plan.left_out}
+    return [
+        title + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+        for title, counts in titles.items()
+        if counts
+    ]
 
 
 def _note(text: str) -> None:

@@ -13,7 +13,8 @@ from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import UNKNOWN_ID
 from curation.publishing.content import UNKNOWN_NAME, Content, gather
-from curation.publishing.plan import Plan, PlannedFile, first_repeated, present
+from curation.publishing.original_categories import NOTE, plan_original_categories
+from curation.publishing.plan import Plan, PlannedFile, first_repeated, joined, present
 from curation.sources.source import Int64s, Source
 
 Renumber = Literal["always", "auto", "never"]
@@ -29,12 +30,16 @@ class CocoOptions:
     ----------
     renumber : {"auto", "always", "never"}
         Whether images get new ids 1..n: ``auto`` where the ids of the sources are not unique together.
-    unknown_id : int or None
-        Category id of ``unknown``: -1 as in the Elephant paper's files; None for the largest class index plus one.
+    unknown_id : int, "manifest" or "next"
+        Category id of ``unknown``. ``manifest``: -1 as in the Elephant paper's files, or, with tasks, the number of
+        classes, the same at every task (80 for COCO). ``next``: the largest index of a class in the file plus one.
+    sidecar : bool
+        Whether a second file, ``PARTS.original_categories.json``, tells the original category of every annotation.
     """
 
     renumber: Renumber = "auto"
-    unknown_id: int | None = UNKNOWN_ID
+    unknown_id: int | Literal["manifest", "next"] = "manifest"
+    sidecar: bool = False
 
 
 def plan_coco(
@@ -46,9 +51,15 @@ def plan_coco(
     """Return the plan of one COCO JSON file that holds some parts under their label views.
 
     Images stand in the order of the parts and their lists, annotations by image and in file order within an image.
-    Annotation ids are 1..m, the file's own id is kept as ``original_id``. Boxes and areas are those of the source to
-    the last bit, whole numbers without a decimal point. A box's four corners stand as its ``segmentation`` where the
-    source is VOC, whose boxes are its masks; COCO masks are not kept (the ``elephant-json`` format does).
+    Boxes and areas are those of the source to the last bit, whole numbers without a decimal point. A box's four corners
+    stand as its ``segmentation`` where the source is VOC, whose boxes are its masks; COCO masks are not kept (the
+    ``elephant-json`` format does).
+
+    Annotation ids are 1..m, the source's own id is kept as ``original_id`` and the class as ``orig_category``. With
+    tasks (annotation specificity of Revisiting Open World Object Detection) the ids are the source's own, as far as
+    `annotation_ids` can keep them; no original class stands in the file; and the categories are all classes known so
+    far, so that a class has one id in the files of all tasks, though a training part has annotations of the task's own
+    classes alone.
 
     ``iscrowd`` and ``difficult`` are the source's flags. ``ignore`` is 1 where the view ignores the object for another
     reason than its being a crowd region: trainers know what to do with ``iscrowd``, and some skip what says ``ignore``.
@@ -57,21 +68,30 @@ def plan_coco(
     Raises
     ------
     ExportError
-        Ids collide under ``renumber="never"``; the id of unknown is that of a class; two parts share an image.
+        Ids collide under ``renumber="never"``; the id of unknown is that of a class; two parts share an image, or
+        belong to different tasks.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.content.gather`.
     """
     options = options or CocoOptions()
     content = gather(manifest, parts, sources)
     numbers, renumbered = image_ids(content, options.renumber)
-    unknown_id = _unknown_id(content, options.unknown_id)
-    file = CocoFile(manifest, content, numbers, renumbered, unknown_id)
+    annotations, annotations_renumbered = annotation_ids(content, options.renumber)
+    unknown_id = _unknown_id(manifest, content, options.unknown_id)
+    file = CocoFile(manifest, content, numbers, renumbered, annotations, annotations_renumbered, unknown_id)
     images, objects = content.images, content.objects
-    unnamed = int((images.file_names == "").sum())
+    stem = "+".join(parts)
+    files = [PlannedFile(name=f"{stem}.json", chunks=file.chunks)]
     notes = [_renumbered_note(content)] if renumbered else []
+    told = content.of_tasks and annotations_renumbered
+    if told:
+        notes.append(f"Annotation ids were renumbered 1..{len(objects)}: {_why_renumbered(content)}.")
+    if options.sidecar:
+        files.append(plan_original_categories(content, annotations, stem))
+        notes.append(NOTE)
     return Plan(
-        files=(PlannedFile(name=f"{'+'.join(parts)}.json", chunks=file.chunks),),
-        records=len(images) + len(objects) + 4,
+        files=tuple(files),
+        records=len(images) + len(objects) * len(files) + 4,
         counts={
             "images": len(images),
             "annotations": len(objects),
@@ -81,8 +101,14 @@ def plan_coco(
             "crowd": int(objects.crowd.sum()),
             "difficult": int(objects.difficult.sum()),
         },
-        changed=present({"images_renumbered": len(images) * renumbered, "file_names_made_from_ids": unnamed}),
-        left_out=present({"objects_dropped_by_view": content.dropped}),
+        changed=present(
+            {
+                "images_renumbered": len(images) * renumbered,
+                "annotations_renumbered": len(objects) * told,
+                "file_names_made_from_ids": int((images.file_names == "").sum()),
+            }
+        ),
+        left_out=present(content.left_out),
         notes=tuple(notes),
     )
 
@@ -110,14 +136,50 @@ def image_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
     return numbers, False
 
 
-def _unknown_id(content: Content, asked: int | None) -> int:
-    taken = {entry.index: entry.name for entry in content.classes}
-    unknown = max(taken, default=0) + 1 if asked is None else asked
+def annotation_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
+    """Return the id of each annotation in the output, unique and positive, and whether these are new, 1..m.
+
+    Without tasks they are always new. With tasks the sources' own are kept unless two collide or one is not positive:
+    pycocotools takes an annotation with id 0 for no annotation, and counts what finds it as false.
+
+    Raises
+    ------
+    ExportError
+        The sources' ids cannot be kept and `renumber` is ``never``.
+    """
+    numbers = content.objects.numbers
+    sound = first_repeated(numbers) is None and int(numbers.min(initial=1)) > 0
+    if content.of_tasks and sound and renumber != "always":
+        return numbers, False
+    if content.of_tasks and renumber == "never":
+        raise ExportError(
+            "The annotation ids of the sources cannot be kept",
+            where=" + ".join(part.name for part in content.parts),
+            found=_why_renumbered(content),
+            hint="--renumber auto",
+        )
+    return np.arange(1, len(numbers) + 1, dtype=np.int64), True
+
+
+def _why_renumbered(content: Content) -> str:
+    repeated = first_repeated(content.objects.numbers)
+    if repeated is not None:
+        return f"ids of the sources collide (first: {repeated})"
+    lowest = int(content.objects.numbers.min(initial=1))
+    return "as asked" if lowest > 0 else f"pycocotools needs positive ids (lowest: {lowest})"
+
+
+def _unknown_id(manifest: Manifest, content: Content, asked: int | str) -> int:
+    taken = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
+    if asked == "next":
+        unknown = max((entry.index for entry in content.classes), default=0) + 1
+    else:
+        unknown = content.unknown_id if asked == "manifest" else int(asked)
     if content.has_unknown and unknown in taken:
         raise ExportError(
             "The category id of unknown is that of a class",
             where="--unknown-id",
-            expected=f"-1, next, or a number outside {min(taken)} to {max(taken)}",
+            expected=f"-1, or a number outside {min(taken)} to {max(taken)}",
             found=f"{unknown}, which is {taken[unknown]}",
         )
     return unknown
@@ -140,6 +202,8 @@ class CocoFile:
     content: Content
     numbers: Int64s
     renumbered: bool
+    annotation_numbers: Int64s
+    annotations_renumbered: bool
     unknown_id: int
 
     def chunks(self) -> Iterator[bytes]:
@@ -154,13 +218,16 @@ class CocoFile:
 
     def _info(self) -> dict[str, Any]:
         header = self.manifest.header
+        content = self.content
+        of_task = {"task": content.parts[0].task} if content.of_tasks else {}
+        own_ids = {"annotation_ids": "renumbered" if self.annotations_renumbered else "original"}
         return {
             "description": header.title,
             "manifest": f"{header.name} {header.version}",
             "manifest_digest": self.manifest.digest,
-            "parts": [part.name for part in self.content.parts],
+            "parts": [part.name for part in content.parts],
             "image_ids": "renumbered" if self.renumbered else "original",
-        }
+        } | (of_task | own_ids if content.of_tasks else {})
 
     def _categories(self) -> list[dict[str, Any]]:
         own = [{"supercategory": "none", "id": one.index, "name": one.name} for one in self.content.classes]
@@ -196,6 +263,7 @@ class CocoFile:
         cornered = with_corners[images.slot[objects.image]]
         category = np.where(objects.category_id == UNKNOWN_ID, self.unknown_id, objects.category_id)
         columns = (
+            self.annotation_numbers,
             self.numbers[objects.image],
             category,
             objects.boxes,
@@ -208,29 +276,30 @@ class CocoFile:
             objects.original_number,
             cornered,
         )
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        for place, row in enumerate(rows, start=1):
-            yield _annotation(place, row)
+        for row in zip(*(column.tolist() for column in columns), strict=True):
+            yield self._annotation(row)
 
-
-def _annotation(place: int, row: tuple[Any, ...]) -> dict[str, Any]:
-    image, category, box, area, crowd, difficult, ignore, number, original, original_number, cornered = row
-    record = {
-        "id": place,
-        "image_id": image,
-        "category_id": category,
-        "bbox": [plain_number(value) for value in box],
-        "area": plain_number(area),
-        "iscrowd": int(crowd),
-        "difficult": int(difficult),
-        "ignore": int(ignore),
-        "orig_category": original,
-        "orig_category_id": original_number,
-        "original_id": number,
-    }
-    if cornered:
-        record["segmentation"] = [corners(box)]
-    return record
+    def _annotation(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        own, image, category, box, area, crowd, difficult, ignore, number, original, original_id, cornered = (
+            row
+        )
+        record = {
+            "id": own,
+            "image_id": image,
+            "category_id": category,
+            "bbox": [plain_number(value) for value in box],
+            "area": plain_number(area),
+            "iscrowd": int(crowd),
+            "difficult": int(difficult),
+            "ignore": int(ignore),
+        }
+        if not self.content.of_tasks:
+            record |= {"orig_category": original, "orig_category_id": original_id}
+        if self.annotations_renumbered:
+            record["original_id"] = number
+        if cornered:
+            record["segmentation"] = [corners(box)]
+        return record
 
 
 def plain_number(value: float) -> int | float:
@@ -243,12 +312,3 @@ def corners(box: Sequence[float]) -> list[int | float]:
     x, y, width, height = box
     outline = (x, y, x, y + height, x + width, y + height, x + width, y)
     return [plain_number(value) for value in outline]
-
-
-def joined(records: Iterator[dict[str, Any]]) -> Iterator[bytes]:
-    """Yield records as the inside of a JSON array, one a line."""
-    separator = b""
-    for record in records:
-        yield separator + _encode(record)
-        separator = b",\n"
-    yield b"\n" if separator else b""

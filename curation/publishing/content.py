@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import ExportError
-from curation.manifest.header import ClassEntry, PartEntry
+from curation.manifest.header import ClassEntry, Header, PartEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID
+from curation.manifest.roles import UNKNOWN_ID, classes_in, unknown_index
 from curation.manifest.views import PartImages, PartObjects, locate_images, view_objects
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects, Source, Texts
 
@@ -107,11 +107,19 @@ class Content:
     datasets : tuple of str
         The dataset of each slot.
     classes : tuple of ClassEntry
-        The classes with a category of their own in these parts, ascending by index.
+        The classes with a category of their own in these parts, ascending by index. In a part of task t these are all
+        classes introduced up to t, also where the view drops the earlier ones: an index means the same in every file.
     has_unknown : bool
         Whether ``unknown`` is a category too: always in an evaluated part, in a training part only where it occurs.
+    unknown_id : int
+        The category id that the manifest gives to ``unknown``: with tasks the number of classes, else -1.
+    of_tasks : bool
+        Whether the manifest has tasks. Then no format names the original class of an object, so that the names of
+        classes still unknown do not reach a detector.
     dropped : int
         Objects of these images that the label views drop.
+    repeated_lines : int
+        Lines of the lists that name an image again: an export holds each image once.
     """
 
     parts: tuple[PartEntry, ...]
@@ -119,22 +127,34 @@ class Content:
     datasets: tuple[str, ...]
     classes: tuple[ClassEntry, ...]
     has_unknown: bool
+    unknown_id: int
+    of_tasks: bool
     images: ContentImages
     objects: ContentObjects
     dropped: int
+    repeated_lines: int
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """What no format writes: objects that a view drops, and further lines for an image."""
+        return {"objects_dropped_by_view": self.dropped, "repeated_lines": self.repeated_lines}
 
 
 def gather(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Content:
-    """Return the images and objects of some parts under their label views.
+    """Return the images and objects of some parts under their label views, each image once.
 
     Raises
     ------
     ExportError
-        Two parts share an image.
+        Two parts share an image, or belong to different tasks; with tasks, a class has the index of unknown or one
+        beyond it.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.manifest.views.view_objects`.
     """
     require_parts(manifest, parts)
+    _require_one_task(manifest, parts)
+    _require_stable_indices(manifest.header)
+    manifest, repeated_lines = _each_image_once(manifest, parts)
     viewed = [view_objects(manifest, part, sources) for part in parts]
     objects = _concatenated_objects(viewed)
     entries = tuple(manifest.part(part) for part in parts)
@@ -143,18 +163,22 @@ def gather(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sourc
         parts=entries,
         slots=slots,
         datasets=tuple(sources[slot].dataset for slot in slots),
-        classes=_own_categories(manifest.header.classes, entries),
+        classes=_own_categories(manifest.header, entries),
         has_unknown=any(part.role in _EVALUATED for part in entries)
         or bool((objects.category_id == UNKNOWN_ID).any()),
+        unknown_id=unknown_index(manifest.header),
+        of_tasks=bool(manifest.header.tasks),
         images=_gathered_images(manifest, parts, [one.images for one in viewed]),
         objects=objects,
         dropped=sum(one.dropped for one in viewed),
+        repeated_lines=repeated_lines,
     )
 
 
 def gather_images(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> ContentImages:
-    """Return the images of some parts, for formats that write no objects (see `gather` for the errors)."""
+    """Return the images of some parts, each once, for formats that write no objects (see `gather` for the errors)."""
     require_parts(manifest, parts)
+    manifest, _ = _each_image_once(manifest, parts)
     located = [locate_images(manifest, part, sources) for part in parts]
     return _gathered_images(manifest, parts, located)
 
@@ -167,13 +191,13 @@ def require_parts(manifest: Manifest, parts: Sequence[str]) -> None:
         )
     home: dict[str, str] = {}
     for part in parts:
-        for image in manifest.ids(part):
+        for image in dict.fromkeys(manifest.ids(part)):
             if image in home:
                 raise ExportError(
                     f"Parts {home[image]!r} and {part!r} share images, so one file cannot hold both",
                     where=f"{manifest.header.name} {manifest.header.version}",
                     found=image,
-                    hint="export them one by one",
+                    hint="--each writes every part on its own",
                 )
             home[image] = part
 
@@ -183,14 +207,45 @@ def slots_of_parts(manifest: Manifest, parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(slot for part in parts for slot in manifest.part(part).sources))
 
 
-def _own_categories(classes: Sequence[ClassEntry], parts: Sequence[PartEntry]) -> tuple[ClassEntry, ...]:
-    """Return the known classes, and those others that keep a category of their own in at least one part."""
+def _require_one_task(manifest: Manifest, parts: Sequence[str]) -> None:
+    tasks = dict.fromkeys(manifest.part(part).task for part in parts)
+    if len(tasks) > 1:
+        raise ExportError(
+            "Parts of different tasks hold the labels of different classes, so one file cannot hold both",
+            where=f"{manifest.header.name} {manifest.header.version}",
+            found=", ".join(f"{part} ({manifest.part(part).task or 'no task'})" for part in parts),
+            hint="--each writes every part on its own",
+        )
 
-    def stays(entry: ClassEntry) -> bool:
-        treatments = {getattr(part.view, entry.role) for part in parts}
-        return entry.role == "known" or (entry.index >= 0 and bool(treatments & {"keep", "ignore"}))
 
-    return tuple(sorted((entry for entry in classes if stays(entry)), key=lambda entry: entry.index))
+def _require_stable_indices(header: Header) -> None:
+    unknown = unknown_index(header)
+    beyond = [entry for entry in header.classes if header.tasks and entry.index >= unknown]
+    if beyond:
+        raise ExportError(
+            "The index of a class is that of unknown, or beyond it",
+            where=f"{header.name} {header.version}",
+            expected=f"0 to {unknown - 1} for {unknown} classes",
+            found=f"{beyond[0].name[:80]} {beyond[0].index}",
+        )
+
+
+def _each_image_once(manifest: Manifest, parts: Sequence[str]) -> tuple[Manifest, int]:
+    """Return the manifest with those lists alone, repeated lines taken out, and how many these were."""
+    lists = {part: tuple(dict.fromkeys(manifest.ids(part))) for part in parts}
+    repeated = sum(len(manifest.ids(part)) - len(ids) for part, ids in lists.items())
+    return Manifest(manifest.header, lists), repeated
+
+
+def _own_categories(header: Header, parts: Sequence[PartEntry]) -> tuple[ClassEntry, ...]:
+    """Return the classes known so far, and those others that keep a category of their own in at least one part."""
+
+    def stays(entry: ClassEntry, part: PartEntry) -> bool:
+        kept = entry.index >= 0 and getattr(part.view, entry.role) in ("keep", "ignore")
+        return entry.role in ("known", "previous") or kept
+
+    kept = {entry.name: entry for part in parts for entry in classes_in(header, part) if stays(entry, part)}
+    return tuple(sorted(kept.values(), key=lambda entry: entry.index))
 
 
 def _gathered_images(

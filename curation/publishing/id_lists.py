@@ -21,7 +21,7 @@ def plan_lists(
     sources: Mapping[str, Source] | None = None,
     form: IdForm = "namespaced",
 ) -> Plan:
-    """Return the plan of one list a part, in the order of the part.
+    """Return the plan of one list a part, in the order of the part; a line that names an image again is kept.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def _texts(
 ) -> Sequence[str]:
     ids = manifest.ids(part)
     images = gather_images(manifest, [part], sources) if sources else None
-    if images is not None and form == "file_name":
-        return _file_names(images)
-    if images is not None and form == "number":
-        return list(map(str, images.numbers.tolist()))
+    if images is not None and form in _NEEDS_SOURCES:
+        names = _file_names(images) if form == "file_name" else map(str, images.numbers.tolist())
+        text_of = dict(zip(images.ids, names, strict=True))
+        return [text_of[image] for image in ids]
     return ids if form == "namespaced" else [one.partition(":")[2] for one in ids]
 
 

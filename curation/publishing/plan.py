@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
@@ -20,6 +21,9 @@ SUMMARY_FILE = "_export.json"
 """Beside the files of an export into a folder: what they were made from, what was changed. No part has such a name."""
 
 _LONGEST_NAME = 240
+_PER_PART = ("categories", "classes")
+
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class Plan:
         What is written; what is written otherwise than the source says; what is not written. Zero counts are omitted.
     notes : tuple of str
         Sentences for the user.
+    by_part : mapping of str to Plan
+        The plans that this one joins, where every part is written on its own.
     """
 
     files: Iterable[PlannedFile]
@@ -63,6 +69,7 @@ class Plan:
     changed: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    by_part: Mapping[str, Plan] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,56 @@ class WrittenFile:
 def present(counts: Mapping[str, int]) -> dict[str, int]:
     """Return the counts that are not zero."""
     return {name: int(count) for name, count in counts.items() if count}
+
+
+def joined_plans(plans: Mapping[str, Plan], *, folders: bool) -> Plan:
+    """Return one plan that writes each part on its own.
+
+    Counts are added up, but those of categories, which parts have in common; a note that several plans have is told
+    once.
+
+    Parameters
+    ----------
+    plans : mapping of str to Plan
+        By the name of the part.
+    folders : bool
+        Whether each part gets a folder of its own; else the names of the files keep the parts apart.
+    """
+    notes: dict[str, list[str]] = {}
+    for part, plan in plans.items():
+        for note in plan.notes:
+            notes.setdefault(note, []).append(part)
+    return Plan(
+        files=_files_of(plans, folders=folders),
+        records=sum(plan.records for plan in plans.values()),
+        counts={
+            name: count
+            for name, count in _summed([plan.counts for plan in plans.values()]).items()
+            if name not in _PER_PART
+        },
+        changed=_summed([plan.changed for plan in plans.values()]),
+        left_out=_summed([plan.left_out for plan in plans.values()]),
+        notes=tuple(
+            note if len(parts) == len(plans) else f"{', '.join(parts)}: {note}"
+            for note, parts in notes.items()
+        ),
+        by_part=plans,
+    )
+
+
+def _files_of(plans: Mapping[str, Plan], *, folders: bool) -> Iterator[PlannedFile]:
+    for part, plan in plans.items():
+        for file in plan.files:
+            group = f"{part}/{file.group}" if file.group else ""
+            yield replace(file, name=f"{part}/{file.name}", group=group) if folders else file
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in counts:
+        for name, count in one.items():
+            total[name] = total.get(name, 0) + count
+    return total
 
 
 def safe_name(name: str, where: str) -> str:
@@ -209,3 +266,12 @@ def lines(texts: Sequence[str]) -> Callable[[], Iterator[bytes]]:
 def whole(text: str) -> Callable[[], Iterable[bytes]]:
     """Return the content of a small file, in one piece."""
     return lambda: (text.encode("utf-8"),)
+
+
+def joined(records: Iterable[Any]) -> Iterator[bytes]:
+    """Yield records as the inside of a JSON array, one a line."""
+    separator = b""
+    for record in records:
+        yield separator + _encode(record)
+        separator = b",\n"
+    yield b"\n" if separator else b""

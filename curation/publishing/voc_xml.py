@@ -23,8 +23,9 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
 
     ``difficult`` is 1 where the source says so or where the view ignores the object (crowd regions, ignored classes):
     VOC evaluators leave difficult objects out of account. Such an object carries ``<crowd>1</crowd>`` or
-    ``<ignored>1</ignored>`` after its box, and one whose name changed carries ``<original>``: VOC readers look elements
-    up by name and pass over these. Pixels are 1-based and inclusive (see `inclusive_corners`).
+    ``<ignored>1</ignored>`` after its box, and one whose name changed carries ``<original>`` (not where the manifest
+    has tasks, see `curation.publishing.content.Content`): VOC readers look elements up by name and pass over these.
+    Pixels are 1-based and inclusive (see `inclusive_corners`).
 
     Raises
     ------
@@ -39,7 +40,7 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
     sizes = np.stack([images.widths, images.heights], axis=1)[objects.image]
     corners, changed = inclusive_corners(objects.boxes, sizes)
     folder = VocFolder(content, stems, corners)
-    _require_xml_text(content)
+    require_xml_text(content)
     flagged = objects.ignore & ~objects.difficult
     notes = ["Ids of the sources collide, so every stem carries its namespace (voc2007_000009)."] * prefixed
     if unsized := int(((images.widths <= 0) | (images.heights <= 0)).sum()):
@@ -55,7 +56,7 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
             "crowd": int(objects.crowd.sum()),
         },
         changed=present({**changed, "ignored_written_as_difficult": flagged.sum()}),
-        left_out=present({"objects_dropped_by_view": content.dropped}),
+        left_out=present(content.left_out),
         notes=tuple(notes),
     )
 
@@ -131,10 +132,18 @@ class VocFolder:
 
     def files(self) -> Iterator[PlannedFile]:
         """Yield the image sets, then one XML file an image."""
+        yield from self.image_sets()
+        yield from self.annotations()
+
+    def image_sets(self) -> Iterator[PlannedFile]:
+        """Yield one list of stems a part."""
         of_part = self.content.images.part
         for number, part in enumerate(self.content.parts):
             chosen = [self.stems[place] for place in np.flatnonzero(of_part == number).tolist()]
             yield PlannedFile(f"ImageSets/Main/{part.name}.txt", lines(chosen))
+
+    def annotations(self) -> Iterator[PlannedFile]:
+        """Yield one XML file an image, also for an image without objects."""
         bounds = np.searchsorted(self.content.objects.image, np.arange(len(self.stems) + 1)).tolist()
         names = {entry.index: entry.name for entry in self.content.classes} | {UNKNOWN_ID: UNKNOWN_NAME}
         for place, stem in enumerate(self.stems):
@@ -168,7 +177,7 @@ class VocFolder:
         ]
         marks = "".join(f"\t\t<{mark}>1</{mark}>\n" for mark, flag in extra if flag)
         original = objects.original[row]
-        if original != name:
+        if original != name and not self.content.of_tasks:
             marks += f"\t\t<original>{_text(original)}</original>\n"
         return (
             "\t<object>\n"
@@ -186,7 +195,8 @@ def _text(value: str) -> str:
     return html.escape(value, quote=False)
 
 
-def _require_xml_text(content: Content) -> None:
+def require_xml_text(content: Content) -> None:
+    """Raise `ExportError` where the name of an image or a class holds what XML cannot."""
     names = [entry.name for entry in content.classes]
     named = [("an image", content.images.file_names), ("an object", content.objects.original)]
     for kind, column in [*named, ("a class", np.array(names, object))]:

@@ -39,6 +39,9 @@ def plan_yolo(
     format has no word for ignored objects: they are left out and counted. Boxes are cut at the image's edge, because
     trainers throw away an image with a share above 1. An image without objects gets an empty file.
 
+    With tasks a class's number is its index, the same at every task, and that of unknown is the manifest's. YOLO allows
+    no gap below it, so the numbers of later classes are named ``unused_20``, ... where unknown is a class.
+
     Parameters
     ----------
     unknown : {"last", "drop"}
@@ -69,7 +72,7 @@ def plan_yolo(
         changed=present({"boxes_cut_at_the_image_edge": (moved & kept).sum()}),
         left_out=present(
             {
-                "objects_dropped_by_view": content.dropped,
+                **content.left_out,
                 "ignored": objects.ignore.sum(),
                 "unknown": (stranger & ~objects.ignore).sum(),
                 "outside_the_image": (outside & ~objects.ignore & ~stranger).sum(),
@@ -144,8 +147,10 @@ class YoloFolder:
 
     def class_names(self) -> list[str]:
         """Return the class names in the order of their zero-based numbers."""
-        own = [entry.name for entry in self.content.classes]
-        return [*own, UNKNOWN_NAME] if self.with_unknown else own
+        own = dict(zip(self._numbers(), (entry.name for entry in self.content.classes), strict=True))
+        if self.with_unknown:
+            own[self._unknown_number()] = UNKNOWN_NAME
+        return [own.get(number, f"unused_{number}") for number in range(max(own, default=-1) + 1)]
 
     def files(self) -> Iterator[PlannedFile]:
         """Yield ``data.yaml``, the lists, then one label file an image."""
@@ -164,8 +169,18 @@ class YoloFolder:
 
     def _class_numbers(self) -> Int64s:
         indices = np.array([entry.index for entry in self.content.classes], np.int64)
+        numbers = np.array([*self._numbers(), self._unknown_number()], np.int64)
         category = self.content.objects.category_id
-        return np.where(category == UNKNOWN_ID, len(indices), np.searchsorted(indices, category))
+        place = np.where(category == UNKNOWN_ID, len(indices), np.searchsorted(indices, category))
+        return numbers[place]
+
+    def _numbers(self) -> list[int]:
+        """Return the number of each class."""
+        classes = self.content.classes
+        return [entry.index for entry in classes] if self.content.of_tasks else list(range(len(classes)))
+
+    def _unknown_number(self) -> int:
+        return self.content.unknown_id if self.content.of_tasks else len(self.content.classes)
 
     def _yaml(self) -> str:
         # A JSON string is a YAML double-quoted scalar, whatever the name holds; JSON lists are flow sequences.

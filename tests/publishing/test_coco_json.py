@@ -125,7 +125,7 @@ def test_renumber_never_refuses_a_collision_and_names_both(
 def test_unknown_id_may_follow_the_classes_but_not_be_one(
     manifest: Manifest, sources: dict[str, Source]
 ) -> None:
-    data = content(plan_coco(manifest, ["wilderness"], sources, CocoOptions(unknown_id=None)))
+    data = content(plan_coco(manifest, ["wilderness"], sources, CocoOptions(unknown_id="next")))
     assert {one["category_id"] for one in data["annotations"]} == {3}
     assert data["categories"][-1]["id"] == 3
     with pytest.raises(ExportError, match="category id of unknown"):

@@ -1,0 +1,113 @@
+"""The plan of an export: which format writes which parts, and from which options."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from curation.cli.source_options import pairs
+from curation.errors import UsageError
+
+if TYPE_CHECKING:
+    from curation.manifest.manifest import Manifest
+    from curation.publishing.coco_json import CocoOptions
+    from curation.publishing.plan import Plan
+    from curation.sources.source import Source
+
+_JOINABLE = ("coco", "voc", "yolo")
+
+
+def make_plan(options: argparse.Namespace, manifest: Manifest, sources: Mapping[str, Source]) -> Plan:
+    """Return the plan of the parts in ``options.part``, joined in one output or, with ``--each``, one by one."""
+    if options.each and options.format in _JOINABLE:
+        from curation.publishing.plan import joined_plans
+
+        plans = {part: _plan(options, manifest, [part], sources) for part in options.part}
+        return joined_plans(plans, folders=options.format != "coco")
+    return _plan(options, manifest, options.part, sources)
+
+
+def _plan(
+    options: argparse.Namespace, manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]
+) -> Plan:
+    if options.format == "coco":
+        from curation.publishing.coco_json import plan_coco
+
+        return plan_coco(manifest, parts, sources, _coco_options(options))
+    if options.format == "voc":
+        from curation.publishing.voc_xml import plan_voc
+
+        return plan_voc(manifest, parts, sources)
+    if options.format == "yolo":
+        return _yolo_plan(options, manifest, parts, sources)
+    if options.format == "txt":
+        from curation.publishing.id_lists import plan_lists
+
+        return plan_lists(manifest, parts, sources, options.id_form or "namespaced")
+    if options.format == "owod":
+        from curation.publishing.owod_layout import plan_owod_layout
+
+        return plan_owod_layout(manifest, parts, sources)
+    from curation.publishing.elephant_json import plan_elephant_json
+
+    files = _annotation_files(options, manifest, sources)
+    return plan_elephant_json(manifest, parts, sources, files, strict_layout=bool(options.strict_layout))
+
+
+def _coco_options(options: argparse.Namespace) -> CocoOptions:
+    from curation.publishing.coco_json import CocoOptions
+
+    text = options.unknown_id
+    if text is not None and text != "next" and not text.removeprefix("-").isdecimal():
+        raise UsageError("--unknown-id is not a number", expected="next, or a whole number", found=text[:40])
+    return CocoOptions(
+        renumber=options.renumber or "auto",
+        unknown_id="manifest" if text is None else "next" if text == "next" else int(text),
+        sidecar=bool(options.sidecar),
+    )
+
+
+def _yolo_plan(
+    options: argparse.Namespace, manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]
+) -> Plan:
+    from curation.publishing.photo_sizes import photo_sizes
+    from curation.publishing.yolo import plan_yolo
+
+    sizes = None
+    if options.images:
+        roots = _photo_roots(options.images, list(sources))
+        sizes = photo_sizes(manifest, parts, sources, roots)
+    return plan_yolo(manifest, parts, sources, unknown=options.unknown or "last", sizes=sizes)
+
+
+def _photo_roots(texts: Sequence[str], slots: Sequence[str]) -> dict[str, Path]:
+    named = [text for text in texts if text.partition("=")[0] in slots and "=" in text]
+    roots = {name: Path(path) for name, path in pairs(named, "--images").items()}
+    others = [text for text in texts if text not in named]
+    if len(others) > 1:
+        raise UsageError(
+            "--images names several folders for all sources",
+            expected=" ".join(f"--images {slot}=ROOT" for slot in slots),
+            found=", ".join(others)[:200],
+        )
+    return roots | ({"": Path(others[0])} if others else {})
+
+
+def _annotation_files(
+    options: argparse.Namespace, manifest: Manifest, sources: Mapping[str, Source]
+) -> dict[str, Path]:
+    """Return the annotation file of each source, where it is one file that can be found from ``--source``."""
+    given = pairs(options.source, "--source")
+    files: dict[str, Path] = {}
+    for entry in manifest.header.sources:
+        root = given.get(entry.name, given.get(entry.dataset))
+        if root is None or entry.name not in sources:
+            continue
+        for record in sources[entry.name].files:
+            candidates = [Path(root), Path(root) / record.name, Path(root) / "annotations" / record.name]
+            found = [path for path in candidates if path.is_file()]
+            if found:
+                files[entry.name] = found[0]
+    return files

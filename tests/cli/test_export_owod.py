@@ -1,0 +1,266 @@
+"""``curation export`` of manifests with tasks: patterns, one file a part, sidecars, the upstream layout, scoring."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from curation.cli import main
+from curation.evaluation.owod_task import tasks_of_manifest
+from curation.evaluation.owod_truth import task_truth
+from curation.manifest.header import ClassEntry, TaskEntry
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import write_manifest
+from curation.manifest.views import view_objects
+from curation.sources.coco import read_coco
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_NAMES_OF_VOC
+from curation.sources.voc import read_voc
+from tests.task_world import TASKS, UNKNOWN, TaskWorld, make_task_manifest, write_task_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> TaskWorld:
+    return write_task_world(tmp_path_factory.mktemp("tasks"))
+
+
+@pytest.fixture(scope="module")
+def folder(world: TaskWorld) -> Path:
+    out = world.train_json.parent / "manifest"
+    write_manifest(world.manifest, out)
+    return out
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CURATION_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def command(world: TaskWorld, folder: Path, form: str, *more: str) -> list[str]:
+    return ["export", str(folder), "--format", form, *world.arguments(), *more]
+
+
+def test_each_part_of_a_pattern_is_a_file_of_its_own(
+    world: TaskWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = [
+        "--part",
+        "t*-test",
+        "--part",
+        "t1-*",
+        "--each",
+        "--sidecar",
+        "--json",
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    assert main([*command(world, folder, "coco"), *more]) == 0
+    captured = capsys.readouterr()
+    summary = json.loads(captured.out)
+    assert summary["parts"] == ["t1-test", "t2-test", "t3-test", "t1-train", "t1-val"]
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == sorted(
+        ["_export.json"]
+        + [f"{part}{end}" for part in summary["parts"] for end in (".json", ".original_categories.json")]
+    )
+    assert captured.err.count("must not be given to a detector") == 1
+    single = tmp_path / "one.json"
+    assert main([*command(world, folder, "coco"), "--part", "t2-test", "--out", str(single)]) == 0
+    assert single.read_bytes() == (tmp_path / "o" / "t2-test.json").read_bytes()
+    for part, counts in summary["by_part"].items():
+        data = json.loads((tmp_path / "o" / f"{part}.json").read_bytes())
+        assert counts["counts"]["annotations"] == len(data["annotations"])
+
+
+@pytest.mark.parametrize("form", ["voc", "yolo"])
+def test_each_part_is_a_folder_of_its_own(form: str, world: TaskWorld, folder: Path, tmp_path: Path) -> None:
+    more = ["--part", "t*-train", "--each", "--out", str(tmp_path / "out")]
+    assert main([*command(world, folder, form), *more]) == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == [
+        *("t1-train", "t2-train", "t3-train"),
+    ]
+    alone = [*command(world, folder, form), "--part", "t2-train", "--out", str(tmp_path / "alone")]
+    assert main(alone) == 0
+    for path in sorted((tmp_path / "alone").rglob("*")):
+        if path.is_file() and path.name != "_export.json":
+            other = tmp_path / "out" / "t2-train" / path.relative_to(tmp_path / "alone")
+            assert other.read_bytes() == path.read_bytes()
+
+
+def test_the_truth_of_an_evaluation_is_the_view(world: TaskWorld, folder: Path, tmp_path: Path) -> None:
+    more = ["--part", "t*-test", "--each", "--out", str(tmp_path / "out")]
+    assert main([*command(world, folder, "coco"), *more]) == 0
+    for task in tasks_of_manifest(world.manifest):
+        part = f"{task.name}-test"
+        exported = read_coco(tmp_path / "out" / f"{part}.json", dataset="coco", part=part)
+        truth = task_truth(exported, task, world.manifest.ids(part)).truth
+        viewed = view_objects(world.manifest, part, world.sources)
+        raw = world.sources["val"].require_objects("test")
+        numbers = world.sources["val"].images.numbers[raw.image[viewed.index]]
+        label = np.where(viewed.category_id < 0, len(task.known), viewed.category_id)
+        expected = sorted(
+            zip(
+                numbers.tolist(), label.tolist(), raw.boxes[viewed.index].tolist(), viewed.crowd.tolist(),
+                strict=True,
+            )
+        )  # fmt: skip
+        found = zip(
+            truth.image_numbers[truth.image].tolist(), truth.label.tolist(), truth.boxes.tolist(),
+            truth.crowd.tolist(), strict=True,
+        )  # fmt: skip
+        assert sorted(found) == expected
+        # The raw file, whose classes the manifest maps, gives the same truth as the exported view.
+        direct = task_truth(world.sources["val"], task, world.manifest.ids(part)).truth
+        for column in ("image_numbers", "label", "boxes", "crowd", "difficult"):
+            assert np.array_equal(getattr(direct, column), getattr(truth, column)), column
+
+
+def test_perfect_detections_of_an_exported_view_score_full(
+    world: TaskWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = tmp_path / "t1-test.json"
+    assert main([*command(world, folder, "coco"), "--part", "t1-test", "--out", str(truth)]) == 0
+    data = json.loads(truth.read_bytes())
+    detections = [
+        {key: one[key] for key in ("image_id", "category_id", "bbox")} | {"score": 0.9}
+        for one in data["annotations"]
+        if not one["iscrowd"]
+    ]
+    assert any(one["category_id"] == UNKNOWN for one in detections)
+    (tmp_path / "d.json").write_text(json.dumps(detections))
+    capsys.readouterr()
+    files = ["--truth", str(truth), "--detections", str(tmp_path / "d.json")]
+    score = ["evaluate", "owod", *files, "--task", "t1", "--profile", "clean", "--json"]
+    # The truth alone says enough: its categories are the known classes, its unknown has the id of the manifest.
+    for more in (["--manifest", str(folder)], []):
+        assert main([*score, *more]) == 0
+        result = json.loads(capsys.readouterr().out)["t1/clean"]
+        assert (result["UR"], result["mAP_both"], result["A_OSE_detections"]) == (100.0, 100.0, 0)
+
+
+def test_the_upstream_layout_takes_all_parts(world: TaskWorld, folder: Path, tmp_path: Path) -> None:
+    assert main([*command(world, folder, "owod"), "--out", str(tmp_path / "VOC2007")]) == 0
+    back = read_voc(tmp_path / "VOC2007", "owod", "all_task_test")
+    first = world.sources["val"].require_objects("test")
+    assert back.objects is not None
+    assert back.images.native.tolist() == [image.partition(":")[2] for image in world.manifest.ids("t1-test")]
+    assert len(back.objects) == len(first)
+    assert set(back.categories.names) == {name for introduced in TASKS.values() for name in introduced}
+    summary = json.loads((tmp_path / "VOC2007" / "_export.json").read_bytes())
+    assert summary["parts"] == [part.name for part in world.manifest.header.parts]
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["coco", "--part", "t9*"], "fits no part"),
+        (["coco", "--part", "t1-tset"], "no such part"),
+        (["coco"], "needs --part"),
+        (["coco", "--part", "t1-val", "--part", "t2-val"], "--each"),
+        (["coco", "--part", "all"], "--each"),
+        (["coco", "--part", "all", "--each", "--out", "x.json"], "--out DIR"),
+        (["coco", "--part", "t1-val", "--sidecar", "--out", "x.json"], "--out DIR"),
+        (["voc", "--part", "t1-val", "--sidecar"], "belongs to --format coco"),
+        (["owod", "--each"], "one folder for all parts"),
+        (["elephant-json", "--part", "t1-test"], "has no tasks"),
+    ],
+)
+def test_refusals_are_one_error_and_leave_nothing(
+    extra: list[str],
+    message: str,
+    world: TaskWorld,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    form, *more = extra
+    assert main([*command(world, folder, form), "--out", "out", *more]) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["coco", "owod"])
+def test_two_runs_under_two_hash_seeds_write_the_same_bytes(
+    form: str, world: TaskWorld, folder: Path, tmp_path: Path
+) -> None:
+    more = ["--each", "--sidecar"] if form == "coco" else []
+    for seed in ("1", "2"):
+        words = [*command(world, folder, form), "--part", "all", *more, "--out", str(tmp_path / seed)]
+        subprocess.run(
+            [sys.executable, "-m", "curation", *words],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        )
+    names = sorted(path.relative_to(tmp_path / "1") for path in (tmp_path / "1").rglob("*") if path.is_file())
+    assert len(names) > 20
+    for name in names:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+
+
+def val2017(path: Path) -> Manifest:
+    """Make a manifest of val2017 with two tasks: COCO's names of the VOC classes, then the other 60."""
+    source = read_coco(path, dataset="coco", part="val2017")
+    first = tuple(COCO_NAMES_OF_VOC.values())
+    names = (*first, *(name for _, name, _ in COCO_CATEGORIES if name not in first))
+    ids = tuple(sorted({f"coco:{source.images.native[place]}" for place in source.class_pairs()[0].tolist()}))
+    made = make_task_manifest({"val": source}, {"t1-test": ids, "t2-test": ids})
+    classes = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names))
+    tasks = (TaskEntry(name="t1", introduced=names[:20]), TaskEntry(name="t2", introduced=names[20:]))
+    return Manifest(msgspec.structs.replace(made.header, classes=classes, tasks=tasks), made.lists)
+
+
+@pytest.mark.shared
+def test_val2017_under_the_first_task(shared: Path, tmp_path: Path) -> None:
+    from pycocotools.coco import COCO
+
+    path = shared / "data" / "coco" / "instances_val2017_rebuilt.json"
+    manifest = val2017(path)
+    write_manifest(manifest, tmp_path / "m")
+    words = ["export", str(tmp_path / "m"), "--format", "coco", "--part", "all", "--each"]
+    assert main([*words, "--source", f"val={path}", "--out", str(tmp_path / "out")]) == 0
+    raw = {one["id"]: one for one in json.loads(path.read_bytes())["annotations"]}
+    index = {entry.name: entry.index for entry in manifest.header.classes}
+    names = {number: name for number, name, _ in COCO_CATEGORIES}
+    for task, n_known in (("t1", 20), ("t2", 80)):
+        with contextlib.redirect_stdout(io.StringIO()):
+            coco = COCO(str(tmp_path / "out" / f"{task}-test.json"))
+        # Spec 2.2 and 3.3: 4,952 images, every box of val2017, K_t by index and unknown at 80 at every task.
+        assert len(coco.imgs) == 4952
+        assert coco.getCatIds() == [*range(n_known), 80]
+        assert coco.anns.keys() == raw.keys()
+        assert len(raw) == 36781
+        for number, one in coco.anns.items():
+            own = raw[number]
+            known = index[names[own["category_id"]]]
+            assert one["category_id"] == (known if known < n_known else 80)
+            assert one["bbox"] == own["bbox"]
+            assert one["image_id"] == own["image_id"]
+
+
+@pytest.mark.shared
+def test_val2017_in_the_upstream_layout(shared: Path, tmp_path: Path) -> None:
+    path = shared / "data" / "coco" / "instances_val2017_rebuilt.json"
+    write_manifest(val2017(path), tmp_path / "m")
+    words = ["export", str(tmp_path / "m"), "--format", "owod", "--source", f"val={path}"]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    published = shared / "data" / "owod" / "published" / "reowod" / "all_task_test.txt"
+    lines = (tmp_path / "out" / "ImageSets" / "Main" / "all_task_test.txt").read_text().split()
+    assert sorted(lines) == sorted(published.read_text().split())
+    back = read_voc(tmp_path / "out", "owod", "all_task_test")
+    assert back.objects is not None
+    assert len(back.objects) == 36781
+    assert len(back.categories) == 80
