@@ -7,6 +7,7 @@ import pytest
 from curation.cli import main
 from curation.manifest.locate import manifest_folders
 from curation.manifest.store import read_manifest
+from curation.protocols.building import is_approximate
 
 ROOT = Path(__file__).parents[1] / "manifests"
 FOLDERS = manifest_folders([ROOT])
@@ -27,7 +28,7 @@ def test_each_is_whole_and_lies_where_its_name_says(name: str) -> None:
 @pytest.mark.parametrize("name", FOLDERS)
 def test_none_is_approximate(name: str) -> None:
     header = read_manifest(FOLDERS[name]).header
-    assert header.rule.parameters.get("wilderness_evidence") != "presence"
+    assert not is_approximate(header)
     assert not any("APPROXIMATE" in note for note in header.notes)
 
 
@@ -46,6 +47,21 @@ def test_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path: 
     out = tmp_path / "m"
     assert main(["build", "elephant", "--declare", source, note, "--no-cache", "--out", str(out)]) == 0
     assert read_manifest(out).digest == committed.digest
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("split", ["reowod", "s-owodb", "m-owodb"])
+def test_open_world_benchmarks_are_declared_again_to_the_same_digest(
+    shared: Path, tmp_path: Path, split: str
+) -> None:
+    committed = read_manifest(FOLDERS[f"owod/{split}@1.0.0"])
+    paths = {"coco-val2017": SOURCES["coco"], "voc2007-test": SOURCES["voc2007-test"]}
+    read = [entry for entry in committed.header.sources if entry.files]
+    given = [f"--source={entry.name}={shared / paths[entry.name]}" for entry in read]
+    notes = [f"--source-note={entry.name}={entry.note}" for entry in read]
+    command = ["build", "owod", "--set", f"split={split}", "--declare", "--no-cache", *given, *notes]
+    assert main([*command, "--out", str(tmp_path / "m")]) == 0
+    assert read_manifest(tmp_path / "m").digest == committed.digest
 
 
 @pytest.mark.shared

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import emit, table_lines, warn
 from curation.cli.source_options import add_source_options, open_sources, pairs, require
@@ -25,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the new manifest")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the protocol"
+    )
+    parser.add_argument(
+        "--tasks", type=Path, metavar="FILE", help="TOML or JSON: tasks of one's own (protocol owod)"
     )
     parser.add_argument("--name", help="name of the manifest, such as elephant/val2017")
     parser.add_argument(
@@ -67,28 +70,44 @@ def run(options: argparse.Namespace) -> int:
 def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
     from curation.protocols.building import read_parameters
 
-    parameters = read_parameters(protocol, pairs(options.set, "--set"))
+    settings = pairs(options.set, "--set")
+    if options.tasks is not None:
+        settings |= _task_settings(protocol, settings, options.tasks)
+    parameters = read_parameters(protocol, settings)
     if options.declare:
-        if protocol.declare is None or options.set:
+        if protocol.declare is None:
             raise UsageError(
-                "--declare writes the paper's own version", where="--set", expected="no parameters"
+                "The protocol has no version of its own to declare", where=f"--declare {protocol.name}"
             )
-        return protocol.declare(_given(options, protocol, declared=True))
-    return protocol.build(_given(options, protocol), parameters)
+        return protocol.declare(_given(options, protocol, parameters, declared=True), parameters)
+    return protocol.build(_given(options, protocol, parameters), parameters)
+
+
+def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) -> dict[str, str]:
+    from curation.protocols.owod_tasks import read_task_file
+
+    if "tasks" not in (parameter.name for parameter in protocol.parameters):
+        raise UsageError(
+            "The protocol takes no task file", where=f"--tasks {path}", hint="curation build owod …"
+        )
+    if given := sorted({"split", "tasks"} & set(settings)):
+        raise UsageError("--tasks FILE says which split it is", where=f"--set {given[0]}")
+    return {"split": "custom", "tasks": read_task_file(path)}
 
 
 def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure, ...]]:
-    from curation.protocols.building import complete
+    from curation.protocols.building import complete, parameters_of
     from curation.protocols.registry import find_protocol
 
     declared = _declared(options.protocol)
-    if options.set or options.declare or options.name or options.manifest_version:
+    if options.set or options.tasks or options.declare or options.name or options.manifest_version:
         raise UsageError(
             "A declared manifest fixes its parameters, name and version",
             where=options.protocol,
             hint=f"curation build {declared.header.rule.protocol} … for other ones",
         )
-    sources = _given(options, find_protocol(declared.header.rule.protocol))
+    protocol = find_protocol(declared.header.rule.protocol)
+    sources = _given(options, protocol, parameters_of(declared.header))
     return complete(declared, sources)
 
 
@@ -119,10 +138,15 @@ def _declared(target: str) -> Manifest:
 
 
 def _given(
-    options: argparse.Namespace, protocol: Protocol, *, declared: bool = False
+    options: argparse.Namespace,
+    protocol: Protocol,
+    parameters: Mapping[str, Any],
+    *,
+    declared: bool = False,
 ) -> Mapping[str, Source]:
-    sources = open_sources(options, protocol.slots)
-    needed = [slot for slot in protocol.slots if slot.part or not declared]
+    slots = protocol.slots_for(parameters)
+    sources = open_sources(options, slots)
+    needed = [slot for slot in slots if slot.part or not declared]
     require(needed, sources, f"curation build {options.protocol}")
     return sources
 
@@ -195,9 +219,7 @@ def _report(manifest: Manifest, options: argparse.Namespace) -> None:
 
     header = manifest.header
     if is_approximate(header):
-        warn(
-            "the wilderness is approximate: it comes from a table of image and class, not from the annotations"
-        )
+        warn("the lists are approximate: they come from a table of image and class, not from the annotations")
     for entry in header.sources:
         if entry.dropped:
             warn(
@@ -206,5 +228,10 @@ def _report(manifest: Manifest, options: argparse.Namespace) -> None:
     lines = [f"{header.name} {header.version}  {manifest.digest}", ""]
     lines += table_lines(part_table(header))
     lines += table_lines(figure_table(header.figures)) if header.figures else []
-    lines += [f"written to {options.out}", f"next: curation verify {options.out} --source NAME=PATH"]
+    verb = f"verify {options.out}"
+    if header.origin == "declared":
+        verb = f"build {options.out}"
+    sources = " ".join(f"--source {entry.name}=PATH" for entry in header.sources)
+    next_out = " --out DIR" if header.origin == "declared" else ""
+    lines += [f"written to {options.out}", f"next: curation {verb} {sources}{next_out}"]
     emit({"folder": str(options.out), **manifest_data(manifest)}, lines, as_json=options.json)

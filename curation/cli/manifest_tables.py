@@ -42,7 +42,7 @@ def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
             figure.name,
             _count(figure.paper),
             _count(figure.obtained),
-            "as above" if place and remark == remarks[place - 1] != "same" else remark,
+            "as above" if place and remark == remarks[place - 1] not in ("", "same") else remark,
         )
         for place, (figure, remark) in enumerate(zip(figures, remarks, strict=True))
     )

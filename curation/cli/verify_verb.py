@@ -60,7 +60,7 @@ def _rebuild(manifest: Manifest, sources: dict[str, Source], *, strict: bool) ->
     """Return whether the protocol gives the same digest, or at least the same lists, from these sources."""
     from curation.cli.source_options import require
     from curation.manifest.verify import Finding
-    from curation.protocols.building import rebuild
+    from curation.protocols.building import parameters_of, rebuild
     from curation.protocols.registry import find_protocol
 
     if manifest.header.origin == "as_published":
@@ -68,7 +68,8 @@ def _rebuild(manifest: Manifest, sources: dict[str, Source], *, strict: bool) ->
     protocol = find_protocol(manifest.header.rule.protocol)
     if manifest.header.origin == "declared":
         return [Finding("rebuild", "manifest", "note", found="declared: `curation build` completes it")]
-    require(protocol.slots, sources, "curation verify MANIFEST --rebuild")
+    slots = protocol.slots_for(parameters_of(manifest.header))
+    require(slots, sources, "curation verify MANIFEST --rebuild")
     built = rebuild(manifest, sources)
     differing = [name for name in manifest.lists if built.lists.get(name) != manifest.lists[name]]
     findings = [

@@ -224,8 +224,6 @@ def _check_parts(header: Header, where: str) -> None:
         if unnamed := set(part.boxes) - set(BOX_COUNTS):
             _refuse(where, f"{field}.boxes", ", ".join(BOX_COUNTS), ", ".join(sorted(unnamed)))
         _check_counts({"images": part.images or 0, "repeats": part.repeats, **part.boxes}, where, field)
-        if part.repeats and (part.order == "code_point" or header.origin != "as_published"):
-            _refuse(where, f"{field}.repeats", "0 but for listed, as_published parts", str(part.repeats))
         if not 0 <= (part.annotated_images or 0) <= (part.images or 0):
             _refuse(where, f"{field}.annotated_images", f"0 to {part.images}", str(part.annotated_images))
 

@@ -125,7 +125,7 @@ class PartEntry(_Record, frozen=True):
     task : str
         The task whose known classes the part's view speaks of, or ``""``.
     repeats : int
-        Lines that name an image again; only a list kept as its authors published it has any.
+        Lines that name an image again; 0 but for lists that do so as published.
     """
 
     name: str

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from curation.manifest.header import ClassEntry, ClassRole, Header, PartEntry
+from curation.manifest.header import ClassEntry, ClassRole, Header, PartEntry, TaskEntry
 
 UNKNOWN_ID = -1
 """Category id of ``unknown`` where a manifest has no tasks, as in the Elephant paper's files."""
@@ -17,15 +19,20 @@ def classes_in(header: Header, part: PartEntry) -> tuple[ClassEntry, ...]:
     of an earlier task ``previous``, one of a later task ``unknown``. A class that no task introduces keeps its role, as
     do all classes in a part without a task.
     """
-    if not part.task:
-        return header.classes
-    step = {
-        name: number for number, task in reversed(list(enumerate(header.tasks))) for name in task.introduced
-    }
-    now = [task.name for task in header.tasks].index(part.task)
+    return roles_at(header.classes, header.tasks, part.task)
+
+
+def roles_at(
+    classes: tuple[ClassEntry, ...], tasks: Sequence[TaskEntry], task: str
+) -> tuple[ClassEntry, ...]:
+    """Return classes with the role that each plays at the task of a name, ``""`` for none (see `classes_in`)."""
+    if not task:
+        return classes
+    step = {name: number for number, one in reversed(list(enumerate(tasks))) for name in one.introduced}
+    now = [one.name for one in tasks].index(task)
     return tuple(
         msgspec.structs.replace(entry, role=_role(step[entry.name], now)) if entry.name in step else entry
-        for entry in header.classes
+        for entry in classes
     )
 
 

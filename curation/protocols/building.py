@@ -123,8 +123,9 @@ def complete(declared: Manifest, sources: Mapping[str, Source]) -> tuple[Manifes
 
 
 def is_approximate(header: Header) -> bool:
-    """Return whether a wilderness came from presence labels instead of annotations."""
-    return header.rule.parameters.get("wilderness_evidence") == "presence"
+    """Return whether a list was selected by presence labels instead of annotations."""
+    evidence = ("wilderness_evidence", "train_evidence")
+    return any(header.rule.parameters.get(name) == "presence" for name in evidence)
 
 
 def _missed_figures(declared: Header, built: Header) -> list[Figure]:

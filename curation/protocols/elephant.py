@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.errors import ProtocolError
+from curation.errors import ProtocolError, UsageError
 from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, PartEntry, Rule, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
@@ -209,7 +209,7 @@ def default_name(coco: Source) -> str:
     return f"elephant/{word}" + ("-approximate" if coco.objects is None else "")
 
 
-def declare(sources: Mapping[str, Source]) -> Manifest:
+def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     """Return the declared manifest of the paper's own version, wilderness of train2017.
 
     The closed part is exact. The wilderness parts have no lists: they pin the rule and the paper's figures, which
@@ -219,10 +219,18 @@ def declare(sources: Mapping[str, Source]) -> Manifest:
     ----------
     sources : mapping of str to Source
         ``voc2007-test``.
+    parameters : mapping
+        The defaults: the paper's own version has no other.
+
+    Raises
+    ------
+    UsageError
+        A parameter is another.
     """
+    if parameters != {parameter.name: parameter.read(parameter.default) for parameter in PROTOCOL.parameters}:
+        raise UsageError("--declare writes the paper's own version", where="--set", expected="no parameters")
     classes = class_entries()
     closed = closed_part(sources[CLOSED], classes)
-    parameters = {parameter.name: parameter.read(parameter.default) for parameter in PROTOCOL.parameters}
     wilderness = PartEntry(
         name="wilderness", role="wilderness", sources=(COCO,), selection=WILDERNESS_RULE, view=TEST_VIEW
     )

@@ -55,7 +55,10 @@ class Protocol:
     build : callable
         ``build(sources, parameters) -> Manifest``: pure; `sources` by slot name, `parameters` by name, all present.
     declare : callable or None
-        ``declare(sources) -> Manifest``: the paper's own version as a declared manifest, from the sources at hand.
+        ``declare(sources, parameters) -> Manifest``: the paper's own version as a declared manifest, from the sources
+        at hand.
+    choose_slots : callable or None
+        ``choose_slots(parameters)``: the sources that these parameters need, where they are not always `slots`.
     """
 
     name: str
@@ -64,4 +67,9 @@ class Protocol:
     slots: tuple[SourceSlot, ...]
     parameters: tuple[Parameter, ...]
     build: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest]
-    declare: Callable[[Mapping[str, Source]], Manifest] | None = None
+    declare: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
+    choose_slots: Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None = None
+
+    def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
+        """Return the sources that a build with these parameters reads."""
+        return self.slots if self.choose_slots is None else self.choose_slots(parameters)

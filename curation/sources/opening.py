@@ -14,6 +14,7 @@ from curation.sources.cache import Cache, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
 from curation.sources.content import FileContent
 from curation.sources.datasets import family
+from curation.sources.id_list import parse_id_list
 from curation.sources.integrity import BadBoxes, check_policy
 from curation.sources.memo import Stamp
 from curation.sources.source import Source
@@ -41,8 +42,8 @@ def open_source(
     ----------
     path : Path
         A COCO JSON file; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
-        ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); or a table (``.csv``,
-        ``.tsv``, ``.parquet``).
+        ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); a table (``.csv``,
+        ``.tsv``, ``.parquet``); or a list of ids (``.txt``), which says nothing of its images.
     dataset, part : str
         For example ``voc2007`` and ``test``.
     cache : bool or Path
@@ -169,6 +170,9 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
         parse = partial(parse_table, dataset=dataset, part=part, split=split)
         layout = {"layout": "table", "name": path.name, "split": list(split or ())}
         return _RawFiles(lambda: [absolute], read, parse, layout | options)
+    if path.suffix.lower() == ".txt":
+        parse = partial(parse_id_list, dataset=dataset, part=part)
+        return _RawFiles(lambda: [absolute], read, parse, {"layout": "list", "name": path.name} | options)
     if path.suffix.lower() != ".json":
         raise UsageError("The file is of no known kind", where=str(path), expected=_EXPECTED)
     parse = partial(parse_coco, dataset=dataset, part=part, bad_boxes=bad_boxes)
@@ -177,7 +181,7 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
 
 _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json, a VOC folder (Annotations and ImageSets/Main), "
-    "or a table (.csv, .tsv, .parquet)"
+    "a table (.csv, .tsv, .parquet), or a list of ids (.txt)"
 )
 
 

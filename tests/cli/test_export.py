@@ -15,6 +15,7 @@ import pytest
 from curation.cli import main
 from curation.manifest.store import read_manifest, write_manifest
 from curation.protocols import elephant
+from curation.protocols.building import read_parameters
 from curation.sources.coco import read_coco
 from curation.sources.voc import read_voc
 from tests.small_world import SmallWorld, write_small_world
@@ -204,7 +205,9 @@ def test_absent_ids_are_counted_and_other_bytes_noted(
 def test_a_declared_part_names_the_command_that_completes_it(
     world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    declared = elephant.declare({"voc2007-test": read_voc(world.voc_root, "voc2007", "test")})
+    declared = elephant.declare(
+        {"voc2007-test": read_voc(world.voc_root, "voc2007", "test")}, read_parameters(elephant.PROTOCOL, {})
+    )
     write_manifest(declared, tmp_path / "declared")
     command = arguments(world, tmp_path / "declared", "coco", "wr1")
     assert main([*command, "--out", str(tmp_path / "out")]) == 2

@@ -91,7 +91,6 @@ def test_part_names_are_no_paths(manifest: Manifest, name: str) -> None:
         (lambda header: with_task(header, introduced=("cow",)), "introduced"),
         (lambda header: with_task(header, name="T 1"), "tasks"),
         (lambda header: with_part(header, task="t1"), "task"),
-        (lambda header: with_part(header, repeats=1), "repeats"),
         (lambda header: with_classes(header, ClassEntry(name="x", role="previous", index=9)), "previous"),
         (lambda header: with_classes(header, ClassEntry(name="x", role="known", index=2**40)), "2147483646"),
         (

@@ -27,7 +27,7 @@ def sources(draw: Draw) -> dict[str, Source]:
 
 def declared_for(sources: dict[str, Source], **fields: Any) -> Manifest:
     assert PROTOCOL.declare is not None
-    declared = PROTOCOL.declare(sources)
+    declared = PROTOCOL.declare(sources, read_parameters(PROTOCOL, {}))
     return Manifest(header=msgspec.structs.replace(declared.header, **fields), lists=declared.lists)
 
 

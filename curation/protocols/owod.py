@@ -1,0 +1,414 @@
+"""Revisiting Open World Object Detection (Zhao et al., arXiv 2201.00471), and the benchmarks around it.
+
+Classes become known task by task. In task t a detector is trained on images of the classes introduced in t, labelled
+with these alone; it is finetuned on exemplars of all classes known by then, validated on known labels, and tested on
+images where everything is labelled: known classes by name, all others as *unknown* (section 3).
+
+Splits: ``reowod`` (the published lists), ``table2`` (the paper's Table 2 read literally), ``m-owodb`` (ORE),
+``s-owodb`` (OW-DETR), and any of one's own (``--tasks FILE``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from curation.errors import UsageError
+from curation.manifest.header import (
+    SCHEMA_VERSION,
+    Header,
+    LabelView,
+    PartRole,
+    Rule,
+    TaskEntry,
+)
+from curation.manifest.manifest import Manifest
+from curation.manifest.roles import roles_at
+from curation.protocols.owod_benchmark import Benchmark, benchmark_of, check_source, slots_of
+from curation.protocols.owod_facts import KNOWN_VIEW, RE_OWOD_PAPER, TEST_VIEW, TRAIN_VIEW
+from curation.protocols.owod_figures import declared_figures, figures_of, notes_of
+from curation.protocols.owod_parameters import PARAMETERS
+from curation.protocols.owod_selection import (
+    Shown,
+    exemplars,
+    hash_validation,
+    listed_validation,
+    shown,
+)
+from curation.protocols.parts import Part, Selection, make_part, source_entry
+from curation.protocols.protocol import Protocol
+from curation.sources.source import Int64s, Source
+
+ALGORITHM_VERSION = 1
+
+_TRAIN_RULE = (
+    "Images with an annotation of a class that {task} introduces{crowd}, whatever its size{less}; {order} "
+    "(create_t{number}_imageset.py)."
+)
+_FIRST_TRAIN_RULE = "All images of {sources}."
+_VAL_RULES = {
+    "hash": "The first {size} images of {task}'s selection by hash rank (salt {salt}) that no earlier task has taken; "
+    "they are taken out of every task's training list.",
+    "published": "Lines {first} to {last} of the published list; they are taken out of every task's training list.",
+}
+_FINETUNE_RULE = (
+    "At least {size} images of every class known by {task}, where the training lists up to it have as many: "
+    "rarest class first, by hash rank (salt {salt})."
+)
+_TEST_RULE = "Images with any annotation: those without one are left out. One list for all tasks; {order}."
+_MIXED_RULE = (
+    "All images of {first}, and those of {second} with a class of the second task, of the third, and so on{repeats}; "
+    "{order}."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a build has to work with."""
+
+    benchmark: Benchmark
+    sources: Mapping[str, Source]
+    parameters: Mapping[str, Any]
+
+    def listed(self, role: PartRole = "train") -> bool:
+        """Return whether the order of a part is that of the annotations."""
+        return bool(self.parameters["test_order" if role == "test" else "order"] == "annotation")
+
+    def labels(self, task: TaskEntry) -> list[int]:
+        position = {entry.name: place for place, entry in enumerate(self.benchmark.classes)}
+        return [position[name] for name in task.introduced]
+
+    def show(self, slot: str) -> Shown:
+        crowd = self.parameters["crowd"] == "select"
+        return shown(self.sources[slot], self.benchmark.classes, crowd=crowd)
+
+    def part(
+        self,
+        task: TaskEntry,
+        role: PartRole,
+        selected: Sequence[Selection],
+        view: LabelView,
+        rule: str,
+        *,
+        listed: bool | None = None,
+    ) -> Part:
+        return make_part(
+            f"{task.name}-{role}",
+            role,
+            selected,
+            roles_at(self.benchmark.classes, self.benchmark.tasks, task.name),
+            view=view,
+            rule=rule,
+            order="listed" if (self.listed(role) if listed is None else listed) else "code_point",
+            task=task.name,
+        )
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the manifest of all tasks of a benchmark.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        The test source and, for all lists but the test's, the training source; for ``m-owodb`` VOC's too.
+    parameters : mapping
+        See `curation.protocols.owod_parameters`.
+
+    Raises
+    ------
+    ProtocolError
+        A source shows a class that the benchmark does not name, or none that it does; two sources share ids; a
+        validation list cannot be had.
+    PresenceOnlyError
+        The test source has no boxes.
+    """
+    benchmark = benchmark_of(parameters)
+    given = _Given(benchmark, sources, parameters)
+    for slot in benchmark.slots:
+        if slot in sources:
+            check_source(benchmark, slot, sources)
+    training = _training(given) if benchmark.train in sources else {}
+    tested = _tests(given)
+    parts = [
+        part
+        for task in benchmark.tasks
+        for part in (*(training.get(task.name, ())), *(one for one in tested if one.entry.task == task.name))
+    ]
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name=benchmark.manifest_name(sources),
+        version="1.0.0",
+        title=benchmark.title,
+        paper=benchmark.paper,
+        taxonomy="OWOD",
+        origin="regenerated",
+        classes=benchmark.classes,
+        parts=tuple(part.entry for part in parts),
+        sources=tuple(
+            source_entry(
+                slot, sources[slot], note=_note(sources[slot]), exhaustive=benchmark.exhaustive(slot)
+            )
+            for slot in (*benchmark.slots, *benchmark.lists)
+            if slot in sources
+        ),
+        rule=Rule(
+            protocol="owod",
+            algorithm_version=ALGORITHM_VERSION,
+            parameters={**parameters, "train_evidence": _evidence(given)},
+        ),
+        figures=figures_of(benchmark, parts, sources, parameters),
+        notes=notes_of(benchmark, parts, sources, parameters),
+        tasks=benchmark.tasks,
+    )
+    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
+
+
+def _training(given: _Given) -> dict[str, list[Part]]:
+    """Return the training, finetuning and validation parts by task."""
+    benchmark = given.benchmark
+    what = given.show(benchmark.train)
+    own = benchmark.tasks[1:] if benchmark.first_train else benchmark.tasks
+    selections = [what.of(given.labels(task)) for task in own]
+    validation = _validation(given, selections, own)
+    held_out = np.zeros(len(what.source.images), np.bool_)
+    for positions in validation:
+        held_out[positions] = True
+    kept = [selection[~held_out[selection]] for selection in selections]
+    parts: dict[str, list[Part]] = {task.name: [] for task in benchmark.tasks}
+    for number, task in enumerate(benchmark.tasks, start=1):
+        if benchmark.first_train and number == 1:
+            parts[task.name] += _first_training(given, task)
+            continue
+        place = own.index(task)
+        selected = [Selection(benchmark.train, what.source, kept[place])]
+        parts[task.name].append(
+            given.part(
+                task, "train", selected, TRAIN_VIEW, _train_rule(given, task, number, bool(validation))
+            )
+        )
+        if number > 1 and given.parameters["exemplars"]:
+            parts[task.name].append(_finetuning(given, task, number, what, kept[: place + 1]))
+        if validation:
+            parts[task.name].append(_validation_part(given, task, place, what.source, validation[place]))
+    return parts
+
+
+def _validation(given: _Given, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]) -> list[Int64s]:
+    parameters, benchmark = given.parameters, given.benchmark
+    rule = benchmark.validation_rule(parameters)
+    source = given.sources[benchmark.train]
+    if rule == "hash":
+        salts = [f"{parameters['salt']}/{task.name}/val/" for task in tasks]
+        return hash_validation(selections, source, size=parameters["val_size"], salts=salts)
+    if rule == "published":
+        if (listed := given.sources.get(benchmark.lists[0])) is None:
+            raise UsageError(
+                "The published validation list is not given",
+                where="--set val=published",
+                expected=f"--source {benchmark.lists[0]}=all_task_val.txt",
+            )
+        return listed_validation(listed, source, len(tasks))
+    return []
+
+
+def _validation_part(given: _Given, task: TaskEntry, place: int, source: Source, positions: Int64s) -> Part:
+    parameters = given.parameters
+    rule = given.benchmark.validation_rule(parameters)
+    size = len(positions)
+    text = _VAL_RULES[rule].format(
+        size=size,
+        task=task.name,
+        salt=f"{parameters['salt']}/{task.name}/val/",
+        first=place * size + 1,
+        last=(place + 1) * size,
+    )
+    selected = [Selection(given.benchmark.train, source, positions)]
+    return given.part(task, "val", selected, KNOWN_VIEW, text, listed=given.listed() and rule == "published")
+
+
+def _first_training(given: _Given, task: TaskEntry) -> list[Part]:
+    """Return the training part that takes some sources whole (M-OWODB: VOC2007 and VOC2012 trainval)."""
+    slots = [slot for slot in given.benchmark.first_train if slot in given.sources]
+    if slots != list(given.benchmark.first_train):
+        return []
+    selected = [Selection(slot, given.sources[slot], _all_of(given.sources[slot])) for slot in slots]
+    return [
+        given.part(task, "train", selected, TRAIN_VIEW, _FIRST_TRAIN_RULE.format(sources=" and ".join(slots)))
+    ]
+
+
+def _finetuning(
+    given: _Given, task: TaskEntry, number: int, what: Shown, trained_on: Sequence[Int64s]
+) -> Part:
+    known = [label for one in given.benchmark.tasks[:number] for label in given.labels(one)]
+    union = np.zeros(len(what.source.images), np.bool_)
+    for positions in trained_on:
+        union[positions] = True
+    images = what.order[union[what.order]]
+    salt = f"{given.parameters['salt']}/{task.name}/finetune/"
+    size = given.parameters["exemplars"]
+    chosen, held = exemplars(images, what, known, size=size, salt=salt)
+    short = ", ".join(
+        f"{given.benchmark.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size
+    )
+    rule = _FINETUNE_RULE.format(size=size, task=task.name, salt=salt) + (
+        f" Fewer: {short}." if short else ""
+    )
+    selected = [Selection(given.benchmark.train, what.source, chosen)]
+    return given.part(task, "finetune", selected, KNOWN_VIEW, rule)
+
+
+def _tests(given: _Given) -> list[Part]:
+    """Return the test part of each task: one list, and each task's own view of it."""
+    benchmark = given.benchmark
+    source = given.sources[benchmark.test]
+    source.require_objects("A test part")
+    if not benchmark.first_test:
+        what = shown(source, benchmark.classes)
+        rule = _TEST_RULE.format(order=_order(given, "test"))
+        selected = [Selection(benchmark.test, source, what.order)]
+        return [given.part(task, "test", selected, TEST_VIEW, rule) for task in benchmark.tasks]
+    if benchmark.first_test not in given.sources:
+        return []
+    first = given.sources[benchmark.first_test]
+    what = given.show(benchmark.test)
+    keep = given.parameters["repeats"] == "keep"
+    later = np.concatenate([what.of(given.labels(task)) for task in benchmark.tasks[1:]])
+    if not keep:
+        later = later[np.sort(np.unique(later, return_index=True)[1])]
+    mixed = [
+        Selection(benchmark.first_test, first, _all_of(first)),
+        Selection(benchmark.test, source, later),
+    ]
+    repeats = ": an image with classes of several tasks stands once for each" if keep else ", each image once"
+    rule = _MIXED_RULE.format(
+        first=benchmark.first_test, second=benchmark.test, repeats=repeats, order=_order(given, "test")
+    )
+    return [given.part(task, "test", mixed, TEST_VIEW, rule) for task in benchmark.tasks]
+
+
+def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return a published split as a declared manifest: test lists exact, all others pinned by size, digest and rule.
+
+    ``curation build`` completes it from the reader's own ``instances_train2017.json`` (and, for RE-OWOD, the published
+    validation list), and refuses if a list or figure comes out otherwise.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        The test sources.
+    parameters : mapping
+        Their ``split`` counts; the order of the training lists is that of the published ones.
+    """
+    benchmark = benchmark_of(parameters)
+    if not benchmark.split or not benchmark.split.sizes:
+        raise UsageError(
+            "Only a published split can be declared",
+            where=f"--set split={parameters['split']}",
+            expected="reowod, m-owodb or s-owodb",
+        )
+    published = {
+        **parameters,
+        "order": "annotation",
+        "test_order": "sorted",
+        "val": "published" if benchmark.split.has_validation else "none",
+        "repeats": "keep",
+    }
+    given = _Given(benchmark, sources, published)
+    tested = {part.entry.task: part for part in _tests(given)}
+    parts = []
+    for number, task in enumerate(benchmark.tasks, start=1):
+        parts += benchmark.declared_parts(task, number, published, _rules(given, task, number))
+        parts.append(tested[task.name].entry)
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name=f"owod/{benchmark.split.name}",
+        version="1.0.0",
+        title=benchmark.title,
+        paper=benchmark.paper,
+        taxonomy="OWOD",
+        origin="declared",
+        classes=benchmark.classes,
+        parts=tuple(parts),
+        sources=tuple(
+            benchmark.declared_source(slot, sources) for slot in (*benchmark.slots, *benchmark.lists)
+        ),
+        rule=Rule(
+            protocol="owod",
+            algorithm_version=ALGORITHM_VERSION,
+            parameters={**published, "train_evidence": "boxes"},
+        ),
+        figures=declared_figures(benchmark, list(tested.values()), sources),
+        notes=(
+            "Lists of images of train2017 need instances_train2017.json: `curation build` completes and checks them.",
+            *notes_of(benchmark, list(tested.values()), sources, published),
+        ),
+        tasks=benchmark.tasks,
+    )
+    return Manifest(header=header, lists={part.entry.name: part.ids for part in tested.values()})
+
+
+def _rules(given: _Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
+    """Return the rule of each training part of a task in words, before any list is at hand."""
+    benchmark, parameters = given.benchmark, given.parameters
+    if benchmark.first_train and number == 1:
+        return {"train": _FIRST_TRAIN_RULE.format(sources=" and ".join(benchmark.first_train))}
+    rules: dict[PartRole, str] = {
+        "train": _train_rule(given, task, number, benchmark.validation_rule(parameters) != "none")
+    }
+    if number > 1 and parameters["exemplars"]:
+        salt = f"{parameters['salt']}/{task.name}/finetune/"
+        rules["finetune"] = _FINETUNE_RULE.format(size=parameters["exemplars"], task=task.name, salt=salt)
+    if benchmark.validation_rule(parameters) == "published":
+        rules["val"] = _VAL_RULES["published"].format(first=1000 * number - 999, last=1000 * number)
+    return rules
+
+
+def _train_rule(given: _Given, task: TaskEntry, number: int, validated: bool) -> str:
+    return _TRAIN_RULE.format(
+        task=task.name,
+        number=number,
+        crowd=", crowd regions included"
+        if given.parameters["crowd"] == "select"
+        else ", crowd regions apart",
+        less=", less the validation images of all tasks" if validated else "",
+        order=_order(given),
+    )
+
+
+def _order(given: _Given, role: PartRole = "train") -> str:
+    return "in the order of their first annotation" if given.listed(role) else "sorted by id"
+
+
+def _evidence(given: _Given) -> str:
+    train = given.sources.get(given.benchmark.train)
+    return "none" if train is None else "boxes" if train.objects is not None else "presence"
+
+
+def _note(source: Source) -> str:
+    if source.objects is not None:
+        return ""
+    return (
+        "presence only: which classes an image shows, no boxes"
+        if len(source.categories)
+        else "a list of images"
+    )
+
+
+def _all_of(source: Source) -> Int64s:
+    return np.arange(len(source.images))
+
+
+PROTOCOL = Protocol(
+    name="owod",
+    paper=RE_OWOD_PAPER,
+    summary="Open-world detection: RE-OWOD, M-OWODB (ORE), S-OWODB (OW-DETR), or tasks of one's own",
+    slots=slots_of({"split": "m-owodb"}),
+    parameters=PARAMETERS,
+    build=build,
+    declare=declare,
+    choose_slots=slots_of,
+)

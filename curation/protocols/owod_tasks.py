@@ -1,0 +1,209 @@
+"""A user's own open-world benchmark, declared in one TOML or JSON file: classes by task, and which data they lie in."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from curation.canonical import canonical_json
+from curation.errors import CurationError, ProtocolError
+from curation.manifest.check import NAME, PART_NAME
+from curation.manifest.header import ClassEntry, TaskEntry
+from curation.sources.datasets import namespace_of
+from curation.storage import read_bytes
+
+SOURCES = ("train", "test")
+EXAMPLE = """name = "mylab/shapes"
+dataset = "shapes"
+[[tasks]]
+name = "t1"
+classes = ["circle", "square"]
+[[tasks]]
+name = "t2"
+classes = ["star"]"""
+_MAX_BYTES = 4 << 20
+
+
+class _Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    classes: tuple[str, ...]
+
+
+class TaskFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a task file declares.
+
+    Attributes
+    ----------
+    name, title : str
+        Of the manifest.
+    dataset : str
+        Namespace of the image ids. Where the files for training and test number their images alike, `datasets` gives
+        each its own.
+    tasks : tuple of _Task
+        In order, each with the classes that it introduces, in the order of their index.
+    unknown, ignored : tuple of str
+        Classes of the data that no task introduces: always unknown, or neither right nor wrong.
+    aliases : dict of str to tuple of str
+        Other names of a class in the annotation files.
+    exhaustive : bool
+        Whether every object of every class is annotated on every image: the audit cannot know (rule LI1).
+    """
+
+    name: str
+    tasks: tuple[_Task, ...]
+    title: str = ""
+    dataset: str = "custom"
+    datasets: dict[str, str] = {}
+    unknown: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    aliases: dict[str, tuple[str, ...]] = {}
+    exhaustive: bool = False
+
+    def entries(self) -> tuple[TaskEntry, ...]:
+        """Return the tasks as a manifest holds them."""
+        return tuple(TaskEntry(name=task.name, introduced=task.classes) for task in self.tasks)
+
+    def classes(self) -> tuple[ClassEntry, ...]:
+        """Return every class: those of the tasks are known and indexed from 0 in their order."""
+        known = [name for task in self.tasks for name in task.classes]
+        return (
+            *(
+                ClassEntry(name=name, role="known", index=index, aliases=self.aliases.get(name, ()))
+                for index, name in enumerate(known)
+            ),
+            *(
+                ClassEntry(name=name, role="unknown", index=-1, aliases=self.aliases.get(name, ()))
+                for name in self.unknown
+            ),
+            *(
+                ClassEntry(name=name, role="ignored", index=-1, aliases=self.aliases.get(name, ()))
+                for name in self.ignored
+            ),
+        )
+
+    def dataset_of(self, source: str) -> str:
+        """Return the dataset of ``train`` or ``test``."""
+        return self.datasets.get(source, self.dataset)
+
+
+def read_task_file(path: Path) -> str:
+    """Return the declaration of a TOML or JSON file as canonical JSON text, checked.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    ProtocolError
+        It is no TOML or JSON, has other fields or types, or does not hold together (see `parse_tasks`).
+    """
+    data = read_bytes(path, kind="task file")
+    if len(data) > _MAX_BYTES:
+        raise ProtocolError(
+            "The task file is too large to be one", where=str(path), found=f"{len(data)} bytes"
+        )
+    try:
+        text = data.decode("utf-8")
+        content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(
+            f"The task file is not readable {'JSON' if path.suffix.lower() == '.json' else 'TOML'}",
+            where=str(path),
+            expected=f"for example\n{EXAMPLE}",
+            found=str(error)[:200],
+        ) from None
+    declared = _checked(content, str(path))
+    return canonical_json(msgspec.to_builtins(declared)).decode("ascii")
+
+
+def parse_tasks(text: str) -> TaskFile:
+    """Return the declaration that `read_task_file` made a text of, checked again.
+
+    Raises
+    ------
+    ProtocolError
+        The text is no such declaration.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(
+            "The tasks are not readable",
+            where="--set tasks",
+            found=str(error)[:200],
+            hint="--tasks FILE reads a file",
+        ) from None
+    return _checked(content, "tasks")
+
+
+def _checked(content: object, where: str) -> TaskFile:
+    try:
+        declared = msgspec.convert(content, TaskFile)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(
+            "The task file does not have the form of one",
+            where=where,
+            expected=f"for example\n{EXAMPLE}",
+            found=str(error)[:200],
+        ) from None
+    if not re.fullmatch(NAME, declared.name):
+        _refuse(where, "name", "lower-case words joined by -, at most one /", declared.name)
+    if not declared.tasks:
+        _refuse(where, "tasks", "at least one task", "none")
+    for task in declared.tasks:
+        if not re.fullmatch(PART_NAME, task.name):
+            _refuse(where, "tasks: name", "lower-case letters and digits, such as t1", task.name)
+        if not task.classes:
+            _refuse(where, f"task {task.name}", "at least one class", "none")
+    _once((task.name for task in declared.tasks), where, "tasks: name")
+    _check_classes(declared, where)
+    _check_datasets(declared, where)
+    return declared
+
+
+def _check_classes(declared: TaskFile, where: str) -> None:
+    names = [entry.name for entry in declared.classes()]
+    if stray := sorted(set(declared.aliases) - set(names)):
+        _refuse(where, "aliases", "names of classes of the file", stray[0])
+    # Folded, so that BipolarForcepsDown and BipolarForcepsDOwn are one class (a slip of a published benchmark).
+    spelled = [*names, *(alias for aliases in declared.aliases.values() for alias in aliases)]
+    _once((name.casefold() for name in spelled), where, "classes, unknown, ignored and aliases")
+    for name in spelled:
+        if not 0 < len(name) <= 200 or not name.isprintable() or name.casefold() == "unknown":
+            _refuse(where, "classes", "printable names of 1 to 200 characters, none of them 'unknown'", name)
+
+
+def _check_datasets(declared: TaskFile, where: str) -> None:
+    if stray := sorted(set(declared.datasets) - set(SOURCES)):
+        _refuse(where, "datasets", " and ".join(SOURCES), stray[0])
+    for source in SOURCES:
+        try:
+            namespace_of(declared.dataset_of(source))
+        except CurationError as error:
+            _refuse(
+                where,
+                f"dataset of {source}",
+                error.expected or "a lower-case word",
+                declared.dataset_of(source),
+            )
+
+
+def _once(values: Iterable[str], where: str, field: str) -> None:
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            _refuse(where, field, "each once, whatever its case", f"{value} twice")
+        seen.add(value)
+
+
+def _refuse(where: str, field: str, expected: str, found: str) -> None:
+    raise ProtocolError(
+        "The task file does not hold together",
+        where=f"{where}: {field}",
+        expected=expected,
+        found=repr(found[:80]),
+    )

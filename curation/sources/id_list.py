@@ -1,0 +1,82 @@
+"""Reader of plain lists of images, one id a line: a source that says which images there are, and nothing of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from curation.errors import AnnotationFormatError, ImageIdError
+from curation.ids import check_native, native_of
+from curation.sources.content import FileContent
+from curation.sources.datasets import facts_of, namespace_of
+from curation.sources.integrity import check_unique, numbers_of, texts
+from curation.sources.source import Categories, FileRecord, Images, Source
+
+_SUFFIX = re.compile(r"\.(?:jpe?g|png)\Z", re.IGNORECASE)
+
+
+def parse_id_list(content: FileContent, *, dataset: str, part: str) -> Source:
+    """Return the images of a list in file order, as a presence-only source without classes.
+
+    A line is an id, with or without its namespace and the suffix of a photo. COCO's numbers get their zeros.
+
+    Raises
+    ------
+    AnnotationFormatError
+        The file is not UTF-8, or a line is no id of the dataset.
+    DuplicateIdError
+        An image stands twice.
+    """
+    namespace = namespace_of(dataset)
+    lines = _lines(content)
+    natives = [_native(line, namespace, f"{content.name}, line {number}") for number, line in lines]
+    check_unique(natives, "image", lambda row: f"{content.name}, line {lines[row][0]}")
+    facts = facts_of(dataset)
+    zeros = np.zeros(len(natives), np.int32)
+    return Source(
+        dataset=dataset,
+        part=part,
+        namespace=namespace,
+        images=Images(
+            native=np.array(natives, np.str_),
+            numbers=numbers_of(natives),
+            file_names=texts([""] * len(natives)),
+            widths=zeros,
+            heights=zeros.copy(),
+        ),
+        categories=Categories(numbers=(), names=(), supercategories=()),
+        objects=None,
+        presence=np.empty((0, 2), np.int32),
+        files=(FileRecord(content.name, content.sha256, content.size, len(natives)),),
+        licence=facts.licence,
+        media_redistributable=facts.media_redistributable,
+    )
+
+
+def _lines(content: FileContent) -> list[tuple[int, str]]:
+    try:
+        lines = content.data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise AnnotationFormatError(
+            "The list is not UTF-8 text", where=content.name, found=str(error)[:200]
+        ) from None
+    return [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _native(line: str, namespace: str, where: str) -> str:
+    text = line.removeprefix(f"{namespace}:")
+    native = native_of(_SUFFIX.sub("", PurePosixPath(text).name), namespace)
+    try:
+        check_native(native)
+    except ImageIdError:
+        native = ""
+    if not native or ":" in native or " " in native:
+        raise AnnotationFormatError(
+            "A line of the list is no image id",
+            where=where,
+            expected=f"one id of {namespace} a line",
+            found=repr(line[:80]),
+        )
+    return native

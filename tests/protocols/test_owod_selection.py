@@ -1,0 +1,143 @@
+"""The selection rule against a plain reading of annotations; validation and exemplars by their properties."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.errors import ProtocolError
+from curation.manifest.header import ClassEntry
+from curation.protocols.owod_selection import exemplars, hash_validation, listed_validation, shown
+from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+
+NAMES = ("cat", "dog", "cow", "kite")
+CLASSES = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(NAMES))
+
+
+def make_source(n_images: int, rows: list[tuple[int, int, bool]]) -> Source:
+    """Return a source of rows (image, class, crowd); categories stand in another order than the classes."""
+    order = (2, 0, 3, 1)
+    m = len(rows)
+    natives = [f"{1000 - image:012d}" for image in range(n_images)]
+    return Source(
+        dataset="coco",
+        part="train2017",
+        namespace="coco",
+        images=Images(
+            native=np.array(natives),
+            numbers=np.array([int(native) for native in natives], np.int64),
+            file_names=np.full(n_images, "", object),
+            widths=np.zeros(n_images, np.int32),
+            heights=np.zeros(n_images, np.int32),
+        ),
+        categories=Categories(
+            numbers=(1, 2, 3, 4), names=tuple(NAMES[place] for place in order), supercategories=("",) * 4
+        ),
+        objects=Objects(
+            image=np.array([image for image, *_ in rows], np.int32),
+            category=np.array([order.index(label) for _, label, _ in rows], np.int32),
+            boxes=np.ones((m, 4)),
+            areas=np.ones(m),
+            numbers=np.arange(1, m + 1),
+            crowd=np.array([crowd for *_, crowd in rows], np.bool_),
+            difficult=np.zeros(m, np.bool_),
+            truncated=np.zeros(m, np.bool_),
+            occluded=np.zeros(m, np.bool_),
+            pose=np.zeros(m, np.int8),
+        ),
+        files=(FileRecord("a.json", "sha256:" + "0" * 64, 1, m),),
+        licence="",
+    )
+
+
+def plain_selection(rows: list[tuple[int, int, bool]], labels: set[int], *, crowd: bool) -> list[int]:
+    """The published scripts in words: a dict of annotations by image, filled in file order."""
+    by_image: dict[int, list[tuple[int, bool]]] = {}
+    for image, label, is_crowd in rows:
+        by_image.setdefault(image, []).append((label, is_crowd))
+    return [
+        image
+        for image, held in by_image.items()
+        if any(label in labels and (crowd or not is_crowd) for label, is_crowd in held)
+    ]
+
+
+rows_of = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 3), st.booleans()), max_size=40)
+
+
+@given(rows_of, st.sets(st.integers(0, 3)), st.booleans())
+def test_selection_is_that_of_the_scripts(
+    rows: list[tuple[int, int, bool]], labels: set[int], crowd: bool
+) -> None:
+    what = shown(make_source(12, rows), CLASSES, crowd=crowd)
+    assert what.of(sorted(labels)).tolist() == plain_selection(rows, labels, crowd=crowd)
+
+
+def test_an_image_stands_where_its_first_annotation_of_any_class_does() -> None:
+    rows = [(3, 3, False), (0, 0, False), (3, 0, False)]
+    assert shown(make_source(5, rows), CLASSES).of([0]).tolist() == [3, 0]
+
+
+def test_a_crowd_region_alone_selects_and_an_empty_image_never() -> None:
+    what = shown(make_source(3, [(1, 0, True)]), CLASSES)
+    assert what.of([0, 1, 2, 3]).tolist() == [1]
+    assert shown(make_source(3, [(1, 0, True)]), CLASSES, crowd=False).of([0]).tolist() == []
+
+
+def many(seed: int, n: int = 200) -> list[tuple[int, int, bool]]:
+    rng = random.Random(seed)
+    return [(rng.randrange(n), min(rng.randrange(8), 3), rng.random() < 0.1) for _ in range(2 * n)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_validation_lists_are_inside_apart_and_independent_of_order(seed: int) -> None:
+    rows = many(seed)
+    source = make_source(200, rows)
+    what = shown(source, CLASSES)
+    selections = [what.of([0]), what.of([1, 2]), what.of([3])]
+    chosen = hash_validation(selections, source, size=10, salts=["a", "b", "c"])
+    assert [len(one) for one in chosen] == [10, 10, 10]
+    assert len(np.unique(np.concatenate(chosen))) == 30
+    for one, selection in zip(chosen, selections, strict=True):
+        assert np.isin(one, selection).all()
+    backwards = hash_validation([one[::-1] for one in selections], source, size=10, salts=["a", "b", "c"])
+    assert [one.tolist() for one in backwards] == [one.tolist() for one in chosen]
+
+
+def test_too_few_images_for_validation() -> None:
+    source = make_source(5, [(0, 0, False), (1, 0, False)])
+    with pytest.raises(ProtocolError, match="too few images") as caught:
+        hash_validation([shown(source, CLASSES).of([0])], source, size=3, salts=["a"])
+    assert "at most 2" in str(caught.value)
+
+
+def test_published_segments() -> None:
+    source = make_source(8, many(1, 8))
+    listed = make_source(8, [])
+    segments = listed_validation(listed, source, 4)
+    assert [one.tolist() for one in segments] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    with pytest.raises(ProtocolError, match="shared out"):
+        listed_validation(listed, source, 3)
+    with pytest.raises(ProtocolError, match="does not belong"):
+        listed_validation(make_source(12, []), source, 4)
+
+
+@settings(max_examples=60)
+@given(rows_of, st.integers(1, 6))
+def test_exemplars_serve_every_class_as_far_as_the_images_go(
+    rows: list[tuple[int, int, bool]], size: int
+) -> None:
+    what = shown(make_source(12, rows), CLASSES)
+    images = what.of([0, 1, 2])
+    chosen, held = exemplars(images, what, [0, 1, 2], size=size, salt="x")
+    assert set(chosen.tolist()) <= set(images.tolist())
+    assert len(set(chosen.tolist())) == len(chosen)
+    for label in (0, 1, 2):
+        there = sum(label in {one for image, one, _ in rows if image == place} for place in images.tolist())
+        got = sum(label in {one for image, one, _ in rows if image == place} for place in chosen.tolist())
+        assert got >= min(size, there)
+        assert held[label] == got
+    # No image is superfluous for a reason other than its own class: each was taken for a class that lacked it.
+    assert len(chosen) <= 3 * size

@@ -1,0 +1,110 @@
+"""Task files: what is read, and what a slip of the pen is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.errors import MissingFileError, ProtocolError
+from curation.protocols.owod_tasks import EXAMPLE, parse_tasks, read_task_file
+
+FULL = """
+name = "mylab/shapes"
+title = "Shapes"
+dataset = "shapes"
+unknown = ["blob"]
+ignored = ["smudge"]
+exhaustive = true
+[[tasks]]
+name = "t1"
+classes = ["circle", "square"]
+[[tasks]]
+name = "t2"
+classes = ["star"]
+[aliases]
+circle = ["disc"]
+[datasets]
+test = "shapes_test"
+"""
+
+
+def write(folder: Path, text: str, name: str = "tasks.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_everything_a_file_may_say(tmp_path: Path) -> None:
+    declared = parse_tasks(read_task_file(write(tmp_path, FULL)))
+    assert [(task.name, task.introduced) for task in declared.entries()] == [
+        ("t1", ("circle", "square")),
+        ("t2", ("star",)),
+    ]
+    assert [(entry.name, entry.role, entry.index, entry.aliases) for entry in declared.classes()] == [
+        ("circle", "known", 0, ("disc",)),
+        ("square", "known", 1, ()),
+        ("star", "known", 2, ()),
+        ("blob", "unknown", -1, ()),
+        ("smudge", "ignored", -1, ()),
+    ]
+    assert (declared.dataset_of("train"), declared.dataset_of("test")) == ("shapes", "shapes_test")
+    assert declared.exhaustive
+
+
+def test_json_says_the_same_as_toml(tmp_path: Path) -> None:
+    content = {
+        "name": "mylab/shapes",
+        "dataset": "shapes",
+        "tasks": [{"name": "t1", "classes": ["circle", "square"]}, {"name": "t2", "classes": ["star"]}],
+    }
+    as_json = read_task_file(write(tmp_path, json.dumps(content), "tasks.json"))
+    assert as_json == read_task_file(write(tmp_path, EXAMPLE))
+
+
+def test_the_text_is_one_and_the_same_for_any_spelling(tmp_path: Path) -> None:
+    spaced = EXAMPLE.replace(" = ", "   =  ").replace('["circle", "square"]', '[\n"circle",\n "square",\n]')
+    assert read_task_file(write(tmp_path, spaced)) == read_task_file(write(tmp_path, EXAMPLE, "b.toml"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ('name = "mylab/shapes"', 'name = "My Lab"', "lower-case"),
+        ('name = "mylab/shapes"\n', "", "name"),
+        ('classes = ["star"]', 'classes = ["circle"]', "circle twice"),
+        ('classes = ["star"]', 'classes = ["Circle"]', "circle twice"),
+        ('classes = ["star"]', "classes = []", "at least one class"),
+        ('classes = ["star"]', 'classes = "star"', "array"),
+        ('classes = ["star"]', 'classes = ["unknown"]', "none of them 'unknown'"),
+        ('classes = ["star"]', 'classes = [""]', "1 to 200 characters"),
+        ('classes = ["star"]', 'clases = ["star"]', "clases"),
+        ('name = "t2"', 'name = "t1"', "t1 twice"),
+        ('name = "t2"', 'name = "../t2"', "../t2"),
+        ('dataset = "shapes"', 'dataset = "Shapes!"', "Shapes!"),
+        ('dataset = "shapes"', 'dataset = "shapes"\naliases = { round = ["disc"] }', "round"),
+        ('dataset = "shapes"', 'dataset = "shapes"\naliases = { circle = ["star"] }', "star twice"),
+        ('dataset = "shapes"', 'dataset = "shapes"\ndatasets = { val = "x" }', "val"),
+        ('dataset = "shapes"', 'dataset = "shapes"\ndataset = "again"', "overwrite"),
+        ("[[tasks]]", "[[tasks]", "tasks"),
+    ],
+)
+def test_slips(tmp_path: Path, before: str, after: str, told: str) -> None:
+    assert before in EXAMPLE
+    with pytest.raises(ProtocolError) as caught:
+        read_task_file(write(tmp_path, EXAMPLE.replace(before, after)))
+    assert told in str(caught.value)
+    assert "tasks.toml" in str(caught.value)
+
+
+def test_no_file_no_text_no_tasks(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError):
+        read_task_file(tmp_path / "none.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ProtocolError, match="not readable TOML"):
+        read_task_file(tmp_path / "binary.toml")
+    with pytest.raises(ProtocolError, match="at least one task"):
+        read_task_file(write(tmp_path, 'name = "a"\ntasks = []'))
+    with pytest.raises(ProtocolError, match="not readable"):
+        parse_tasks("{")
+    with pytest.raises(ProtocolError, match="not readable JSON"):
+        read_task_file(write(tmp_path, "[" * 100_000, "deep.json"))
