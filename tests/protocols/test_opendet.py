@@ -1,0 +1,115 @@
+"""VOC-COCO: pools against a plain reading of the rule, and against the third group's published wilderness lists."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.manifest.check import check_header, check_lists
+from curation.manifest.manifest import Manifest
+from curation.protocols.building import read_parameters, rebuild
+from curation.protocols.opendet import OTHERS, PROTOCOL
+from curation.sources.coco import read_coco
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_NAMES_OF_VOC
+from curation.sources.opening import open_source
+from curation.sources.source import Source
+
+KNOWN = set(COCO_NAMES_OF_VOC.values())
+IMAGES = {
+    1: ["truck"],
+    2: ["truck", "person"],
+    3: ["truck", "dog"],
+    4: ["truck", "frisbee"],
+    5: ["frisbee"],
+    6: ["bed"],
+    7: ["bed", "truck"],
+    8: ["cat"],
+    9: ["person"],
+    10: [],
+}
+POOLS = {
+    "range-20": [1, 3],
+    "range-40": [1, 3, 4, 5],
+    "range-60": [1, 3, 4, 5, 6, 7],
+    "wilderness": [1, 4, 5, 6, 7],
+}
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> dict[str, Source]:
+    numbers = {name: number for number, name, _ in COCO_CATEGORIES}
+    rows = [(image, name) for image, names in IMAGES.items() for name in names]
+    content = {
+        "images": [
+            {"id": image, "file_name": f"{image:012d}.jpg", "width": 9, "height": 9} for image in IMAGES
+        ],
+        "annotations": [
+            {
+                "id": k,
+                "image_id": image,
+                "category_id": numbers[name],
+                "bbox": [1, 1, 2, 2],
+                "area": 4,
+                "iscrowd": 0,
+            }
+            for k, (image, name) in enumerate(rows, start=1)
+        ],
+        "categories": [{"id": number, "name": name} for number, name, _ in COCO_CATEGORIES],
+    }
+    (tmp_path / "coco.json").write_text(json.dumps(content))
+    voc = {
+        "images": [{"id": 1, "file_name": "000001.jpg", "width": 9, "height": 9}],
+        "annotations": [
+            {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2], "area": 4, "iscrowd": 0}
+        ],
+        "categories": [{"id": 1, "name": "dog"}],
+    }
+    (tmp_path / "voc.json").write_text(json.dumps(voc))
+    return {
+        "coco": read_coco(tmp_path / "coco.json", dataset="coco", part="train2017"),
+        "voc2007-test": read_coco(tmp_path / "voc.json", dataset="voc2007", part="test"),
+    }
+
+
+def built(sources: dict[str, Source]) -> Manifest:
+    manifest = PROTOCOL.build(sources, read_parameters(PROTOCOL, {}))
+    check_header(manifest.header, where="here")
+    check_lists(manifest, where="here")
+    return manifest
+
+
+def test_pools_by_hand(sources: dict[str, Source]) -> None:
+    manifest = built(sources)
+    for name, images in POOLS.items():
+        assert list(manifest.lists[name]) == [f"coco:{image:012d}" for image in images], name
+    assert [part.name for part in manifest.header.parts] == ["closed", *POOLS]
+    assert all("smaller" in figure.explanation for figure in manifest.header.figures)
+    assert rebuild(manifest, sources).digest == manifest.digest
+
+
+def test_the_order_of_the_others() -> None:
+    assert (OTHERS[0], OTHERS[20], OTHERS[40], len(OTHERS)) == ("truck", "frisbee", "bed", 60)
+    assert not KNOWN & set(OTHERS)
+
+
+@pytest.mark.shared
+def test_the_published_wilderness_lies_in_the_pool(shared: Path) -> None:
+    coco = open_source(
+        shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017", cache=False
+    )
+    voc = open_source(
+        shared / "data/voc2007/test_with_difficult.json", dataset="voc2007", part="test", cache=False
+    )
+    manifest = built({"coco": coco, "voc2007-test": voc})
+    published = json.loads((shared / "data/owod/published/opendet/wilderness_ids.json").read_text())
+    theirs = {f"coco:{int(one):012d}" for one in published}
+    assert len(theirs) == 21_260
+    assert theirs <= set(manifest.lists["wilderness"])
+    drawn = [manifest.lists[f"wilderness-{size}"] for size in (2_500, 5_000, 10_000, 20_000)]
+    for smaller, larger in itertools.pairwise(drawn):
+        assert set(smaller) < set(larger)
+    assert {figure.obtained for figure in manifest.header.figures} == {
+        *(5_000, 9_332, 15_000, 2_500, 10_000, 20_000)
+    }
