@@ -12,7 +12,8 @@ ALLOWED = {
     "manifest": GROUND | {"sources"},
     "protocols": GROUND | {"sources", "manifest"},
     "publishing": GROUND | {"sources", "manifest", "protocols"},
-    "evaluation": GROUND | {"sources", "manifest"},
+    "evaluation": GROUND | {"sources", "manifest", "figure_style"},
+    "audit": GROUND | {"sources", "manifest", "protocols", "figure_style"},
 }
 HEAVY = {"torch", "fiftyone", "open_clip", "ray", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools"}
 

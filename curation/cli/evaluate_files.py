@@ -21,7 +21,7 @@ def write_results(result: Result, curves: Result, folder: Path) -> list[Path]:
     list of Path
         All files written, ``results.json`` last.
     """
-    from curation.evaluation.figure_style import as_csv
+    from curation.figure_style import as_csv
     from curation.storage import make_folder, remove_abandoned, write_text
 
     make_folder(folder)

@@ -22,7 +22,7 @@ def write_owod(result: Result, sections: Result, folder: Path) -> list[Path]:
     list of Path
         All files written, ``results.json`` last.
     """
-    from curation.evaluation.figure_style import as_csv
+    from curation.figure_style import as_csv
     from curation.storage import make_folder, write_text
 
     make_folder(folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.evaluation.figure_style import GRID, INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, plain
+from curation.figure_style import GRID, INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

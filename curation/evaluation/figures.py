@@ -29,7 +29,7 @@ from curation.evaluation.figure_panels import (
     set_title,
     spread_text,
 )
-from curation.evaluation.figure_style import INK, MUTED, SERIES, plain, save_figure
+from curation.figure_style import INK, MUTED, SERIES, plain, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.errors import EvaluationError
 from curation.evaluation.figure_panels import new_panels, set_title
-from curation.evaluation.figure_style import INK, MARKERS, MUTED, SERIES, plain, save_figure
+from curation.figure_style import INK, MARKERS, MUTED, SERIES, plain, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -30,6 +30,7 @@ BOX_COUNTS = (*get_args(ClassRole), "difficult", "crowd")
 
 # The common case in one match; ids beyond ASCII take the slow path through `parse_image_id`.
 _PLAIN_ID = re.compile(r"[a-z][a-z0-9_]{0,31}:[!-~](?:[ -~]{0,253}[!-~])?")
+_PLAIN_LINES = re.compile(rf"(?:{_PLAIN_ID.pattern}\n)*+")
 
 
 def check_header(header: Header, *, where: str) -> None:
@@ -96,9 +97,11 @@ def needs_every_list(header: Header, present: Iterable[str]) -> set[str]:
 
 def check_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
     """Raise `ManifestError` unless a list has the stated length, well-formed unique ids, and the stated order."""
-    for line, text in enumerate(ids, start=1):
-        if not _PLAIN_ID.fullmatch(text):
-            _check_id(text, f"{where}, line {line}")
+    # One match for all, unless an id could hide a line end.
+    if not _PLAIN_LINES.fullmatch("".join(f"{text}\n" for text in ids)) or any("\n" in text for text in ids):
+        for line, text in enumerate(ids, start=1):
+            if not _PLAIN_ID.fullmatch(text):
+                _check_id(text, f"{where}, line {line}")
     if len(ids) != part.images:
         _refuse(where, "images", str(part.images), str(len(ids)))
     repeats = len(ids) - len(set(ids))

@@ -38,10 +38,10 @@ from curation.protocols.elephant_facts import (
 from curation.protocols.elephant_figures import declared_figures, figures_of
 from curation.protocols.elephant_parameters import PARAMETERS
 from curation.protocols.elephant_walks import Walks, walks_of
-from curation.protocols.parts import Part, Selection, make_part, source_entry
+from curation.protocols.parts import Part, Selection, all_images, make_part, source_entry, source_note
 from curation.protocols.protocol import Protocol, SourceSlot
 from curation.sources.datasets import facts_of
-from curation.sources.source import Bools, Int64s, Source
+from curation.sources.source import Bools, Source
 
 ALGORITHM_VERSION = 1
 
@@ -89,7 +89,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         origin="regenerated",
         classes=classes,
         parts=tuple(part.entry for part in parts),
-        sources=tuple(source_entry(slot, sources[slot], note=_source_note(sources[slot])) for slot in given),
+        sources=tuple(source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in given),
         rule=Rule(protocol="elephant", algorithm_version=ALGORITHM_VERSION, parameters=rule_parameters),
         figures=figures_of({part.entry.name: part for part in parts}, sources),
         notes=_notes(coco, walks),
@@ -116,7 +116,7 @@ def closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
     return make_part(
         "closed",
         "test",
-        Selection(CLOSED, source, _all_of(source)),
+        Selection(CLOSED, source, all_images(source)),
         classes,
         view=TEST_VIEW,
         rule=CLOSED_RULE,
@@ -189,7 +189,7 @@ def training_part(slot: str, source: Source, classes: Sequence[ClassEntry]) -> P
     return make_part(
         slot,
         "train",
-        Selection(slot, source, _all_of(source)),
+        Selection(slot, source, all_images(source)),
         classes,
         view=TRAINING_VIEW,
         rule=TRAINING_RULE,
@@ -297,10 +297,6 @@ def _notes(coco: Source, walks: Walks) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _source_note(source: Source) -> str:
-    return "presence only: which classes an image shows, no boxes" if source.objects is None else ""
-
-
 def _require_size(ratio: str, size: int, closed: int, available: int) -> None:
     if size < 1 or size > available:
         largest = Fraction(available, closed)
@@ -315,10 +311,6 @@ def _require_size(ratio: str, size: int, closed: int, available: int) -> None:
 
 def _ratio_rule(ratio: str, size: int, order: str) -> str:
     return f"The first floor({ratio} * N) = {size} wilderness images in {ORDER_RULES[order]}."
-
-
-def _all_of(source: Source) -> Int64s:
-    return np.arange(len(source.images))
 
 
 def _file_of(source: Source) -> str:

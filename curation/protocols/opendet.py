@@ -21,7 +21,7 @@ from curation.protocols.elephant_parameters import read_salt
 from curation.protocols.hashrank import hash_rank
 from curation.protocols.owod_facts import M_OWODB_TASKS
 from curation.protocols.owod_selection import Shown, shown
-from curation.protocols.parts import Part, Selection, make_part, source_entry
+from curation.protocols.parts import Part, Selection, all_images, make_part, source_entry, source_note
 from curation.protocols.protocol import Parameter, Protocol, SourceSlot
 from curation.sources.source import Int64s, Source
 
@@ -78,7 +78,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         make_part(
             "closed",
             "test",
-            Selection(CLOSED, closed, np.arange(len(closed.images))),
+            Selection(CLOSED, closed, all_images(closed)),
             classes,
             view=TEST_VIEW,
             rule=CLOSED_RULE,
@@ -108,7 +108,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         origin="regenerated",
         classes=classes,
         parts=tuple(part.entry for part in parts),
-        sources=tuple(source_entry(slot, sources[slot]) for slot in (CLOSED, COCO)),
+        sources=tuple(
+            source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in (CLOSED, COCO)
+        ),
         rule=Rule(
             protocol="voc-coco",
             algorithm_version=ALGORITHM_VERSION,

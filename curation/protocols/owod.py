@@ -31,38 +31,27 @@ from curation.protocols.owod_benchmark import Benchmark, benchmark_of, check_sou
 from curation.protocols.owod_facts import KNOWN_VIEW, RE_OWOD_PAPER, TEST_VIEW, TRAIN_VIEW
 from curation.protocols.owod_figures import declared_figures, figures_of, notes_of
 from curation.protocols.owod_parameters import PARAMETERS
+from curation.protocols.owod_rules import (
+    FINETUNE_RULE,
+    FIRST_TRAIN_RULE,
+    MIXED_RULE,
+    TEST_RULE,
+    TRAIN_RULE,
+    VAL_RULES,
+)
 from curation.protocols.owod_selection import (
     Shown,
     exemplars,
+    hash_ranks,
     hash_validation,
     listed_validation,
     shown,
 )
-from curation.protocols.parts import Part, Selection, make_part, source_entry
+from curation.protocols.parts import Part, Selection, all_images, make_part, source_entry, source_note
 from curation.protocols.protocol import Protocol
 from curation.sources.source import Int64s, Source
 
 ALGORITHM_VERSION = 1
-
-_TRAIN_RULE = (
-    "Images with an annotation of a class that {task} introduces{crowd}, whatever its size{less}; {order} "
-    "(create_t{number}_imageset.py)."
-)
-_FIRST_TRAIN_RULE = "All images of {sources}."
-_VAL_RULES = {
-    "hash": "The first {size} images of {task}'s selection by hash rank (salt {salt}) that no earlier task has taken; "
-    "they are taken out of every task's training list.",
-    "published": "Lines {first} to {last} of the published list; they are taken out of every task's training list.",
-}
-_FINETUNE_RULE = (
-    "At least {size} images of every class known by {task}, where the training lists up to it have as many: "
-    "rarest class first, by hash rank (salt {salt})."
-)
-_TEST_RULE = "Images with any annotation: those without one are left out. One list for all tasks; {order}."
-_MIXED_RULE = (
-    "All images of {first}, and those of {second} with a class of the second task, of the third, and so on{repeats}; "
-    "{order}."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +119,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     for slot in benchmark.slots:
         if slot in sources:
             check_source(benchmark, slot, sources)
-    training = _training(given) if benchmark.train in sources else {}
+    training, selected = _training(given) if benchmark.train in sources else ({}, {})
     tested = _tests(given)
     parts = [
         part
@@ -149,7 +138,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         parts=tuple(part.entry for part in parts),
         sources=tuple(
             source_entry(
-                slot, sources[slot], note=_note(sources[slot]), exhaustive=benchmark.exhaustive(slot)
+                slot, sources[slot], note=source_note(sources[slot]), exhaustive=benchmark.exhaustive(slot)
             )
             for slot in (*benchmark.slots, *benchmark.lists)
             if slot in sources
@@ -159,20 +148,21 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             algorithm_version=ALGORITHM_VERSION,
             parameters={**parameters, "train_evidence": _evidence(given)},
         ),
-        figures=figures_of(benchmark, parts, sources, parameters),
+        figures=figures_of(benchmark, parts, sources, parameters, selected),
         notes=notes_of(benchmark, parts, sources, parameters),
         tasks=benchmark.tasks,
     )
     return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
 
-def _training(given: _Given) -> dict[str, list[Part]]:
-    """Return the training, finetuning and validation parts by task."""
+def _training(given: _Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
+    """Return the training, finetuning and validation parts by task, and how many images each task selects."""
     benchmark = given.benchmark
     what = given.show(benchmark.train)
+    ranks = hash_ranks(what, _salt(given, "finetune"))
     own = benchmark.tasks[1:] if benchmark.first_train else benchmark.tasks
     selections = [what.of(given.labels(task)) for task in own]
-    validation = _validation(given, selections, own)
+    validation = _validation(given, what, selections)
     held_out = np.zeros(len(what.source.images), np.bool_)
     for positions in validation:
         held_out[positions] = True
@@ -190,19 +180,18 @@ def _training(given: _Given) -> dict[str, list[Part]]:
             )
         )
         if number > 1 and given.parameters["exemplars"]:
-            parts[task.name].append(_finetuning(given, task, number, what, kept[: place + 1]))
+            parts[task.name].append(_finetuning(given, task, number, what, kept[: place + 1], ranks))
         if validation:
             parts[task.name].append(_validation_part(given, task, place, what.source, validation[place]))
-    return parts
+    sizes = {task.name: len(selection) for task, selection in zip(own, selections, strict=True)}
+    return parts, sizes
 
 
-def _validation(given: _Given, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]) -> list[Int64s]:
+def _validation(given: _Given, what: Shown, selections: Sequence[Int64s]) -> list[Int64s]:
     parameters, benchmark = given.parameters, given.benchmark
     rule = benchmark.validation_rule(parameters)
-    source = given.sources[benchmark.train]
     if rule == "hash":
-        salts = [f"{parameters['salt']}/{task.name}/val/" for task in tasks]
-        return hash_validation(selections, source, size=parameters["val_size"], salts=salts)
+        return hash_validation(selections, hash_ranks(what, _salt(given, "val")), size=parameters["val_size"])
     if rule == "published":
         if (listed := given.sources.get(benchmark.lists[0])) is None:
             raise UsageError(
@@ -210,7 +199,7 @@ def _validation(given: _Given, selections: Sequence[Int64s], tasks: Sequence[Tas
                 where="--set val=published",
                 expected=f"--source {benchmark.lists[0]}=all_task_val.txt",
             )
-        return listed_validation(listed, source, len(tasks))
+        return listed_validation(listed, what.source, len(selections))
     return []
 
 
@@ -218,10 +207,10 @@ def _validation_part(given: _Given, task: TaskEntry, place: int, source: Source,
     parameters = given.parameters
     rule = given.benchmark.validation_rule(parameters)
     size = len(positions)
-    text = _VAL_RULES[rule].format(
+    text = VAL_RULES[rule].format(
         size=size,
         task=task.name,
-        salt=f"{parameters['salt']}/{task.name}/val/",
+        salt=_salt(given, "val"),
         first=place * size + 1,
         last=(place + 1) * size,
     )
@@ -234,27 +223,26 @@ def _first_training(given: _Given, task: TaskEntry) -> list[Part]:
     slots = [slot for slot in given.benchmark.first_train if slot in given.sources]
     if slots != list(given.benchmark.first_train):
         return []
-    selected = [Selection(slot, given.sources[slot], _all_of(given.sources[slot])) for slot in slots]
+    selected = [Selection(slot, given.sources[slot], all_images(given.sources[slot])) for slot in slots]
     return [
-        given.part(task, "train", selected, TRAIN_VIEW, _FIRST_TRAIN_RULE.format(sources=" and ".join(slots)))
+        given.part(task, "train", selected, TRAIN_VIEW, FIRST_TRAIN_RULE.format(sources=" and ".join(slots)))
     ]
 
 
 def _finetuning(
-    given: _Given, task: TaskEntry, number: int, what: Shown, trained_on: Sequence[Int64s]
+    given: _Given, task: TaskEntry, number: int, what: Shown, trained_on: Sequence[Int64s], ranks: Int64s
 ) -> Part:
     known = [label for one in given.benchmark.tasks[:number] for label in given.labels(one)]
     union = np.zeros(len(what.source.images), np.bool_)
     for positions in trained_on:
         union[positions] = True
     images = what.order[union[what.order]]
-    salt = f"{given.parameters['salt']}/{task.name}/finetune/"
     size = given.parameters["exemplars"]
-    chosen, held = exemplars(images, what, known, size=size, salt=salt)
+    chosen, held = exemplars(images, what, known, ranks, size=size)
     short = ", ".join(
         f"{given.benchmark.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size
     )
-    rule = _FINETUNE_RULE.format(size=size, task=task.name, salt=salt) + (
+    rule = FINETUNE_RULE.format(size=size, task=task.name, salt=_salt(given, "finetune")) + (
         f" Fewer: {short}." if short else ""
     )
     selected = [Selection(given.benchmark.train, what.source, chosen)]
@@ -268,7 +256,7 @@ def _tests(given: _Given) -> list[Part]:
     source.require_objects("A test part")
     if not benchmark.first_test:
         what = shown(source, benchmark.classes)
-        rule = _TEST_RULE.format(order=_order(given, "test"))
+        rule = TEST_RULE.format(order=_order(given, "test"))
         selected = [Selection(benchmark.test, source, what.order)]
         return [given.part(task, "test", selected, TEST_VIEW, rule) for task in benchmark.tasks]
     if benchmark.first_test not in given.sources:
@@ -280,11 +268,11 @@ def _tests(given: _Given) -> list[Part]:
     if not keep:
         later = later[np.sort(np.unique(later, return_index=True)[1])]
     mixed = [
-        Selection(benchmark.first_test, first, _all_of(first)),
+        Selection(benchmark.first_test, first, all_images(first)),
         Selection(benchmark.test, source, later),
     ]
     repeats = ": an image with classes of several tasks stands once for each" if keep else ", each image once"
-    rule = _MIXED_RULE.format(
+    rule = MIXED_RULE.format(
         first=benchmark.first_test, second=benchmark.test, repeats=repeats, order=_order(given, "test")
     )
     return [given.part(task, "test", mixed, TEST_VIEW, rule) for task in benchmark.tasks]
@@ -355,20 +343,21 @@ def _rules(given: _Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
     """Return the rule of each training part of a task in words, before any list is at hand."""
     benchmark, parameters = given.benchmark, given.parameters
     if benchmark.first_train and number == 1:
-        return {"train": _FIRST_TRAIN_RULE.format(sources=" and ".join(benchmark.first_train))}
+        return {"train": FIRST_TRAIN_RULE.format(sources=" and ".join(benchmark.first_train))}
     rules: dict[PartRole, str] = {
         "train": _train_rule(given, task, number, benchmark.validation_rule(parameters) != "none")
     }
     if number > 1 and parameters["exemplars"]:
-        salt = f"{parameters['salt']}/{task.name}/finetune/"
-        rules["finetune"] = _FINETUNE_RULE.format(size=parameters["exemplars"], task=task.name, salt=salt)
+        rules["finetune"] = FINETUNE_RULE.format(
+            size=parameters["exemplars"], task=task.name, salt=_salt(given, "finetune")
+        )
     if benchmark.validation_rule(parameters) == "published":
-        rules["val"] = _VAL_RULES["published"].format(first=1000 * number - 999, last=1000 * number)
+        rules["val"] = VAL_RULES["published"].format(first=1000 * number - 999, last=1000 * number)
     return rules
 
 
 def _train_rule(given: _Given, task: TaskEntry, number: int, validated: bool) -> str:
-    return _TRAIN_RULE.format(
+    return TRAIN_RULE.format(
         task=task.name,
         number=number,
         crowd=", crowd regions included"
@@ -379,6 +368,10 @@ def _train_rule(given: _Given, task: TaskEntry, number: int, validated: bool) ->
     )
 
 
+def _salt(given: _Given, purpose: str) -> str:
+    return f"{given.parameters['salt']}/{purpose}/"
+
+
 def _order(given: _Given, role: PartRole = "train") -> str:
     return "in the order of their first annotation" if given.listed(role) else "sorted by id"
 
@@ -386,20 +379,6 @@ def _order(given: _Given, role: PartRole = "train") -> str:
 def _evidence(given: _Given) -> str:
     train = given.sources.get(given.benchmark.train)
     return "none" if train is None else "boxes" if train.objects is not None else "presence"
-
-
-def _note(source: Source) -> str:
-    if source.objects is not None:
-        return ""
-    return (
-        "presence only: which classes an image shows, no boxes"
-        if len(source.categories)
-        else "a list of images"
-    )
-
-
-def _all_of(source: Source) -> Int64s:
-    return np.arange(len(source.images))
 
 
 PROTOCOL = Protocol(

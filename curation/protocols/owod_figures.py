@@ -23,12 +23,25 @@ _LISTED = 100
 
 
 def figures_of(
-    benchmark: Benchmark, parts: Sequence[Part], sources: Mapping[str, Source], parameters: Mapping[str, Any]
+    benchmark: Benchmark,
+    parts: Sequence[Part],
+    sources: Mapping[str, Source],
+    parameters: Mapping[str, Any],
+    selected: Mapping[str, int],
 ) -> tuple[Figure, ...]:
-    """Return every published figure that these sources bear on, with what was obtained and why it differs."""
+    """Return every published figure that these sources bear on, with what was obtained and why it differs.
+
+    Parameters
+    ----------
+    selected : mapping of str to int
+        Images that each task selects before validation images are taken out.
+    """
     if benchmark.split is None:
         return ()
-    obtained = _obtained(benchmark, parts, sources, parameters)
+    obtained = {part.entry.name: len(part.ids) for part in parts}
+    obtained |= {f"{task}-selection": size for task, size in selected.items()}
+    if benchmark.first_test and benchmark.first_test in sources:
+        obtained |= _test_selections(benchmark, sources)
     figures = [
         Figure(
             name=f"{name}.images",
@@ -105,20 +118,6 @@ def notes_of(
     return tuple(notes)
 
 
-def _obtained(
-    benchmark: Benchmark, parts: Sequence[Part], sources: Mapping[str, Source], parameters: Mapping[str, Any]
-) -> dict[str, int]:
-    sizes = {part.entry.name: len(part.ids) for part in parts}
-    if benchmark.first_test and benchmark.first_test in sources:
-        sizes |= _test_selections(benchmark, sources)
-    if benchmark.train in sources:
-        what = shown(sources[benchmark.train], benchmark.classes, crowd=parameters["crowd"] == "select")
-        for task in benchmark.tasks:
-            labels = [place for place, one in enumerate(benchmark.classes) if one.name in task.introduced]
-            sizes[f"{task.name}-selection"] = len(what.of(labels))
-    return sizes
-
-
 def _test_selections(benchmark: Benchmark, sources: Mapping[str, Source]) -> dict[str, int]:
     """Return the images that each task adds to a mixed test list."""
     what = shown(sources[benchmark.test], benchmark.classes)
@@ -135,7 +134,7 @@ def _unannotated(sources: Mapping[str, Source]) -> list[Figure]:
     for slot, (size, place) in _UNANNOTATED.items():
         if slot in sources and sources[slot].objects is not None:
             source = sources[slot]
-            without = len(source.images) - len(np.unique(source.class_pairs()[0]))
+            without = int((np.bincount(source.class_pairs()[0], minlength=len(source.images)) == 0).sum())
             figures.append(
                 Figure(
                     name=f"{slot}.unannotated_images",

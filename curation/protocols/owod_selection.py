@@ -41,6 +41,14 @@ class Shown:
         """Return the images that show any of some classes, in order."""
         return self.order[self.mask(labels)[self.order]]
 
+    def by_label(self, usable: Bools) -> dict[int, Int64s]:
+        """Return the images that show each class, of those that are usable, shape (n,); classes without any apart."""
+        kept = usable[self.image]
+        image, label = self.image[kept], self.label[kept].astype(np.int32)
+        counts = np.bincount(label)
+        grouped = np.split(image[np.argsort(label, kind="stable")], np.cumsum(counts)[:-1])
+        return {number: images for number, images in enumerate(grouped) if len(images)}
+
     def mask(self, labels: Sequence[int]) -> Bools:
         """Return whether each image of the source shows any of some classes."""
         shows = np.zeros(len(self.source.images), np.bool_)
@@ -64,9 +72,10 @@ def shown(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) 
     annotated = np.flatnonzero(first < len(image))
     kept = slice(None) if crowd or source.objects is None else ~source.objects.crowd
     label = class_positions(classes, source)[category[kept]].astype(np.int64)
-    # Sorting whole numbers is faster than sorting pairs.
+    # Sorting whole numbers is faster than sorting pairs, and than numpy's hash-based unique.
     width = len(classes) + 1
-    pairs = np.unique(image[kept].astype(np.int64) * width + label + 1)
+    pairs = np.sort(image[kept].astype(np.int64) * width + label + 1)
+    pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]
     return Shown(
         source=source,
         order=annotated[np.argsort(first[annotated], kind="stable")],
@@ -75,9 +84,15 @@ def shown(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) 
     )
 
 
-def hash_validation(
-    selections: Sequence[Int64s], source: Source, *, size: int, salts: Sequence[str]
-) -> list[Int64s]:
+def hash_ranks(what: Shown, salt: str) -> Int64s:
+    """Return the place of each annotated image in the order of ``sha256(salt + id)``, shape (n,); others come last."""
+    ids = what.source.image_ids[what.order].tolist()
+    rank = np.full(len(what.source.images), len(ids), np.int64)
+    rank[what.order[hash_rank(ids, salt)]] = np.arange(len(ids))
+    return rank
+
+
+def hash_validation(selections: Sequence[Int64s], rank: Int64s, *, size: int) -> list[Int64s]:
     """Return a validation list a task: the first `size` of its selection by hash rank that no earlier task has taken.
 
     The authors drew theirs at random, without a stated seed and with a step that keeps the four apart which they do
@@ -88,9 +103,9 @@ def hash_validation(
     ProtocolError
         A task has fewer images left than asked for.
     """
-    taken = np.zeros(len(source.images), np.bool_)
+    taken = np.zeros(len(rank), np.bool_)
     chosen = []
-    for number, (selection, salt) in enumerate(zip(selections, salts, strict=True), start=1):
+    for number, selection in enumerate(selections, start=1):
         left = selection[~taken[selection]]
         if len(left) < size:
             raise ProtocolError(
@@ -100,7 +115,7 @@ def hash_validation(
                 found=str(size),
                 hint=f"--set val_size={len(left) // 10}, or --set val=none",
             )
-        ranked = left[hash_rank(source.image_ids[left].tolist(), salt)]
+        ranked = left[np.argsort(rank[left], kind="stable")]
         chosen.append(ranked[:size])
         taken[ranked[:size]] = True
     return chosen
@@ -131,13 +146,18 @@ def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int6
 
 
 def exemplars(
-    images: Int64s, what: Shown, labels: Sequence[int], *, size: int, salt: str
+    images: Int64s, what: Shown, labels: Sequence[int], rank: Int64s, *, size: int
 ) -> tuple[Int64s, dict[int, int]]:
     """Return images that show every class at least `size` times where the images allow it, and how many each has.
 
     Classes are served from the rarest to the most common; each takes, by hash rank, as many further images as it still
     lacks, so that an image which shows several rare classes serves them all. ORE's sampler (``balanced_ft.py``) may
     drop what it took; RE-OWOD's lists lost their balance when they were filled up with images of task 1.
+
+    Parameters
+    ----------
+    rank : ndarray of int64, shape (n,)
+        See `hash_ranks`.
 
     Returns
     -------
@@ -148,11 +168,8 @@ def exemplars(
     """
     allowed = np.zeros(len(what.source.images), np.bool_)
     allowed[images] = True
-    ranked = images[hash_rank(what.source.image_ids[images].tolist(), salt)]
-    rank = np.full(len(allowed), len(images), np.int64)
-    rank[ranked] = np.arange(len(ranked))
-    usable = allowed[what.image]
-    by_label = {label: what.image[usable & (what.label == label)] for label in labels}
+    found = what.by_label(allowed)
+    by_label = {label: found.get(label, np.empty(0, np.int64)) for label in labels}
     taken = np.zeros(len(allowed), np.bool_)
     for label in sorted(labels, key=lambda one: (len(by_label[one]), one)):
         candidates = by_label[label]

@@ -177,6 +177,13 @@ class Source:
         """Namespaced ids of all images in file order, shape (n,)."""
         return np.strings.add(self.namespace + ":", self.images.native)
 
+    @cached_property
+    def id_ranks(self) -> Int64s:
+        """Place of each image in the order of ids by code point, shape (n,)."""
+        ranks = np.empty(len(self.images), np.int64)
+        ranks[np.argsort(self.images.native, kind="stable")] = np.arange(len(self.images))
+        return ranks
+
     def require_objects(self, purpose: str) -> Objects:
         """Return the objects, or raise `PresenceOnlyError` naming what needs them."""
         if self.objects is None:

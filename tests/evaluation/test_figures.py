@@ -14,7 +14,6 @@ from PIL import Image
 
 from curation.errors import EvaluationError
 from curation.evaluation.diagnosis import KINDS
-from curation.evaluation.figure_style import as_csv, plain
 from curation.evaluation.figures import (
     average_precision_bars,
     background_histogram,
@@ -23,6 +22,7 @@ from curation.evaluation.figures import (
     precision_recall_curves,
     wilderness_curve,
 )
+from curation.figure_style import as_csv, plain
 
 RESULT: dict[str, Any] = {
     "levels": ["0.0", "0.1", "0.2"],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry
-from curation.protocols.owod_selection import exemplars, hash_validation, listed_validation, shown
+from curation.protocols.owod_selection import exemplars, hash_ranks, hash_validation, listed_validation, shown
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
 
 NAMES = ("cat", "dog", "cow", "kite")
@@ -97,19 +97,21 @@ def test_validation_lists_are_inside_apart_and_independent_of_order(seed: int) -
     source = make_source(200, rows)
     what = shown(source, CLASSES)
     selections = [what.of([0]), what.of([1, 2]), what.of([3])]
-    chosen = hash_validation(selections, source, size=10, salts=["a", "b", "c"])
+    rank = hash_ranks(what, "a")
+    chosen = hash_validation(selections, rank, size=10)
     assert [len(one) for one in chosen] == [10, 10, 10]
     assert len(np.unique(np.concatenate(chosen))) == 30
     for one, selection in zip(chosen, selections, strict=True):
         assert np.isin(one, selection).all()
-    backwards = hash_validation([one[::-1] for one in selections], source, size=10, salts=["a", "b", "c"])
+    backwards = hash_validation([one[::-1] for one in selections], rank, size=10)
     assert [one.tolist() for one in backwards] == [one.tolist() for one in chosen]
 
 
 def test_too_few_images_for_validation() -> None:
     source = make_source(5, [(0, 0, False), (1, 0, False)])
+    what = shown(source, CLASSES)
     with pytest.raises(ProtocolError, match="too few images") as caught:
-        hash_validation([shown(source, CLASSES).of([0])], source, size=3, salts=["a"])
+        hash_validation([what.of([0])], hash_ranks(what, "a"), size=3)
     assert "at most 2" in str(caught.value)
 
 
@@ -131,7 +133,7 @@ def test_exemplars_serve_every_class_as_far_as_the_images_go(
 ) -> None:
     what = shown(make_source(12, rows), CLASSES)
     images = what.of([0, 1, 2])
-    chosen, held = exemplars(images, what, [0, 1, 2], size=size, salt="x")
+    chosen, held = exemplars(images, what, [0, 1, 2], hash_ranks(what, "x"), size=size)
     assert set(chosen.tolist()) <= set(images.tolist())
     assert len(set(chosen.tolist())) == len(chosen)
     for label in (0, 1, 2):

@@ -1,0 +1,167 @@
+"""Labels of the images of a list: as the raw files have them, and as a task's view leaves them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from curation.audit.image_match import positions_in
+from curation.audit.target import AuditedList, AuditedSource, AuditTarget, LabelFile
+from curation.manifest.composition import EVERYTHING
+from curation.manifest.header import ClassEntry, ClassRole, LabelView
+from curation.manifest.roles import UNKNOWN_ID
+from curation.manifest.views import PartImages, select_objects
+from curation.sources.source import Bools, Floats, Int32s
+
+_RAW = -1
+FOREIGN = -1
+"""Label of an object whose class is none of the benchmark's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Columns of m labelled objects.
+
+    Attributes
+    ----------
+    image : ndarray of int32, shape (m,)
+        Position in `AuditTarget.ids`.
+    label : ndarray of int32, shape (m,)
+        Position among the classes; their number for unknown; `FOREIGN` for a class that the benchmark lacks.
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels; without size where `unit` says that there are none.
+    crowd, difficult, ignore : ndarray of bool, shape (m,)
+    unit : str
+        ``boxes`` or ``image-class pairs``.
+    origin : str
+        Where the labels come from, for the report.
+    """
+
+    image: Int32s
+    label: Int32s
+    boxes: Floats
+    crowd: Bools
+    difficult: Bools
+    ignore: Bools
+    unit: str
+    origin: str
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+def raw_labels(target: AuditTarget, one: AuditedList) -> Labels:
+    """Return every object of a list's images whose class is one of the benchmark's, with its true class."""
+    key = (one.name, _RAW)
+    if key not in target.cache:
+        target.cache[key] = _applied(target, one, EVERYTHING, target.classes, "the sources")
+    labels: Labels = target.cache[key]
+    return labels
+
+
+def view_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels | None:
+    """Return the labels that a list carries in a task: of its label file, else of its view; None without a view."""
+    if task in one.labels:
+        return file_labels(target, one, one.labels[task])
+    if one.view is None:
+        return None
+    origin = "the declared view" if one.view_declared else "the view that the principle asks for"
+    return _applied(target, one, one.view, classes_of_task(target, task), origin)
+
+
+def classes_of_task(target: AuditTarget, task: int) -> tuple[ClassEntry, ...]:
+    """Return the classes with the role that each plays in a task; one that no task introduces keeps its own."""
+    return tuple(
+        entry if step == len(target.tasks) else msgspec.structs.replace(entry, role=_role(step, task))
+        for entry, step in zip(target.classes, target.introduced_in.tolist(), strict=True)
+    )
+
+
+def _role(introduced: int, task: int) -> ClassRole:
+    if introduced == task:
+        return "known"
+    return "previous" if introduced < task else "unknown"
+
+
+def file_labels(target: AuditTarget, one: AuditedList, file: LabelFile) -> Labels:
+    """Return the labels of a label file on the images of a list; those of other images do not count."""
+    objects = file.source.require_objects("A label file")
+    image_of = np.full(len(file.source.images) + 1, -1, np.int32)
+    image_of[positions_in(file.source, _natives(target, one))] = one.unique
+    image_of[-1] = -1
+    label_of = np.array([_label_of(target, name) for name in file.source.categories.names] + [-1], np.int32)
+    rows = np.flatnonzero(image_of[objects.image] >= 0)
+    return Labels(
+        image=image_of[objects.image[rows]],
+        label=label_of[objects.category[rows]],
+        boxes=objects.boxes[rows],
+        crowd=objects.crowd[rows],
+        difficult=objects.difficult[rows],
+        ignore=np.zeros(len(rows), np.bool_),
+        unit="boxes",
+        origin=f"label file {file.name}",
+    )
+
+
+def images_without_file_entry(target: AuditTarget, one: AuditedList, file: LabelFile) -> Int32s:
+    """Return the images of a list that a label file does not hold."""
+    return one.unique[positions_in(file.source, _natives(target, one)) < 0]
+
+
+def located(target: AuditTarget, one: AuditedList) -> PartImages:
+    """Return where the images of a list lie in the sources, those in none left out."""
+    images = one.unique[target.home[one.unique] >= 0]
+    return PartImages(
+        sources=tuple(source.objects for source in target.sources),
+        source=target.home[images],
+        position=target.positions[target.home[images], images],
+    )
+
+
+def unit_of(target: AuditTarget, one: AuditedList) -> str:
+    """Return what the sources of a list's images count: boxes, or pairs of image and class where one is a table."""
+    homes = np.unique(target.home[one.unique])
+    chosen: list[AuditedSource] = [target.sources[home] for home in homes.tolist() if home >= 0]
+    return next((source.unit for source in chosen if not source.has_boxes), "boxes")
+
+
+def _applied(
+    target: AuditTarget, one: AuditedList, view: LabelView, classes: tuple[ClassEntry, ...], origin: str
+) -> Labels:
+    images = one.unique[target.home[one.unique] >= 0]
+    if not len(images):
+        return _none(origin)
+    kept = select_objects(classes, view, located(target, one))
+    boxes = np.zeros((len(kept), 4))
+    for number, source in enumerate(target.sources):
+        rows = kept.source == number
+        if rows.any():
+            boxes[rows] = source.objects.require_objects("A label view").boxes[kept.index[rows]]
+    renamed = (kept.category_id == UNKNOWN_ID) & (view is not EVERYTHING)
+    return Labels(
+        image=images[kept.image],
+        label=np.where(renamed, np.int32(target.unknown_label), kept.label),
+        boxes=boxes,
+        crowd=kept.crowd,
+        difficult=kept.difficult,
+        ignore=kept.ignore,
+        unit=unit_of(target, one),
+        origin=origin,
+    )
+
+
+def _none(origin: str) -> Labels:
+    empty, never = np.empty(0, np.int32), np.empty(0, np.bool_)
+    return Labels(empty, empty, np.empty((0, 4)), never, never, never, "boxes", origin)
+
+
+def _label_of(target: AuditTarget, name: str) -> int:
+    return target.unknown_label if target.names.is_unknown(name) else target.names.position(name)
+
+
+def _natives(target: AuditTarget, one: AuditedList) -> list[str]:
+    """Return the ids of a list's images as annotation files write them: without a namespace."""
+    texts = [str(text) for text in target.ids[one.unique].tolist()]
+    return [text.partition(":")[2] or text for text in texts] if target.kind == "manifest" else texts

@@ -1,0 +1,162 @@
+"""A manifest as the target of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from curation.audit.audited_sources import audited_source, known_exhaustive
+from curation.audit.target import (
+    DEFAULT_EXEMPLARS,
+    AuditedList,
+    AuditedSource,
+    AuditTarget,
+    LabelFile,
+    ListRole,
+)
+from curation.audit.task_classes import tasks_of_header
+from curation.audit.universe import numbered
+from curation.errors import UsageError
+from curation.manifest.header import Header, PartEntry, SourceEntry
+from curation.manifest.manifest import Manifest
+from curation.sources.source import Int32s, Source, Texts
+
+_OPEN_WORLD = "OWOD"
+
+
+def manifest_target(
+    manifest: Manifest,
+    sources: Mapping[str, Source],
+    *,
+    labels: Mapping[str, Source] | None = None,
+    complete: Collection[str] = (),
+    exemplars: int = DEFAULT_EXEMPLARS,
+    photos: Mapping[str, Path] | None = None,
+) -> AuditTarget:
+    """Return a manifest for an audit.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        By the names in the header; any may be absent.
+    labels : mapping of str to Source
+        Label files by part.
+    complete : collection of str
+        Sources that miss no object of any of their classes, as the user says.
+    exemplars : int
+        Images of each known class that a finetuning list should hold.
+
+    Raises
+    ------
+    UsageError
+        A label file is given for a part that the manifest lacks.
+    """
+    header = _without_ignored(manifest.header)
+    entries = tuple(_with_known_facts(entry) for entry in header.sources)
+    audited = tuple(
+        audited_source(
+            entry.name, sources[entry.name], header.classes, stated=entry.exhaustive, complete=complete
+        )
+        for entry in entries
+        if entry.name in sources
+    )
+    ids, members = numbered([manifest.lists.get(part.name, ()) for part in header.parts])
+    tasks = tasks_of_header(header)
+    _require_parts(header, labels or {})
+    lists = tuple(
+        _list_of(part, lines, header, part.name in manifest.lists, (labels or {}).get(part.name))
+        for part, lines in zip(header.parts, members, strict=True)
+    )
+    return AuditTarget(
+        name=f"{header.name} {header.version}",
+        kind="manifest",
+        classes=header.classes,
+        tasks=tasks,
+        ids=ids,
+        files=_distinct(lists, header),
+        lists=tuple(one for one in lists if one.role),
+        sources=audited,
+        positions=_positions(ids, audited),
+        expects_tasks=bool(tasks) or header.taxonomy == _OPEN_WORLD,
+        entries=entries,
+        exemplars=exemplars,
+        photos=photos or {},
+        remarks=tuple(_remark(part, header) for part in header.parts if not _role(part, header)),
+        digests={part.name: part.sha256 for part in header.parts if part.sha256},
+    )
+
+
+def _without_ignored(header: Header) -> Header:
+    """Return the header without ignored classes: they are neither known nor unknown, and no rule speaks of them."""
+    kept = tuple(entry for entry in header.classes if entry.role != "ignored")
+    return msgspec.structs.replace(header, classes=kept)
+
+
+def _with_known_facts(entry: SourceEntry) -> SourceEntry:
+    stated = entry.exhaustive or known_exhaustive(entry.dataset)
+    return msgspec.structs.replace(entry, exhaustive=stated)
+
+
+def _positions(ids: Texts, sources: tuple[AuditedSource, ...]) -> Int32s:
+    positions = np.full((len(sources), len(ids)), -1, np.int32)
+    for number, source in enumerate(sources):
+        prefix = f"{source.raw.namespace}:"
+        rows = {prefix + native: row for row, native in enumerate(source.raw.images.native.tolist())}
+        positions[number] = [rows.get(text, -1) for text in ids.tolist()]
+    return positions
+
+
+def _role(part: PartEntry, header: Header) -> ListRole:
+    """Return the role of a part; one beside the list of its task and role, such as a mixture of it, plays none."""
+    own = f"{part.task}-{part.role}"
+    if part.task and part.name != own and any(other.name == own for other in header.parts):
+        return ""
+    return part.role
+
+
+def _remark(part: PartEntry, header: Header) -> str:
+    return (
+        f"{part.name}: no role beside {part.task}-{part.role}, which is the {part.role} list of {part.task}"
+    )
+
+
+def _list_of(
+    part: PartEntry, lines: Int32s, header: Header, at_hand: bool, labels: Source | None
+) -> AuditedList:
+    numbers = tuple(number for number, task in enumerate(header.tasks) if task.name == part.task)
+    file = None if labels is None else LabelFile(labels.files[0].name, labels)
+    return AuditedList(
+        name=part.name,
+        file=part.name,
+        members=lines,
+        role=_role(part, header),
+        tasks=numbers,
+        view=part.view,
+        view_declared=True,
+        labels=dict.fromkeys(numbers, file) if file else {},
+        sources=part.sources,
+        said_by="the manifest",
+        at_hand=at_hand,
+        stated_repeats=part.repeats,
+    )
+
+
+def _distinct(lists: tuple[AuditedList, ...], header: Header) -> tuple[AuditedList, ...]:
+    """Return lists with different lines: the test list of four tasks is one list."""
+    first: dict[str, AuditedList] = {}
+    for one, part in zip(lists, header.parts, strict=True):
+        first.setdefault(part.sha256 or part.name, one)
+    return tuple(first.values())
+
+
+def _require_parts(header: Header, labels: Mapping[str, Source]) -> None:
+    parts = [part.name for part in header.parts]
+    if wrong := [name for name in labels if name not in parts]:
+        raise UsageError(
+            "There is no such part to give label files for",
+            where=f"--labels {wrong[0][:80]}",
+            expected=", ".join(parts),
+        )

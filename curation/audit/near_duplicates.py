@@ -1,0 +1,254 @@
+"""Photos that are the same, or nearly, under different names: by the digest of their pixels and by perceptual hash.
+
+Nothing is learned or downloaded: a perceptual hash is the sign of 64 low frequencies of the grey photo, and `ImageHash`
+computes it without torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.errors import MissingExtraError, UsageError
+from curation.sources.source import Int32s, Int64s
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Codes = npt.NDArray[np.uint64]
+
+DISTANCE = 4
+"""Bits of 64 that two hashes of nearly the same photo differ in, at most."""
+LARGEST_DISTANCE = 12
+"""Beyond this, hashes of unrelated photos begin to meet by chance."""
+MOST_PAIRS = 5_000_000
+_BITS = 64
+_CHUNK = 1 << 22
+_MEGAPIXELS = 200
+_MOST_THREADS = 8
+
+
+@dataclass(frozen=True)
+class PhotoHashes:
+    """The hashes of some photos; those that could not be read are not among them.
+
+    Attributes
+    ----------
+    names : tuple of str, length n
+        As they were given, in the same order.
+    pixels : tuple of str, length n
+        ``sha256:<hex>`` of width, height and the decoded RGB values: equal where every pixel is.
+    perceptual : ndarray of uint64, shape (n,)
+        The 64-bit pHash; few bits differ between a photo and its smaller or recompressed copy.
+    failures : mapping of str to str
+        Photos that could not be read, and why, in the order they were given.
+    """
+
+    names: tuple[str, ...]
+    pixels: tuple[str, ...]
+    perceptual: Codes
+    failures: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def pixel_codes(self) -> Int64s:
+        """Equal numbers for equal pixels, shape (n,)."""
+        place = {digest: number for number, digest in enumerate(dict.fromkeys(self.pixels))}
+        return np.array([place[digest] for digest in self.pixels], np.int64)
+
+
+@dataclass(frozen=True)
+class AlikePhotos:
+    """Pairs of photos that are the same or nearly so, by first and then second photo.
+
+    Attributes
+    ----------
+    first, second : ndarray of int32, shape (p,)
+        Positions in `PhotoHashes.names`; `first` is the smaller one.
+    distance : ndarray of int32, shape (p,)
+        Bits in which the perceptual hashes differ.
+    same_pixels : ndarray of bool, shape (p,)
+        Whether all pixels are equal.
+    """
+
+    first: Int32s
+    second: Int32s
+    distance: Int32s
+    same_pixels: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def hash_photos(photos: Mapping[str, Path]) -> PhotoHashes:
+    """Return the hashes of photos by name, and which of them cannot be read.
+
+    The stored pixels count: an orientation tag is not applied. Of an animated picture the first frame counts. A photo
+    of more than 200 million pixels is not decoded.
+
+    Raises
+    ------
+    MissingExtraError
+        Pillow or ImageHash is not installed.
+    """
+    from tqdm import tqdm
+
+    read = _reader()
+    names: list[str] = []
+    pixels: list[str] = []
+    codes: list[int] = []
+    failures: dict[str, str] = {}
+    threads = min(_MOST_THREADS, os.cpu_count() or 1)
+    # Decoding releases the interpreter lock; warnings are set here, once, since their state is shared by all threads.
+    with warnings.catch_warnings(), ThreadPoolExecutor(threads) as pool:
+        warnings.simplefilter("ignore")
+        done = pool.map(read, photos.values())
+        total = len(photos)
+        for name, found in zip(
+            photos, tqdm(done, "photos", total, unit=" photos", disable=None), strict=True
+        ):
+            if isinstance(found, str):
+                failures[name] = found
+                continue
+            names.append(name)
+            pixels.append(found[0])
+            codes.append(found[1])
+    return PhotoHashes(tuple(names), tuple(pixels), np.array(codes, np.uint64), failures)
+
+
+def _reader() -> Callable[[Path], tuple[str, int] | str]:
+    try:
+        import imagehash
+        from PIL import Image
+    except ImportError:
+        raise MissingExtraError(
+            "Comparing photos needs Pillow and ImageHash", hint="pip install 'curation[photos]'"
+        ) from None
+    return partial(_read, Image.open, imagehash.phash)
+
+
+def _read(
+    open_photo: Callable[[Path], Image], phash: Callable[[Any], Any], path: Path
+) -> tuple[str, int] | str:
+    """Return pixel digest and perceptual hash of a photo, or why it cannot be read."""
+    from PIL.Image import DecompressionBombError
+
+    try:
+        with open_photo(path) as photo:
+            width, height = photo.size
+            # Asked before any pixel is decoded: a file of a few bytes can claim gigabytes.
+            if width * height > _MEGAPIXELS * 1_000_000:
+                return f"it has more than {_MEGAPIXELS} million pixels: {width:,} x {height:,}"
+            colours = photo.convert("RGB")
+        digest = hashlib.sha256(f"{width}x{height}:".encode() + colours.tobytes())
+        return f"sha256:{digest.hexdigest()}", int.from_bytes(np.packbits(phash(colours).hash).tobytes())
+    except FileNotFoundError:
+        return "it does not exist"
+    except DecompressionBombError:
+        return f"it has more than {_MEGAPIXELS} million pixels"
+    # Pillow's decoders raise errors of many kinds on broken files.
+    except (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, OverflowError,
+            ArithmeticError, MemoryError, AttributeError, RuntimeError, AssertionError) as error:  # fmt: skip
+        return f"it cannot be decoded: {' '.join(str(error).split())[:120] or type(error).__name__}"
+
+
+def alike_photos(hashes: PhotoHashes, distance: int = DISTANCE) -> AlikePhotos:
+    """Return all pairs of photos with equal pixels, or whose perceptual hashes differ in at most some bits.
+
+    Raises
+    ------
+    UsageError
+        The distance is out of range, or so many pairs are alike that a list of them says nothing.
+    """
+    first, second, bits = near_pairs(hashes.perceptual, distance)
+    codes = hashes.pixel_codes
+    return AlikePhotos(first, second, bits, codes[first] == codes[second])
+
+
+def near_pairs(codes: Codes, distance: int) -> tuple[Int32s, Int32s, Int32s]:
+    """Return all pairs of 64-bit codes that differ in at most some bits: positions, and the number of bits.
+
+    Exact: two codes that differ in at most d bits agree in one at least of d + 1 bands of bits (Norouzi et al., Fast
+    Search in Hamming Space with Multi-Index Hashing, CVPR 2012), so that only codes which share a band are compared.
+
+    Parameters
+    ----------
+    codes : ndarray of uint64, shape (n,)
+    distance : int
+        From 0 to `LARGEST_DISTANCE`.
+
+    Returns
+    -------
+    first, second, bits : ndarray of int32, shape (p,)
+        ``first < second``; sorted by first, then second.
+
+    Raises
+    ------
+    UsageError
+        The distance is out of range, or more than `MOST_PAIRS` pairs are found.
+    """
+    if not 0 <= distance <= LARGEST_DISTANCE:
+        raise UsageError(
+            "The distance of perceptual hashes is out of range",
+            expected=f"0 to {LARGEST_DISTANCE} of {_BITS} bits",
+            found=str(distance),
+        )
+    found: list[tuple[Int64s, Int64s, Int64s]] = []
+    masks = _bands(distance + 1)
+    n_found = 0
+    for place, mask in enumerate(masks):
+        for pair in _within_band(codes, masks[:place], mask, distance):
+            found.append(pair)
+            n_found += len(pair[0])
+            if n_found > MOST_PAIRS:
+                raise UsageError(
+                    "Too many pairs of photos are alike to be listed",
+                    expected=f"at most {MOST_PAIRS:,}",
+                    hint="ask for a smaller distance, and remove blank photos",
+                )
+    columns = [
+        np.concatenate([pair[column] for pair in found] or [np.empty(0, np.int64)]) for column in range(3)
+    ]
+    order = np.lexsort((columns[1], columns[0]))
+    first, second, bits = (column[order].astype(np.int32) for column in columns)
+    return first, second, bits
+
+
+def _bands(number: int) -> list[np.uint64]:
+    edges = [_BITS * band // number for band in range(number + 1)]
+    return [np.uint64(((1 << high) - (1 << low)) & (2**_BITS - 1)) for low, high in pairwise(edges)]
+
+
+def _within_band(codes: Codes, earlier: Sequence[np.uint64], mask: np.uint64, distance: int) -> Any:
+    """Yield the near pairs that agree in one band and in none before it, so that each pair comes once."""
+    order = np.argsort(codes & mask, kind="stable")
+    band, ranked = (codes & mask)[order], codes[order]
+    for start in range(0, len(codes), _CHUNK):
+        live = np.arange(start, min(start + _CHUNK, len(codes)))
+        shift = 0
+        # Codes of one band lie side by side: each is compared with the next, then the one after, until none is left.
+        while len(live):
+            shift += 1
+            live = live[live + shift < len(codes)]
+            live = live[band[live + shift] == band[live]]
+            differing = ranked[live] ^ ranked[live + shift]
+            bits = np.bitwise_count(differing)
+            near = bits <= distance
+            for other in earlier:
+                near &= (differing & other) != 0
+            if near.any():
+                one, two = order[live[near]], order[live[near] + shift]
+                yield np.minimum(one, two), np.maximum(one, two), bits[near].astype(np.int64)

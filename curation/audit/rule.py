@@ -1,0 +1,133 @@
+"""`Rule`: one machine-checkable principle with its severity, its exact check, and what to do when it is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from curation.audit.target import AuditTarget
+
+Severity = Literal["error", "warning", "info"]
+Verdict = Literal["fail", "warn", "undecidable", "info", "pass", "not applicable"]
+
+VERDICTS: tuple[Verdict, ...] = ("fail", "warn", "undecidable", "info", "pass", "not applicable")
+"""Strongest first: the verdict of a rule is the strongest among those of its findings."""
+
+SHOWN_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule says about one list, one pair of lists, one task or one source.
+
+    Attributes
+    ----------
+    verdict : str
+        One of `VERDICTS`.
+    about : str
+        What is judged: ``t2-train``, ``val against train``.
+    count : int
+        Breaches, or the number that an info rule reports.
+    text : str
+        What was found, one sentence without a final full stop.
+    examples : tuple of str
+        The first few breaches with their place, sorted.
+    need : str
+        Undecidable findings alone: which data are missing and how to give them.
+    """
+
+    verdict: Verdict
+    about: str
+    count: int = 0
+    text: str = ""
+    examples: tuple[str, ...] = ()
+    need: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The findings of one rule and their verdict.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    total : int or None
+        Breaches over all findings where these overlap and do not add up; None where they do.
+    """
+
+    findings: tuple[Finding, ...]
+    total: int | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The strongest verdict among the findings; ``not applicable`` where there are none."""
+        present = {finding.verdict for finding in self.findings}
+        return next((verdict for verdict in VERDICTS if verdict in present), "not applicable")
+
+    @property
+    def count(self) -> int:
+        """How many breaches stand behind the verdict."""
+        if self.total is not None:
+            return self.total
+        return sum(one.count for one in self.findings if one.verdict == self.verdict)
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """The first few examples of the findings that make the verdict."""
+        chosen = [text for one in self.findings if one.verdict == self.verdict for text in one.examples]
+        return tuple(dict.fromkeys(chosen))[:SHOWN_EXAMPLES]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What is missing where something could not be decided, each need once."""
+        return tuple(dict.fromkeys(one.need for one in self.findings if one.need))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of the audit.
+
+    Attributes
+    ----------
+    name : str
+        ``CO1`` to ``DS5``; the letters name the principle (Revisiting Open World Object Detection, section 3).
+    severity : {"error", "warning", "info"}
+    definition : str
+        What a sound benchmark satisfies, one sentence.
+    needs : str
+        The data without which the rule is undecidable.
+    fix : str
+        What to do when it is broken.
+    check : callable
+        ``check(target) -> Outcome``: pure.
+    """
+
+    name: str
+    severity: Severity
+    definition: str
+    needs: str
+    fix: str
+    check: Callable[[AuditTarget], Outcome]
+
+
+def outcome(findings: Iterable[Finding], total: int | None = None) -> Outcome:
+    """Return the outcome of some findings."""
+    return Outcome(tuple(findings), total)
+
+
+def undecidable(about: str, need: str, text: str = "", count: int = 0) -> Finding:
+    """Return the finding that data are missing, with the way to give them."""
+    return Finding("undecidable", about, count, text, need=need)
+
+
+def not_applicable(text: str) -> Outcome:
+    """Return the outcome of a rule that has nothing to judge here."""
+    return Outcome((Finding("not applicable", "", text=text),))
+
+
+def joined(names: Sequence[str], shown: int = 6) -> str:
+    """Return names in one text, the first few of a long list."""
+    rest = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,236 @@
+"""AS, annotation specificity: each purpose has its labels. Train: the task's; finetune, val: the known; test: all."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.audit.label_breaches import emitted, judge_labels
+from curation.audit.labels import Labels, images_without_file_entry, located, raw_labels, unit_of, view_labels
+from curation.audit.needs import (
+    BOXES,
+    SOURCES,
+    VIEWS,
+    missing_lists,
+    missing_roles,
+    missing_tasks,
+    of_task,
+    unlocated_finding,
+)
+from curation.audit.rule import Finding, Outcome, Rule, outcome, undecidable
+from curation.audit.target import AuditedList, AuditTarget
+from curation.sources.source import Bools, Int32s, Int64s
+
+_DECIMALS = 2
+"""Coordinates are compared to a hundredth of a pixel, which is what COCO's own files hold."""
+
+
+def views_fit_their_purpose(target: AuditTarget) -> Outcome:
+    """AS1: train views hold no class of earlier tasks; test views are the raw boxes, all, unmoved, rightly named.
+
+    Labels of classes that are not known yet in train, finetune and val views are told by CO2 and AS2, each once.
+    """
+    if (
+        missing := missing_tasks(target) or missing_roles(target, "train", "finetune", "val", "test")
+    ) is not None:
+        return missing
+
+    def earlier(one: AuditedList, task: int) -> Bools:
+        return np.append(target.introduced_in < task, [False, False])
+
+    findings = judge_labels(target, target.with_role("train"), earlier)
+    for one in target.with_role("test"):
+        for task in one.tasks:
+            findings += _test_view(target, one, task)
+    return outcome(findings)
+
+
+def _test_view(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+    about = of_task(target, one, task)
+    if task not in one.labels and not one.view_declared:
+        return [undecidable(about, VIEWS)]
+    if not one.at_hand:
+        return missing_lists([one])
+    if task not in one.labels and (text := _lossy(target, one, task)):
+        return [Finding("fail", about, _affected(target, one, task), text)]
+    if not len(located(target, one)):
+        return unlocated_finding(target, one)
+    if unit_of(target, one) != "boxes":
+        return [undecidable(about, BOXES)]
+    labels = view_labels(target, one, task)
+    assert labels is not None  # noqa: S101
+    return _bijection(target, one, task, about, labels) + unlocated_finding(target, one)
+
+
+def _lossy(target: AuditTarget, one: AuditedList, task: int) -> str:
+    """Return how a declared view breaks the principle whatever the boxes, ``""`` where it does not."""
+    assert one.view is not None  # noqa: S101
+    labels = emitted(target, one.view, task)
+    known = target.introduced_in <= task
+    if (known & ~labels[:-2]).any():
+        return "the declared view does not keep the known classes"
+    if labels[:-2][~known].any():
+        return "the declared view keeps the names of classes of later tasks"
+    if (~known).any() and not labels[target.unknown_label]:
+        return "the declared view drops the classes of later tasks"
+    if "drop" in (one.view.crowd, one.view.difficult):
+        return "the declared view drops crowd or difficult boxes"
+    return ""
+
+
+def _affected(target: AuditTarget, one: AuditedList, task: int) -> int:
+    if unit_of(target, one) != "boxes" or not len(located(target, one)):
+        return 0
+    expected = _expected(target, one, task)
+    labels = view_labels(target, one, task)
+    assert labels is not None  # noqa: S101
+    return int(_differences(expected, labels)[0].sum())
+
+
+def _expected(target: AuditTarget, one: AuditedList, task: int) -> Labels:
+    raw = raw_labels(target, one)
+    known = np.append(target.introduced_in <= task, [False, False])
+    label = np.where(known[raw.label], raw.label, np.int32(target.unknown_label))
+    return Labels(raw.image, label, raw.boxes, raw.crowd, raw.difficult, raw.ignore, raw.unit, raw.origin)
+
+
+def _bijection(target: AuditTarget, one: AuditedList, task: int, about: str, labels: Labels) -> list[Finding]:
+    expected = _expected(target, one, task)
+    lost, gained = _differences(expected, labels)
+    if not (lost.any() or gained.any()):
+        return [Finding("pass", about, text=f"{len(expected):,} raw boxes, each once in {labels.origin}")]
+    images = np.unique(np.concatenate([expected.image[lost], labels.image[gained]]))
+    text = (
+        f"{int(lost.sum()):,} raw boxes are not in {labels.origin} as they should be, "
+        f"{int(gained.sum()):,} of its boxes are no raw box with that label"
+    )
+    if task in one.labels and len(absent := images_without_file_entry(target, one, one.labels[task])):
+        text += f"; {len(absent):,} images are not in the file"
+    count = max(int(lost.sum()), int(gained.sum()))
+    return [Finding("fail", about, count, text, target.examples(images, [one]))]
+
+
+def _differences(expected: Labels, found: Labels) -> tuple[Bools, Bools]:
+    """Return which boxes of each side have no partner of the same image, label and place on the other."""
+    ours, theirs, size = _numbered(_keys(expected, expected.label), _keys(found, found.label))
+    return _surplus(ours, theirs, size), _surplus(theirs, ours, size)
+
+
+def _keys(labels: Labels, label: Int32s) -> npt.NDArray[np.uint64]:
+    """Return one number for the image, label and place of each box.
+
+    The columns are mixed into 64 bits (splitmix64's finaliser): comparing rows of six numbers takes ten times as long,
+    and two of a million boxes share a number by chance once in ten million audits.
+    """
+    places = np.rint(labels.boxes * 10**_DECIMALS).astype(np.int64)
+    key = np.zeros(len(labels), np.uint64)
+    for column in (labels.image.astype(np.int64), label.astype(np.int64), *places.T):
+        key = (key ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        key ^= key >> np.uint64(31)
+    return key
+
+
+def _numbered(ours: npt.NDArray[np.uint64], theirs: npt.NDArray[np.uint64]) -> tuple[Int64s, Int64s, int]:
+    """Return both sides with equal keys as equal small numbers, and how many different ones there are."""
+    distinct, number = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
+    return number[: len(ours)], number[len(ours) :], len(distinct)
+
+
+def _surplus(ours: Int64s, theirs: Int64s, size: int) -> Bools:
+    """Return which entries of `ours` go beyond the number of equal entries in `theirs`."""
+    order = np.argsort(ours, kind="stable")
+    ranked = ours[order]
+    starts = np.searchsorted(ranked, ranked, side="left")
+    place = np.arange(len(ours)) - starts
+    beyond = np.zeros(len(ours), np.bool_)
+    beyond[order] = place >= np.bincount(theirs, minlength=size)[ranked]
+    return beyond
+
+
+def validation_knows_no_unknown(target: AuditTarget) -> Outcome:
+    """AS2: no label of a val view is ``unknown`` (ORE fitted its energy model on such labels)."""
+    if (missing := missing_tasks(target) or missing_roles(target, "val")) is not None:
+        return missing
+    unknown = np.append(np.zeros(len(target.classes), np.bool_), [True, False])
+    return outcome(judge_labels(target, target.with_role("val"), lambda one, task: unknown))
+
+
+def flags_survive(target: AuditTarget) -> Outcome:
+    """AS3: boxes flagged crowd or difficult in the raw file carry the flag in every view that keeps them."""
+    missing = missing_tasks(target) or missing_roles(target, "train", "finetune", "val", "test")
+    if missing is not None:
+        return missing
+    return outcome(
+        finding
+        for one in target.with_role("train", "finetune", "val", "test")
+        for task in one.tasks
+        for finding in _flags(target, one, task)
+    )
+
+
+def _flags(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+    about = of_task(target, one, task)
+    if task not in one.labels and not one.view_declared:
+        return [undecidable(about, VIEWS)]
+    if not one.at_hand:
+        return missing_lists([one])
+    if not len(located(target, one)):
+        return [undecidable(about, SOURCES)]
+    if unit_of(target, one) != "boxes":
+        return [undecidable(about, BOXES)]
+    raw, labels = raw_labels(target, one), view_labels(target, one, task)
+    assert labels is not None  # noqa: S101
+    if not (raw.crowd | raw.difficult).any():
+        return [Finding("not applicable", about, text="no raw box of its images is flagged")]
+    bare = _without_flag(raw, labels)
+    text = f"{len(bare):,} boxes of {labels.origin} lost the flag crowd or difficult"
+    if len(bare):
+        images = np.unique(labels.image[bare])
+        return [Finding("warn", about, len(bare), text, target.examples(images, [one]))]
+    return unlocated_finding(target, one) or [
+        Finding("pass", about, text=f"{int((raw.crowd | raw.difficult).sum()):,} flagged raw boxes")
+    ]
+
+
+def _without_flag(raw: Labels, labels: Labels) -> Int64s:
+    """Return the rows of a view that lie where every raw box carries a flag that they lack."""
+    ours, theirs, size = _numbered(
+        _keys(raw, np.zeros_like(raw.label)), _keys(labels, np.zeros_like(labels.label))
+    )
+    lost = np.zeros(len(labels), np.bool_)
+    for mine, others in ((labels.crowd, raw.crowd), (labels.difficult, raw.difficult)):
+        flagged = np.bincount(ours[others], minlength=size)
+        plain = np.bincount(ours[~others], minlength=size)
+        lost |= (~mine) & (flagged[theirs] > 0) & (plain[theirs] == 0)
+    return np.flatnonzero(lost)
+
+
+RULES = (
+    Rule(
+        "AS1",
+        "error",
+        "A train view labels only what its task introduces; a test view is the raw boxes, each once and unmoved, "
+        "classes not known yet named unknown (labels not known yet in train, finetune and val: CO2, AS2)",
+        "the label views (declared, or label files) and the raw annotations with boxes",
+        "write the views again: `curation export` drops, keeps and renames as the principle says",
+        views_fit_their_purpose,
+    ),
+    Rule(
+        "AS2",
+        "error",
+        "No label of a validation view is unknown: a method tuned on it would have seen what it must not know",
+        "the view of the validation lists (declared, or label files)",
+        "drop the boxes of classes of later tasks from the validation view",
+        validation_knows_no_unknown,
+    ),
+    Rule(
+        "AS3",
+        "warning",
+        "Boxes flagged crowd or difficult carry their flag into every view that keeps them",
+        "the label views (declared, or label files) and the raw annotations with boxes",
+        "carry iscrowd and difficult over; the VOC XML of the published benchmarks loses iscrowd",
+        flags_survive,
+    ),
+)

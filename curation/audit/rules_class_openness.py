@@ -1,0 +1,204 @@
+"""CO, class openness: the unknown stays open. No label tells of a class before the task that introduces it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from curation.audit.class_names import UNKNOWN_NAME, fold
+from curation.audit.label_breaches import judge_labels
+from curation.audit.labels import Labels, located, raw_labels, unit_of, view_labels
+from curation.audit.needs import (
+    COMPLETE,
+    SOURCES,
+    missing_lists,
+    missing_roles,
+    missing_tasks,
+    of_task,
+    unlocated_finding,
+)
+from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, Rule, joined, outcome, undecidable
+from curation.audit.target import AuditedList, AuditTarget, TaskClasses
+from curation.sources.source import Bools, Int32s
+
+
+def known_and_unknown_are_apart(target: AuditTarget) -> Outcome:
+    """CO1: K_t and U_t share no class under any spelling, and ``unknown`` is a member of neither."""
+    if (missing := missing_tasks(target)) is not None:
+        return missing
+    breaches: dict[str, list[str]] = {}
+    for task in target.tasks:
+        for text in _overlap(target, task) + _called_unknown(task):
+            breaches.setdefault(text, []).append(task.name)
+    if not breaches:
+        return outcome(
+            [Finding("pass", "tasks", text=f"{len(target.tasks)} tasks, {len(target.classes)} classes")]
+        )
+    return outcome(Finding("fail", joined(tasks), 1, text, (text,)) for text, tasks in breaches.items())
+
+
+def _overlap(target: AuditTarget, task: TaskClasses) -> list[str]:
+    unknown = target.names.variants(task.unknown)
+    known = target.names.variants(task.known)
+    return [
+        f"{' = '.join(dict.fromkeys([*known[name], *unknown[name]]))} is known and unknown at once"
+        for name in known
+        if name in unknown
+    ]
+
+
+def _called_unknown(task: TaskClasses) -> list[str]:
+    names = [name for name in (*task.known, *task.unknown) if fold(name) == UNKNOWN_NAME]
+    return [f"a class is called {name!r}" for name in dict.fromkeys(names)]
+
+
+def training_labels_are_known(target: AuditTarget) -> Outcome:
+    """CO2: no label of a train, finetune or val view is outside K_t, or ``unknown`` (that of a val view: AS2)."""
+    missing = missing_tasks(target) or missing_roles(target, "train", "finetune", "val")
+    if missing is not None:
+        return missing
+
+    def outside(one: AuditedList, task: int) -> Bools:
+        return np.append(target.introduced_in > task, [one.role != "val", True])
+
+    return outcome(judge_labels(target, target.with_role("train", "finetune", "val"), outside))
+
+
+def tests_show_known_and_unknown(target: AuditTarget) -> Outcome:
+    """CO3: before the last task the test view holds known and unknown boxes; in the last none unknown."""
+    if (missing := missing_tasks(target) or missing_roles(target, "test")) is not None:
+        return missing
+    return outcome(
+        finding
+        for one in target.with_role("test")
+        for task in one.tasks
+        for finding in _both_kinds(target, one, task)
+    )
+
+
+def _both_kinds(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+    about = of_task(target, one, task)
+    labels = view_labels(target, one, task)
+    is_file = task in one.labels
+    if labels is None or not (len(labels) or is_file):
+        return unlocated_finding(target, one) or [
+            Finding("fail", about, 1, "the test view holds no box at all")
+        ]
+    unknown = int((labels.label == target.unknown_label).sum())
+    known = int(((labels.label >= 0) & (labels.label < target.unknown_label)).sum())
+    text = f"{known:,} known and {unknown:,} unknown {labels.unit} by {labels.origin}"
+    if task == len(target.tasks) - 1:
+        rows = np.unique(labels.image[labels.label == target.unknown_label])
+        return [Finding("fail" if unknown else "pass", about, unknown, text, target.examples(rows, [one]))]
+    if known and unknown:
+        return [Finding("pass", about, text=text)]
+    silent = not is_file and target.incomplete(one.unique).any()
+    return [undecidable(about, COMPLETE, text) if silent else Finding("fail", about, 1, text)]
+
+
+def classes_have_boxes(target: AuditTarget) -> Outcome:
+    """CO4: every class has a test box, and a training box in the task that introduces it."""
+    if (missing := missing_tasks(target) or missing_roles(target, "train", "test")) is not None:
+        return missing
+    findings = []
+    if tests := target.with_role("test"):
+        shown = [raw_labels(target, one) for one in tests]
+        everywhere = np.arange(len(target.classes), dtype=np.int32)
+        findings += _boxes_of(target, tests, shown, everywhere, "test box")
+    for task in range(len(target.tasks)):
+        if trains := target.with_role("train", task=task):
+            labels = [view_labels(target, one, task) for one in trains]
+            own = np.flatnonzero(target.introduced_in == task).astype(np.int32)
+            known = [one for one in labels if one is not None]
+            findings += _boxes_of(target, trains, known, own, f"training box in {target.tasks[task].name}")
+    return outcome(findings)
+
+
+def _boxes_of(
+    target: AuditTarget, lists: list[AuditedList], labels: list[Labels], classes: Int32s, what: str
+) -> list[Finding]:
+    about = joined([one.name for one in lists])
+    counts = np.zeros(len(target.classes) + 2, np.int64)
+    for one in labels:
+        counts += np.bincount(one.label + 1, minlength=len(target.classes) + 2)
+    lacking = [target.classes[place].name for place in classes.tolist() if not counts[place + 1]]
+    if not lacking:
+        return [Finding("pass", about, text=f"all {len(classes)} classes have a {what}")]
+    text = f"{len(lacking)} classes have no {what}: {joined(lacking)}"
+    if findings := missing_lists(lists):
+        return findings
+    from_files = all(one.origin.startswith("label file") for one in labels)
+    if not from_files and any(target.incomplete(one.unique).any() for one in lists):
+        nowhere = any(len(target.unlocated(one)) for one in lists)
+        return [undecidable(about, SOURCES if nowhere else COMPLETE, text)]
+    return [Finding("warn", about, len(lacking), text, tuple(sorted(lacking)[:SHOWN_EXAMPLES]))]
+
+
+def hidden_unknown_objects(target: AuditTarget) -> Outcome:
+    """CO5: how many train images of each task show objects of classes still unknown, unlabelled: allowed, reported."""
+    if (missing := missing_tasks(target) or missing_roles(target, "train")) is not None:
+        return missing
+    return outcome(
+        finding
+        for one in target.with_role("train")
+        for task in one.tasks
+        for finding in _hidden(target, one, task)
+    )
+
+
+def _hidden(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+    if not len(located(target, one)):
+        return unlocated_finding(target, one)
+    labels = raw_labels(target, one)
+    later = np.append(target.introduced_in > task, [True, False])
+    rows = np.flatnonzero(later[labels.label])
+    images = np.unique(labels.image[rows])
+    least = "at least " if target.incomplete(one.unique).any() else ""
+    text = (
+        f"{least}{len(images):,} of {len(one.unique):,} images show {len(rows):,} "
+        f"{unit_of(target, one)} of classes of later tasks"
+    )
+    return [Finding("info", of_task(target, one, task), len(images), text, target.examples(images, [one]))]
+
+
+RULES = (
+    Rule(
+        "CO1",
+        "error",
+        "Known and unknown classes are disjoint under every spelling, and no class is called unknown",
+        "the classes of each task",
+        "keep one spelling of each class, in one task; reserve the name unknown for the label",
+        known_and_unknown_are_apart,
+    ),
+    Rule(
+        "CO2",
+        "error",
+        "No label of a train, finetune or val view is of a class that is not known yet; none is unknown (in val: AS2)",
+        "the classes of each task, and the label views (declared, or label files)",
+        "drop the boxes of classes of later tasks: `curation export` writes such views",
+        training_labels_are_known,
+    ),
+    Rule(
+        "CO3",
+        "error",
+        "Before the last task the test view holds known boxes and boxes labelled unknown; in the last none unknown",
+        "the classes of each task, the test list, and its raw annotations or label files",
+        "test on images of all classes, and label those of later tasks unknown",
+        tests_show_known_and_unknown,
+    ),
+    Rule(
+        "CO4",
+        "warning",
+        "Every class has a box in the test lists, and a training box in the task that introduces it",
+        "the classes of each task, the train and test lists, and their raw annotations",
+        "add images of these classes, or leave the classes out of the benchmark",
+        classes_have_boxes,
+    ),
+    Rule(
+        "CO5",
+        "info",
+        "How many train images of each task hide objects of classes still unknown (allowed)",
+        "the classes of each task, the train lists, and their raw annotations",
+        "nothing to mend: state the number, for such objects train a detector to call them background",
+        hidden_unknown_objects,
+    ),
+)

@@ -1,0 +1,335 @@
+"""TI, task increment: each task adds classes to those before it, and its lists hold the images that show them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from curation.audit.labels import file_labels, located, raw_labels
+from curation.audit.needs import (
+    COMPLETE,
+    missing_lists,
+    missing_roles,
+    missing_tasks,
+    of_task,
+    unlocated_finding,
+)
+from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, Rule, joined, outcome, undecidable
+from curation.audit.target import AuditedList, AuditedSource, AuditTarget
+from curation.sources.source import Bools, Int32s
+
+
+def tasks_increase(target: AuditTarget) -> Outcome:
+    """TI1: introduced[t] is not empty and pairwise disjoint, K_t grows by it, U_t shrinks by it, U_T is empty."""
+    if (missing := missing_tasks(target)) is not None:
+        return missing
+    breaches = [*_introductions(target), *_growth(target)]
+    if left := target.tasks[-1].unknown:
+        breaches.append((target.tasks[-1].name, f"classes still unknown after the last task: {joined(left)}"))
+    if not breaches:
+        sizes = ", ".join(str(len(task.introduced)) for task in target.tasks)
+        return outcome([Finding("pass", "tasks", text=f"{sizes} classes introduced")])
+    return outcome(Finding("fail", task, 1, text, (f"{task}: {text}",)) for task, text in breaches)
+
+
+def _introductions(target: AuditTarget) -> list[tuple[str, str]]:
+    breaches, home = [], dict[str, str]()
+    for task in target.tasks:
+        if not task.introduced:
+            breaches.append((task.name, "introduces no class"))
+        for name in task.introduced:
+            first = home.setdefault(name, task.name) if name not in home else home[name]
+            if first != task.name or task.introduced.count(name) > 1:
+                breaches.append((task.name, f"introduces {name!r} again, after {first}"))
+    return list(dict.fromkeys(breaches))
+
+
+def _growth(target: AuditTarget) -> list[tuple[str, str]]:
+    """Compare stated classes of adjoining tasks; repeated introductions are told by `_introductions`."""
+    breaches = []
+    for before, task in pairwise(target.tasks):
+        gained, introduced = set(task.known) - set(before.known), set(task.introduced)
+        if lost := sorted(set(before.known) - set(task.known)):
+            breaches.append((task.name, f"classes known before are known no more: {joined(lost)}"))
+        if other := sorted(gained - introduced):
+            breaches.append((task.name, f"classes became known without being introduced: {joined(other)}"))
+        expected = set(before.unknown) - introduced
+        if set(task.unknown) != expected:
+            names = sorted(set(task.unknown) ^ expected)
+            breaches.append(
+                (task.name, f"unknown is not the unknown before less the introduced: {joined(names)}")
+            )
+    return breaches
+
+
+def class_indices_are_stable(target: AuditTarget) -> Outcome:
+    """TI2: the class order of a task begins with that of the task before; unknown keeps the index after the last."""
+    if (missing := missing_tasks(target)) is not None:
+        return missing
+    breaches = []
+    for before, task in pairwise(target.tasks):
+        moved = [(old, new) for old, new in zip(before.known, task.known, strict=False) if old != new]
+        if moved or len(task.known) < len(before.known):
+            old, new = moved[0] if moved else (before.known[-1], "nothing")
+            breaches.append((task.name, f"{new!r} stands where {old!r} stood in {before.name}"))
+    breaches += _indices(target) + _file_numbers(target)
+    if not breaches:
+        text = f"index 0 to {len(target.classes) - 1} in task order, unknown {len(target.classes)}"
+        return outcome([Finding("pass", "tasks", text=text)])
+    return outcome(Finding("fail", about, 1, text, (f"{about}: {text}",)) for about, text in breaches)
+
+
+def _indices(target: AuditTarget) -> list[tuple[str, str]]:
+    wrong = [
+        entry for entry in target.classes if entry.role == "known" and entry.index >= len(target.classes)
+    ]
+    return [
+        (
+            "classes",
+            f"index {entry.index} of {entry.name!r} is not below {len(target.classes)}, that of unknown",
+        )
+        for entry in wrong
+    ]
+
+
+def _file_numbers(target: AuditTarget) -> list[tuple[str, str]]:
+    """Return where a label file gives a class another category id than an earlier one did."""
+    number_of: dict[int, tuple[int, str]] = {}
+    breaches = []
+    for file in {id(file.source): file for one in target.lists for file in one.labels.values()}.values():
+        categories = file.source.categories
+        for name, number in zip(categories.names, categories.numbers, strict=True):
+            unknown = target.names.is_unknown(name)
+            label = target.unknown_label if unknown else target.names.position(name)
+            first, where = number_of.setdefault(label, (number, file.name))
+            if label >= 0 and first != number:
+                breaches.append((file.name, f"category id of {name!r} is {number}, in {where} it is {first}"))
+    return breaches
+
+
+def train_images_show_their_task(target: AuditTarget) -> Outcome:
+    """TI3: every train image of task t shows an object of a class that t introduces."""
+    if (missing := missing_tasks(target) or missing_roles(target, "train")) is not None:
+        return missing
+    return outcome(
+        finding
+        for one in target.with_role("train")
+        for task in one.tasks
+        for finding in _showing(target, one, task)
+    )
+
+
+def _showing(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+    about = of_task(target, one, task)
+    if not one.at_hand:
+        return missing_lists([one])
+    is_file = task in one.labels and not len(located(target, one))
+    labels = file_labels(target, one, one.labels[task]) if is_file else raw_labels(target, one)
+    own = np.append(target.introduced_in == task, [False, False])
+    shown = np.zeros(len(target.ids), np.bool_)
+    shown[labels.image[own[labels.label]]] = True
+    judged = one.unique if is_file else _at_sources(target, one)
+    without = judged[~shown[judged]]
+    silent = np.zeros(len(without), np.bool_) if is_file else _silent(target, one, without)
+    findings = [] if is_file else unlocated_finding(target, one)
+    if (~silent).any():
+        text = f"{int((~silent).sum()):,} images show no class that {target.tasks[task].name} introduces"
+        findings.append(
+            Finding("fail", about, int((~silent).sum()), text, target.examples(without[~silent], [one]))
+        )
+    if silent.any():
+        text = f"of {int(silent.sum()):,} of {len(one.unique):,} images the table names no class of the task"
+        findings.append(undecidable(about, COMPLETE, text))
+    return findings or [Finding("pass", about, text=f"all {len(one.unique):,} images")]
+
+
+def _at_sources(target: AuditTarget, one: AuditedList) -> Int32s:
+    """Return the images of a list that its sources hold, or should."""
+    there = target.home >= 0
+    there[target.absent(one)] = True
+    return one.unique[there[one.unique]]
+
+
+def _silent(target: AuditTarget, one: AuditedList, images: Int32s) -> Bools:
+    """Return which images a table passes over; one that is missing from the list's sources counts as they do."""
+    located = one.unique[target.home[one.unique] >= 0]
+    by_table = bool(target.incomplete(located).any())
+    return np.where(target.home[images] < 0, by_table, target.incomplete(images))
+
+
+def selection_is_complete(target: AuditTarget) -> Outcome:
+    """TI4: no image of the sources of train_t shows a class of introduced[t] and is missing from train_t, val, test."""
+    if (missing := missing_tasks(target) or missing_roles(target, "train")) is not None:
+        return missing
+    findings = []
+    held_out = target.with_role("val", "test")
+    for task in range(len(target.tasks)):
+        if trains := target.with_role("train", task=task):
+            findings += missing_lists(trains) or _left_out(target, task, trains, held_out)
+    return outcome(findings)
+
+
+def _left_out(
+    target: AuditTarget, task: int, trains: list[AuditedList], held_out: list[AuditedList]
+) -> list[Finding]:
+    about = joined([one.name for one in trains])
+    drawn_from = _sources_of(target, trains)
+    if not drawn_from:
+        return unlocated_finding(target, trains[0])
+    listed = target.mask([*trains, *held_out])
+    findings = [finding for one in trains for finding in unlocated_finding(target, one)]
+    for number in drawn_from:
+        source = target.sources[number]
+        missing = _showing_and_unlisted(target, task, number, listed)
+        natives = np.sort(source.raw.images.native[missing])
+        text = f"{len(natives):,} images of {source.name} show a class of the task and are in no list"
+        if len(natives):
+            findings.append(
+                Finding("warn", about, len(natives), text, tuple(natives[:SHOWN_EXAMPLES].tolist()))
+            )
+        elif source.complete:
+            findings.append(Finding("pass", about, text=text))
+        else:
+            findings.append(undecidable(about, COMPLETE, text))
+    return findings
+
+
+def _sources_of(target: AuditTarget, lists: list[AuditedList]) -> list[int]:
+    """Return the sources at hand that some lists draw from: those they name, else those that hold their images."""
+    named = {name for one in lists for name in one.sources}
+    if named:
+        return [number for number, source in enumerate(target.sources) if source.name in named]
+    homes = np.unique(np.concatenate([target.home[one.unique] for one in lists]))
+    return [int(home) for home in homes if home >= 0]
+
+
+def _showing_and_unlisted(target: AuditTarget, task: int, number: int, listed: Bools) -> Int32s:
+    source: AuditedSource = target.sources[number]
+    objects = source.objects.require_objects("An audit")
+    own = np.array(
+        [
+            target.introduced_in[target.names.position(name)] == task
+            for name in source.objects.categories.names
+        ]
+        + [False],
+        np.bool_,
+    )
+    showing = np.zeros(len(source.raw.images), np.bool_)
+    showing[objects.image[own[objects.category]]] = True
+    places = target.positions[number]
+    showing[places[(places >= 0) & listed]] = False
+    return np.flatnonzero(showing).astype(np.int32)
+
+
+def exemplars_are_balanced(target: AuditTarget) -> Outcome:
+    """TI5: finetune_t lies inside train_1 to train_t and holds N images of each class of K_t where these do."""
+    if (missing := missing_tasks(target) or missing_roles(target, "finetune")) is not None:
+        return missing
+    findings = []
+    for one in target.with_role("finetune"):
+        for task in one.tasks:
+            earlier = [train for step in range(task + 1) for train in target.with_role("train", task=step)]
+            findings += missing_lists([one]) or [
+                *_inside(target, one, task, earlier),
+                *_exemplars(target, one, task, earlier),
+            ]
+    return outcome(findings)
+
+
+def _inside(target: AuditTarget, one: AuditedList, task: int, earlier: list[AuditedList]) -> list[Finding]:
+    about = f"{of_task(target, one, task)}: subset"
+    outside = one.unique[~target.mask(earlier)[one.unique]]
+    lacking = [
+        target.tasks[step].name for step in range(task + 1) if not target.with_role("train", task=step)
+    ]
+    text = f"{len(outside):,} of {len(one.unique):,} images stand in no train list of these tasks"
+    if len(outside) and (findings := missing_lists(earlier)):
+        return findings
+    if len(outside) and lacking:
+        return [undecidable(about, f"the train lists of {joined(lacking)}", text)]
+    if len(outside):
+        return [Finding("fail", about, len(outside), text, target.examples(outside, [one]))]
+    return [
+        Finding("pass", about, text=f"all {len(one.unique):,} images stand in train lists up to this task")
+    ]
+
+
+def _exemplars(target: AuditTarget, one: AuditedList, task: int, earlier: list[AuditedList]) -> list[Finding]:
+    about = f"{of_task(target, one, task)}: exemplars"
+    if not len(located(target, one)):
+        return unlocated_finding(target, one)
+    known = target.introduced_in <= task
+    held = _images_of_classes(target, [one])
+    offered = np.maximum(_images_of_classes(target, earlier), held)
+    wanted = np.minimum(offered, target.exemplars)
+    few = np.flatnonzero(known & (held < wanted))
+    least = "at least " if target.incomplete(one.unique).any() else ""
+    ranked = few[np.argsort(held[few], kind="stable")]
+    names = [f"{target.classes[place].name} {least}{held[place]}" for place in ranked.tolist()]
+    if len(few):
+        text = (
+            f"{len(few)} of {int(known.sum())} known classes have fewer than the {target.exemplars} images that the "
+            "train lists offer"
+        )
+        return [Finding("warn", about, len(few), text, tuple(names[:_SHOWN_CLASSES]))]
+    findings = unlocated_finding(target, one)
+    smallest = int(held[known].min()) if known.any() else 0
+    return findings or [Finding("pass", about, text=f"every known class has {smallest} images or more")]
+
+
+def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> np.ndarray:
+    """Return how many distinct images of some lists show each class, shape (classes,)."""
+    n_classes = len(target.classes)
+    pairs = [np.empty(0, np.int64)]
+    for one in lists:
+        labels = raw_labels(target, one)
+        pairs.append(labels.image.astype(np.int64) * n_classes + labels.label)
+    return np.bincount(np.unique(np.concatenate(pairs)) % max(n_classes, 1), minlength=n_classes)
+
+
+_SHOWN_CLASSES = 12
+
+RULES = (
+    Rule(
+        "TI1",
+        "error",
+        "Every task introduces classes that no other does; known grows and unknown shrinks by them, to nothing at last",
+        "the classes of each task",
+        "introduce every class in exactly one task",
+        tasks_increase,
+    ),
+    Rule(
+        "TI2",
+        "error",
+        "A class keeps its index in all later tasks, and unknown keeps the index after the last class",
+        "the classes of each task in the order of their index",
+        "append new classes behind the old ones",
+        class_indices_are_stable,
+    ),
+    Rule(
+        "TI3",
+        "error",
+        "Every train image of a task shows an object of a class that the task introduces",
+        "the classes of each task, the train lists, and their raw annotations",
+        "remove these images, or check that the task's class names are those of the annotations",
+        train_images_show_their_task,
+    ),
+    Rule(
+        "TI4",
+        "warning",
+        "No image of the source that shows a class of the task is missing from its train list, validation and test",
+        "the classes of each task, all lists, and the raw annotations",
+        "add these images, or say by which rule they were left out",
+        selection_is_complete,
+    ),
+    Rule(
+        "TI5",
+        "error",
+        "A finetuning list lies inside the train lists up to its task (error) and holds N images of every known class "
+        "where these offer them (warning)",
+        "the train and finetune lists; for the second half their raw annotations",
+        "draw exemplars again, class by class, from the train lists up to the task",
+        exemplars_are_balanced,
+    ),
+)

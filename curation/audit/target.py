@@ -1,0 +1,311 @@
+"""`AuditTarget`: the lists, tasks, label views and sources that the rules judge, in one neutral form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from curation.audit.class_names import ClassNames
+from curation.audit.rule import SHOWN_EXAMPLES
+from curation.manifest.header import ClassEntry, LabelView, SourceEntry
+from curation.sources.source import Bools, Int32s, Int64s, Source, Texts
+
+ListRole = Literal["train", "finetune", "val", "test", "wilderness", ""]
+LIST_ROLES: tuple[str, ...] = ("train", "finetune", "val", "test", "wilderness")
+
+_DIGIT = re.compile("[0-9]")
+
+DEFAULT_EXEMPLARS = 50
+"""Images of each known class that a finetuning list should hold (ORE's paper)."""
+
+PRINCIPLE: Mapping[str, LabelView] = {
+    "train": LabelView(known="keep", previous="drop", unknown="drop"),
+    "finetune": LabelView(known="keep", previous="keep", unknown="drop"),
+    "val": LabelView(known="keep", previous="keep", unknown="drop"),
+    "test": LabelView(known="keep", previous="keep", unknown="rename:unknown"),
+}
+"""The label view that the principle of annotation specificity asks of each role (paper, section 3.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClasses:
+    """What one task says of the classes.
+
+    Attributes
+    ----------
+    introduced : tuple of str
+        Classes that become known, in order.
+    known : tuple of str
+        Classes known by then, in the order of their index.
+    unknown : tuple of str
+        Classes that stay unknown.
+    """
+
+    name: str
+    introduced: tuple[str, ...]
+    known: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedSource:
+    """A raw dataset part, its classes named as the benchmark names them.
+
+    Attributes
+    ----------
+    name : str
+        As in ``--source NAME=PATH``.
+    raw : Source
+        As it was read.
+    objects : Source
+        The objects of classes of the benchmark, categories renamed to it; for a table of image and class, one object
+        without size for each pair.
+    has_boxes : bool
+    complete : bool
+        Whether an image that shows no object of a class is said to have none. A table of image and class may be
+        incomplete unless the user says otherwise.
+    exhaustive : tuple of str
+        Classes annotated exhaustively on every image; empty where that is not known.
+    """
+
+    name: str
+    raw: Source
+    objects: Source
+    has_boxes: bool
+    complete: bool
+    exhaustive: tuple[str, ...]
+
+    @property
+    def unit(self) -> str:
+        """What a row of `objects` is."""
+        return "boxes" if self.has_boxes else "image-class pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFile:
+    """The labels of a list as a COCO JSON file holds them."""
+
+    name: str
+    source: Source
+
+
+@dataclass(frozen=True)
+class AuditedList:
+    """One list of images with the part it plays.
+
+    Attributes
+    ----------
+    name : str
+        Part of a manifest, or file name without suffix; ``all_task_val[1-1000]`` for some lines of a file.
+    file : str
+        Name of the whole list that the lines stand in; equal to `name` where it is one.
+    members : ndarray of int32, shape (n,)
+        Position of each line's image in `AuditTarget.ids`, repeats kept.
+    role : str
+        ``""`` where the list plays none.
+    tasks : tuple of int
+        Positions of the tasks in which it is used.
+    lines : ndarray of int32, shape (n,), or None
+        Line of each member in its file, from 1; None where they are 1 to n.
+    view : LabelView or None
+        None without a role.
+    view_declared : bool
+        Whether somebody said so; else it is what the principle asks for.
+    labels : mapping of int to LabelFile
+        Label files by task.
+    sources : tuple of str
+        Sources that its images come from; empty where that is not said.
+    said_by : str
+        How the role is known: a sentence for the report.
+    at_hand : bool
+        False for a part of a manifest whose list does not lie beside its header.
+    stated_repeats : int
+        Lines that name an image again, as the manifest says.
+    """
+
+    name: str
+    file: str
+    members: Int32s
+    role: ListRole = ""
+    tasks: tuple[int, ...] = ()
+    lines: Int32s | None = None
+    view: LabelView | None = None
+    view_declared: bool = False
+    labels: Mapping[int, LabelFile] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    said_by: str = ""
+    at_hand: bool = True
+    stated_repeats: int = 0
+
+    @cached_property
+    def unique(self) -> Int32s:
+        """Positions of its images, each once, ascending."""
+        return np.flatnonzero(np.bincount(self.members)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class AuditTarget:
+    """What an audit judges.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"manifest", "folder"}
+    classes : tuple of ClassEntry
+        Classes of the benchmark; the tasks' roles are worked out by the rules.
+    tasks : tuple of TaskClasses
+    ids : ndarray of str, shape (u,)
+        Every id named by any list, once: namespaced in a manifest, as written in a folder.
+    files : tuple of AuditedList
+        Whole lists, for the rules that judge a list by itself; equal lists of a manifest stand once.
+    lists : tuple of AuditedList
+        Lists with a role, and slices of such.
+    sources : tuple of AuditedSource
+    positions : ndarray of int32, shape (sources, u)
+        Position of each id among the images of each source, -1 where it has none.
+    expects_tasks : bool
+        Whether rules on tasks apply: False for a manifest of a benchmark that has none.
+    entries : tuple of SourceEntry
+        The sources that a manifest's header names; they say what is exhaustive without the raw files.
+    photos : mapping of str to Path
+        Folder of photos of each source.
+    digests : mapping of str to str
+        ``sha256:<hex>`` of each list's file or, in a manifest, of its lines.
+    remarks : tuple of str
+        What the reader must know: lists without a role, guesses.
+    """
+
+    name: str
+    kind: Literal["manifest", "folder"]
+    classes: tuple[ClassEntry, ...]
+    tasks: tuple[TaskClasses, ...]
+    ids: Texts
+    files: tuple[AuditedList, ...]
+    lists: tuple[AuditedList, ...]
+    sources: tuple[AuditedSource, ...]
+    positions: Int32s
+    expects_tasks: bool = True
+    entries: tuple[SourceEntry, ...] = ()
+    exemplars: int = DEFAULT_EXEMPLARS
+    photos: Mapping[str, Path] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    cache: dict[tuple[str, int], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """Labels worked out for one rule and wanted by the next (see `curation.audit.labels`)."""
+
+    @cached_property
+    def names(self) -> ClassNames:
+        """The classes, found by any spelling."""
+        return ClassNames(self.classes)
+
+    @cached_property
+    def introduced_in(self) -> Int32s:
+        """First task that introduces each class, shape (classes,); the number of tasks where none does."""
+        step = np.full(len(self.classes), len(self.tasks), np.int32)
+        for number, task in reversed(list(enumerate(self.tasks))):
+            for name in task.introduced:
+                position = self.names.position(name)
+                if position >= 0:
+                    step[position] = number
+        return step
+
+    @property
+    def unknown_label(self) -> int:
+        """The label of unknown objects in `curation.audit.labels.Labels`: the number of classes."""
+        return len(self.classes)
+
+    def with_role(self, *roles: str, task: int | None = None) -> list[AuditedList]:
+        """Return the lists that play one of some roles, in one task where it is given."""
+        return [one for one in self.lists if one.role in roles and (task is None or task in one.tasks)]
+
+    def mask(self, lists: Iterable[AuditedList]) -> Bools:
+        """Return which ids stand in at least one of some lists, shape (u,)."""
+        shown = np.zeros(len(self.ids), np.bool_)
+        for one in lists:
+            shown[one.members] = True
+        return shown
+
+    def shared(self, first: AuditedList, second: AuditedList) -> Bools:
+        """Return which ids stand in both of two lists, shape (u,)."""
+        return self.mask([first]) & self.mask([second])
+
+    def examples(self, images: Int32s | Int64s, lists: Sequence[AuditedList] = ()) -> tuple[str, ...]:
+        """Return the first few images by id, each with the lines on which some lists name it first."""
+        texts = []
+        for image in self.first(images):
+            places = [place for one in lists if (place := line_of(one, image))]
+            texts.append(f"{self.ids[image]}" + (f" ({'; '.join(places)})" if places else ""))
+        return tuple(texts)
+
+    def first(self, images: Int32s | Int64s) -> list[int]:
+        """Return the few images whose ids come first by code point."""
+        ranks = self._ranks[images]
+        if len(images) > SHOWN_EXAMPLES:
+            images = images[np.argpartition(ranks, SHOWN_EXAMPLES)[:SHOWN_EXAMPLES]]
+        chosen: list[int] = images[np.argsort(self._ranks[images])].tolist()
+        return chosen
+
+    @cached_property
+    def _ranks(self) -> Int32s:
+        """Rank of each id by code point, shape (u,): sorted once, as hundreds of findings show their first ids."""
+        texts = self.ids.tolist()
+        ranks = np.empty(len(texts), np.int32)
+        ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts), dtype=np.int32)
+        return ranks
+
+    @cached_property
+    def home(self) -> Int32s:
+        """Position in `sources` of the first source that holds each id, -1 where none does."""
+        first = np.full(len(self.ids), -1, np.int32)
+        for number in reversed(range(len(self.sources))):
+            first[self.positions[number] >= 0] = number
+        return first
+
+    def unlocated(self, one: AuditedList) -> Int32s:
+        """Return the images of a list that are in no source at hand."""
+        return one.unique[self.home[one.unique] < 0]
+
+    def absent(self, one: AuditedList) -> Int32s:
+        """Return the images of a list that are missing from a source at hand to which they should belong.
+
+        A manifest says which sources a list draws from. Of a folder's list, an image is taken to be missing where the
+        sources at hand hold other images of this list whose ids are of the same form.
+        """
+        images = self.unlocated(one)
+        if self.kind == "manifest":
+            given = {source.name for source in self.sources}
+            return images if one.sources and set(one.sources) <= given else images[:0]
+        located = one.unique[self.home[one.unique] >= 0]
+        if not (len(images) and len(located)):
+            return images[:0]
+        forms = set(_forms(self.ids[located]))
+        return images[np.array([form in forms for form in _forms(self.ids[images])], np.bool_)]
+
+    def incomplete(self, images: Int32s) -> Bools:
+        """Return which images come from a source whose silence about a class proves nothing, or from none at hand."""
+        partial = np.array([not source.complete for source in self.sources] + [True], np.bool_)
+        return partial[self.home[images]]
+
+
+def _forms(ids: Texts) -> list[str]:
+    """Return each id with all digits alike: ids of one dataset usually have one form."""
+    return [_DIGIT.sub("0", str(text)) for text in ids.tolist()]
+
+
+def line_of(one: AuditedList, image: int) -> str:
+    """Return ``t1_train line 12`` for the first line of a list that names an image, ``""`` where none does."""
+    lines = lines_of(one, image)
+    return f"{one.file} line {lines[0]}" if lines else ""
+
+
+def lines_of(one: AuditedList, image: int) -> list[int]:
+    """Return the lines of a list that name an image, from 1."""
+    rows = np.flatnonzero(one.members == image)
+    lines: list[int] = (rows + 1 if one.lines is None else one.lines[rows]).tolist()
+    return lines

@@ -1,0 +1,102 @@
+"""Ids as integers and back: forms of COCO and VOC, written namespaces, other texts, digests as in a manifest."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.audit.id_vocabulary import NAMESPACES, Vocabulary, key_of, numbered_together
+from curation.audit.list_text import parse_lines
+from curation.canonical import sha256_of_lines
+from curation.manifest.published import namespaced_by_form
+
+
+def vocabulary(*lists: list[str], namespace: str = "") -> tuple[Vocabulary, list[list[int]]]:
+    parsed = [parse_lines("\n".join(one).encode(), namespace=namespace) for one in lists]
+    found, members = numbered_together([one.keys for one in parsed], [one.texts for one in parsed], namespace)
+    return found, [one.tolist() for one in members]
+
+
+def test_the_form_of_an_id_names_its_dataset() -> None:
+    found, members = vocabulary(["000000000139", "000012", "2008_000008", "img_7", "0042"])
+    assert found.ids(members[0]) == [
+        "coco:000000000139",
+        "000012",
+        "voc2012:2008_000008",
+        "img_7",
+        "0042",
+    ]
+    # Beside numbers of four digits, six digits are not VOC2007's; alone they are.
+    alone, _ = vocabulary(["000012"])
+    assert alone.ids() == ["voc2007:000012"]
+    assert alone.natives.tolist() == ["000012"]
+
+
+@given(st.from_regex(r"\A([0-9]{12}|00[0-8][0-9]{3}|[0-9]{4}_[0-9]{6}|[0-9]{7,11}|[a-z_]{1,8})\Z"))
+def test_forms_are_those_that_published_lists_are_imported_by(text: str) -> None:
+    assert vocabulary([text])[0].ids() == [namespaced_by_form(text, NAMESPACES) or text]
+
+
+def test_six_digits_beyond_the_last_image_of_voc2007_are_of_another_dataset() -> None:
+    assert vocabulary(["009963"])[0].ids() == ["voc2007:009963"]
+    assert vocabulary(["009963", "009964"])[0].ids() == ["009963", "009964"]
+
+
+def test_an_id_is_the_same_with_and_without_its_namespace() -> None:
+    found, members = vocabulary(
+        ["000000000139", "voc2012:2008_000008"],
+        ["coco:000000000139", "2008_000008", "coco:139", "COCO_val2014_000000000139"],
+    )
+    assert members == [[0, 1], [0, 1, 0, 0]]
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("namespace", "text", "written"),
+    [
+        ("coco", "139", "coco:000000000139"),
+        ("voc2007", "12", "voc2007:000012"),
+        ("voc2012", "2008000008", "voc2012:2008_000008"),
+        ("openimages", "00166893b16a03ab", "openimages:00166893b16a03ab"),
+        ("openimages", "coco:000000000139", "coco:000000000139"),
+        ("coco", "mine:a", "mine:a"),
+    ],
+)
+def test_bare_ids_take_the_namespace_that_the_user_names(namespace: str, text: str, written: str) -> None:
+    assert vocabulary([text], namespace=namespace)[0].ids() == [written]
+
+
+def test_the_own_namespace_is_taken_off_where_it_is_written() -> None:
+    for text in ("7", "img_7", "x" * 14):
+        found, members = vocabulary([text], [f"mine:{text}"], namespace="mine")
+        assert members == [[0], [0]]
+        assert found.natives.tolist() == [text]
+    assert key_of("mine:img_7", "mine") == "img_7"
+    assert key_of("mine:img_7") == "mine:img_7"
+
+
+def test_positions_ascend_by_number_and_then_by_code_point() -> None:
+    found, _ = vocabulary(["b", "a", "10", "9", "000000000010", "000000000009"])
+    assert found.ids() == ["coco:000000000009", "coco:000000000010", "9", "10", "a", "b"]
+
+
+def test_texts_are_written_in_the_order_that_is_asked_for() -> None:
+    found, members = vocabulary(["b", "000000000002", "a", "000000000001", "77"])
+    assert found.ids(members[0]) == ["b", "coco:000000000002", "a", "coco:000000000001", "77"]
+    assert found.ids(members[0][::-1]) == ["77", "coco:000000000001", "a", "coco:000000000002", "b"]
+
+
+@pytest.mark.parametrize("namespace", ["", "mine", "coco"])
+def test_the_digest_is_that_of_the_id_file_of_a_manifest(namespace: str) -> None:
+    lists = (["000000000002", "2008_000001", "voc2007:000012"], ["zebra", "7", "000000000001", "a:b"])
+    found, members = vocabulary(*lists, namespace=namespace)
+    for one in members:
+        rows = np.unique(one)
+        assert found.digest(rows) == sha256_of_lines(sorted(found.ids(rows)))
+
+
+def test_namespaces_say_which_source_may_hold_an_id() -> None:
+    found, _ = vocabulary(["000000000139", "a", "openimages:x"])
+    assert [found.namespace_names[code] for code in found.namespace_codes] == ["coco", "", "openimages"]
+    assert found.may_be_of("coco").tolist() == [True, True, False]
+    assert found.may_be_of("openimages").tolist() == [True, True, True]

@@ -1,0 +1,144 @@
+"""Lines as ids: what stands around an id is understood and counted, what is none is named."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.audit.id_vocabulary import numbered_together
+from curation.audit.list_text import LONGEST_ID, NoListError, ParsedLines, parse_lines
+
+
+def ids(data: bytes | str) -> list[str]:
+    parsed = parse_lines(data if isinstance(data, bytes) else data.encode())
+    found, [members] = numbered_together([parsed.keys], [parsed.texts])
+    return found.ids(members)
+
+
+@pytest.mark.parametrize(
+    ("data", "traits"),
+    [
+        (b"000000000139\n000000000285\n", {}),
+        (b"000000000139\n000000000285", {}),
+        (b"\xef\xbb\xbf000000000139\n000000000285\n", {"byte order mark": 1}),
+        (b"000000000139\r\n000000000285\r\n", {"lines ended by CR LF": 2}),
+        (
+            b" 000000000139\t\n000000000285  \r\n",
+            {"lines ended by CR LF": 1, "ids with blanks around them": 2},
+        ),
+        (
+            b"images/000000000139.jpg\nC:\\x\\000000000285.PNG\n",
+            {"ids with a folder before them": 2, "ids with the suffix of a photo": 2},
+        ),
+        (b"./a.b/000000000139\n000000000285\n", {"ids with a folder before them": 1}),
+        (
+            b"000000000139  1\n000000000285 -1\n",
+            {"ids with a label -1 beside them": 1, "ids with a label 1 beside them": 1},
+        ),
+        (b"000000000139 0\n000000000285\t0\n", {"ids with a label 0 beside them": 2}),
+    ],
+)
+def test_what_stands_around_an_id_is_understood_and_counted(data: bytes, traits: dict[str, int]) -> None:
+    assert ids(data) == ["coco:000000000139", "coco:000000000285"]
+    assert dict(parse_lines(data).traits) == traits
+
+
+def test_lines_keep_their_numbers_where_some_are_empty() -> None:
+    parsed = parse_lines(b"\na\n \n\nb\n")
+    assert parsed.lines.tolist() == [2, 5]
+    assert parsed.blank == 3
+
+
+def test_odd_lines_are_left_out_and_named() -> None:
+    long = "x" * (LONGEST_ID + 1)
+    parsed = parse_lines(f"a\nb c\nd\n{long}\ne\nf\x1b[31m\ng\nfolder/\nh\n".encode())
+    assert parsed.lines.tolist() == [1, 3, 5, 7, 9]
+    assert [(one.line, one.reason) for one in parsed.odd_lines] == [
+        (2, "it holds several words"),
+        (4, f"it is longer than {LONGEST_ID} characters or not printable"),
+        (6, f"it is longer than {LONGEST_ID} characters or not printable"),
+        (8, "it names a folder"),
+    ]
+    assert parsed.odd == 4
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"How to use\n", "1 of 1 lines are no ids; line 1: it holds several words"),
+        (b"caf\xe9\n", "not UTF-8"),
+        ("\ufeff1\n".encode("utf-16"), "not UTF-8"),
+        (b"x" * 300, "longer than 255"),
+        (b"000012 2\n", "several words"),
+        (b"000012 x,y\n000013 x,y\na\n", "2 of 3 lines"),
+        (b"a\rb\rc", "not printable"),
+    ],
+)
+def test_a_file_of_which_most_lines_are_no_ids_is_no_list(data: bytes, reason: str) -> None:
+    with pytest.raises(NoListError, match=re.escape(reason)):
+        parse_lines(data)
+
+
+def test_an_empty_file_is_an_empty_list() -> None:
+    for data in (b"", b"\n", b"\n \r\n"):
+        assert ids(data) == []
+
+
+def test_a_giant_line_is_odd_and_costs_no_time() -> None:
+    start = time.perf_counter()
+    parsed = parse_lines(b"a\nb\n" + b" " * 20_000_000 + b"\nc\n")
+    assert parsed.odd_lines[0].reason == "the line is too long"
+    assert parsed.lines.tolist() == [1, 2, 4]
+    assert time.perf_counter() - start < 5
+
+
+FORMS = st.one_of(
+    st.integers(0, 10**12 - 1).map(lambda n: f"{n:012}"),
+    st.integers(0, 9_999).map(lambda n: f"{n:06}"),
+    st.tuples(st.integers(0, 9999), st.integers(0, 999_999)).map(lambda p: f"{p[0]:04}_{p[1]:06}"),
+    st.integers(0, 99).map(lambda n: f"coco:{n:012}"),
+    st.text("0123456789", min_size=1, max_size=15),
+    st.text("abé_-:", min_size=1, max_size=6),
+)
+
+
+def _expected(lines: list[str]) -> list[str]:
+    """Namespaced ids by regular expressions, line by line."""
+    bare = [one for one in lines if re.fullmatch("[0-9]{1,6}", one)]
+    is_voc = all(len(one) == 6 and int(one) <= 9_963 for one in bare)
+    found = []
+    for one in lines:
+        if re.fullmatch("[0-9]{12}", one):
+            found.append(f"coco:{one}")
+        elif re.fullmatch("[0-9]{6}", one) and is_voc:
+            found.append(f"voc2007:{one}")
+        elif re.fullmatch("[0-9]{4}_[0-9]{6}", one):
+            found.append(f"voc2012:{one}")
+        else:
+            found.append(one)
+    return found
+
+
+@given(st.lists(FORMS, max_size=30), st.sampled_from(["\n", "\r\n", " \n"]), st.sampled_from(["", "x/y/"]))
+def test_ids_come_back_as_they_were_written(lines: list[str], end: str, folder: str) -> None:
+    text = "".join(f"{folder}{line}{end}" for line in lines)
+    assert ids(text) == _expected(lines)
+
+
+def _parsed_or_reason(data: bytes) -> ParsedLines | str:
+    try:
+        return parse_lines(data)
+    except NoListError as reason:
+        return str(reason)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_list_or_refused(data: bytes) -> None:
+    parsed = _parsed_or_reason(data)
+    if isinstance(parsed, str):
+        assert parsed.isprintable()
+        return
+    lines = data.count(b"\n") + (bool(data.removeprefix(b"\xef\xbb\xbf")) and not data.endswith(b"\n"))
+    assert len(parsed.keys) + parsed.blank + parsed.odd == lines

@@ -1,0 +1,182 @@
+"""Reading lists from a folder or from files: names, formats, what is passed over and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.audit import lists as lists_module
+from curation.audit.lists import ListSet, read_lists
+from curation.canonical import sha256_of_bytes
+from curation.errors import ImageIdError, MissingFileError, PathEscapeError, UsageError
+
+
+def as_texts(found: ListSet) -> dict[str, list[str]]:
+    return {one.name: found.vocabulary.ids(one.members) for one in found.lists}
+
+
+def test_text_arrays_objects_of_arrays_and_coco_json_are_lists(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    text = b"000000000139\r\nimages/000000000285.jpg\n\n000000000139"
+    (tmp_path / "sub" / "t1_train.txt").write_bytes(text)
+    (tmp_path / "ids.json").write_text('[5, "7"]')
+    (tmp_path / "splits.json").write_text('{"val.txt": ["a"], "train": ["b", "a"]}')
+    coco = {"images": [{"id": 3, "file_name": "train/x.png"}, {"id": 4}], "annotations": [], "categories": []}
+    (tmp_path / "test.json").write_text(json.dumps(coco))
+    found = read_lists(tmp_path)
+    assert as_texts(found) == {
+        "ids": ["5", "7"],
+        "splits/train": ["b", "a"],
+        "splits/val": ["a"],
+        "sub/t1_train": ["coco:000000000139", "coco:000000000285", "coco:000000000139"],
+        "test": ["x", "4"],
+    }
+    assert found.labels == {}
+    train = found.lists[3]
+    assert train.file == "sub/t1_train.txt"
+    assert train.sha256 == found.digests["sub/t1_train"] == sha256_of_bytes(text)
+    assert (train.size, train.blank, train.lines.tolist()) == (len(text), 1, [1, 2, 4])
+    assert train.unique.tolist() == sorted(set(train.members.tolist()))
+    assert list(found.members) == [one.name for one in found.lists]
+
+
+def test_integers_in_json_are_coco_s_only_when_the_user_says_so(tmp_path: Path) -> None:
+    (tmp_path / "wild.json").write_text("[9, 1234, 581921]")
+    assert as_texts(read_lists(tmp_path)) == {"wild": ["9", "1234", "581921"]}
+    named = read_lists(tmp_path, namespace="coco")
+    assert as_texts(named) == {"wild": ["coco:000000000009", "coco:000000001234", "coco:000000581921"]}
+    with pytest.raises(ImageIdError):
+        read_lists(tmp_path, namespace="No Name")
+
+
+def test_a_dataset_of_the_user_s_own_takes_every_bare_id(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("000012\n000000000139\n2008_000008\ncoco:000000000139\n")
+    assert as_texts(read_lists(tmp_path, namespace="mine")) == {
+        "a": ["mine:000012", "mine:000000000139", "mine:2008_000008", "coco:000000000139"]
+    }
+
+
+def test_json_beside_text_of_the_same_name_holds_its_labels(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("1\n2\n")
+    coco = {"images": [{"id": 1}], "annotations": [{"id": 1}], "categories": []}
+    (tmp_path / "a.json").write_text(json.dumps(coco))
+    found = read_lists(tmp_path)
+    assert as_texts(found) == {"a": ["1", "2"]}
+    assert found.labels == {"a": tmp_path / "a.json"}
+
+
+def test_an_array_beside_text_of_the_same_name_is_a_list_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("1\n")
+    (tmp_path / "a.json").write_text("[2]")
+    assert as_texts(read_lists(tmp_path)) == {"a": ["1"], "a.json": ["2"]}
+
+
+def test_files_are_named_below_the_folder_that_holds_them_all(tmp_path: Path) -> None:
+    for folder, one in (("ore", "1"), ("reowod", "2")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "t2_ft.txt").write_text(f"{one}\n")
+    files = [tmp_path / "reowod" / "t2_ft.txt", tmp_path / "ore" / "t2_ft.txt"]
+    assert as_texts(read_lists(files)) == {"ore/t2_ft": ["1"], "reowod/t2_ft": ["2"]}
+    assert as_texts(read_lists(files[:1])) == {"t2_ft": ["2"]}
+    with pytest.raises(MissingFileError):
+        read_lists([tmp_path / "none.txt"])
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("readme.txt", b"How to use\n", "several words"),
+        ("latin.txt", b"caf\xe9\n", "not UTF-8"),
+        ("long.txt", b"x" * 300, "longer than 255"),
+        ("steering.txt", b"a\x1b[31m\n", "not printable"),
+        ("broken.json", b'{"images": [}', "neither"),
+        ("deep.json", b"[" * 100_000, "neither"),
+        ("other.json", b'{"a": 1}', "neither"),
+        ("float.json", b"[1.5]", "neither"),
+        ("steering.json", b'{"a\\u001b": [1]}', "no name"),
+        ("break.json", b'["a\\nb"]', "not printable"),
+    ],
+)
+def test_other_files_are_passed_over_and_named(tmp_path: Path, name: str, data: bytes, reason: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    (tmp_path / "list.txt").write_text("1\n")
+    found = read_lists(tmp_path)
+    assert [one.name for one in found.lists] == ["list"]
+    assert list(found.skipped) == [name]
+    assert reason in found.skipped[name]
+
+
+def test_an_entry_with_a_line_break_is_odd_and_does_not_move_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('["a", "b\\nc", "d"]')
+    found = read_lists(tmp_path)
+    assert as_texts(found) == {"a": ["a", "d"]}
+    assert found.lists[0].lines.tolist() == [1, 3]
+    assert found.lists[0].odd == 1
+
+
+def test_every_list_of_a_json_object_keeps_a_name_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"x": [1], "x.txt": [2], ".txt": [3], ".": [4], "../y": [5]}')
+    assert as_texts(read_lists(tmp_path)) == {
+        "a/.txt": ["3"],
+        "a/.": ["4"],
+        "a/../y": ["5"],
+        "a/x": ["1"],
+        "a/x.txt": ["2"],
+    }
+
+
+def test_a_folder_without_lists_and_one_that_is_not_there_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no list"):
+        read_lists(tmp_path)
+    with pytest.raises(UsageError, match="No list"):
+        read_lists([])
+    with pytest.raises(MissingFileError):
+        read_lists(tmp_path / "none")
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    inner = tmp_path / "lists"
+    inner.mkdir()
+    (tmp_path / "outside.txt").write_text("1\n")
+    (inner / "link.txt").symlink_to(tmp_path / "outside.txt")
+    with pytest.raises(PathEscapeError):
+        read_lists(inner)
+
+
+def test_files_beyond_the_limits_are_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (tmp_path / "large.txt").open("wb") as stream:
+        stream.truncate(1 << 30)
+    with pytest.raises(UsageError, match="too large to be a list"):
+        read_lists(tmp_path)
+    (tmp_path / "large.txt").unlink()
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text("12\n")
+    monkeypatch.setattr(lists_module, "MAX_BYTES", 5)
+    with pytest.raises(UsageError, match="too large together"):
+        read_lists(tmp_path)
+    monkeypatch.setattr(lists_module, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(lists_module, "MAX_LISTS", 1)
+    with pytest.raises(UsageError, match="too many lists"):
+        read_lists(tmp_path)
+
+
+@pytest.mark.shared
+def test_the_published_lists_are_read_whole(shared: Path) -> None:
+    found = read_lists(shared / "data" / "owod" / "published")
+    lines = {one.name: len(one) for one in found.lists}
+    assert lines["ore/all_task_test"] == 10_246
+    assert lines["reowod/t1_train"] == 91_903
+    assert lines["opendet/wilderness_ids"] == 21_260
+    assert not found.skipped
+    assert not any(one.odd or one.blank for one in found.lists)
+
+
+@pytest.mark.shared
+def test_voc_s_lists_of_one_class_and_its_tables_of_boxes(shared: Path) -> None:
+    folder = shared / "data" / "voc2007"
+    files = [folder / "2007_val_nondifficult_boxes.txt", *sorted((folder / "ImageSets").glob("*.txt"))]
+    found = read_lists(files)
+    assert len(next(one for one in found.lists if one.name.endswith("trainval"))) == 5011
+    assert list(found.skipped) == ["2007_val_nondifficult_boxes.txt"]

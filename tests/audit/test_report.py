@@ -1,0 +1,170 @@
+"""The report: data without loss, CSV that reads back, a page that is whole, escaped and free of other files."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from defusedxml import ElementTree
+
+from curation.audit.forensics import overlap_matrix
+from curation.audit.report import (
+    audit_data,
+    composition_csv,
+    findings_csv,
+    rules_csv,
+    task_composition,
+)
+from curation.audit.report_figures import clean, composition_svg, overlap_svg
+from curation.audit.report_html import report_html
+from curation.audit.run import RULES, Audit, chosen_rules, run_audit
+from curation.errors import UsageError
+from tests.audit.benchmark_world import World
+
+
+@pytest.fixture
+def broken() -> Audit:
+    world = World()
+    world.lists["t1-train"].append("v3")
+    return run_audit(world.target())
+
+
+class Page(HTMLParser):
+    """Collects tags, and checks that they close in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in {"meta", "br"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_composition_counts_distinct_images_and_hidden_unknowns() -> None:
+    first, second, third = task_composition(World().target())
+    assert (first.train, first.finetune, first.val, first.test) == (3, None, 1, 4)
+    assert (second.train, second.finetune, second.known, second.unknown) == (4, 3, 4, 2)
+    assert [one.hiding for one in (first, second, third)] == [2, 1, 0]
+    assert [one.hiding for one in task_composition(World().target("train"))] == [None, None, None]
+
+
+def test_data_hold_every_rule_and_survive_json(broken: Audit) -> None:
+    data = json.loads(json.dumps(audit_data(broken, digest="sha256:x"), allow_nan=False))
+    assert [one["rule"] for one in data["rules"]] == [rule.name for rule in RULES]
+    [overlap] = [one for one in data["rules"] if one["rule"] == "DS2"]
+    assert (overlap["verdict"], overlap["count"], overlap["severity"]) == ("fail", 1, "error")
+    assert data["failed"] is True
+    assert data["tally"]["fail"] == 1
+    assert {one["name"] for one in data["sources"]} == {"train", "test"}
+    assert all(one["sha256"].startswith("sha256:") for one in data["lists"])
+
+
+def test_csv_reads_back(broken: Audit) -> None:
+    rows = list(csv.DictReader(io.StringIO(rules_csv(broken))))
+    assert [row["rule"] for row in rows] == [rule.name for rule in RULES]
+    found = list(csv.DictReader(io.StringIO(findings_csv(broken))))
+    assert [row["about"] for row in found if row["verdict"] == "fail"] == ["t3-val in t1-train"]
+    tasks = list(csv.DictReader(io.StringIO(composition_csv(task_composition(broken.target)))))
+    assert [row["finetune"] for row in tasks] == ["", "3", "3"]
+
+
+def test_csv_runs_no_formula(broken: Audit) -> None:
+    [first, *_] = task_composition(broken.target)
+    rows = list(csv.reader(io.StringIO(composition_csv([replace(first, task="=1+1")]))))
+    assert rows[1][:2] == ["'=1+1", "2"]
+
+
+def test_the_page_is_whole_and_needs_nothing_else(broken: Audit) -> None:
+    text = report_html(broken, digest="sha256:" + "0" * 64, sections=[("More", ("a", "b"), [("1", "2")])])
+    page = Page(text)
+    names = [tag for tag, _ in page.tags]
+    assert "script" not in names
+    assert not {"link", "img", "iframe", "object", "embed"} & set(names)
+    assert not [attrs for _, attrs in page.tags if {"src", "href", "onclick", "onload"} & set(attrs)]
+    assert "url(" not in text
+    assert "@import" not in text
+    assert names.count("details") == len(RULES)
+    for rule in RULES:
+        assert rule.name in page.text
+    assert "Fails DS2." in page.text
+    assert "toy:v3 (t1-train line 4; t3-val line 1)" in page.text
+    assert "How to fix:" in page.text
+    assert "More" in page.text
+    assert "prefers-color-scheme:dark" in text
+    assert "@media print" in text
+
+
+def test_a_sound_benchmark_s_page_says_so() -> None:
+    assert "No rule is broken." in Page(report_html(run_audit(World().target()))).text
+
+
+def test_hostile_names_are_text_on_the_page(broken: Audit) -> None:
+    name = "<script>alert(1)</script>\x1b[31m&\u202e"
+    target = replace(
+        broken.target,
+        name=name,
+        remarks=(f"{name}: {name}",),
+        files=tuple(replace(one, name=name, file=name) for one in broken.target.files),
+        lists=tuple(replace(one, name=name) for one in broken.target.lists),
+        tasks=tuple(replace(one, name=name) for one in broken.target.tasks),
+    )
+    text = report_html(run_audit(target))
+    assert "<script" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    Page(text)
+
+
+def test_clean_shortens_and_escapes() -> None:
+    assert clean("a<b>&\"'") == "a&lt;b&gt;&amp;&quot;&#x27;"
+    assert clean("x" * 100, 10) == "x" * 9 + "…"
+
+
+def test_figures_are_sound_svg_with_the_numbers_in_them() -> None:
+    target = World().target()
+    tasks = composition_svg(task_composition(target))
+    shared = overlap_matrix([one.unique for one in target.files], len(target.ids)).tolist()
+    names = [one.name for one in target.files]
+    overlap = overlap_svg(names, shared)
+    for text in (tasks, overlap):
+        assert ElementTree.fromstring(text).tag.endswith("svg")
+    assert "2 of 3 hide objects of classes still unknown" in tasks
+    first, second = names.index("t1-train"), names.index("t2-train")
+    assert shared[first][second] == shared[second][first] == 1
+    assert [shared[place][place] for place in (first, second)] == [3, 4]
+    assert "1 images of t1-train are in t2-train" in overlap
+
+
+def test_a_share_just_below_one_is_not_called_whole() -> None:
+    assert ">99%<" in overlap_svg(["a", "b"], [[1000, 999], [999, 5000]])
+    assert ">&lt;1%<" in overlap_svg(["a", "b"], [[1000, 1], [1, 1000]])
+
+
+def test_the_page_is_the_same_on_every_run(broken: Audit) -> None:
+    world = World()
+    world.lists["t1-train"].append("v3")
+    assert report_html(broken) == report_html(run_audit(world.target()))
+
+
+def test_rules_are_chosen_by_name_or_principle() -> None:
+    assert [rule.name for rule in chosen_rules("ds2,co1")] == ["CO1", "DS2"]
+    assert [rule.name for rule in chosen_rules("DS")] == ["DS1", "DS2", "DS3", "DS4", "DS5"]
+    with pytest.raises(UsageError, match="no such rule"):
+        chosen_rules("DS9")

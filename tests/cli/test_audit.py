@@ -1,0 +1,165 @@
+"""``curation audit`` as a user runs it: exit codes, roles, reports, refusals."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.cli import main
+from curation.manifest.store import write_manifest
+from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World
+
+NUMBERS = {
+    name: number for number, name in enumerate([n for names in TASKS.values() for n in names], start=1)
+}
+
+
+def coco(path: Path, images: dict[str, list[str]]) -> None:
+    """Write the images of a small benchmark as COCO JSON."""
+    content: dict[str, list[dict[str, object]]] = {"images": [], "annotations": [], "categories": []}
+    for number, (native, texts) in enumerate(images.items(), start=1):
+        content["images"].append({"id": number, "file_name": f"{native}.jpg", "width": 640, "height": 480})
+        for place, text in enumerate(texts):
+            content["annotations"].append(
+                {
+                    "id": len(content["annotations"]) + 1,
+                    "image_id": number,
+                    "category_id": NUMBERS[text.rstrip("*~")],
+                    "bbox": [10.25 + 40 * place, 9.5, 30, 20.5],
+                    "area": 615,
+                    "iscrowd": int(text.endswith("*")),
+                }
+            )
+    content["categories"] = [{"id": number, "name": name} for name, number in NUMBERS.items()]
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of lists, two annotation files beside it, and the task file."""
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    for name, ids in LISTS.items():
+        (lists / f"{name.replace('-', '_')}.txt").write_text("".join(f"{one}\n" for one in ids))
+    coco(tmp_path / "train.json", TRAIN)
+    coco(tmp_path / "test.json", TEST)
+    tasks = {"tasks": [{"name": name, "introduced": names} for name, names in TASKS.items()]}
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    return lists
+
+
+def arguments(folder: Path, *more: str) -> list[str]:
+    beside = folder.parent
+    given = ["audit", str(folder), "--tasks", str(beside / "tasks.json"), "--no-cache", "--exemplars", "1"]
+    given += [
+        "--source",
+        f"mine-train={beside / 'train.json'}",
+        "--source",
+        f"mine-test={beside / 'test.json'}",
+    ]
+    given += ["--exhaustive", "mine-train", "--exhaustive", "mine-test"]
+    return [*given, *more]
+
+
+def verdicts(text: str) -> dict[str, str]:
+    return {one["rule"]: one["verdict"] for one in json.loads(text)["rules"]}
+
+
+def test_a_sound_folder_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    declared = [
+        text for role in ("train", "finetune", "val", "test") for text in ("--view", f"{role}={role}")
+    ]
+    assert main(arguments(folder, *declared, "--json")) == 0
+    found = verdicts(capsys.readouterr().out)
+    assert {name for name, verdict in found.items() if verdict == "undecidable"} == {"DS3"}
+    assert not {"fail", "warn"} & set(found.values())
+
+
+def test_a_breach_fails_and_is_told_with_its_place(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "t1_train.txt").write_text("a1\na2\na3\nv3\n")
+    assert main(arguments(folder)) == 1
+    text = capsys.readouterr().out
+    assert "t3_val in t1_train" in text
+    assert "v3 (t1_train line 4; t3_val line 1)" in text
+    assert "remove the shared images" in text
+    assert text.rstrip().endswith("the audit failed")
+
+
+def test_only_asked_rules_are_run_and_warnings_fail_on_request(folder: Path) -> None:
+    (folder / "t2_train.txt").write_text("a1\nb1\nb2\n")
+    assert main(arguments(folder, "--rules", "TI4")) == 0
+    assert main(arguments(folder, "--rules", "TI4", "--fail-on", "warning")) == 1
+    assert main(arguments(folder, "--rules", "TI4,nothing")) == 2
+
+
+def test_a_folder_alone_is_undecidable_and_says_what_is_needed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert "--tasks reowod|ore|s-owodb" in text
+    assert "train of task 1 (guessed from the name)" in text
+    assert main(["audit", str(folder), "--json"]) == 0
+    found = verdicts(capsys.readouterr().out)
+    assert {name for name, verdict in found.items() if verdict == "pass"} == {"DS1", "DS2", "DS4"}
+
+
+def test_label_files_beside_the_lists_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    coco(folder / "t1_train.json", {native: TRAIN[native] for native in LISTS["t1-train"]})
+    assert main(arguments(folder, "--json")) == 1
+    found = verdicts(capsys.readouterr().out)
+    assert found["CO2"] == "fail"
+
+
+def test_reports_are_written_whole(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, out = tmp_path / "page.html", tmp_path / "out"
+    assert main(arguments(folder, "--report", str(page), "--out", str(out))) == 0
+    assert {path.name for path in out.iterdir()} >= {"audit.json", "report.html", "rules.csv", "findings.csv"}
+    assert page.read_text() == (out / "report.html").read_text()
+    data = json.loads((out / "audit.json").read_text())
+    rows = list(csv.DictReader((out / "rules.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["verdict"] for row in rows] == [one["verdict"] for one in data["rules"]]
+    capsys.readouterr()
+    assert main(arguments(folder, "--out", str(out))) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_a_manifest_is_audited_by_what_it_says_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = World()
+    write_manifest(world.manifest, tmp_path / "manifest")
+    assert main(["audit", str(tmp_path / "manifest"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["digest"] == world.manifest.digest
+    assert main(["audit", str(tmp_path / "manifest"), "--tasks", "ore"]) == 2
+    assert "A manifest says this itself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--role", "nothing=train:1"],
+        ["--role", "t1_train"],
+        ["--view", "train"],
+        ["--view", "train=train", "--view", "train=val"],
+        ["--view", "tests=test"],
+        ["--labels", "t1_train=/no/such/file.json"],
+        ["--exhaustive", "other"],
+        ["--photos", "mine-train=/no/such/folder"],
+        ["--exemplars", "0"],
+        ["--source", "Mine=/no/such/file.json"],
+    ],
+)
+def test_wrong_use_is_told(folder: Path, more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments(folder, *more)) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_hostile_file_names_do_not_steer_the_terminal(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a\x1b[31m.txt").write_text("1\n1\n")
+    assert main(["audit", str(folder)]) == 1
+    assert "\x1b" not in capsys.readouterr().out

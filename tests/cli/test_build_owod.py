@@ -1,0 +1,195 @@
+"""A user's own data through the whole house: task file, build, verify, show, audit, export, evaluate."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.cli import main
+from curation.manifest.store import read_manifest
+
+TASKS = """
+name = "mylab/shapes"
+title = "Shapes, circle to star"
+dataset = "shapes"
+ignored = ["blob"]
+exhaustive = true
+
+[[tasks]]
+name = "t1"
+classes = ["circle", "square"]
+
+[[tasks]]
+name = "t2"
+classes = ["triangle"]
+
+[[tasks]]
+name = "t3"
+classes = ["star"]
+
+[aliases]
+circle = ["disc"]
+"""
+NAMES = ("star", "disc", "square", "triangle", "blob")
+
+
+def write_coco(path: Path, prefix: str, n: int, seed: int) -> dict[str, Any]:
+    """Write COCO JSON with text ids, as many annotation tools do."""
+    rng = random.Random(seed)
+    images = [
+        {"id": f"{prefix}_{k:04d}", "file_name": f"{prefix}_{k:04d}.png", "width": 200, "height": 100}
+        for k in range(n)
+    ]
+    annotations = [
+        {
+            "id": number,
+            "image_id": image["id"],
+            "category_id": rng.randrange(len(NAMES)) + 1,
+            "bbox": [5 + 30 * place, 10, 20, 20],
+            "area": 400,
+            "iscrowd": 0,
+        }
+        for number, (image, place) in enumerate(
+            ((image, place) for image in images[1:] for place in range(rng.randint(1, 4))), start=1
+        )
+    ]
+    content = {
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": number, "name": name} for number, name in enumerate(NAMES, start=1)],
+    }
+    path.write_text(json.dumps(content))
+    return content
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
+    write_coco(tmp_path / "train.json", "train", 200, 1)
+    write_coco(tmp_path / "test.json", "test", 40, 2)
+    (tmp_path / "tasks.toml").write_text(TASKS)
+    return tmp_path
+
+
+SOURCES = ["--source", "train=train.json", "--source", "test=test.json"]
+SETTINGS = ["--set", "val_size=10", "--set", "exemplars=5"]
+BUILD = ["build", "owod", "--tasks", "tasks.toml", *SOURCES, *SETTINGS, "--out", "m"]
+
+
+def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(BUILD) == 0
+    manifest = read_manifest(folder / "m")
+    assert manifest.header.name == "mylab/shapes"
+    assert [part.name for part in manifest.header.parts] == [
+        *("t1-train", "t1-val", "t1-test", "t2-train", "t2-finetune", "t2-val", "t2-test"),
+        *("t3-train", "t3-finetune", "t3-val", "t3-test"),
+    ]
+    assert len(manifest.lists["t1-test"]) == 39
+    assert manifest.lists["t1-test"][0].startswith("shapes:test_")
+    assert main(["verify", "m", *SOURCES, "--rebuild", "--strict"]) == 0
+    assert main(["show", "m", "--composition", *SOURCES]) == 0
+    capsys.readouterr()
+    assert main(["export", "m", "--part", "t2-test", "--format", "coco", "--out", "t2.json", *SOURCES]) == 0
+    exported = json.loads((folder / "t2.json").read_text())
+    assert [(one["id"], one["name"]) for one in exported["categories"]] == [
+        (0, "circle"),
+        (1, "square"),
+        (2, "triangle"),
+        (5, "unknown"),
+    ]
+    detections = [
+        {key: row[key] for key in ("image_id", "category_id", "bbox")} | {"score": 0.9}
+        for row in exported["annotations"]
+    ]
+    (folder / "detections.json").write_text(json.dumps(detections))
+    capsys.readouterr()
+    command = ["evaluate", "owod", "--truth", "t2.json", "--detections", "detections.json", "--json"]
+    assert main([*command, "--manifest", "m", "--task", "t2"]) == 0
+    section = json.loads(capsys.readouterr().out)["t2/clean"]
+    assert (section["UR"], section["mAP_both"], section["A_OSE_detections"]) == (100.0, 100.0, 0)
+
+
+def test_audit_of_ones_own_benchmark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(BUILD) == 0
+    capsys.readouterr()
+    assert main(["audit", "m", *SOURCES, "--exemplars", "5", "--json"]) == 0
+    verdicts = {one["rule"]: one["verdict"] for one in json.loads(capsys.readouterr().out)["rules"]}
+    passed = {
+        "CO1",
+        "CO2",
+        "CO3",
+        "TI1",
+        "TI2",
+        "TI3",
+        "AS1",
+        "AS2",
+        "LI1",
+        "LI2",
+        "DS1",
+        "DS2",
+        "DS4",
+        "DS5",
+    }
+    assert {rule for rule in passed if verdicts[rule] != "pass"} == set()
+
+
+def test_equal_bytes_on_every_run(folder: Path) -> None:
+    for name in ("a", "b"):
+        assert main([*BUILD[:-1], name, "--no-cache"]) == 0
+    for path in (folder / "a").rglob("*.*"):
+        assert path.read_bytes() == (folder / "b" / path.relative_to(folder / "a")).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (('classes = ["star"]', 'classes = ["stars"]'), "is 'star' an alias of 'stars'?"),
+        (('ignored = ["blob"]\n', ""), "does not name"),
+        (('circle = ["disc"]', 'circle = ["disk"]'), "does not name"),
+        (('dataset = "shapes"', 'dataset = "a b"'), "lower-case"),
+        (('name = "t2"', 'name = "t1"'), "twice"),
+    ],
+)
+def test_slips_in_the_task_file(
+    folder: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], told: str
+) -> None:
+    assert change[0] in TASKS
+    (folder / "tasks.toml").write_text(TASKS.replace(*change))
+    assert main(BUILD) != 0
+    assert told in capsys.readouterr().err
+    assert not (folder / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--set", "split=custom"], "--tasks"),
+        (["--tasks", "tasks.toml", "--set", "split=reowod"], "says which split"),
+        (["--tasks", "none.toml"], "does not exist"),
+        (["--tasks", "tasks.toml", "--source", "coco-train2017=train.json"], "no such source"),
+    ],
+)
+def test_slips_on_the_command_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    assert main(["build", "owod", *arguments, "--source", "test=test.json", "--out", "m"]) != 0
+    assert told in capsys.readouterr().err
+
+
+def test_two_files_that_number_alike_need_two_namespaces(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_coco(folder / "test.json", "train", 20, 2)
+    assert main(BUILD) != 0
+    assert "[datasets]" in capsys.readouterr().err
+    (folder / "tasks.toml").write_text(TASKS + '\n[datasets]\ntrain = "shapes_train"\ntest = "shapes_test"\n')
+    assert main(BUILD) == 0
+    assert read_manifest(folder / "m").lists["t1-test"][0].startswith("shapes_test:")
+
+
+def test_elephant_takes_no_task_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", "elephant", "--tasks", "tasks.toml", "--out", "m"]) != 0
+    assert "takes no task file" in capsys.readouterr().err
