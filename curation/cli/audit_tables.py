@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _BROKEN = ("fail", "warn")
 _SHOWN_BREACHES = 6
 _SHOWN_EXAMPLES = 3
+_SHOWN_ALIKE = 6
 _SHOWN_FINDINGS = 20
 _ALL = "--json, --report FILE or --out DIR tells them"
 
@@ -35,8 +36,16 @@ def audit_tables(audit: Audit, digest: str = "", found: Forensics | None = None)
 
 
 def _remarks(audit: Audit) -> Table:
-    rows = tuple((name, rest) for name, _, rest in (text.partition(": ") for text in audit.target.remarks))
-    return Table("Lists, and the part that each plays", ("list", "part"), rows)
+    """Return what is said of each list; what is said of many is said once."""
+    by_part: dict[str, list[str]] = {}
+    for text in audit.target.remarks:
+        name, _, part = text.partition(": ")
+        by_part.setdefault(part, []).append(name)
+    rows = []
+    for part, names in by_part.items():
+        many = len(names) > _SHOWN_ALIKE
+        rows += [(f"{len(names)} lists", part)] if many else [(name, part) for name in names]
+    return Table("Lists, and the part that each plays", ("list", "part"), tuple(rows))
 
 
 def _forensics(found: Forensics) -> Table:
