@@ -72,7 +72,7 @@ def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
 
     settings = pairs(options.set, "--set")
     if options.tasks is not None:
-        settings |= _task_settings(protocol, settings, options.tasks)
+        settings = _task_settings(protocol, settings, options.tasks) | settings
     parameters = read_parameters(protocol, settings)
     if options.declare:
         if protocol.declare is None:
@@ -84,7 +84,7 @@ def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
 
 
 def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) -> dict[str, str]:
-    from curation.protocols.owod_tasks import read_task_file
+    from curation.protocols.owod_tasks import read_task_file, settings_of
 
     if "tasks" not in (parameter.name for parameter in protocol.parameters):
         raise UsageError(
@@ -92,7 +92,7 @@ def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) 
         )
     if given := sorted({"split", "tasks"} & set(settings)):
         raise UsageError("--tasks FILE says which split it is", where=f"--set {given[0]}")
-    return {"split": "custom", "tasks": read_task_file(path)}
+    return settings_of(read_task_file(path))
 
 
 def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure, ...]]:

@@ -11,7 +11,6 @@ Splits: ``reowod`` (the published lists), ``table2`` (the paper's Table 2 read l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,17 +19,22 @@ from curation.errors import UsageError
 from curation.manifest.header import (
     SCHEMA_VERSION,
     Header,
-    LabelView,
     PartRole,
     Rule,
     TaskEntry,
 )
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import roles_at
-from curation.protocols.owod_benchmark import Benchmark, benchmark_of, check_source, slots_of
+from curation.protocols.owod_benchmark import (
+    benchmark_of,
+    check_given,
+    check_selected,
+    check_source,
+    slots_of,
+)
 from curation.protocols.owod_facts import KNOWN_VIEW, RE_OWOD_PAPER, TEST_VIEW, TRAIN_VIEW
 from curation.protocols.owod_figures import declared_figures, figures_of, notes_of
 from curation.protocols.owod_parameters import PARAMETERS
+from curation.protocols.owod_request import Given
 from curation.protocols.owod_rules import (
     FINETUNE_RULE,
     FIRST_TRAIN_RULE,
@@ -41,59 +45,18 @@ from curation.protocols.owod_rules import (
 )
 from curation.protocols.owod_selection import (
     Shown,
+    check_segments,
     exemplars,
     hash_ranks,
     hash_validation,
     listed_validation,
     shown,
 )
-from curation.protocols.parts import Part, Selection, all_images, make_part, source_entry, source_note
+from curation.protocols.parts import Part, Selection, all_images, source_entry, source_note
 from curation.protocols.protocol import Protocol
 from curation.sources.source import Int64s, Source
 
 ALGORITHM_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """What a build has to work with."""
-
-    benchmark: Benchmark
-    sources: Mapping[str, Source]
-    parameters: Mapping[str, Any]
-
-    def listed(self, role: PartRole = "train") -> bool:
-        """Return whether the order of a part is that of the annotations."""
-        return bool(self.parameters["test_order" if role == "test" else "order"] == "annotation")
-
-    def labels(self, task: TaskEntry) -> list[int]:
-        position = {entry.name: place for place, entry in enumerate(self.benchmark.classes)}
-        return [position[name] for name in task.introduced]
-
-    def show(self, slot: str) -> Shown:
-        crowd = self.parameters["crowd"] == "select"
-        return shown(self.sources[slot], self.benchmark.classes, crowd=crowd)
-
-    def part(
-        self,
-        task: TaskEntry,
-        role: PartRole,
-        selected: Sequence[Selection],
-        view: LabelView,
-        rule: str,
-        *,
-        listed: bool | None = None,
-    ) -> Part:
-        return make_part(
-            f"{task.name}-{role}",
-            role,
-            selected,
-            roles_at(self.benchmark.classes, self.benchmark.tasks, task.name),
-            view=view,
-            rule=rule,
-            order="listed" if (self.listed(role) if listed is None else listed) else "code_point",
-            task=task.name,
-        )
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -115,10 +78,11 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         The test source has no boxes.
     """
     benchmark = benchmark_of(parameters)
-    given = _Given(benchmark, sources, parameters)
+    given = Given(benchmark, sources, parameters)
     for slot in benchmark.slots:
         if slot in sources:
             check_source(benchmark, slot, sources)
+    check_given(benchmark, sources, parameters)
     training, selected = _training(given) if benchmark.train in sources else ({}, {})
     tested = _tests(given)
     parts = [
@@ -155,14 +119,17 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
 
-def _training(given: _Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
+def _training(given: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
     """Return the training, finetuning and validation parts by task, and how many images each task selects."""
     benchmark = given.benchmark
     what = given.show(benchmark.train)
-    ranks = hash_ranks(what, _salt(given, "finetune"))
+    # M-OWODB's first classes are learnt from VOC: exemplars of them are there, COCO's images show some by chance.
+    whole = [given.show(slot) for slot in benchmark.first_train]
+    ranks = hash_ranks([*whole, what], _salt(given, "finetune"))
     own = benchmark.tasks[1:] if benchmark.first_train else benchmark.tasks
     selections = [what.of(given.labels(task)) for task in own]
-    validation = _validation(given, what, selections)
+    check_selected(benchmark, own, selections)
+    validation = _validation(given, what, selections, own)
     held_out = np.zeros(len(what.source.images), np.bool_)
     for positions in validation:
         held_out[positions] = True
@@ -180,18 +147,23 @@ def _training(given: _Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
             )
         )
         if number > 1 and given.parameters["exemplars"]:
-            parts[task.name].append(_finetuning(given, task, number, what, kept[: place + 1], ranks))
+            parts[task.name].append(
+                _finetuning(given, task, number, [*whole, what], kept[: place + 1], ranks)
+            )
         if validation:
             parts[task.name].append(_validation_part(given, task, place, what.source, validation[place]))
     sizes = {task.name: len(selection) for task, selection in zip(own, selections, strict=True)}
     return parts, sizes
 
 
-def _validation(given: _Given, what: Shown, selections: Sequence[Int64s]) -> list[Int64s]:
+def _validation(
+    given: Given, what: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]
+) -> list[Int64s]:
     parameters, benchmark = given.parameters, given.benchmark
     rule = benchmark.validation_rule(parameters)
     if rule == "hash":
-        return hash_validation(selections, hash_ranks(what, _salt(given, "val")), size=parameters["val_size"])
+        (rank,) = hash_ranks([what], _salt(given, "val"))
+        return hash_validation(selections, rank, size=parameters["val_size"])
     if rule == "published":
         if (listed := given.sources.get(benchmark.lists[0])) is None:
             raise UsageError(
@@ -199,11 +171,15 @@ def _validation(given: _Given, what: Shown, selections: Sequence[Int64s]) -> lis
                 where="--set val=published",
                 expected=f"--source {benchmark.lists[0]}=all_task_val.txt",
             )
-        return listed_validation(listed, what.source, len(selections))
+        segments = listed_validation(listed, what.source, len(selections))
+        # A table of presence misses classes: of it the images cannot be asked for.
+        if what.source.objects is not None:
+            check_segments(listed, segments, selections, [task.name for task in tasks], what.source)
+        return segments
     return []
 
 
-def _validation_part(given: _Given, task: TaskEntry, place: int, source: Source, positions: Int64s) -> Part:
+def _validation_part(given: Given, task: TaskEntry, place: int, source: Source, positions: Int64s) -> Part:
     parameters = given.parameters
     rule = given.benchmark.validation_rule(parameters)
     size = len(positions)
@@ -218,11 +194,9 @@ def _validation_part(given: _Given, task: TaskEntry, place: int, source: Source,
     return given.part(task, "val", selected, KNOWN_VIEW, text, listed=given.listed() and rule == "published")
 
 
-def _first_training(given: _Given, task: TaskEntry) -> list[Part]:
+def _first_training(given: Given, task: TaskEntry) -> list[Part]:
     """Return the training part that takes some sources whole (M-OWODB: VOC2007 and VOC2012 trainval)."""
-    slots = [slot for slot in given.benchmark.first_train if slot in given.sources]
-    if slots != list(given.benchmark.first_train):
-        return []
+    slots = given.benchmark.first_train
     selected = [Selection(slot, given.sources[slot], all_images(given.sources[slot])) for slot in slots]
     return [
         given.part(task, "train", selected, TRAIN_VIEW, FIRST_TRAIN_RULE.format(sources=" and ".join(slots)))
@@ -230,26 +204,36 @@ def _first_training(given: _Given, task: TaskEntry) -> list[Part]:
 
 
 def _finetuning(
-    given: _Given, task: TaskEntry, number: int, what: Shown, trained_on: Sequence[Int64s], ranks: Int64s
+    given: Given,
+    task: TaskEntry,
+    number: int,
+    whats: Sequence[Shown],
+    trained_on: Sequence[Int64s],
+    ranks: Sequence[Int64s],
 ) -> Part:
     known = [label for one in given.benchmark.tasks[:number] for label in given.labels(one)]
+    *whole, what = whats
     union = np.zeros(len(what.source.images), np.bool_)
     for positions in trained_on:
         union[positions] = True
-    images = what.order[union[what.order]]
+    pools = [*((one, one.order) for one in whole), (what, what.order[union[what.order]])]
     size = given.parameters["exemplars"]
-    chosen, held = exemplars(images, what, known, ranks, size=size)
+    chosen, held = exemplars(pools, known, ranks, size=size)
     short = ", ".join(
         f"{given.benchmark.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size
     )
     rule = FINETUNE_RULE.format(size=size, task=task.name, salt=_salt(given, "finetune")) + (
         f" Fewer: {short}." if short else ""
     )
-    selected = [Selection(given.benchmark.train, what.source, chosen)]
+    slots = (*given.benchmark.first_train, given.benchmark.train)
+    selected = [
+        Selection(slot, one.source, positions)
+        for slot, one, positions in zip(slots, whats, chosen, strict=True)
+    ]
     return given.part(task, "finetune", selected, KNOWN_VIEW, rule)
 
 
-def _tests(given: _Given) -> list[Part]:
+def _tests(given: Given) -> list[Part]:
     """Return the test part of each task: one list, and each task's own view of it."""
     benchmark = given.benchmark
     source = given.sources[benchmark.test]
@@ -305,7 +289,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         "val": "published" if benchmark.split.has_validation else "none",
         "repeats": "keep",
     }
-    given = _Given(benchmark, sources, published)
+    given = Given(benchmark, sources, published)
     tested = {part.entry.task: part for part in _tests(given)}
     parts = []
     for number, task in enumerate(benchmark.tasks, start=1):
@@ -339,7 +323,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     return Manifest(header=header, lists={part.entry.name: part.ids for part in tested.values()})
 
 
-def _rules(given: _Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
+def _rules(given: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
     """Return the rule of each training part of a task in words, before any list is at hand."""
     benchmark, parameters = given.benchmark, given.parameters
     if benchmark.first_train and number == 1:
@@ -356,7 +340,7 @@ def _rules(given: _Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
     return rules
 
 
-def _train_rule(given: _Given, task: TaskEntry, number: int, validated: bool) -> str:
+def _train_rule(given: Given, task: TaskEntry, number: int, validated: bool) -> str:
     return TRAIN_RULE.format(
         task=task.name,
         number=number,
@@ -368,15 +352,15 @@ def _train_rule(given: _Given, task: TaskEntry, number: int, validated: bool) ->
     )
 
 
-def _salt(given: _Given, purpose: str) -> str:
+def _salt(given: Given, purpose: str) -> str:
     return f"{given.parameters['salt']}/{purpose}/"
 
 
-def _order(given: _Given, role: PartRole = "train") -> str:
+def _order(given: Given, role: PartRole = "train") -> str:
     return "in the order of their first annotation" if given.listed(role) else "sorted by id"
 
 
-def _evidence(given: _Given) -> str:
+def _evidence(given: Given) -> str:
     train = given.sources.get(given.benchmark.train)
     return "none" if train is None else "boxes" if train.objects is not None else "presence"
 

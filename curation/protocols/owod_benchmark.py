@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,7 +144,7 @@ class Benchmark:
             PartEntry(
                 name=f"{task.name}-{role}",
                 role=role,
-                sources=self.first_train if whole else (self.train,),
+                sources=self._trained_on(role, whole=whole),
                 selection=rule,
                 view=TRAIN_VIEW if role == "train" else KNOWN_VIEW,
                 order="listed",
@@ -154,6 +154,11 @@ class Benchmark:
             )
             for role, rule in rules.items()
         ]
+
+    def _trained_on(self, role: PartRole, *, whole: bool) -> tuple[str, ...]:
+        if whole:
+            return self.first_train
+        return (*self.first_train, self.train) if role == "finetune" else (self.train,)
 
 
 def benchmark_of(parameters: Mapping[str, Any]) -> Benchmark:
@@ -216,11 +221,44 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     return (*slots, *list_slots)
 
 
+def check_given(benchmark: Benchmark, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> None:
+    """Raise `ProtocolError` for some of the training sources without the others, and for a list not asked for."""
+    needed = (*benchmark.first_train, benchmark.train)
+    missing = [slot for slot in needed if slot not in sources]
+    if missing and len(missing) < len(needed):
+        raise ProtocolError(
+            "Some training sources are given and others are not",
+            where=f"split {parameters['split']}",
+            expected=" ".join(f"--source {slot}=PATH" for slot in missing),
+            found=", ".join(slot for slot in needed if slot in sources),
+            hint="give all of them, or none for the test lists alone",
+        )
+    if benchmark.lists[0] in sources and parameters["val"] != "published":
+        raise ProtocolError(
+            "A validation list is given and not asked for",
+            where=f"--source {benchmark.lists[0]}",
+            found=f"--set val={parameters['val']}",
+            hint="--set val=published",
+        )
+
+
+def check_selected(benchmark: Benchmark, tasks: Sequence[TaskEntry], selections: Sequence[Sized]) -> None:
+    """Raise `ProtocolError` where a task selects no training image."""
+    for task, selection in zip(tasks, selections, strict=True):
+        if not len(selection):
+            raise ProtocolError(
+                "A task selects no training image",
+                where=f"source {benchmark.train}: task {task.name}",
+                expected=f"an annotation of one of {', '.join(task.introduced)[:200]}",
+                found="none",
+            )
+
+
 def check_source(benchmark: Benchmark, slot: str, sources: Mapping[str, Source]) -> None:
     """Raise `ProtocolError` unless a source's classes are the benchmark's and its ids its own."""
     source = sources[slot]
     positions = class_positions(benchmark.classes, source)
-    used = np.unique(source.class_pairs()[1])
+    used = np.flatnonzero(np.bincount(source.class_pairs()[1]))
     strangers = [source.categories.names[category] for category in used.tolist() if positions[category] < 0]
     where = f"source {slot}: {source.files[0].name if source.files else source.dataset}"
     if strangers:

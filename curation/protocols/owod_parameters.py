@@ -7,7 +7,7 @@ from collections.abc import Callable
 from curation.errors import ProtocolError
 from curation.protocols.elephant_parameters import read_salt
 from curation.protocols.owod_facts import SPLITS
-from curation.protocols.owod_tasks import parse_tasks
+from curation.protocols.owod_tasks import MOST_IMAGES, parse_tasks
 from curation.protocols.protocol import Parameter
 
 CUSTOM = "custom"
@@ -17,7 +17,6 @@ VAL_RULES = {
     "published": "the lines of the source val-list, equally many a task",
     "none": "no validation lists",
 }
-_MOST = 1_000_000
 
 
 def one_of(name: str, choices: tuple[str, ...]) -> Callable[[str], str]:
@@ -36,15 +35,15 @@ def one_of(name: str, choices: tuple[str, ...]) -> Callable[[str], str]:
     return read
 
 
-def count(name: str) -> Callable[[str], int]:
-    """Return a reader of whole numbers from 0 to a million."""
+def count(name: str, least: int = 0) -> Callable[[str], int]:
+    """Return a reader of whole numbers from the least one to a million."""
 
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) <= 7 and int(text) <= _MOST):
+        if not (text.isascii() and text.isdigit() and len(text) <= 7 and least <= int(text) <= MOST_IMAGES):
             raise ProtocolError(
                 f"The value of {name} is no whole number",
                 where=f"--set {name}",
-                expected=f"0 to {_MOST}",
+                expected=f"{least} to {MOST_IMAGES}",
                 found=repr(text[:40]),
             )
         return int(text)
@@ -91,7 +90,7 @@ PARAMETERS = (
         one_of("val", tuple(VAL_RULES)),
         "; ".join(f"{name}: {meaning}" for name, meaning in VAL_RULES.items()),
     ),
-    Parameter("val_size", "1000", count("val_size"), "validation images a task under val=hash"),
+    Parameter("val_size", "1000", count("val_size", 1), "validation images a task under val=hash"),
     Parameter(
         "exemplars",
         "50",

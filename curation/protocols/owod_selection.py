@@ -84,12 +84,21 @@ def shown(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) 
     )
 
 
-def hash_ranks(what: Shown, salt: str) -> Int64s:
-    """Return the place of each annotated image in the order of ``sha256(salt + id)``, shape (n,); others come last."""
-    ids = what.source.image_ids[what.order].tolist()
-    rank = np.full(len(what.source.images), len(ids), np.int64)
-    rank[what.order[hash_rank(ids, salt)]] = np.arange(len(ids))
-    return rank
+def hash_ranks(whats: Sequence[Shown], salt: str) -> list[Int64s]:
+    """Return, for each source, the place of its annotated images in the order of ``sha256(salt + id)`` of them all.
+
+    One array a source, shape (n,); images without annotation come last.
+    """
+    ids = np.concatenate([what.source.image_ids[what.order] for what in whats]).tolist()
+    places = np.empty(len(ids), np.int64)
+    places[hash_rank(ids, salt)] = np.arange(len(ids))
+    ranks = []
+    ends = np.cumsum([len(what.order) for what in whats])[:-1]
+    for what, mine in zip(whats, np.split(places, ends), strict=True):
+        rank = np.full(len(what.source.images), len(ids), np.int64)
+        rank[what.order] = mine
+        ranks.append(rank)
+    return ranks
 
 
 def hash_validation(selections: Sequence[Int64s], rank: Int64s, *, size: int) -> list[Int64s]:
@@ -113,7 +122,7 @@ def hash_validation(selections: Sequence[Int64s], rank: Int64s, *, size: int) ->
                 where=f"task {number}: --set val_size={size}",
                 expected=f"at most {len(left)}",
                 found=str(size),
-                hint=f"--set val_size={len(left) // 10}, or --set val=none",
+                hint=f"--set val_size={max(len(left) // 10, 1)}, or --set val=none",
             )
         ranked = left[np.argsort(rank[left], kind="stable")]
         chosen.append(ranked[:size])
@@ -145,9 +154,33 @@ def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int6
     return np.split(positions, n_tasks)
 
 
+def check_segments(
+    listed: Source,
+    segments: Sequence[Int64s],
+    selections: Sequence[Int64s],
+    names: Sequence[str],
+    source: Source,
+) -> None:
+    """Raise `ProtocolError` unless each task's lines of a validation list lie in its selection.
+
+    A list in another order of tasks, or of another benchmark, has the right images and wrong lines.
+    """
+    for segment, selection, name in zip(segments, selections, names, strict=True):
+        outside = np.flatnonzero(~np.isin(segment, selection))
+        if len(outside):
+            first = source.images.native[segment[outside[0]]]
+            raise ProtocolError(
+                f"{len(outside)} images of the validation list show no class of their task",
+                where=f"{listed.files[0].name}: the lines of task {name}",
+                expected=f"images with an annotation of a class that {name} introduces",
+                found=f"{first} and others" if len(outside) > 1 else str(first),
+                hint="is the list of another split, or does --set crowd=ignore leave its images out?",
+            )
+
+
 def exemplars(
-    images: Int64s, what: Shown, labels: Sequence[int], rank: Int64s, *, size: int
-) -> tuple[Int64s, dict[int, int]]:
+    pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int], ranks: Sequence[Int64s], *, size: int
+) -> tuple[list[Int64s], dict[int, int]]:
     """Return images that show every class at least `size` times where the images allow it, and how many each has.
 
     Classes are served from the rarest to the most common; each takes, by hash rank, as many further images as it still
@@ -156,25 +189,41 @@ def exemplars(
 
     Parameters
     ----------
-    rank : ndarray of int64, shape (n,)
-        See `hash_ranks`.
+    pools : sequence of (Shown, ndarray of int64)
+        For each source what its images show, and the positions of those to choose from.
+    ranks : sequence of ndarray of int64
+        For each source, see `hash_ranks`.
 
     Returns
     -------
-    ndarray of int64
-        Positions, in the order of `images`.
+    list of ndarray of int64
+        Positions by source, in the order of its pool.
     dict of int to int
         Images among them by label.
     """
-    allowed = np.zeros(len(what.source.images), np.bool_)
-    allowed[images] = True
-    found = what.by_label(allowed)
-    by_label = {label: found.get(label, np.empty(0, np.int64)) for label in labels}
-    taken = np.zeros(len(allowed), np.bool_)
+    rank = np.concatenate([one[images] for one, (_, images) in zip(ranks, pools, strict=True)])
+    by_label = _places_by_label(pools, labels)
+    taken = np.zeros(len(rank), np.bool_)
     for label in sorted(labels, key=lambda one: (len(by_label[one]), one)):
         candidates = by_label[label]
         lacking = size - int(taken[candidates].sum())
         if lacking > 0:
             free = candidates[~taken[candidates]]
             taken[free[np.argsort(rank[free], kind="stable")[:lacking]]] = True
-    return images[taken[images]], {label: int(taken[by_label[label]].sum()) for label in labels}
+    ends = np.cumsum([len(images) for _, images in pools])[:-1]
+    chosen = [images[mine] for (_, images), mine in zip(pools, np.split(taken, ends), strict=True)]
+    return chosen, {label: int(taken[by_label[label]].sum()) for label in labels}
+
+
+def _places_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int]) -> dict[int, Int64s]:
+    """Return for each label the places, in the pools one after the other, of the images that show it."""
+    found: dict[int, list[Int64s]] = {label: [np.empty(0, np.int64)] for label in labels}
+    start = 0
+    for what, images in pools:
+        place = np.full(len(what.source.images), -1, np.int64)
+        place[images] = np.arange(start, start + len(images))
+        for label, shows in what.by_label(place >= 0).items():
+            if label in found:
+                found[label].append(place[shows])
+        start += len(images)
+    return {label: np.concatenate(several) for label, several in found.items()}

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from curation.canonical import canonical_json
 from curation.errors import CurationError, ProtocolError
 from curation.manifest.check import NAME, PART_NAME
 from curation.manifest.header import ClassEntry, TaskEntry
@@ -26,6 +25,8 @@ classes = ["circle", "square"]
 [[tasks]]
 name = "t2"
 classes = ["star"]"""
+MOST_IMAGES = 1_000_000
+"""Largest number of images that a list may be asked for."""
 _MAX_BYTES = 4 << 20
 
 
@@ -50,6 +51,8 @@ class TaskFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Classes of the data that no task introduces: always unknown, or neither right nor wrong.
     aliases : dict of str to tuple of str
         Other names of a class in the annotation files.
+    validation, exemplars : int or None
+        Images a task, and images a class, of the validation and finetuning lists; None leaves it to ``--set``.
     exhaustive : bool
         Whether every object of every class is annotated on every image: the audit cannot know (rule LI1).
     """
@@ -62,6 +65,8 @@ class TaskFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     unknown: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     aliases: dict[str, tuple[str, ...]] = {}
+    validation: int | None = None
+    exemplars: int | None = None
     exhaustive: bool = False
 
     def entries(self) -> tuple[TaskEntry, ...]:
@@ -92,7 +97,7 @@ class TaskFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def read_task_file(path: Path) -> str:
-    """Return the declaration of a TOML or JSON file as canonical JSON text, checked.
+    """Return the declaration of a TOML or JSON file as one JSON text for any spelling of it, checked.
 
     Raises
     ------
@@ -107,7 +112,7 @@ def read_task_file(path: Path) -> str:
             "The task file is too large to be one", where=str(path), found=f"{len(data)} bytes"
         )
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
         content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ProtocolError(
@@ -117,7 +122,22 @@ def read_task_file(path: Path) -> str:
             found=str(error)[:200],
         ) from None
     declared = _checked(content, str(path))
-    return canonical_json(msgspec.to_builtins(declared)).decode("ascii")
+    # Class names are keys here, in any script: canonical JSON admits ASCII keys alone.
+    stated = {name: value for name, value in msgspec.to_builtins(declared).items() if value is not None}
+    return json.dumps(stated, sort_keys=True, separators=(",", ":"))
+
+
+def settings_of(text: str) -> dict[str, str]:
+    """Return the settings of the protocol that a declaration stands for (see `read_task_file`).
+
+    >>> settings_of('{"name":"a","tasks":[{"name":"t1","classes":["b"]}],"validation":0}')
+    {'split': 'custom', 'tasks': '{"name":"a","tasks":[{"name":"t1","classes":["b"]}],"validation":0}', 'val': 'none'}
+    """
+    declared = parse_tasks(text)
+    settings = {"split": "custom", "tasks": text}
+    if declared.validation is not None:
+        settings |= {"val_size": str(declared.validation)} if declared.validation else {"val": "none"}
+    return settings | ({"exemplars": str(declared.exemplars)} if declared.exemplars is not None else {})
 
 
 def parse_tasks(text: str) -> TaskFile:
@@ -155,11 +175,14 @@ def _checked(content: object, where: str) -> TaskFile:
     if not declared.tasks:
         _refuse(where, "tasks", "at least one task", "none")
     for task in declared.tasks:
-        if not re.fullmatch(PART_NAME, task.name):
-            _refuse(where, "tasks: name", "lower-case letters and digits, such as t1", task.name)
+        if not re.fullmatch(PART_NAME, f"{task.name}-finetune") or not re.fullmatch(PART_NAME, task.name):
+            _refuse(where, "tasks: name", "up to 55 lower-case letters and digits, such as t1", task.name)
         if not task.classes:
             _refuse(where, f"task {task.name}", "at least one class", "none")
     _once((task.name for task in declared.tasks), where, "tasks: name")
+    for field, size in (("validation", declared.validation), ("exemplars", declared.exemplars)):
+        if not 0 <= (size or 0) <= MOST_IMAGES:
+            _refuse(where, field, f"0 to {MOST_IMAGES}", str(size))
     _check_classes(declared, where)
     _check_datasets(declared, where)
     return declared
@@ -173,8 +196,10 @@ def _check_classes(declared: TaskFile, where: str) -> None:
     spelled = [*names, *(alias for aliases in declared.aliases.values() for alias in aliases)]
     _once((name.casefold() for name in spelled), where, "classes, unknown, ignored and aliases")
     for name in spelled:
-        if not 0 < len(name) <= 200 or not name.isprintable() or name.casefold() == "unknown":
-            _refuse(where, "classes", "printable names of 1 to 200 characters, none of them 'unknown'", name)
+        printable = name.isprintable() and name == name.strip()
+        if not 0 < len(name) <= 200 or not printable or name.casefold() == "unknown":
+            expected = "printable names of 1 to 200 characters without outer blanks, none of them 'unknown'"
+            _refuse(where, "classes", expected, name)
 
 
 def _check_datasets(declared: TaskFile, where: str) -> None:

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from curation.errors import AnnotationFormatError, ImageIdError
-from curation.ids import check_native, native_of
+from curation.ids import check_native, native_number, native_of
 from curation.sources.content import FileContent
-from curation.sources.datasets import facts_of, namespace_of
+from curation.sources.datasets import facts_of, family, namespace_of
 from curation.sources.integrity import check_unique, numbers_of, texts
 from curation.sources.source import Categories, FileRecord, Images, Source
 
@@ -72,7 +72,8 @@ def _native(line: str, namespace: str, where: str) -> str:
         check_native(native)
     except ImageIdError:
         native = ""
-    if not native or ":" in native or " " in native:
+    numbered = family(namespace) in ("coco", "voc")
+    if not native or ":" in native or " " in native or (numbered and native_number(native) is None):
         raise AnnotationFormatError(
             "A line of the list is no image id",
             where=where,

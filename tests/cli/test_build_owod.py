@@ -193,3 +193,14 @@ def test_two_files_that_number_alike_need_two_namespaces(
 def test_elephant_takes_no_task_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["build", "elephant", "--tasks", "tasks.toml", "--out", "m"]) != 0
     assert "takes no task file" in capsys.readouterr().err
+
+
+def test_sizes_of_the_task_file_yield_to_the_command_line(folder: Path) -> None:
+    (folder / "tasks.toml").write_text("validation = 4\nexemplars = 2\n" + TASKS)
+    command = ["build", "owod", "--tasks", "tasks.toml", *SOURCES]
+    assert main([*command, "--out", "a"]) == 0
+    assert main([*command, "--set", "val_size=6", "--out", "b"]) == 0
+    assert [len(read_manifest(folder / name).ids("t1-val")) for name in "ab"] == [4, 6]
+    assert read_manifest(folder / "a").header.rule.parameters["exemplars"] == 2
+    for name in "ab":
+        assert main(["verify", name, *SOURCES, "--rebuild", "--strict"]) == 0

@@ -220,6 +220,11 @@ def test_m_owodb_mixes_voc_and_coco(sources: dict[str, Source], tmp_path: Path) 
     with pytest.raises(ProtocolError, match="same id"):
         built({**sources, **voc}, split="m-owodb")
     del voc["voc2007-trainval"]
+    with pytest.raises(ProtocolError, match="others are not") as caught:
+        built({**sources, **voc}, split="m-owodb")
+    assert "--source voc2007-trainval=PATH" in str(caught.value)
+    sources = {"coco-val2017": sources["coco-val2017"]}
+    del voc["voc2012-trainval"]
     manifest = built({**sources, **voc}, split="m-owodb")
     assert "t1-train" not in manifest.lists
     assert not any(part.role == "val" for part in manifest.header.parts)
@@ -271,6 +276,7 @@ def test_a_declared_manifest_refuses_other_data(sources: dict[str, Source]) -> N
         ({"val": "yes"}, "published"),
         ({"val_size": "-1"}, "whole number"),
         ({"val_size": "1e3"}, "whole number"),
+        ({"val_size": "0"}, "1 to 1000000"),
         ({"exemplars": "many"}, "whole number"),
         ({"crowd": "no"}, "ignore"),
         ({"salt": ""}, "salt"),

@@ -1,6 +1,7 @@
 """The selection rule against a plain reading of annotations; validation and exemplars by their properties."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ def test_validation_lists_are_inside_apart_and_independent_of_order(seed: int) -
     source = make_source(200, rows)
     what = shown(source, CLASSES)
     selections = [what.of([0]), what.of([1, 2]), what.of([3])]
-    rank = hash_ranks(what, "a")
+    (rank,) = hash_ranks([what], "a")
     chosen = hash_validation(selections, rank, size=10)
     assert [len(one) for one in chosen] == [10, 10, 10]
     assert len(np.unique(np.concatenate(chosen))) == 30
@@ -111,7 +112,7 @@ def test_too_few_images_for_validation() -> None:
     source = make_source(5, [(0, 0, False), (1, 0, False)])
     what = shown(source, CLASSES)
     with pytest.raises(ProtocolError, match="too few images") as caught:
-        hash_validation([what.of([0])], hash_ranks(what, "a"), size=3)
+        hash_validation([what.of([0])], hash_ranks([what], "a")[0], size=3)
     assert "at most 2" in str(caught.value)
 
 
@@ -133,7 +134,8 @@ def test_exemplars_serve_every_class_as_far_as_the_images_go(
 ) -> None:
     what = shown(make_source(12, rows), CLASSES)
     images = what.of([0, 1, 2])
-    chosen, held = exemplars(images, what, [0, 1, 2], hash_ranks(what, "x"), size=size)
+    ranks = hash_ranks([what], "x")
+    (chosen,), held = exemplars([(what, images)], [0, 1, 2], ranks, size=size)
     assert set(chosen.tolist()) <= set(images.tolist())
     assert len(set(chosen.tolist())) == len(chosen)
     for label in (0, 1, 2):
@@ -143,3 +145,31 @@ def test_exemplars_serve_every_class_as_far_as_the_images_go(
         assert held[label] == got
     # No image is superfluous for a reason other than its own class: each was taken for a class that lacked it.
     assert len(chosen) <= 3 * size
+
+
+@settings(max_examples=60)
+@given(rows_of, rows_of, st.integers(1, 6))
+def test_exemplars_of_two_sources_are_those_of_both_together(
+    rows: list[tuple[int, int, bool]], more: list[tuple[int, int, bool]], size: int
+) -> None:
+    joined = shown(make_source(24, [*rows, *((12 + image, *rest) for image, *rest in more)]), CLASSES)
+    first, second = shown(make_source(12, rows), CLASSES), shown(_later(make_source(24, []), more), CLASSES)
+    whats = [first, second]
+    pools = [(what, what.order) for what in whats]
+    labels = [0, 1, 2]
+    chosen, held = exemplars(pools, labels, hash_ranks(whats, "x"), size=size)
+    (together,), all_held = exemplars([(joined, joined.order)], labels, hash_ranks([joined], "x"), size=size)
+    ids = {
+        one
+        for (what, _), mine in zip(pools, chosen, strict=True)
+        for one in what.source.image_ids[mine].tolist()
+    }
+    assert ids == set(joined.source.image_ids[together].tolist())
+    assert held == all_held
+
+
+def _later(source: Source, rows: list[tuple[int, int, bool]]) -> Source:
+    """Return a source of the images from the 12th on, with rows of their own."""
+    other = make_source(12, rows)
+    images = replace(other.images, native=source.images.native[12:], numbers=source.images.numbers[12:])
+    return replace(other, images=images)

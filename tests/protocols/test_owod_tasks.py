@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.errors import MissingFileError, ProtocolError
-from curation.protocols.owod_tasks import EXAMPLE, parse_tasks, read_task_file
+from curation.protocols.owod_tasks import EXAMPLE, parse_tasks, read_task_file, settings_of
 
 FULL = """
 name = "mylab/shapes"
@@ -80,6 +80,10 @@ def test_the_text_is_one_and_the_same_for_any_spelling(tmp_path: Path) -> None:
         ('classes = ["star"]', 'clases = ["star"]', "clases"),
         ('name = "t2"', 'name = "t1"', "t1 twice"),
         ('name = "t2"', 'name = "../t2"', "../t2"),
+        ('name = "t2"', f'name = "{"t" * 60}"', "up to 55"),
+        ('classes = ["star"]', 'classes = [" star"]', "without outer blanks"),
+        ('name = "mylab/shapes"', 'name = "mylab/shapes"\nvalidation = -1', "0 to 1000000"),
+        ('name = "mylab/shapes"', 'name = "mylab/shapes"\nexemplars = "many"', "int"),
         ('dataset = "shapes"', 'dataset = "Shapes!"', "Shapes!"),
         ('dataset = "shapes"', 'dataset = "shapes"\naliases = { round = ["disc"] }', "round"),
         ('dataset = "shapes"', 'dataset = "shapes"\naliases = { circle = ["star"] }', "star twice"),
@@ -108,3 +112,22 @@ def test_no_file_no_text_no_tasks(tmp_path: Path) -> None:
         parse_tasks("{")
     with pytest.raises(ProtocolError, match="not readable JSON"):
         read_task_file(write(tmp_path, "[" * 100_000, "deep.json"))
+
+
+def test_classes_in_any_script(tmp_path: Path) -> None:
+    text = EXAMPLE.replace('"star"', '"звезда"') + '\n[aliases]\n"звезда" = ["étoile", "星"]\n'
+    declared = parse_tasks(read_task_file(write(tmp_path, "\ufeff" + text)))
+    assert declared.classes()[-1].name == "звезда"
+    assert declared.classes()[-1].aliases == ("étoile", "星")
+
+
+def test_sizes_in_the_file_are_settings(tmp_path: Path) -> None:
+    def settings(lines: str) -> dict[str, str]:
+        found = settings_of(read_task_file(write(tmp_path, lines + EXAMPLE)))
+        assert found.pop("split") == "custom"
+        assert parse_tasks(found.pop("tasks")).name == "mylab/shapes"
+        return found
+
+    assert settings("") == {}
+    assert settings("validation = 20\nexemplars = 7\n") == {"val_size": "20", "exemplars": "7"}
+    assert settings("validation = 0\nexemplars = 0\n") == {"val": "none", "exemplars": "0"}

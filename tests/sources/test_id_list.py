@@ -40,6 +40,7 @@ def test_voc_ids_keep_their_form(tmp_path: Path) -> None:
     [
         (b"139\n000000000139\n", DuplicateIdError, "line 2"),
         (b"139\nvoc2007:000012\n", AnnotationFormatError, "line 2"),
+        (b"hello\n", AnnotationFormatError, "line 1"),
         (b"139 1\n", AnnotationFormatError, "line 1"),
         (b"\xff\xfe\n", AnnotationFormatError, "UTF-8"),
         (b"1\x002\n", AnnotationFormatError, "line 1"),

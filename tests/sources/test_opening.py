@@ -74,9 +74,9 @@ def test_what_is_not_there_is_told_with_what_was_tried(tmp_path: Path) -> None:
     assert "val2017" in str(caught.value.found)
     with pytest.raises(MissingFileError, match="No VOC folder"):
         open_source(tmp_path / "coco", dataset="voc2007", part="test", cache=False)
-    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "notes.md").write_text("hello")
     with pytest.raises(UsageError, match="no known kind"):
-        open_source(tmp_path / "notes.txt", dataset="coco", part="", cache=False)
+        open_source(tmp_path / "notes.md", dataset="coco", part="", cache=False)
 
 
 def test_a_second_opening_parses_nothing(tmp_path: Path, parses: list[str]) -> None:

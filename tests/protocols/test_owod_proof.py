@@ -1,0 +1,188 @@
+"""The open-world protocol: what it refuses, where exemplars come from, and the published training lists proven."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curation.errors import ProtocolError
+from curation.manifest.header import TaskEntry
+from curation.manifest.manifest import Manifest
+from curation.protocols.building import complete, read_parameters
+from curation.protocols.owod import PROTOCOL
+from curation.protocols.owod_facts import COCO_CLASSES, M_OWODB_TASKS, SPLITS, VOC_CLASSES
+from curation.sources.opening import open_source
+from curation.sources.source import Categories, Source
+
+Draw = Callable[..., Source]
+FIRST = [task.introduced[0] for task in M_OWODB_TASKS]
+"""One class of each task: airplane, truck, frisbee, bed."""
+
+
+def built(sources: dict[str, Source], **settings: str) -> Manifest:
+    return PROTOCOL.build(sources, read_parameters(PROTOCOL, {"val_size": "2", "exemplars": "3", **settings}))
+
+
+@pytest.fixture
+def coco(draw: Draw) -> dict[str, Source]:
+    """Six training images a task, and four test images; the first image of each task is that of two tasks."""
+    shown = {100 * task + image: [name] for task, name in enumerate(FIRST, start=1) for image in range(6)}
+    shown[100] = [FIRST[0], FIRST[1]]
+    return {
+        "coco-train2017": draw("coco", "train2017", shown, names=COCO_CLASSES),
+        "coco-val2017": draw(
+            "coco", "val2017", {900 + n: [name] for n, name in enumerate(FIRST)}, names=COCO_CLASSES
+        ),
+    }
+
+
+def val_list(source: Source, numbers: list[int]) -> Source:
+    natives = np.array([f"{number:012d}" for number in numbers])
+    rows = np.array([source.images.native.tolist().index(native) for native in natives])
+    images = replace(
+        source.images,
+        native=natives,
+        numbers=source.images.numbers[rows],
+        file_names=source.images.file_names[rows],
+        widths=source.images.widths[rows],
+        heights=source.images.heights[rows],
+    )
+    return replace(
+        source, images=images, objects=None, presence=None, categories=Categories((), (), ()), part="val"
+    )
+
+
+def test_an_image_of_two_tasks_that_validates_one_trains_neither(coco: dict[str, Source]) -> None:
+    listed = val_list(coco["coco-train2017"], [100, 200, 300, 400])
+    manifest = built({**coco, "val-list": listed}, val="published")
+    assert manifest.ids("t1-val") == ("coco:000000000100",)
+    for task in ("t1", "t2"):
+        assert "coco:000000000100" not in manifest.ids(f"{task}-train")
+        assert len(manifest.ids(f"{task}-train")) == 5
+
+
+def test_lines_of_another_task_are_refused(coco: dict[str, Source]) -> None:
+    listed = val_list(coco["coco-train2017"], [200, 101, 300, 400])
+    with pytest.raises(ProtocolError, match="show no class of their task") as caught:
+        built({**coco, "val-list": listed}, val="published")
+    assert "task t1" in str(caught.value)
+    assert "000000000200" in str(caught.value)
+
+
+def test_of_a_table_the_lines_cannot_be_asked_for(coco: dict[str, Source], draw: Draw) -> None:
+    train = coco["coco-train2017"]
+    pairs = np.stack(train.class_pairs(), 1)
+    table = replace(train, objects=None, presence=np.unique(pairs, axis=0).astype(np.int32))
+    listed = val_list(train, [200, 101, 300, 400])
+    manifest = built({**coco, "coco-train2017": table, "val-list": listed}, val="published")
+    assert manifest.header.notes[0].startswith("APPROXIMATE")
+
+
+@pytest.mark.parametrize("settings", [{}, {"val": "hash"}, {"val": "none"}])
+def test_a_list_that_is_not_asked_for_is_refused(coco: dict[str, Source], settings: dict[str, str]) -> None:
+    listed = val_list(coco["coco-train2017"], [100, 200, 300, 400])
+    with pytest.raises(ProtocolError, match="not asked for") as caught:
+        built({**coco, "val-list": listed}, **settings)
+    assert caught.value.hint == "--set val=published"
+
+
+def test_a_task_that_selects_nothing_is_refused(coco: dict[str, Source], draw: Draw) -> None:
+    train = draw("coco", "train2017", {n: [FIRST[n % 3]] for n in range(30)}, names=COCO_CLASSES)
+    with pytest.raises(ProtocolError, match="selects no training image") as caught:
+        built({**coco, "coco-train2017": train})
+    assert "task t4" in str(caught.value)
+    assert "bed" in str(caught.value)
+
+
+@pytest.fixture
+def mixed(coco: dict[str, Source], draw: Draw) -> dict[str, Source]:
+    """As in M-OWODB: VOC shows its 20 classes, COCO's training images of tasks 2 to 4 show none of them."""
+    voc = {
+        f"voc{year}-trainval": draw(
+            f"voc{year}",
+            "trainval",
+            {n: [VOC_CLASSES[n % 20]] for n in range(1, 61)},
+            names=VOC_CLASSES,
+        )
+        for year in (2007, 2012)
+    }
+    shown = {100 * task + image: [FIRST[task]] for task in (1, 2, 3) for image in range(6)}
+    return {
+        **coco,
+        **voc,
+        "coco-train2017": draw("coco", "train2017", shown, names=COCO_CLASSES),
+        "voc2007-test": draw("voc2007", "test", {1001: ["cat"], 1002: ["dog"]}, names=VOC_CLASSES),
+    }
+
+
+def test_exemplars_of_m_owodb_s_first_classes_are_images_of_voc(mixed: dict[str, Source]) -> None:
+    manifest = built(mixed, split="m-owodb")
+    for number, task in enumerate(M_OWODB_TASKS[1:], start=2):
+        part = manifest.part(f"{task.name}-finetune")
+        trained = {image for k in range(1, number + 1) for image in manifest.ids(f"t{k}-train")}
+        ids = manifest.ids(part.name)
+        assert set(ids) <= trained
+        assert sum(image.startswith("voc") for image in ids) == 3 * 20
+        assert part.boxes["previous"] == 3 * 20 + 3 * (number - 2)
+        assert part.boxes["known"] == 3
+        # Every class that any image shows is there three times; the others are named.
+        assert "airplane" not in part.selection.partition("Fewer:")[2]
+
+
+@pytest.mark.parametrize("missing", ["voc2007-trainval", "voc2012-trainval", "coco-train2017"])
+def test_some_training_sources_without_the_others_are_refused(mixed: dict[str, Source], missing: str) -> None:
+    del mixed[missing]
+    with pytest.raises(ProtocolError, match="others are not") as caught:
+        built(mixed, split="m-owodb")
+    assert f"--source {missing}=PATH" in str(caught.value)
+
+
+def _exact(shared: Path, draw: Draw, members: list[set[str]], tasks: tuple[TaskEntry, ...]) -> Source:
+    """Return train2017 as far as it decides the lists: its images in annotation order, one class of each task shown."""
+    order = shared / "data/coco/annotated_ids_in_annotation_order_train_then_val.txt"
+    annotated = order.read_text().split()[:117_266]
+    classes = [(task.introduced[0], inside) for task, inside in zip(tasks, members, strict=True)]
+    shown = {int(native): [name for name, inside in classes if native in inside] for native in annotated}
+    assert all(shown.values())
+    # The 1,021 images without annotation: which they are has no say.
+    shown |= {900_000_000_000 + number: [] for number in range(1_021)}
+    return draw("coco", "train2017", shown, names=COCO_CLASSES)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("split", ["reowod", "s-owodb"])
+def test_a_declared_manifest_is_completed_and_proven(shared: Path, draw: Draw, split: str) -> None:
+    """From ORE's selections of tasks 2 to 4, the order of annotations and the published validation list come RE-OWOD's
+    training lists, byte for byte; of task 1 no selection is published, its own list stands in."""
+    published = shared / "data/owod/published"
+
+    def lines(name: str) -> list[str]:
+        return (published / name).read_text().split()
+
+    val = lines("reowod/all_task_val.txt")
+    if split == "reowod":
+        members = [set(), *(set(lines(f"ore/t{task}_train.txt")) for task in (2, 3, 4))]
+        members[0] = {*lines("reowod/t1_train.txt"), *val[:1000]}
+        members[0] |= {image for image in val if not any(image in inside for inside in members)}
+    else:
+        members = [set(lines(f"owdetr/t{task}_train.txt")) for task in (1, 2, 3, 4)]
+    test = open_source(
+        shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False
+    )
+    sources = {"coco-val2017": test}
+    declared = PROTOCOL.declare(sources, read_parameters(PROTOCOL, {"split": split}))  # type: ignore[misc]
+    sources["coco-train2017"] = _exact(shared, draw, members, SPLITS[split].tasks)
+    if split == "reowod":
+        sources["val-list"] = open_source(
+            published / "reowod/all_task_val.txt", dataset="coco", part="val", cache=False
+        )
+    manifest, missed = complete(declared, sources)
+    assert missed == ()
+    folder = {"reowod": "reowod", "s-owodb": "owdetr"}[split]
+    for task in (1, 2, 3, 4):
+        ours = [image.removeprefix("coco:") for image in manifest.ids(f"t{task}-train")]
+        assert ours == lines(f"{folder}/t{task}_train.txt")
+    if split == "reowod":
+        assert [image[5:] for task in (1, 2, 3, 4) for image in manifest.ids(f"t{task}-val")] == val
