@@ -4,6 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
+settings.register_profile(
+    "curation", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("curation")
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from curation.demo.scenes import HEIGHT, WIDTH, draw_scene
 from curation.demo.shapes import PROPORTIONS, draw_thing
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from(sorted(PROPORTIONS)), max_size=4), st.integers(0, 2**32 - 1))
 def test_boxes_are_tight_and_masks_disjoint(names: list[str], seed: int) -> None:
     photo, things = draw_scene(names, np.random.default_rng(seed))

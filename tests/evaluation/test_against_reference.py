@@ -29,7 +29,7 @@ def all_same(ours: Any, theirs: Any) -> bool:
 
 @pytest.mark.parametrize("difficult", ["ignore", "count"])
 @pytest.mark.parametrize("strict", [False, True])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds())
 def test_match(difficult: Any, strict: bool, world: World) -> None:
     closed, inside, _, _ = columns_of(world)
@@ -41,7 +41,7 @@ def test_match(difficult: Any, strict: bool, world: World) -> None:
 
 
 @pytest.mark.parametrize("difficult", ["ignore", "count"])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds())
 def test_profile_paper(difficult: Any, world: World) -> None:
     ours = evaluate_elephant(*columns_of(world), ElephantOptions(difficult=difficult, betas=("1.0",)))
@@ -59,7 +59,7 @@ def test_profile_paper(difficult: Any, world: World) -> None:
             assert section["WI"][recall]["fp_open"][name] == impact["opened"].get(number)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds())
 def test_profile_official(world: World) -> None:
     ours = official_profile(*columns_of(world))
@@ -73,7 +73,7 @@ def test_profile_official(world: World) -> None:
         assert all_same(ours["WI"][recall], impact)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds())
 def test_owod(world: World) -> None:
     closed, inside, wild, outside = columns_of(world)

@@ -125,7 +125,7 @@ found = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(objects, found, st.integers(0, 10))
 def test_engines_agree_and_change_nothing(rows: list[Any], more: list[Any], copies: int) -> None:
     truth = truth_of(rows, n_images=4, classes=("a", "b", "c"))

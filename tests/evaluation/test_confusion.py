@@ -139,7 +139,7 @@ def found_on(n_images: int) -> st.SearchStrategy[list[Any]]:
     return st.lists(st.tuples(st.integers(0, n_images - 1), st.integers(0, 1), boxes, scores), max_size=15)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(objects_of(st.integers(0, 1), 3), found_on(3), objects_of(st.just(-1), 4), found_on(4))
 def test_equals_a_plain_loop(
     objects: list[Any], rows: list[Any], unknowns: list[Any], wild: list[Any]

@@ -238,7 +238,7 @@ found_rows = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(known, found_rows, unknown, found_rows)
 def test_equals_a_plain_loop_and_shares_sum_to_1(
     objects: list[Any], rows: list[Any], unknowns: list[Any], wild_rows: list[Any]

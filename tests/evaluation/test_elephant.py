@@ -10,7 +10,7 @@ from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, worlds
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(world=worlds())
 def test_a_result_is_plain_json_without_nan(world: World) -> None:
     found = evaluate_elephant(*columns_of(world), ElephantOptions(profile="all", betas=("1.0",), bootstrap=2))
@@ -42,7 +42,7 @@ def test_an_unknown_profile_is_refused() -> None:
         evaluate_elephant(*columns_of(World(1, 1, 1, (), (), (), ())), ElephantOptions(profile="mine"))  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(world=worlds())
 def test_the_bootstrap_estimates_what_the_paper_section_states(world: World) -> None:
     found = evaluate_elephant(*columns_of(world), ElephantOptions(betas=("1.0",), bootstrap=1))

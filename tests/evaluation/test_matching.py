@@ -90,7 +90,7 @@ def test_detections_tied_with_the_threshold_count_and_an_unreachable_recall_has_
     assert np.isnan(found.threshold[:, 1]).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds())
 def test_best_overlap_is_the_first_object_of_highest_iou(world: World) -> None:
     closed, inside, _, _ = columns_of(world)
@@ -136,7 +136,7 @@ def test_rows_by_class_keep_input_order_and_name_classes_without_rows() -> None:
     assert rows == {0: [1, 3], 1: [], 2: [0, 2], 3: []}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(world=worlds())
 def test_moving_everything_moves_no_outcome(world: World) -> None:
     closed, inside, _, _ = columns_of(world)

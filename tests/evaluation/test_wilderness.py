@@ -107,7 +107,7 @@ def measures(columns: tuple[GroundTruth, Detections, GroundTruth, Detections]) -
     return {name: section[name] for name in MEASURES}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds())
 def test_impact_is_fp_o_over_tp_plus_fp_and_never_negative_nor_falling(world: World) -> None:
     section = paper(columns_of(world))
@@ -128,7 +128,7 @@ def test_impact_is_fp_o_over_tp_plus_fp_and_never_negative_nor_falling(world: Wo
                 assert closed_precision / (point["TP_c"] / (kept + fp)) - 1 == pytest.approx(value, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds(classes=(1, 1)), score=SCORES)
 def test_the_three_readings_coincide_for_a_single_class(world: World, score: int) -> None:
     section = paper(columns_of(with_certain_impact(world, score)))
@@ -140,7 +140,7 @@ def test_the_three_readings_coincide_for_a_single_class(world: World, score: int
             assert all(values[-1] > 0 for values in columns)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds(), score=SCORES)
 def test_what_is_kept_at_fixed_tp_never_falls_with_the_level(world: World, score: int) -> None:
     world = with_certain_impact(world, score)
@@ -165,7 +165,7 @@ def test_what_is_kept_at_fixed_tp_never_falls_with_the_level(world: World, score
     assert section["WI"]["0.1"]["fp_open"]["a"][-1] > 0
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(world=worlds(distinct_scores=True), seed=st.integers(0, 99))
 def test_the_order_of_images_and_categories_in_the_files_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, world: World, seed: int
@@ -179,7 +179,7 @@ def test_the_order_of_images_and_categories_in_the_files_changes_nothing(
     assert mixed == plain
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds(distinct_scores=True), seed=st.integers(0, 99))
 def test_the_order_of_detections_changes_nothing_when_scores_differ(world: World, seed: int) -> None:
     closed, inside, wild, outside = columns_of(world)
@@ -196,7 +196,7 @@ def test_the_order_of_detections_changes_nothing_when_scores_differ(world: World
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds(distinct_scores=True), seed=st.integers(0, 99))
 def test_the_order_of_closed_images_changes_nothing(world: World, seed: int) -> None:
     place = np.random.default_rng(seed).permutation(world.n_closed).tolist()
@@ -209,7 +209,7 @@ def test_the_order_of_closed_images_changes_nothing(world: World, seed: int) -> 
     assert measures(columns_of(moved)) == measures(columns_of(world))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(world=worlds())
 def test_scaling_the_scores_changes_only_the_thresholds(world: World) -> None:
     closed, inside, wild, outside = columns_of(world)
@@ -225,7 +225,7 @@ def test_scaling_the_scores_changes_only_the_thresholds(world: World) -> None:
     assert halved == whole
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(world=worlds())
 def test_colliding_image_numbers_give_the_numbers_of_distinct_ones(world: World) -> None:
     closed, inside, wild, outside = columns_of(world)

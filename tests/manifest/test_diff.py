@@ -129,7 +129,7 @@ def test_stated_step(make_manifest: Make, old: str, new: str, step: str | None) 
 
 
 @given(lists, lists)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_id_is_accounted_for(
     make_manifest: Make, before: dict[str, tuple[str, ...]], after: dict[str, tuple[str, ...]]
 ) -> None:

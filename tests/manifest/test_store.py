@@ -85,7 +85,7 @@ def test_an_inconsistent_manifest_is_not_written(make_manifest: Make, tmp_path: 
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_single_byte_counts(data: st.DataObject, folder: Path) -> None:
     path = data.draw(st.sampled_from(sorted(path for path in folder.rglob("*") if path.is_file())))
     original = path.read_bytes()

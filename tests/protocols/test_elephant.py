@@ -138,7 +138,7 @@ def test_training_parts_count_difficult_objects(draw: Draw) -> None:
 
 
 @given(st.randoms(use_true_random=False), st.integers(8, 60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_order_of_images_and_objects_changes_no_byte(draw: Draw, rng: random.Random, size: int) -> None:
     numbers = rng.sample(range(1, 600_000), size)
     coco = {

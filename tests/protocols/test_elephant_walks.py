@@ -29,7 +29,7 @@ def beginnings(numbers: list[int], known: set[int], size: int) -> set[frozenset[
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     numbers=st.lists(st.integers(0, 40), min_size=2, max_size=5, unique=True),
     n_known=st.integers(0, 1),

@@ -32,14 +32,14 @@ def walk_of_difference(keys: list[int], excluded: list[int]) -> list[int]:
 
 @same_implementation
 @given(numbers)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_set_of_a_dict_walks_as_in_cpython(keys: list[int]) -> None:
     assert array(keys)[walk_of_dict(array(keys))].tolist() == list(set(dict.fromkeys(keys)))
 
 
 @same_implementation
 @given(numbers)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_set_filled_one_by_one_walks_as_in_cpython(keys: list[int]) -> None:
     real: set[int] = set()
     for key in keys:
@@ -49,7 +49,7 @@ def test_set_filled_one_by_one_walks_as_in_cpython(keys: list[int]) -> None:
 
 @same_implementation
 @given(numbers, st.randoms(use_true_random=False), st.floats(0, 1))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_difference_walks_as_in_cpython_whatever_the_size_of_the_right_set(
     keys: list[int], rng: random.Random, share: float
 ) -> None:
