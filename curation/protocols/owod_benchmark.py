@@ -302,8 +302,9 @@ def _check_named(benchmark: Benchmark, sources: Mapping[str, Source]) -> None:
 
 
 def _check_apart(benchmark: Benchmark, slot: str, other: str, sources: Mapping[str, Source]) -> None:
-    shared = np.intersect1d(sources[slot].images.native, sources[other].images.native)
-    if len(shared):
+    taken = set(sources[other].images.native.tolist())
+    shared = sorted(native for native in sources[slot].images.native.tolist() if native in taken)
+    if shared:
         raise ProtocolError(
             "Two sources have images of the same id",
             where=f"sources {other} and {slot}",

@@ -44,7 +44,9 @@ class Shown:
     def by_label(self, usable: Bools) -> dict[int, Int64s]:
         """Return the images that show each class, of those that are usable, shape (n,); classes without any apart."""
         kept = usable[self.image]
-        image, label = self.image[kept], self.label[kept].astype(np.int32)
+        # Numbers of 16 bits are sorted digit by digit, larger ones by comparison.
+        small = self.label.max(initial=0) < 1 << 15
+        image, label = self.image[kept], self.label[kept].astype(np.int16 if small else np.int32)
         counts = np.bincount(label)
         grouped = np.split(image[np.argsort(label, kind="stable")], np.cumsum(counts)[:-1])
         return {number: images for number, images in enumerate(grouped) if len(images)}
@@ -209,7 +211,11 @@ def exemplars(
         lacking = size - int(taken[candidates].sum())
         if lacking > 0:
             free = candidates[~taken[candidates]]
-            taken[free[np.argsort(rank[free], kind="stable")[:lacking]]] = True
+            # Ranks are distinct, and a set is wanted: sorting all of them would be in vain.
+            lowest = (
+                np.argpartition(rank[free], lacking - 1)[:lacking] if lacking < len(free) else slice(None)
+            )
+            taken[free[lowest]] = True
     ends = np.cumsum([len(images) for _, images in pools])[:-1]
     chosen = [images[mine] for (_, images), mine in zip(pools, np.split(taken, ends), strict=True)]
     return chosen, {label: int(taken[by_label[label]].sum()) for label in labels}
