@@ -35,7 +35,7 @@ LARGEST_DISTANCE = 12
 MOST_PAIRS = 5_000_000
 _BITS = 64
 _CHUNK = 1 << 22
-_MEGAPIXELS = 200
+_MEGAPIXELS = 170
 _MOST_THREADS = 8
 
 
@@ -97,7 +97,7 @@ def hash_photos(photos: Mapping[str, Path]) -> PhotoHashes:
     """Return the hashes of photos by name, and which of them cannot be read.
 
     The stored pixels count: an orientation tag is not applied. Of an animated picture the first frame counts. A photo
-    of more than 200 million pixels is not decoded.
+    of more than 170 million pixels is not decoded.
 
     Raises
     ------
@@ -152,6 +152,9 @@ def _read(
             # Asked before any pixel is decoded: a file of a few bytes can claim gigabytes.
             if width * height > _MEGAPIXELS * 1_000_000:
                 return f"it has more than {_MEGAPIXELS} million pixels: {width:,} x {height:,}"
+            if photo.mode[0] in "IF":
+                # Converting to 8 bits clips: different photos would become one.
+                return f"it has more than 8 bits a channel (mode {photo.mode})"
             colours = photo.convert("RGB")
         digest = hashlib.sha256(f"{width}x{height}:".encode() + colours.tobytes())
         return f"sha256:{digest.hexdigest()}", int.from_bytes(np.packbits(phash(colours).hash).tobytes())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,38 @@ def write_results(result: Result, curves: Result, folder: Path) -> list[Path]:
         path = folder / f"{stem}.csv"
         write_text(path, as_csv(header, rows))
         written.append(path)
+    return finish(result, written, folder)
+
+
+def finish(result: Result, written: Sequence[Path], folder: Path) -> list[Path]:
+    """Write ``results.json``, which names its files, and remove those of an earlier run that this one did not write.
+
+    Only what the earlier ``results.json`` calls its own is removed, so that no file of somebody else's is touched.
+    """
+    from curation.storage import write_text
+
     path = folder / "results.json"
-    write_text(path, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    names = [one.name for one in written]
+    for name in _written_before(path):
+        if name not in names:
+            (folder / name).unlink(missing_ok=True)
+    content = {**result, "written": names}
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return [*written, path]
+
+
+def _written_before(path: Path) -> list[str]:
+    """Return the plain names of figures and tables that an earlier result says it wrote; none if it is unreadable."""
+    try:
+        names = json.loads(path.read_bytes())["written"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+    suffixes = (".png", ".svg", ".csv")
+    return [
+        name
+        for name in (names if isinstance(names, list) else [])
+        if isinstance(name, str) and name.endswith(suffixes) and Path(name).name == name
+    ]
 
 
 def _elephant_figures(result: Result, curves: Result, folder: Path, name: str) -> list[Path]:
@@ -98,19 +127,20 @@ def _csv_tables(result: Result) -> dict[str, CsvTable]:
             ],
         )
     }
-    _, section = _first_section(result)
-    if "AP11" in section:
+    sections = {name: section for name, section in sections_of(result).items() if "AP11" in section}
+    if sections:
         tables["average_precision"] = (
-            ("ratio", "class", "AP11", "AP_area"),
+            ("section", "ratio", "class", "AP11", "AP_area"),
             [
-                (level, name, ap, section["AP_area"][level][name])
+                (section_name, level, name, ap, section["AP_area"][level][name])
+                for section_name, section in sections.items()
                 for level, by_class in section["AP11"].items()
                 for name, ap in by_class.items()
             ],
         )
         tables["wilderness_impact"] = (
-            ("recall", "class", "ratio", "FP_o", "WI"),
-            list(_impact_rows(section)),
+            ("section", "recall", "class", "ratio", "FP_o", "WI"),
+            [(name, *row) for name, section in sections.items() for row in _impact_rows(section)],
         )
     return tables
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from curation.cli.evaluate_files import finish
 from curation.cli.output import warn
 
 Result = Mapping[str, Any]
@@ -23,9 +23,10 @@ def write_owod(result: Result, sections: Result, folder: Path) -> list[Path]:
         All files written, ``results.json`` last.
     """
     from curation.figure_style import as_csv
-    from curation.storage import make_folder, write_text
+    from curation.storage import make_folder, remove_abandoned, write_text
 
     make_folder(folder)
+    remove_abandoned(folder)
     written = _figures(sections, folder)
     tables = {
         "metrics": (("task", "profile", "metric", "value"), _metric_rows(sections)),
@@ -40,10 +41,7 @@ def write_owod(result: Result, sections: Result, folder: Path) -> list[Path]:
         path = folder / f"{stem}.csv"
         write_text(path, as_csv(header, rows))
         written.append(path)
-    path = folder / "results.json"
-    brief = without_columns(result, sections)
-    write_text(path, json.dumps(brief, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    return [*written, path]
+    return finish(without_columns(result, sections), written, folder)
 
 
 def without_columns(result: Result, sections: Result) -> dict[str, Any]:

@@ -35,6 +35,8 @@ class GroundTruth:
     original : tuple of str, length m, or None
         The dataset's own class of each object (``elephant`` of an unknown one).
     areas : ndarray of float64, shape (m,)
+    image_names : tuple of str, length n, or None
+        Where the annotation file names images by texts: these, in ascending order; `image_numbers` are then 0 to n-1.
     """
 
     image_numbers: Int64s
@@ -47,6 +49,7 @@ class GroundTruth:
     difficult: Bools
     areas: Floats
     original: tuple[str, ...] | None = None
+    image_names: tuple[str, ...] | None = None
 
     @property
     def n_images(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,6 +13,7 @@ import numpy as np
 from curation.canonical import sha256_of_bytes
 from curation.errors import PredictionError
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.ids import native_number
 from curation.storage import read_bytes
 
 Stray = Literal["error", "drop"]
@@ -24,7 +26,7 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class _Row(msgspec.Struct, gc=False):
-    image_id: _Int64
+    image_id: _Int64 | str
     category_id: _Int64
     bbox: tuple[float, float, float, float]
     score: float
@@ -135,11 +137,13 @@ def read_coco_results(
     columns = _coco_columns(rows, str(path))
     label = _labels(np.fromiter((row.category_id for row in rows), np.int64, len(rows)), columns, truth)
     negative = check_values(columns, policy)
-    image = np.fromiter((row.image_id for row in rows), np.int64, len(rows))
-    position, found = find(image, truth.image_numbers)
+    image = [row.image_id for row in rows]
+    position, found = locate(image, truth, columns)
     if not found.all() and policy.stray == "error":
-        swapped = others is not None and bool(find(image[~found], others)[1].all())
-        raise stray_error(columns, found, f"image_id {image[np.argmin(found)]}", truth, swapped=swapped)
+        strays = [one for one, there in zip(image, found.tolist(), strict=True) if not there]
+        numbers = np.array([one for one in strays if isinstance(one, int)], np.int64)
+        swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
+        raise stray_error(columns, found, f"image_id {strays[0]!s:.80}", truth, swapped=swapped)
     return ReadDetections(
         take_rows(columns, position, label, found),
         path.name,
@@ -165,7 +169,7 @@ def _decode(data: bytes, path: Path) -> list[_Row]:
         raise PredictionError(
             "The detections cannot be read",
             where=str(path),
-            expected='a JSON list of {"image_id": integer, "category_id": integer, "bbox": [x, y, w, h], '
+            expected='a JSON list of {"image_id": integer or text, "category_id": integer, "bbox": [x, y, w, h], '
             '"score": number}; JSON knows no NaN or Infinity',
             found=str(error)[:300],
         ) from None
@@ -258,6 +262,33 @@ def report(*, stray: int, negative: int) -> dict[str, int]:
         "taken as empty: boxes of negative size": negative,
     }
     return {reason: count for reason, count in counts.items() if count}
+
+
+def locate(ids: Sequence[int | str], truth: GroundTruth, columns: RawColumns) -> tuple[Int32s, Bools]:
+    """Return the position of each image id in the ground truth, and whether it is there.
+
+    Raises
+    ------
+    PredictionError
+        The annotation file names images by texts and a detection by a number: its position would be a guess.
+    """
+    if truth.image_names is None:
+        numbers = [one if isinstance(one, int) else native_number(one) for one in ids]
+        known = np.array([number is not None for number in numbers], np.bool_)
+        position, found = find(np.array([number or 0 for number in numbers], np.int64), truth.image_numbers)
+        return position, found & known
+    place = {name: number for number, name in enumerate(truth.image_names)}
+    for row, one in enumerate(ids):
+        if isinstance(one, int):
+            raise PredictionError(
+                "A detection names its image by a number, the ground truth by a text",
+                where=columns.place(row),
+                expected=f"an image_id such as {truth.image_names[0]!r:.80}",
+                found=str(one),
+                hint="use the ids of the annotation file that the detector was given",
+            )
+    position = np.array([place.get(str(one), -1) for one in ids], np.int32)
+    return np.maximum(position, 0), position >= 0
 
 
 def find(wanted: Int64s, known: Int64s) -> tuple[Int32s, Bools]:

@@ -54,7 +54,7 @@ DEFINITIONS: dict[str, str] = {
     "a_ose": "detections of a known class with IoU > 0.5 to an unknown object (Miller et al., ICRA 2018); instances: "
     "distinct unknown objects hit",
     "diagnosis": "kinds of kept detections (paper, section 4.1, Fig. 3 and 9) and what they lie on (Fig. 4); wr1: "
-    "closed set and the first n_closed wilderness images",
+    "closed set and the first n_closed images of the wilderness given, by id: the paper's WR1 if that is its part wr1",
     "fbeta": "(1 + b^2) TP / ((TP + FP) + b^2 n), threshold of highest F, ties to the highest (paper, Table 4)",
     "background_gap": "score of the class - background score, true positives of the closed set (paper, Fig. 8)",
 }

@@ -23,7 +23,7 @@ ERROR_COLOURS = {
     "mixed_unknown": "#B8B8B8",
     "unknown_unknown": "#D55E00",
 }
-SECTION_TITLES = {"closed": "closed set", "wr1": "closed set + WR1 wilderness"}
+SECTION_TITLES = {"closed": "closed set", "wr1": "closed set + as many wilderness images"}
 FLAVOURS = {"mAP11": "mAP (11-point)", "mAP_area": "mAP (area)", "mAP": "mAP (11-point, official)"}
 
 

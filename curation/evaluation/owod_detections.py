@@ -18,7 +18,7 @@ from curation.evaluation.detections import (
     RawColumns,
     ReadDetections,
     check_values,
-    find,
+    locate,
     report,
     stray_error,
     take_rows,
@@ -35,7 +35,7 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class _Row(msgspec.Struct, gc=False):
-    image_id: _Int64
+    image_id: _Int64 | str
     bbox: tuple[float, float, float, float]
     score: float
     category_id: _Int64 | None = None
@@ -110,10 +110,10 @@ def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> 
     )
     label = _labels(rows, columns, truth, source, policy)
     negative = check_values(columns, policy)
-    image = np.fromiter((row.image_id for row in rows), np.int64, n)
-    position, found = find(image, truth.truth.image_numbers)
+    position, found = locate([row.image_id for row in rows], truth.truth, columns)
     if not found.all() and policy.stray == "error":
-        raise stray_error(columns, found, f"image_id {image[np.argmin(found)]}", truth.truth)
+        first = rows[int(np.argmin(found))].image_id
+        raise stray_error(columns, found, f"image_id {first!s:.80}", truth.truth)
     counts = report(stray=int((~found).sum()), negative=negative)
     if n_rest := int((found & (label == _REST)).sum()):
         counts["left out: detections of classes that are unknown in this task"] = n_rest
@@ -129,7 +129,7 @@ def _decode(data: bytes, path: Path) -> list[_Row]:
         raise PredictionError(
             "The detections cannot be read" + (": this is a ground-truth file" if is_truth else ""),
             where=str(path),
-            expected='a JSON list of {"image_id": integer, "category_id": integer or "category": name, '
+            expected='a JSON list of {"image_id": integer or text, "category_id": integer or "category": name, '
             '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity',
             found=str(error)[:_SHOWN],
             hint="give annotation files to --truth and results files to --detections" if is_truth else None,

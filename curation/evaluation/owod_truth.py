@@ -108,7 +108,7 @@ def task_truth(
     if n_repeated and repeats == "error":
         raise _repeats_error(counted, n_repeated)
     part = ground_truth(source, known, None if qualified is None else list(counted))
-    if len(np.unique(part.truth.image_numbers)) < part.truth.n_images:
+    if len(set(part.truth.image_names or part.truth.image_numbers.tolist())) < part.truth.n_images:
         raise EvaluationError(
             "The image list names one image in two spellings",
             where=", ".join(record.name for record in source.files),

@@ -166,7 +166,9 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
     objects = source.require_objects("An evaluation")
     names = _stems(source)
     chosen = np.arange(len(source.images)) if ids is None else _chosen(source, names, ids)
-    chosen = chosen[np.argsort(source.images.numbers[chosen], kind="stable")]
+    by_name = _named_by_texts(source)
+    rank = source.id_ranks if by_name else source.images.numbers
+    chosen = chosen[np.argsort(rank[chosen], kind="stable")]
     place = np.full(len(source.images), -1, np.int32)
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
     rows = np.flatnonzero(place[objects.image] >= 0)
@@ -174,7 +176,7 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
     category = objects.category[rows]
     labels = _labels(source, known)
     truth = GroundTruth(
-        image_numbers=source.images.numbers[chosen],
+        image_numbers=np.arange(len(chosen)) if by_name else source.images.numbers[chosen],
         classes=known.names,
         class_numbers=known.numbers,
         image=place[objects.image[rows]],
@@ -184,6 +186,7 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
         difficult=objects.difficult[rows],
         areas=objects.areas[rows],
         original=_originals(source, rows),
+        image_names=tuple(source.images.native[chosen].tolist()) if by_name else None,
     )
     return Part(
         truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images)
@@ -229,12 +232,19 @@ def _stems(source: Source) -> list[str]:
     ]
 
 
+def _named_by_texts(source: Source) -> bool:
+    """Return whether the annotation file's own ids are texts: then its numbers are positions, and mean nothing."""
+    numbers = [native_number(native) for native in source.images.native.tolist()]
+    return bool(numbers != source.images.numbers.tolist())
+
+
 def _chosen(source: Source, stems: list[str], ids: Sequence[str]) -> Int64s:
     """Return the position of each id of a list: by file stem, else by image number (``coco:000000000139`` is 139)."""
     natives = [text.partition(":")[2] for text in ids]
     by_stem = {stem: place for place, stem in enumerate(stems)}
+    _require_distinct(source, stems, natives)
     places = [by_stem.get(native) for native in natives]
-    if None in places:
+    if None in places and not _named_by_texts(source):
         by_number = {number: place for place, number in enumerate(source.images.numbers.tolist())}
         numbers = [native_number(native) for native in natives]
         by_digits = [None if number is None else by_number.get(number) for number in numbers]
@@ -249,6 +259,26 @@ def _chosen(source: Source, stems: list[str], ids: Sequence[str]) -> Int64s:
             hint="curation verify MANIFEST --source NAME=PATH compares the two",
         )
     return np.array(places, np.int64)
+
+
+def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise `EvaluationError` where an id of a list is the stem of two files (a/1.jpg, b/1.jpg)."""
+    if len(set(stems)) == len(stems):
+        return
+    needed, first = set(wanted), dict[str, int]()
+    for place, stem in enumerate(stems):
+        other = first.setdefault(stem, place)
+        if other != place and stem in needed:
+            names = [
+                str(source.images.file_names[one] or source.images.native[one]) for one in (other, place)
+            ]
+            raise EvaluationError(
+                "Two images of the truth go by the name that the manifest's list gives",
+                where=", ".join(record.name for record in source.files),
+                expected=f"one image called {stem}"[:200],
+                found=" and ".join(names)[:200],
+                hint="curation export writes a truth file whose names are distinct",
+            )
 
 
 def _labels(source: Source, known: KnownClasses) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

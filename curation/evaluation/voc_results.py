@@ -24,6 +24,9 @@ from curation.storage import read_bytes
 
 VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
 _FIELDS = 6
+_AMBIGUOUS = -2
+_LONGEST = (255, 64)
+"""Characters of an image name, and of a number: one endless token would cost its length in every row."""
 _SHOWN = 80
 
 
@@ -51,7 +54,10 @@ def read_voc_results(
     """
     policy = policy or Policy()
     files = _files_by_class(path, truth)
-    positions = {name: place for place, name in enumerate(names)}
+    positions: dict[str, int] = {}
+    for place, name in enumerate(names):
+        # Two images of one name (a/1.jpg, b/1.jpg): a line that uses it says nothing.
+        positions[name] = place if name not in positions else _AMBIGUOUS
     reader = _Reader(truth, positions, policy)
     for name, file in files.items():
         reader.add(name, file)
@@ -82,6 +88,8 @@ class _Reader:
         images, columns = _parse(data, file)
         self.negative += check_values(columns, self.policy)
         place = np.fromiter((self.positions.get(text, -1) for text in images), np.int32, len(images))
+        if (place == _AMBIGUOUS).any():
+            raise self._ambiguous(columns, images, int(np.argmax(place == _AMBIGUOUS)))
         found = place >= 0
         if not found.all() and self.policy.stray == "error":
             first = images[int(np.argmin(found))][:_SHOWN]
@@ -90,6 +98,15 @@ class _Reader:
         self.parts.append(take_rows(columns, place, label, found))
         self.rows += len(images)
         self.stray += int((~found).sum())
+
+    def _ambiguous(self, columns: RawColumns, images: list[str], row: int) -> PredictionError:
+        return PredictionError(
+            "A detection names an image by a name that two images of the ground truth have",
+            where=columns.place(row),
+            expected="file names that differ in more than their folder",
+            found=repr(images[row][:_SHOWN]),
+            hint="give the detections as COCO results, which name images by id",
+        )
 
     def _pass_over(self, name: str, file: Path, data: bytes) -> None:
         if self.policy.stray == "error":
@@ -143,7 +160,11 @@ def _parse(data: bytes, path: Path) -> tuple[list[str], RawColumns]:
         lines.pop()
     fields = [line.split() for line in lines]
     for row, entries in enumerate(fields):
-        if len(entries) != _FIELDS:
+        if (
+            len(entries) != _FIELDS
+            or len(entries[0]) > _LONGEST[0]
+            or max(map(len, entries[1:])) > _LONGEST[1]
+        ):
             raise _line_error(path, row, lines[row])
     numbers = np.empty((len(fields), _FIELDS - 1), np.float64)
     try:

@@ -148,3 +148,12 @@ def test_copies_of_real_photos_are_found_among_all(shared: Path, tmp_path: Path)
         expected[(path.name, target.name)] = name == "same.png"
     hashes = hash_photos(by_name)
     assert pairs(hashes, alike_photos(hashes)) == expected
+
+
+def test_deep_photos_are_refused_and_not_clipped_to_one(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        values = np.random.default_rng(seed).integers(1000, 65535, (32, 32)).astype(np.uint16)
+        Image.fromarray(values).save(tmp_path / f"{seed}.png")
+    hashes = hash_photos({path.stem: path for path in sorted(tmp_path.iterdir())})
+    assert set(hashes.failures) == {"1", "2"}
+    assert "8 bits" in hashes.failures["1"]

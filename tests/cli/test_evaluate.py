@@ -109,6 +109,39 @@ def test_the_table_names_the_profile_and_what_was_left_out(
     assert "no ground truth: dog" in shown
 
 
+def test_a_second_run_leaves_nothing_of_the_first(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "scores"
+    assert main(arguments(files, "--out", str(out), "--profile", "all")) == 0
+    (out / "wilderness_curve.png").rename(out / "kept-by-hand.png")
+    stale = json.loads((out / "results.json").read_text())
+    stale["written"] += ["an-earlier-figure.png", "../outside.png", "results.json", 7]
+    (out / "results.json").write_text(json.dumps(stale))
+    (out / "an-earlier-figure.png").write_bytes(b"old")
+    (tmp_path / "outside.png").write_bytes(b"not ours")
+    assert main(arguments(files, "--out", str(out))) == 0
+    assert not (out / "an-earlier-figure.png").exists()
+    assert (out / "kept-by-hand.png").exists()
+    assert (tmp_path / "outside.png").exists()
+    names = json.loads((out / "results.json").read_text())["written"]
+    assert {path.name for path in out.iterdir()} == {*names, "results.json", "kept-by-hand.png"}
+    (out / "results.json").write_text("[")
+    assert main(arguments(files, "--out", str(out))) == 0
+    capsys.readouterr()
+
+
+def test_tables_say_which_section_they_are_of(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(files, "--out", str(tmp_path / "out"), "--profile", "all")) == 0
+    capsys.readouterr()
+    for stem in ("average_precision", "wilderness_impact"):
+        lines = (tmp_path / "out" / f"{stem}.csv").read_text().splitlines()
+        assert lines[0].startswith("section,")
+        assert {"paper", "paper_difficult_counted"} <= {line.partition(",")[0] for line in lines[1:]}
+
+
 def test_out_holds_result_tables_and_figures_of_the_same_bytes_each_time(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ def test_an_empty_list_is_a_detector_that_says_nothing(tmp_path: Path, truth: Gr
     ("row", "message"),
     [
         ({**GOOD, "image_id": 7}, "image_id 7"),
-        ({**GOOD, "image_id": "2"}, "image_id"),
+        ({**GOOD, "image_id": "two"}, "image_id two"),
+        ({**GOOD, "image_id": [2]}, "image_id"),
         ({**GOOD, "image_id": 2**70}, "image_id"),
         ({**GOOD, "category_id": 5}, "category"),
         ({**GOOD, "category_id": -1}, "category"),
@@ -135,3 +137,19 @@ def test_category_ids_need_not_be_in_order(tmp_path: Path, truth: GroundTruth) -
     swapped = replace(truth, class_numbers=(9, 4))
     rows = [{**GOOD, "category_id": 4}, {**GOOD, "category_id": 9}]
     assert read_coco_results(written(tmp_path, rows), swapped).detections.label.tolist() == [1, 0]
+
+
+def test_texts_may_stand_for_numbers(tmp_path: Path, truth: GroundTruth) -> None:
+    rows = [{**GOOD, "image_id": "2"}, {**GOOD, "image_id": "000000000003"}]
+    assert read_coco_results(written(tmp_path, rows), truth).detections.image.tolist() == [1, 2]
+
+
+def test_a_truth_that_names_images_by_texts(tmp_path: Path, truth: GroundTruth) -> None:
+    named = replace(truth, image_numbers=np.arange(3), image_names=("a-1", "b/2", "c"))
+    rows = [{**GOOD, "image_id": "c"}, {**GOOD, "image_id": "a-1"}]
+    assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [2, 0]
+    with pytest.raises(PredictionError, match="by a number, the ground truth by a text") as caught:
+        read_coco_results(written(tmp_path, [rows[0], {**GOOD, "image_id": 1}]), named)
+    assert "record 1" in str(caught.value)
+    with pytest.raises(PredictionError, match="not in the ground truth"):
+        read_coco_results(written(tmp_path, [{**GOOD, "image_id": "d"}]), named)

@@ -75,7 +75,7 @@ def test_classes_unknown_in_the_task_are_refused_or_counted(
         ([row("wombat")], "does not name"),
         ([row(None)], "does not name"),
         ([row("dog", category_id=2)], "different classes"),
-        ([row(1, image="1")], "cannot be read"),
+        ([row(1, image="one")], "image_id one"),
         ([row(1.5)], "cannot be read"),
         ([{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3], "score": 1}], "cannot be read"),
         ({"annotations": []}, "ground-truth"),

@@ -133,3 +133,35 @@ def test_a_table_of_presence_cannot_be_evaluated(tmp_path: Path) -> None:
     found = replace(source(tmp_path, []), objects=None)
     with pytest.raises(PresenceOnlyError):
         ground_truth(found, classes_of_source(found))
+
+
+def written_source(tmp_path: Path, images: list[dict[str, Any]], annotations: list[dict[str, Any]]) -> Source:
+    path = tmp_path / "named.json"
+    path.write_text(json.dumps({"images": images, "annotations": annotations, "categories": CATEGORIES}))
+    return read_coco(path)
+
+
+def test_images_named_by_texts_stand_in_the_order_of_their_names(tmp_path: Path) -> None:
+    images = [{"id": name, "file_name": f"{name}.jpg", "width": 9, "height": 9} for name in ("b", "c", "a")]
+    annotations = [{**annotation(1, 0, 7), "image_id": "c"}, {**annotation(2, 0, 3), "image_id": "a"}]
+    found = written_source(tmp_path, images, annotations)
+    truth = ground_truth(found, classes_of_source(found)).truth
+    assert truth.image_names == ("a", "b", "c")
+    assert truth.image_numbers.tolist() == [0, 1, 2]
+    assert [(truth.classes[label], place) for label, place in zip(truth.label, truth.image, strict=True)] == [
+        ("dog", 0),
+        ("cat", 2),
+    ]
+
+
+def test_a_stem_of_two_files_is_no_name(tmp_path: Path) -> None:
+    images = [
+        {"id": number, "file_name": name, "width": 9, "height": 9}
+        for number, name in enumerate(("a/x.jpg", "b/x.jpg", "b/y.jpg"), start=1)
+    ]
+    found = written_source(tmp_path, images, [annotation(1, 3, 7)])
+    known = classes_of_source(found)
+    assert ground_truth(found, known, ["coco:y"]).truth.n_images == 1
+    with pytest.raises(EvaluationError, match="Two images of the truth") as caught:
+        ground_truth(found, known, ["coco:x"])
+    assert "a/x.jpg and b/x.jpg" in str(caught.value)

@@ -1,5 +1,7 @@
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from curation.errors import MissingFileError, PredictionError
@@ -89,3 +91,23 @@ def test_absent_files(tmp_path: Path, truth: GroundTruth) -> None:
     for path in (tmp_path, tmp_path / "absent"):
         with pytest.raises(MissingFileError):
             read_voc_results(path, truth, NAMES)
+
+
+def test_a_name_of_two_images_says_nothing(tmp_path: Path, truth: GroundTruth) -> None:
+    written(tmp_path, "a", "other 0.5 1 1 10 20\n")
+    assert len(read_voc_results(tmp_path, truth, ("same", "other")).detections) == 1
+    written(tmp_path, "a", "other 0.5 1 1 10 20\nsame 0.5 1 1 10 20\n")
+    with pytest.raises(PredictionError, match="two images of the ground truth") as caught:
+        read_voc_results(tmp_path, replace(truth, image_numbers=np.arange(3)), ("same", "other", "same"))
+    assert "line 2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line", ["x" * 300 + " 0.5 1 1 10 20\n", "000001 0." + "5" * 100_000 + " 1 1 10 20\n"]
+)
+def test_endless_tokens_are_refused(tmp_path: Path, truth: GroundTruth, line: str) -> None:
+    written(tmp_path, "a", LINE + line)
+    with pytest.raises(PredictionError, match="cannot be read") as caught:
+        read_voc_results(tmp_path, truth, NAMES)
+    assert "line 2" in str(caught.value)
+    assert len(str(caught.value)) < 1000
