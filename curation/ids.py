@@ -13,6 +13,8 @@ from curation.errors import ImageIdError
 MAX_NATIVE_LENGTH = 255
 _NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _COCO_DIGITS = 12
+_VOC_DIGITS, _VOC_YEAR_DIGITS = 6, 4
+_LONGEST_NUMBER = 19
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -72,6 +74,33 @@ def check_native(native: str) -> None:
         expected=f"1 to {MAX_NATIVE_LENGTH} printable characters, no blanks at the ends",
         found=f"{len(native)} characters",
     )
+
+
+def native_number(native: str) -> int | None:
+    """Return the number that the digits of a native id make, None where it is no number.
+
+    >>> native_number("2008_000008")
+    2008000008
+    """
+    digits = native.replace("_", "")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < _LONGEST_NUMBER else None
+
+
+def native_of(text: str, namespace: str) -> str:
+    """Return the native id that a bare number stands for in COCO or VOC; any other text as it stands.
+
+    >>> native_of("139", "coco"), native_of("12", "voc2007"), native_of("2008000008", "voc2012")
+    ('000000000139', '000012', '2008_000008')
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= _COCO_DIGITS):
+        return text
+    if namespace == "coco":
+        return coco_native(int(text))
+    if namespace == "voc2007":
+        return text.zfill(_VOC_DIGITS)
+    if namespace == "voc2012" and len(text) == _VOC_YEAR_DIGITS + _VOC_DIGITS:
+        return f"{text[:_VOC_YEAR_DIGITS]}_{text[_VOC_YEAR_DIGITS:]}"
+    return text
 
 
 def coco_native(number: int) -> str:

@@ -7,6 +7,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path, PurePosixPath
 
 from curation.errors import MissingFileError, PathEscapeError, UsageError
@@ -33,7 +34,7 @@ def replacing(path: Path) -> Iterator[Path]:
     The yielded name ends in the same suffix, so that libraries which choose a format by suffix write the right one.
     """
     make_folder(path.parent)
-    partial = path.with_name(f".{path.stem}{_PARTIAL}{secrets.token_hex(6)}{path.suffix}")
+    partial = path.with_name(f".{path.stem}{_PARTIAL}{os.getpid()}-{secrets.token_hex(6)}{path.suffix}")
     try:
         yield partial
         _sync(partial)
@@ -57,7 +58,7 @@ def publishing_folder(folder: Path) -> Iterator[Path]:
             "The output folder exists already", where=str(folder), hint="choose another --out, or remove it"
         )
     make_folder(folder.parent)
-    _remove_abandoned(folder)
+    remove_abandoned(folder.parent, folder.name)
     partial = folder.with_name(f".{folder.name}{_PARTIAL}{os.getpid()}-{secrets.token_hex(6)}")
     partial.mkdir()
     try:
@@ -114,12 +115,16 @@ def inside(root: Path, relative: str) -> Path:
     return path
 
 
-def _remove_abandoned(folder: Path) -> None:
-    """Remove what a killed process left of an earlier attempt at the same folder."""
-    for leftover in folder.parent.glob(f".{folder.name}{_PARTIAL}*"):
+def remove_abandoned(folder: Path, name: str | None = None) -> None:
+    """Remove from a folder what processes that live no more left of writing `name` (its suffix aside), or anything."""
+    for leftover in folder.glob(f".{'*' if name is None else escape(name)}{_PARTIAL}*"):
         owner = leftover.name.rpartition(_PARTIAL)[2].partition("-")[0]
-        if not _is_alive(owner):
+        if _is_alive(owner):
+            continue
+        if leftover.is_dir() and not leftover.is_symlink():
             shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
 
 
 def _is_alive(pid: str) -> bool:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import ImageIdError
-from curation.ids import ImageId, coco_native, parse_image_id
+from curation.ids import ImageId, coco_native, native_number, native_of, parse_image_id
 
 namespaces = st.from_regex(r"[a-z][a-z0-9_]{0,31}", fullmatch=True)
 natives = st.text(min_size=1, max_size=40).filter(lambda text: text.isprintable() and text == text.strip())
@@ -61,3 +61,49 @@ def test_coco_numbers() -> None:
 
 def test_voc_and_coco_stay_apart() -> None:
     assert parse_image_id("voc2007:000009") != parse_image_id("coco:000000000009")
+
+
+@pytest.mark.parametrize(
+    ("text", "namespace", "native"),
+    [
+        ("139", "coco", "000000000139"),
+        ("000000000139", "coco", "000000000139"),
+        ("12", "voc2007", "000012"),
+        ("000012", "voc2007", "000012"),
+        ("2008000008", "voc2012", "2008_000008"),
+        ("2008_000008", "voc2012", "2008_000008"),
+        ("12", "voc2012", "12"),
+        ("12", "openimages", "12"),
+        ("1234567890123", "coco", "1234567890123"),
+        ("\u0661", "coco", "\u0661"),
+        ("abc", "coco", "abc"),
+        ("", "coco", ""),
+    ],
+)
+def test_what_a_bare_number_stands_for(text: str, namespace: str, native: str) -> None:
+    assert native_of(text, namespace) == native
+
+
+@pytest.mark.parametrize(
+    ("native", "number"),
+    [
+        ("000012", 12),
+        ("2008_000008", 2_008_000_008),
+        ("000000397133", 397_133),
+        ("0", 0),
+        ("9" * 18, 10**18 - 1),
+        ("9" * 19, None),
+        ("a1", None),
+        ("_", None),
+        ("-1", None),
+        ("\u0661", None),
+    ],
+)
+def test_the_number_of_a_native_id(native: str, number: int | None) -> None:
+    assert native_number(native) == number
+
+
+@given(st.integers(0, 999_999), st.integers(2005, 2012))
+def test_voc_numbers_and_native_ids_are_inverse(number: int, year: int) -> None:
+    for native, namespace in ((f"{number:06d}", "voc2007"), (f"{year}_{number:06d}", "voc2012")):
+        assert native_of(str(native_number(native)), namespace) == native

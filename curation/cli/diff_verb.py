@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import counted_examples, emit, table_lines
+from curation.cli.output import Table, counted_examples, emit, table_lines
 
 if TYPE_CHECKING:
     from curation.manifest.diff import ManifestDiff
@@ -60,8 +60,6 @@ def _data(old: Manifest, new: Manifest, difference: ManifestDiff, *, with_ids: b
 
 
 def _lines(old: Manifest, new: Manifest, difference: ManifestDiff) -> list[str]:
-    from curation.manifest.show import Table
-
     lines = [f"old  {' '.join(_identity(old).values())}", f"new  {' '.join(_identity(new).values())}", ""]
     changed = [part for part in difference.parts if part.added or part.removed or part.reordered]
     if changed:

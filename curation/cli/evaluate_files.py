@@ -22,9 +22,10 @@ def write_results(result: Result, curves: Result, folder: Path) -> list[Path]:
         All files written, ``results.json`` last.
     """
     from curation.evaluation.figure_style import as_csv
-    from curation.storage import make_folder, write_text
+    from curation.storage import make_folder, remove_abandoned, write_text
 
     make_folder(folder)
+    remove_abandoned(folder)
     name = _detector(result)
     written = _elephant_figures(result, curves, folder, name) if result["protocol"] == "elephant" else []
     if curves and result["protocol"] == "voc":

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from curation.cli.output import table_lines
-from curation.manifest.show import Table
+from curation.cli.output import Table, table_lines
 
 Result = Mapping[str, Any]
 _SHOWN_LEVELS = 6
@@ -17,7 +16,7 @@ def lines_of(result: Result) -> list[str]:
     tables = {"elephant": _elephant_tables, "voc": _voc_tables, "coco": _coco_tables}[result["protocol"]](
         result
     )
-    return [line for table in (_inputs(result), *tables) for line in table_lines(table)]
+    return [line for table in (inputs_table(result), *tables) for line in table_lines(table)]
 
 
 def _elephant_tables(result: Result) -> list[Table]:
@@ -135,7 +134,8 @@ def _coco_tables(result: Result) -> list[Table]:
     ]
 
 
-def _inputs(result: Result) -> Table:
+def inputs_table(result: Result) -> Table:
+    """Return one row a file that the numbers rest on."""
     rows = []
     for part, inputs in result["inputs"].items():
         rows += [

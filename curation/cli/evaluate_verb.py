@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.cli.evaluate_owod import add_owod, run_owod
 from curation.cli.output import emit
 from curation.errors import EvaluationError, UsageError
 
@@ -27,12 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "elephant": "wilderness impact and all else of the Elephant paper",
         "voc": "VOC average precision, 11-point and area, difficult objects ignored",
         "coco": "the twelve COCO numbers",
+        "owod": "open-world metrics: UR, UDR, UDP, A-OSE, wilderness impact, mAP of previous and current classes",
     }
     for name, summary in summaries.items():
         command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         _add_inputs(command, name)
         if name == "elephant":
             _add_elephant(command)
+        if name == "owod":
+            add_owod(command)
         if name == "coco":
             command.add_argument(
                 "--engine", choices=("faster", "pycocotools", "both"), help="default: faster where installed"
@@ -45,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
     several = protocol == "elephant"
-    prefix = "PART=" if several else ""
+    prefix = {"elephant": "PART=", "owod": "[TASK=]"}.get(protocol, "")
     command.add_argument(
         "--truth",
         action="append",
@@ -60,7 +64,10 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
         metavar=f"{prefix}FILE",
         help="COCO results JSON, or a folder of VOC results (comp4_det_test_CLASS.txt)",
     )
-    command.add_argument("--classes", type=Path, metavar="FILE", help='{"known": [...], "unknown": [...]}')
+    form = '{"known": [...], "unknown": [...]}'
+    if protocol == "owod":
+        form = '{"tasks": [{"name": "t1", "prev": [...], "cur": [...], "rest": [...]}]}'
+    command.add_argument("--classes", type=Path, metavar="FILE", help=form)
     command.add_argument(
         "--stray",
         choices=("error", "drop"),
@@ -135,6 +142,8 @@ def run(options: argparse.Namespace) -> int:
     from curation.cli.evaluate_files import write_results
     from curation.cli.evaluate_tables import lines_of
 
+    if options.protocol == "owod":
+        return run_owod(options, _open)
     evaluate = {"elephant": _elephant, "voc": _voc, "coco": _coco}[options.protocol]
     result, curves = evaluate(options)
     written = write_results(result, curves, options.out) if options.out else []

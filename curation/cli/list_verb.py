@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import emit, table_lines, warn
+from curation.cli.output import Table, emit, table_lines, warn
 
 if TYPE_CHECKING:
     from curation.protocols.protocol import Protocol
@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print protocols with paper, sources and parameters, then the manifests at hand."""
-    from curation.manifest.show import Table
     from curation.protocols.registry import PROTOCOLS
 
     protocols = [_protocol_data(protocol) for protocol in PROTOCOLS.values()]
@@ -65,8 +64,6 @@ def _protocol_data(protocol: Protocol) -> dict[str, Any]:
 
 
 def _protocol_lines(protocol: dict[str, Any]) -> list[str]:
-    from curation.manifest.show import Table
-
     paper = protocol["paper"]
     sources = tuple(
         (slot["name"], "required" if slot["required"] else "optional", slot["meaning"])

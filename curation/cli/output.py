@@ -7,12 +7,19 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from curation.manifest.show import Table
+from dataclasses import dataclass
+from typing import Any
 
 _NARROWEST = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of texts under column names."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_json: bool) -> None:

@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the manifest, every digest checked on the way."""
+    from curation.cli.manifest_tables import manifest_data, manifest_tables
     from curation.manifest.locate import load_manifest
-    from curation.manifest.show import manifest_data, manifest_tables
 
     manifest = load_manifest(options.manifest)
     lines = [line for table in manifest_tables(manifest) for line in table_lines(table)]

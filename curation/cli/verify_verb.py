@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import counted_examples, emit, table_lines
+from curation.cli.output import Table, counted_examples, emit, table_lines
 from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 
@@ -63,6 +63,8 @@ def _rebuild(manifest: Manifest, sources: dict[str, Source], *, strict: bool) ->
     from curation.protocols.building import rebuild
     from curation.protocols.registry import find_protocol
 
+    if manifest.header.origin == "as_published":
+        return [Finding("rebuild", "manifest", "note", found="authors' lists: `curation import` checks them")]
     protocol = find_protocol(manifest.header.rule.protocol)
     if manifest.header.origin == "declared":
         return [Finding("rebuild", "manifest", "note", found="declared: `curation build` completes it")]
@@ -144,8 +146,6 @@ def _lines(
     *,
     failed: bool,
 ) -> list[str]:
-    from curation.manifest.show import Table
-
     rows = tuple((one.outcome, one.check, one.subject, _remark(one)) for one in findings)
     title = f"{manifest.header.name} {manifest.header.version}  {manifest.digest}"
     lines = table_lines(Table(title, ("", "check", "of", "found"), rows))

@@ -14,6 +14,7 @@ from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, 
 
 Difficult = Literal["ignore", "count"]
 _PAIRS_AT_ONCE = 1 << 20
+_LARGEST_TABLE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,22 @@ class OperatingPoints:
     threshold: Floats
     tp: Int64s
     fp: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class OverlappingPairs:
+    """Pairs of a detection and an object, detections in input order, objects of one in file order.
+
+    Attributes
+    ----------
+    row, position : ndarray of int64, shape (p,)
+        Position of the detection and of the object.
+    iou : ndarray of float64, shape (p,)
+    """
+
+    row: Int64s
+    position: Int64s
+    iou: Floats
 
 
 def match(
@@ -189,17 +206,50 @@ def overlaps_any(
     truth: GroundTruth, detections: Detections, mask: Bools, *, iou_threshold: float, strict: bool
 ) -> Bools:
     """Return which objects under `mask` are hit by at least one detection of any class in their image, shape (m,)."""
-    pairs = _Candidates(truth, detections, same_class=False, mask=mask)
+    pairs = overlapping_pairs(
+        truth, detections, same_class=False, mask=mask, iou_threshold=iou_threshold, strict=strict
+    )
     hit = np.zeros(len(truth.image), bool)
+    hit[pairs.position] = True
+    return hit
+
+
+def overlapping_pairs(
+    truth: GroundTruth,
+    detections: Detections,
+    *,
+    same_class: bool,
+    iou_threshold: float,
+    strict: bool,
+    mask: Bools | None = None,
+) -> OverlappingPairs:
+    """Return every pair of a detection and an object of its image whose IoU reaches (``strict``: exceeds) a threshold.
+
+    Parameters
+    ----------
+    same_class : bool
+        Whether only objects of the detected class take part.
+    mask : ndarray of bool, shape (m,), optional
+        The objects that take part; all by default.
+    """
+    pairs = _Candidates(truth, detections, same_class=same_class, mask=mask)
     corners, detected = _corners(truth.boxes[pairs.objects]), _corners(detections.boxes)
+    row, position, overlap = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
     for rows, starts, slots in pairs.chunks():
         counts = np.diff(np.append(starts, len(slots)))
         iou = _iou(
             [np.repeat(column[rows], counts) for column in detected], [column[slots] for column in corners]
         )
-        reached = iou > iou_threshold if strict else iou >= iou_threshold
-        hit[pairs.objects[slots[reached]]] = True
-    return hit
+        reached = np.flatnonzero(iou > iou_threshold if strict else iou >= iou_threshold)
+        row.append(np.repeat(rows, counts)[reached])
+        position.append(pairs.objects[slots[reached]])
+        overlap.append(iou[reached])
+    return OverlappingPairs(np.concatenate(row), np.concatenate(position), np.concatenate(overlap))
+
+
+def pair_intersection(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the common area of boxes ``x, y, w, h`` row by row, shapes (n, 4), in square pixels."""
+    return _common_area(_corners(first), _corners(second))
 
 
 def pair_iou(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -222,9 +272,9 @@ class _Candidates:
         order = np.argsort(object_key, kind="stable")
         self.objects = self.objects[order]
         object_key = object_key[order]
-        start, end = np.searchsorted(object_key, key), np.searchsorted(object_key, key, side="right")
-        self.rows = np.flatnonzero(end > start)
-        self.first, self.count = start[self.rows], (end - start)[self.rows]
+        start, count = _ranges(object_key, key)
+        self.rows = np.flatnonzero(count)
+        self.first, self.count = start[self.rows], count[self.rows]
 
     def chunks(self) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
         """Yield detections, where the pairs of each start, and the slot of each pair; memory stays bounded."""
@@ -240,6 +290,19 @@ class _Candidates:
             low = high
 
 
+def _ranges(ascending: Int64s, keys: Int64s) -> tuple[Int64s, Int64s]:
+    """Return where each key stands among ascending ones, and how often."""
+    if not len(ascending) or not len(keys):
+        return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+    span = int(max(ascending[-1], keys.max())) + 1
+    if span > _LARGEST_TABLE:
+        start = np.searchsorted(ascending, keys)
+        return start, np.searchsorted(ascending, keys, side="right") - start
+    # A table of all keys answers faster than half a million binary searches.
+    count = np.bincount(ascending, minlength=span)
+    return (np.cumsum(count) - count)[keys], count[keys]
+
+
 def _corners(boxes: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     """Return the columns x1, y1, x2, y2 and area."""
     x, y, w, h = np.ascontiguousarray(boxes.T)
@@ -247,9 +310,14 @@ def _corners(boxes: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
 
 
 def _iou(first: list[npt.NDArray[Any]], second: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    width = np.minimum(first[2], second[2]) - np.maximum(first[0], second[0])
-    height = np.minimum(first[3], second[3]) - np.maximum(first[1], second[1])
-    common = np.maximum(width, 0) * np.maximum(height, 0)
+    common = _common_area(first, second)
     union = first[4] + second[4] - common
     overlap: npt.NDArray[Any] = np.divide(common, union, out=np.zeros_like(common), where=union > 0)
     return overlap
+
+
+def _common_area(first: list[npt.NDArray[Any]], second: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    width = np.minimum(first[2], second[2]) - np.maximum(first[0], second[0])
+    height = np.minimum(first[3], second[3]) - np.maximum(first[1], second[1])
+    common: npt.NDArray[Any] = np.maximum(width, 0) * np.maximum(height, 0)
+    return common

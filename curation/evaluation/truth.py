@@ -12,6 +12,7 @@ import numpy as np
 
 from curation.errors import EvaluationError
 from curation.evaluation.columns import GroundTruth, Int64s
+from curation.ids import native_number
 from curation.manifest.manifest import Manifest
 from curation.sources.source import FileRecord, Source
 from curation.storage import read_bytes
@@ -235,7 +236,8 @@ def _chosen(source: Source, stems: list[str], ids: Sequence[str]) -> Int64s:
     places = [by_stem.get(native) for native in natives]
     if None in places:
         by_number = {number: place for place, number in enumerate(source.images.numbers.tolist())}
-        by_digits = [by_number.get(_digits(native)) for native in natives]
+        numbers = [native_number(native) for native in natives]
+        by_digits = [None if number is None else by_number.get(number) for number in numbers]
         places = by_digits if by_digits.count(None) < places.count(None) else places
     missing = [text for text, place in zip(ids, places, strict=True) if place is None]
     if missing:
@@ -247,11 +249,6 @@ def _chosen(source: Source, stems: list[str], ids: Sequence[str]) -> Int64s:
             hint="curation verify MANIFEST --source NAME=PATH compares the two",
         )
     return np.array(places, np.int64)
-
-
-def _digits(native: str) -> int:
-    digits = native.replace("_", "")
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else -1
 
 
 def _labels(source: Source, known: KnownClasses) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

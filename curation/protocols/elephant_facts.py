@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from curation.manifest.header import ClassEntry, LabelView, Paper
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_NAMES_OF_VOC
 from curation.sources.source import Source
 
 PAPER = Paper(
@@ -18,42 +20,10 @@ PAPER = Paper(
     ),
 )
 
-KNOWN = (
-    # (VOC name, COCO name); the output category id is the place in this list, from 1.
-    ("aeroplane", "airplane"),
-    ("bicycle", "bicycle"),
-    ("bird", "bird"),
-    ("boat", "boat"),
-    ("bottle", "bottle"),
-    ("bus", "bus"),
-    ("car", "car"),
-    ("cat", "cat"),
-    ("chair", "chair"),
-    ("cow", "cow"),
-    ("diningtable", "dining table"),
-    ("dog", "dog"),
-    ("horse", "horse"),
-    ("motorbike", "motorcycle"),
-    ("person", "person"),
-    ("pottedplant", "potted plant"),
-    ("sheep", "sheep"),
-    ("sofa", "couch"),
-    ("train", "train"),
-    ("tvmonitor", "tv"),
-)
+KNOWN = tuple(COCO_NAMES_OF_VOC.items())
+"""VOC name and COCO name of the 20 known classes; the category id in the output is the place in this list, from 1."""
 
-# fmt: off
-UNKNOWN = (
-    "apple", "backpack", "banana", "baseball bat", "baseball glove", "bear", "bed", "bench", "book",
-    "bowl", "broccoli", "cake", "carrot", "cell phone", "clock", "cup", "donut", "elephant",
-    "fire hydrant", "fork", "frisbee", "giraffe", "hair drier", "handbag", "hot dog", "keyboard",
-    "kite", "knife", "laptop", "microwave", "mouse", "orange", "oven", "parking meter", "pizza",
-    "refrigerator", "remote", "sandwich", "scissors", "sink", "skateboard", "skis", "snowboard",
-    "spoon", "sports ball", "stop sign", "suitcase", "surfboard", "teddy bear", "tennis racket", "tie",
-    "toaster", "toilet", "toothbrush", "traffic light", "truck", "umbrella", "vase", "wine glass",
-    "zebra",
-)
-# fmt: on
+UNKNOWN = tuple(sorted({name for _, name, _ in COCO_CATEGORIES} - set(COCO_NAMES_OF_VOC.values())))
 """The 60 COCO classes that VOC lacks. They have no category id of their own: their objects become unknown, -1."""
 
 CLOSED, COCO = "voc2007-test", "coco"

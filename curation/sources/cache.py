@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import time
 import zipfile
 from collections.abc import Mapping
 from dataclasses import fields
@@ -24,12 +23,11 @@ from curation.errors import CurationError
 from curation.sources.integrity import texts
 from curation.sources.memo import Memo, Stamp
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
-from curation.storage import replacing
+from curation.storage import remove_abandoned, replacing
 
-READER_VERSION = 1
+READER_VERSION = 2
 """Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""
 
-_ABANDONED = 3600.0
 _TEXTS = ("images.file_names", "objects.original")
 _SHAPES = {"objects.boxes": 4, "presence": 2}
 
@@ -95,6 +93,14 @@ class Cache:
         self._memo = Memo(folder / "digests")
         self._silent = False
 
+    def sweep(self) -> None:
+        """Remove what killed processes left unfinished in the folder."""
+        for folder in (self.folder, self._memo.folder):
+            try:
+                remove_abandoned(folder)
+            except OSError as error:
+                self._cannot_write(error)
+
     def remembered(self, stamp: Stamp) -> tuple[str, int] | None:
         """Return digest and size of files that have not changed since they were last hashed, or None."""
         return self._memo.find(stamp)
@@ -130,7 +136,6 @@ class Cache:
         header = _header(source, key, columns)
         packed = np.frombuffer(msgspec.json.encode(header), np.uint8)
         try:
-            _remove_abandoned(path)
             with replacing(path) as partial:
                 np.savez(partial, allow_pickle=False, header=packed, **columns)
         except (OSError, CurationError) as error:
@@ -152,13 +157,6 @@ def _tell(message: str) -> None:
 def _reason(error: Exception) -> str:
     text = error.strerror if isinstance(error, OSError) else str(error).split("\n", 1)[0]
     return (text or type(error).__name__)[:120]
-
-
-def _remove_abandoned(path: Path) -> None:
-    """Remove what a killed process left of the same file an hour ago or earlier."""
-    for leftover in path.parent.glob(f".{path.stem}.partial-*"):
-        if time.time() - leftover.stat().st_mtime > _ABANDONED:
-            leftover.unlink(missing_ok=True)
 
 
 def _columns(source: Source) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import AnnotationFormatError, ImageIdError
-from curation.ids import ImageId, check_native, coco_native
+from curation.ids import ImageId, check_native, native_of
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.coco_plain import PlainFile, decode_plain
 from curation.sources.coco_records import (
@@ -205,7 +205,7 @@ def _natives(records: list[ImageRecord], ids: Ids, dataset: str, space: str, whe
     if family(dataset) == "voc":
         found = [PurePosixPath(record.file_name.replace("\\", "/")).stem for record in records]
     elif isinstance(ids, list):
-        found = [_digits(text) for text in ids] if space == "coco" else ids
+        found = [native_of(text, space) for text in ids] if space == "coco" else ids
     elif space == "coco":
         if not len(ids) or (ids.min() >= 0 and ids.max() < 10**12):
             return [f"{number:012d}" for number in ids.tolist()]
@@ -216,11 +216,6 @@ def _natives(records: list[ImageRecord], ids: Ids, dataset: str, space: str, whe
         return [str(number) for number in ids.tolist()]
     _check_natives(found, where, "file_name" if family(dataset) == "voc" else "id")
     return found
-
-
-def _digits(text: str) -> str:
-    """Return COCO's twelve digits for a number in quotes, any other text as it stands."""
-    return coco_native(int(text)) if text.isascii() and text.isdigit() and len(text) <= 12 else text
 
 
 def _check_natives(natives: list[str], where: Where, field: str) -> None:

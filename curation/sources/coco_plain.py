@@ -20,7 +20,6 @@ import msgspec
 import numpy as np
 
 from curation.sources.coco_records import CategoryRecord, ImageRecord
-from curation.sources.content import Bytes
 from curation.sources.source import Bools, Floats, Int64s
 
 _PIECE = 1 << 18
@@ -73,7 +72,7 @@ class PlainFile:
     crowd: Bools
 
 
-def decode_plain(data: Bytes) -> PlainFile | None:
+def decode_plain(data: bytes) -> PlainFile | None:
     """Return the records and columns of a file of the official form, None for any other and for a malformed one."""
     opening = _OPENING.search(data)
     if opening is None:
@@ -101,7 +100,7 @@ def decode_plain(data: Bytes) -> PlainFile | None:
     )
 
 
-def _end_of_list(data: Bytes, start: int) -> int:
+def _end_of_list(data: bytes, start: int) -> int:
     """Return where the list of annotations probably ends: at the last bracket that a key of the file follows."""
     # Annotations are most of a file; what follows them (categories) is small, so the search begins near the end.
     for reach in (1 << 16, 1 << 24, len(data)):
@@ -112,7 +111,7 @@ def _end_of_list(data: Bytes, start: int) -> int:
     return start
 
 
-def _columns(data: Bytes, start: int, end: int, key: bytes) -> Iterator[tuple[Any, ...]]:
+def _columns(data: bytes, start: int, end: int, key: bytes) -> Iterator[tuple[Any, ...]]:
     """Yield the columns of each piece; one buffer serves all, so that no piece costs fresh memory."""
     boundary = re.compile(rb"\}\s*,\s*(?=\{\s*" + re.escape(key) + rb"\s*:)")
     decoder = msgspec.json.Decoder(list[_Annotation])

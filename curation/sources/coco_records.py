@@ -9,7 +9,6 @@ import msgspec
 
 from curation.errors import AnnotationFormatError
 from curation.ids import MAX_NATIVE_LENGTH
-from curation.sources.content import Bytes
 
 _Text = Annotated[str, msgspec.Meta(max_length=MAX_NATIVE_LENGTH)]
 _FileName = Annotated[str, msgspec.Meta(max_length=4096)]
@@ -61,7 +60,7 @@ class Instances(msgspec.Struct, gc=False):
     categories: list[CategoryRecord] = []
 
 
-def decode_instances(data: Bytes, name: str) -> Instances:
+def decode_instances(data: bytes, name: str) -> Instances:
     """Return the records of a COCO instances file of any form.
 
     Raises
@@ -88,7 +87,7 @@ def decode_instances(data: Bytes, name: str) -> Instances:
         ) from None
 
 
-def _check_start(data: Bytes, name: str) -> None:
+def _check_start(data: bytes, name: str) -> None:
     expected = "a JSON object with images, annotations and categories, in UTF-8"
     start = data[:1024].lstrip()
     if not start:
@@ -116,7 +115,7 @@ def _check_start(data: Bytes, name: str) -> None:
         )
 
 
-def _refuse_record(data: Bytes, name: str, message: str) -> NoReturn:
+def _refuse_record(data: bytes, name: str, message: str) -> NoReturn:
     reason, _, path = message.partition(" - at ")
     place = _RECORD.search(path)
     if place is None:
@@ -131,7 +130,7 @@ def _refuse_record(data: Bytes, name: str, message: str) -> NoReturn:
     )
 
 
-def _id_of(data: Bytes, section: str, row: int) -> object:
+def _id_of(data: bytes, section: str, row: int) -> object:
     """Return the id of a malformed record, or None: the whole file is read anew, which only an error pays for."""
     try:
         content: Any = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
@@ -142,7 +141,7 @@ def _id_of(data: Bytes, section: str, row: int) -> object:
         return None
 
 
-def _refuse_syntax(data: Bytes, name: str, message: str) -> NoReturn:
+def _refuse_syntax(data: bytes, name: str, message: str) -> NoReturn:
     if "truncated" not in message:
         position = _BYTE.search(message)
         place = int(position[1]) if position else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from curation.ids import ImageId
@@ -56,6 +57,16 @@ VOC_NAMES: tuple[str, ...] = (
     "tvmonitor",
 )
 """The 20 VOC classes, alphabetical; a class's number is its place counted from 1."""
+
+COCO_NAMES_OF_VOC: Mapping[str, str] = {name: name for name in VOC_NAMES} | {
+    "aeroplane": "airplane",
+    "diningtable": "dining table",
+    "motorbike": "motorcycle",
+    "pottedplant": "potted plant",
+    "sofa": "couch",
+    "tvmonitor": "tv",
+}
+"""COCO's name of each VOC class, in VOC's order."""
 
 
 def family(dataset: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import BoxError, DanglingIdError, DuplicateIdError, UsageError
+from curation.ids import native_number
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
 
 BadBoxes = Literal["error", "drop"]
@@ -163,9 +164,9 @@ def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
 
 def numbers_of(natives: Sequence[str]) -> Int64s:
     """Return native ids as numbers (``2008_000008``: 2008000008), or positions where they are not distinct numbers."""
-    digits = [native.replace("_", "") for native in natives]
-    if all(text.isascii() and text.isdigit() and len(text) < 19 for text in digits):
-        numbers = np.array([int(text) for text in digits], np.int64)
+    found = [native_number(native) for native in natives]
+    if None not in found:
+        numbers = np.array(found, np.int64)
         if _all_differ(numbers):
             return numbers
     return np.arange(len(natives), dtype=np.int64)

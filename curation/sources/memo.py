@@ -53,10 +53,15 @@ class Stamp:
 
 
 class Memo:
-    """Remembered digests, one small file a set of paths, in a folder."""
+    """Remembered digests, one small file a set of paths, in a folder.
+
+    Attributes
+    ----------
+    folder : Path
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def find(self, stamp: Stamp) -> tuple[str, int] | None:
         """Return the remembered digest and size, or None where there is none to trust (a damaged entry is none)."""
@@ -78,4 +83,4 @@ class Memo:
         write_bytes(self._path(stamp), msgspec.json.encode(entry))
 
     def _path(self, stamp: Stamp) -> Path:
-        return self._folder / f"{stamp.listing[:40]}.json"
+        return self.folder / f"{stamp.listing[:40]}.json"

@@ -91,7 +91,11 @@ def _is_voc(raw: _RawFiles) -> bool:
 
 def _cache(cache: bool | Path) -> Cache | None:
     folder = cache if isinstance(cache, Path) else default_folder() if cache else None
-    return None if folder is None else Cache(folder)
+    if folder is None:
+        return None
+    kept = Cache(folder)
+    kept.sweep()
+    return kept
 
 
 def _open(raw: _RawFiles, cache: Cache | None) -> Source:

@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from curation.errors import AnnotationFormatError, DanglingIdError, ImageIdError, UsageError
-from curation.ids import check_native, coco_native
+from curation.ids import check_native, native_of
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.content import FileContent
 from curation.sources.datasets import VOC_NAMES, facts_of, family, namespace_of
@@ -23,7 +23,8 @@ from curation.storage import read_bytes
 IMAGE_COLUMNS = ("image", "image_id", "file_name")
 CLASS_COLUMNS = ("class", "category", "label", "category_id")
 LIST_COLUMNS = ("classes", "categories", "labels", "category_ids", "category_ids_91")
-_COCO_NAME = re.compile(r"(?:COCO_[a-z0-9]+_)?(\d{1,12})\Z")
+_PART_COLUMN = re.compile(r"(?:split|part|subset)_?[0-9]*\Z", re.IGNORECASE)
+_COCO_PREFIX = re.compile(r"COCO_[a-z0-9]+_(?=[0-9]{1,12}\Z)")
 _IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
 
 Split = tuple[str, str]
@@ -46,7 +47,8 @@ def read_table(
         ``.csv``, ``.tsv`` or ``.parquet``.
     dataset, part : str
         For example ``coco`` and ``train2017``. A table that has the part as a value of one of its other columns is
-        read for these rows only.
+        read for these rows only; one that tells parts apart in a column called ``split``, ``part`` or ``subset`` (a
+        year may follow) has to hold it. A table without such a column is the part.
     split : (str, str), optional
         Column and value that choose the rows, in place of `part`.
     labels : mapping of int to str, or Path, optional
@@ -57,7 +59,8 @@ def read_table(
     MissingFileError, AnnotationFormatError, DuplicateIdError, DanglingIdError
         The file cannot be read, or is not what it should be; the error names the row.
     UsageError
-        Two columns hold the part's name, or the chosen split column does not exist.
+        The table tells parts apart and this is none of them, or which is meant is not said; two columns hold the
+        part's name; the chosen split column does not exist or never has that value.
     """
     return parse_table(FileContent(path), dataset=dataset, part=part, split=split, labels=labels)
 
@@ -120,17 +123,9 @@ def _column(cells: Cells, names: Sequence[str], kind: str) -> str:
 
 def _rows(cells: Cells, part: str, split: Split | None, taken: set[str]) -> Sequence[int]:
     if split is None:
-        columns = [name for name in cells.columns if name not in taken and part and cells.holds(name, part)]
-        if not columns:
+        split = _split_of(cells, part, [name for name in cells.columns if name not in taken])
+        if split is None:
             return range(cells.rows)
-        if len(columns) > 1:
-            raise UsageError(
-                "Two columns of the table hold the name of the part",
-                where=cells.name,
-                found=", ".join(columns),
-                hint="choose one with split=(COLUMN, VALUE)",
-            )
-        split = (columns[0], part)
     column, value = split
     if column not in cells.columns:
         raise UsageError(
@@ -139,7 +134,41 @@ def _rows(cells: Cells, part: str, split: Split | None, taken: set[str]) -> Sequ
             expected=", ".join(cells.columns)[:200],
             found=column[:80],
         )
+    if value not in cells.distinct(column):
+        raise _no_such_part(cells, value, [column])
     return [row for row in range(cells.rows) if cells.text(column, row) == value]
+
+
+def _split_of(cells: Cells, part: str, columns: Sequence[str]) -> Split | None:
+    """Return the column that tells the table's parts apart, with the wanted part; None where all rows are one part."""
+    named = [name for name in columns if _PART_COLUMN.match(name)]
+    holding = [name for name in columns if part and part in cells.distinct(name)]
+    # A column that is called so outranks one that holds the same word by chance.
+    chosen = [name for name in holding if name in named] or holding
+    if len(chosen) > 1:
+        raise UsageError(
+            "Two columns of the table hold the name of the part",
+            where=f"{cells.name}: header",
+            expected=f"one of them, or one called split, with the value {part!r}"[:200],
+            found=", ".join(chosen)[:200],
+            hint="call the column that tells the parts apart split, and the others otherwise",
+        )
+    if chosen:
+        return chosen[0], part
+    if named and (part or any(len(cells.distinct(name)) > 1 for name in named)):
+        raise _no_such_part(cells, part, named)
+    return None
+
+
+def _no_such_part(cells: Cells, part: str, columns: Sequence[str]) -> UsageError:
+    values = (f"{name}: {', '.join(sorted(cells.distinct(name))[:10])}" for name in columns)
+    return UsageError(
+        f"The table holds no rows of part {part[:80]!r}" if part else "The table holds several parts",
+        where=f"{cells.name}: column {', '.join(columns)}"[:300],
+        expected="one of the values of such a column",
+        found="; ".join(values)[:300],
+        hint="--source NAME@PART=PATH chooses the rows of a part",
+    )
 
 
 def _images(
@@ -170,8 +199,7 @@ def _is_file_name(text: str) -> bool:
 
 def _native(text: str, namespace: str, where: str) -> str:
     name = PurePosixPath(text.replace("\\", "/")).stem if _is_file_name(text) else text
-    number = _COCO_NAME.match(name) if namespace == "coco" else None
-    native = coco_native(int(number[1])) if number else name
+    native = native_of(_COCO_PREFIX.sub("", name) if namespace == "coco" else name, namespace)
     try:
         check_native(native)
     except ImageIdError as error:
@@ -221,7 +249,7 @@ class _Classes:
                 expected=", ".join(self.categories.names)[:200]
                 or "names, or labels that give numbers a name",
                 found=repr(value)[:80],
-                hint="give the names of category numbers as labels=FILE",
+                hint="write the names of classes in place of numbers",
             )
         return place
 

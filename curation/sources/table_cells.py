@@ -40,9 +40,12 @@ class Cells:
         """Return how errors name a row."""
         return f"{self.name}: row {row + self._first_line}"
 
-    def holds(self, column: str, value: str) -> bool:
-        """Return whether some cell of a column is `value`."""
-        return value in self._columns[column]
+    def distinct(self, column: str) -> frozenset[str]:
+        """Return the different texts in a column, ``""`` for empty cells; none for a column of lists."""
+        values = self._columns[column]
+        if any(isinstance(value, list) for value in values):
+            return frozenset()
+        return frozenset("" if value is None else str(value).strip() for value in set(values))
 
     def text(self, column: str, row: int) -> str:
         """Return the text of a cell, ``""`` where it is empty."""

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.cli.output import counted_examples, emit, printable, table_lines, warn
-from curation.manifest.show import Table
+from curation.cli.output import Table, counted_examples, emit, printable, table_lines, warn
 
 cells = st.text(st.characters(codec="ascii", categories=["L", "N", "Zs"]), max_size=60)
 

@@ -82,6 +82,24 @@ def test_a_file_under_the_name_of_a_dataset_is_its_required_part(world: SmallWor
     assert set(opened(f"voc2007={world.coco_json}")) == {"voc2007-test"}
 
 
+def test_a_table_of_several_parts_is_read_for_the_part_that_is_named(tmp_path: Path) -> None:
+    table = tmp_path / "presence_2014_2017.csv"
+    table.write_text("image,split2014,split2017,class\n9,train2014,train2017,cat\n25,val2014,val2017,dog\n")
+    with pytest.raises(UsageError, match="several parts") as caught:
+        opened(f"coco={table}")
+    assert "--source NAME@PART=PATH" in str(caught.value)
+    assert "split2017: train2017, val2017" in str(caught.value)
+    for part, native in (
+        ("train2017", "000000000009"),
+        ("val2017", "000000000025"),
+        ("val2014", "000000000025"),
+    ):
+        source = opened(f"coco@{part}={table}")["coco"]
+        assert (source.part, source.images.native.tolist()) == (part, [native])
+    with pytest.raises(UsageError, match="no rows of part 'test2017'"):
+        opened(f"coco@test2017={table}")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -1,6 +1,9 @@
 """What must hold of wilderness impact under the profile ``paper``."""
 
+import json
+import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.detections import read_coco_results
 from curation.evaluation.elephant import evaluate_elephant
+from curation.evaluation.truth import classes_of_source, ground_truth
 from curation.evaluation.wilderness import READINGS, average_impact
+from curation.sources.coco import read_coco
 from tests.evaluation.reference import Guess, Thing, World
-from tests.evaluation.worlds import columns_of, detections_of, truth_of, worlds
+from tests.evaluation.worlds import SCORES, columns_of, detections_of, truth_of, worlds
 
 BOX = (0, 0, 10, 10)
 MEASURES = ("mAP11", "mAP_area", "AP11", "AP_area", "thresholds", "WI", "AWI", "npos", "n_wild_images")
@@ -21,6 +27,79 @@ MEASURES = ("mAP11", "mAP_area", "AP11", "AP_area", "thresholds", "WI", "AWI", "
 def paper(columns: tuple[GroundTruth, Detections, GroundTruth, Detections]) -> dict[str, Any]:
     section: dict[str, Any] = evaluate_elephant(*columns)["paper"]
     return section
+
+
+def with_certain_impact(world: World, score: int) -> World:
+    """Add four closed images with one object found, and a wilderness image with one sure mistake, all of class a."""
+    more = range(world.n_closed, world.n_closed + 4)
+    return replace(
+        world,
+        n_closed=world.n_closed + 4,
+        n_wild=world.n_wild + 1,
+        closed=(*world.closed, *(Thing(image, 0, BOX) for image in more)),
+        inside=(*world.inside, *(Guess(image, 0, BOX, score) for image in more)),
+        wild=tuple(replace(thing, image=thing.image + 1) for thing in world.wild),
+        outside=(
+            Guess(0, 0, BOX, 1000),
+            *(replace(guess, image=guess.image + 1) for guess in world.outside),
+        ),
+    )
+
+
+def write_files(folder: Path, world: World, rng: random.Random, *, shuffle: bool) -> dict[str, Path]:
+    """Write truth and detections of both parts, images, categories and image numbers in file order or shuffled."""
+    files = {}
+    categories = [{"id": place + 1, "name": name} for place, name in enumerate("abc"[: world.n_classes])]
+    categories.append({"id": -1, "name": "unknown"})
+    for part, n_images, things, guesses in (
+        ("closed", world.n_closed, world.closed, world.inside),
+        ("wilderness", world.n_wild, world.wild, world.outside),
+    ):
+        images = [{"id": number + 1, "width": 9, "height": 9} for number in range(n_images)]
+        if shuffle:
+            rng.shuffle(images)
+            rng.shuffle(categories)
+        annotations = [
+            {
+                "id": row + 1,
+                "image_id": thing.image + 1,
+                "category_id": thing.label + 1 or -1,
+                "bbox": thing.box,
+                "area": thing.box[2] * thing.box[3],
+                "iscrowd": int(thing.crowd),
+                "difficult": int(thing.difficult),
+            }
+            for row, thing in enumerate(things)
+        ]
+        results = [
+            {
+                "image_id": guess.image + 1,
+                "category_id": guess.label + 1,
+                "bbox": guess.box,
+                "score": guess.score / 1000,
+            }
+            for guess in guesses
+        ]
+        truth = {"images": images, "annotations": annotations, "categories": categories}
+        for kind, content in (("truth", truth), ("results", results)):
+            files[f"{part}-{kind}"] = folder / f"{part}-{kind}.json"
+            files[f"{part}-{kind}"].write_text(json.dumps(content))
+    return files
+
+
+def evaluated(files: dict[str, Path]) -> dict[str, Any]:
+    sources = {part: read_coco(files[f"{part}-truth"]) for part in ("closed", "wilderness")}
+    known = classes_of_source(sources["closed"])
+    truths = {part: ground_truth(source, known).truth for part, source in sources.items()}
+    found = {part: read_coco_results(files[f"{part}-results"], truth) for part, truth in truths.items()}
+    return measures(
+        (
+            truths["closed"],
+            found["closed"].detections,
+            truths["wilderness"],
+            found["wilderness"].detections,
+        )
+    )
 
 
 def measures(columns: tuple[GroundTruth, Detections, GroundTruth, Detections]) -> dict[str, Any]:
@@ -50,14 +129,54 @@ def test_impact_is_fp_o_over_tp_plus_fp_and_never_negative_nor_falling(world: Wo
 
 
 @settings(deadline=None, max_examples=60)
-@given(world=worlds())
-def test_the_three_readings_coincide_for_a_single_class(world: World) -> None:
-    if world.n_classes > 1:
-        return
-    for impact in paper(columns_of(world))["WI"].values():
+@given(world=worlds(classes=(1, 1)), score=SCORES)
+def test_the_three_readings_coincide_for_a_single_class(world: World, score: int) -> None:
+    section = paper(columns_of(with_certain_impact(world, score)))
+    for recall, impact in section["WI"].items():
         columns = [impact[reading] for reading in READINGS]
         for values in zip(*columns, strict=True):
             assert values == (None,) * 3 or max(values) - min(values) < 1e-12
+        if recall == "0.1":
+            assert all(values[-1] > 0 for values in columns)
+
+
+@settings(deadline=None, max_examples=60)
+@given(world=worlds(), score=SCORES)
+def test_what_is_kept_at_fixed_tp_never_falls_with_the_level(world: World, score: int) -> None:
+    world = with_certain_impact(world, score)
+    section = paper(columns_of(world))
+    for recall, impact in section["WI"].items():
+        for place, name in enumerate("abc"[: world.n_classes]):
+            if impact["per_class"][name] is None:
+                continue
+            point = section["thresholds"][recall][name]
+            # The threshold is that of the closed set, so TP stays; what the wilderness adds is counted one by one.
+            kept = [
+                point["TP_c"]
+                + point["FP_c"]
+                + sum(
+                    guess.label == place and guess.score / 1000 >= point["threshold"] and guess.image < images
+                    for guess in world.outside
+                )
+                for images in section["n_wild_images"]
+            ]
+            assert kept == sorted(kept)
+            assert kept == [point["TP_c"] + point["FP_c"] + fp for fp in impact["fp_open"][name]]
+    assert section["WI"]["0.1"]["fp_open"]["a"][-1] > 0
+
+
+@settings(deadline=None, max_examples=40)
+@given(world=worlds(distinct_scores=True), seed=st.integers(0, 99))
+def test_the_order_of_images_and_categories_in_the_files_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, world: World, seed: int
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    plain = evaluated(
+        write_files(folder, with_certain_impact(world, 500), random.Random(seed), shuffle=False)
+    )
+    mixed = evaluated(write_files(folder, with_certain_impact(world, 500), random.Random(seed), shuffle=True))
+    assert plain["WI"]["0.1"]["macro"][-1] > 0
+    assert mixed == plain
 
 
 @settings(deadline=None, max_examples=60)

@@ -15,10 +15,14 @@ SCORES = st.sampled_from((50, 300, 301, 500, 725, 900, 1000))
 
 @st.composite
 def worlds(
-    draw: st.DrawFn, *, distinct_scores: bool = False, closed_images: tuple[int, int] = (1, 6)
+    draw: st.DrawFn,
+    *,
+    distinct_scores: bool = False,
+    closed_images: tuple[int, int] = (1, 6),
+    classes: tuple[int, int] = (1, 3),
 ) -> World:
     n_classes, n_closed, n_wild = (
-        draw(st.integers(1, 3)),
+        draw(st.integers(*classes)),
         draw(st.integers(*closed_images)),
         draw(st.integers(0, 9)),
     )

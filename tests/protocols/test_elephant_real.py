@@ -12,6 +12,8 @@ from curation.manifest.published import read_published
 from curation.manifest.verify import compare_with_published, verify_sources
 from curation.protocols.building import read_parameters
 from curation.protocols.elephant import PROTOCOL, build
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_NAMES_OF_VOC
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 
@@ -51,6 +53,28 @@ def test_closed_part_has_the_paper_s_counts(shared: Path) -> None:
     assert {name: {"all": every[name], "non_difficult": plain[name]} for name in every} == expected[
         "per_class"
     ]
+
+
+def test_no_test_image_has_only_difficult_objects(shared: Path) -> None:
+    objects = real_sources(shared)["voc2007-test"].require_objects("The test")
+    shown = set(objects.image.tolist())
+    assert len(shown) == 4952
+    assert int(objects.difficult.sum()) == 2944
+    assert set(objects.image[~objects.difficult].tolist()) == shown
+
+
+def test_wr_of_val2017_depends_on_the_order_in_which_the_set_is_filled(shared: Path) -> None:
+    """The cut at 495 images falls between two that collide; CPython's own set says so, filled in two orders."""
+    content = json.loads((shared / "data/coco/instances_val2017_rebuilt.json").read_text(encoding="utf-8"))
+    voc = {number for number, name, _ in COCO_CATEGORIES if name in COCO_NAMES_OF_VOC.values()}
+    known = {one["image_id"] for one in content["annotations"] if one["category_id"] in voc}
+    numbers = sorted(image["id"] for image in content["images"])
+    ascending, descending = (
+        set(list(set(dict.fromkeys(order)) - known)[:495]) for order in (numbers, numbers[::-1])
+    )
+    assert ascending != descending
+    assert val2017(shared).header.rule.parameters["wr1_depends_on_file_order"] is True
+    assert any("order in which the set is filled" in note for note in val2017(shared).header.notes)
 
 
 def test_closed_part_is_the_official_test_list(shared: Path) -> None:

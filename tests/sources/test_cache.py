@@ -1,6 +1,8 @@
 import json
 import os
 import random
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -230,15 +232,25 @@ def test_a_file_in_the_place_of_the_folder_is_told_once(
     assert capsys.readouterr().err.count("not kept") == 1
 
 
-def test_leftovers_of_killed_processes_are_removed_after_an_hour(tmp_path: Path, source: Source) -> None:
+def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_not(
+    tmp_path: Path, source: Source
+) -> None:
     cache, path = stored(tmp_path, source)
-    old, new = (path.with_name(f".{path.stem}.partial-{name}.npz") for name in ("old", "new"))
-    old.write_bytes(b"half")
-    new.write_bytes(b"half")
-    os.utime(old, (1, 1))
-    cache.store(KEY, 100, source)
-    assert not old.exists()
-    assert new.exists()
+    digests = path.parent / "digests"
+    digests.mkdir()
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    dead = [
+        folder / f".{path.stem}.partial-{process.pid}-aa{suffix}"
+        for folder, suffix in ((path.parent, ".npz"), (digests, ".json"))
+    ]
+    living = path.with_name(f".{path.stem}.partial-{os.getppid()}-bb.npz")
+    for leftover in (*dead, living):
+        leftover.write_bytes(b"half")
+    cache.sweep()
+    assert not any(leftover.exists() for leftover in dead)
+    assert living.exists()
+    assert cache.load(KEY, 100) is not None
 
 
 def test_the_folder_is_the_named_one_or_that_of_the_user(

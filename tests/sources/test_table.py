@@ -75,6 +75,13 @@ def test_every_way_of_naming_a_coco_image_gives_its_twelve_digits(tmp_path: Path
     ]
 
 
+def test_voc_numbers_get_the_form_of_their_file_names(tmp_path: Path) -> None:
+    assert read(tmp_path, "image,class\n12,dog\n", dataset="voc2007").images.native.tolist() == ["000012"]
+    source = read(tmp_path, "image,class\n2008000008,dog\n", dataset="voc2012")
+    assert source.images.native.tolist() == ["2008_000008"]
+    assert source.images.numbers.tolist() == [2_008_000_008]
+
+
 def test_leading_zeros_survive(tmp_path: Path) -> None:
     source = read(tmp_path, "image,class\n000012,dog\n", dataset="voc2007")
     assert source.image_ids.tolist() == ["voc2007:000012"]
@@ -84,14 +91,51 @@ def test_leading_zeros_survive(tmp_path: Path) -> None:
 def test_rows_of_the_part_are_chosen_by_the_column_that_holds_it(tmp_path: Path) -> None:
     text = "image,split,class\na,train,dog\nb,val,cat\n"
     assert read(tmp_path, text, part="val").images.native.tolist() == ["b"]
-    assert read(tmp_path, text, part="").images.native.tolist() == ["a", "b"]
     assert read(tmp_path, text, part="elsewhere", split=("split", "train")).images.native.tolist() == ["a"]
+
+
+@pytest.mark.parametrize("column", ["split", "part", "subset", "Split", "split2017", "split_2017"])
+@pytest.mark.parametrize("part", ["test", ""])
+def test_a_table_of_several_parts_is_not_read_as_one(tmp_path: Path, column: str, part: str) -> None:
+    text = f"image,{column},class\na,train,dog\nb,val,cat\n"
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, text, part=part)
+    assert column in str(caught.value.where)
+    assert caught.value.found == f"{column}: train, val"
+    assert "--source NAME@PART=PATH" in str(caught.value.hint)
+
+
+def test_a_table_of_one_part_is_not_read_as_another(tmp_path: Path) -> None:
+    text = "image,split,class\na,train,dog\nb,train,cat\n"
+    with pytest.raises(UsageError, match="no rows of part 'val'"):
+        read(tmp_path, text, part="val")
+    assert read(tmp_path, text, part="").images.native.tolist() == ["a", "b"]
+    assert read(tmp_path, text, part="train").images.native.tolist() == ["a", "b"]
+
+
+def test_a_table_that_does_not_tell_parts_apart_is_the_part(tmp_path: Path) -> None:
+    text = "image,partition_note,class\na,x,dog\nb,y,cat\n"
+    assert read(tmp_path, text, part="val").images.native.tolist() == ["a", "b"]
+
+
+def test_a_column_called_split_outranks_one_that_holds_the_same_word(tmp_path: Path) -> None:
+    text = "image,used,split,class\na,train,val,dog\nb,val,train,cat\n"
+    assert read(tmp_path, text, part="val").images.native.tolist() == ["a"]
+
+
+def test_a_chosen_value_that_never_occurs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no rows of part '2012'") as caught:
+        read(tmp_path, "image,year,class\na,2007,dog\n", split=("year", "2012"))
+    assert caught.value.found == "year: 2007"
 
 
 def test_two_columns_that_hold_the_part_are_ambiguous(tmp_path: Path) -> None:
     text = "image,old,new,class\na,train,val,dog\nb,val,train,cat\n"
-    with pytest.raises(UsageError, match="Two columns"):
+    with pytest.raises(UsageError, match="Two columns") as caught:
         read(tmp_path, text, part="val")
+    # What the hint says works.
+    assert "call the column" in str(caught.value.hint)
+    assert read(tmp_path, text.replace("old", "split"), part="val").images.native.tolist() == ["b"]
     assert read(tmp_path, text, part="val", split=("new", "val")).images.native.tolist() == ["a"]
     with pytest.raises(UsageError, match="no such column"):
         read(tmp_path, text, split=("year", "2007"))

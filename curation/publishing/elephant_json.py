@@ -15,19 +15,20 @@ import msgspec
 import numpy as np
 
 from curation.errors import ExportError
+from curation.ids import native_number
 from curation.manifest.header import PartEntry
 from curation.manifest.manifest import Manifest
-from curation.publishing.coco_json import corners, joined, plain_number
+from curation.publishing.coco_json import corners, plain_number
 from curation.publishing.content import UNKNOWN_NAME, Content, gather
-from curation.publishing.plan import Plan, PlannedFile, first_repeated, present
-from curation.publishing.set_order import notebook_order
+from curation.publishing.elephant_set_order import notebook_order
+from curation.publishing.plan import Plan, PlannedFile, first_repeated, joined, present
 from curation.publishing.verbatim import read_verbatim
 from curation.sources.source import Source
 
 _encode = msgspec.json.Encoder().encode
 
 
-def plan_authors(
+def plan_elephant_json(
     manifest: Manifest,
     parts: Sequence[str],
     sources: Mapping[str, Source],
@@ -53,11 +54,17 @@ def plan_authors(
     Raises
     ------
     ExportError
-        A part comes from several sources; a COCO source is no JSON file, or not the one the manifest was made from; its
-        records are not those of the part.
+        The manifest has tasks; a part comes from several sources; a COCO source is no JSON file, or not the one the
+        manifest was made from; its records are not those of the part.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.content.gather`.
     """
+    if manifest.header.tasks:
+        raise ExportError(
+            "The Elephant authors' layout has no tasks",
+            where=f"{manifest.header.name} {manifest.header.version}",
+            hint="--format coco, or --format owod for the layout of the OWOD repositories",
+        )
     files = [_planned(manifest, part, sources, annotation_files, strict_layout) for part in parts]
     names = [file.name for file, _ in files]
     repeated = first_repeated(np.array(names)) if names else None
@@ -159,11 +166,10 @@ class VocRecords:
             } | ({} if self.strict_layout else {"difficult": int(difficult)})
 
     def _numbers(self) -> list[int]:
-        stems = [native.replace("_", "") for native in self.content.images.native.tolist()]
-        if all(stem.isascii() and stem.isdigit() and len(stem) <= 18 for stem in stems):
-            return list(map(int, stems))
-        numbers: list[int] = self.content.images.numbers.tolist()
-        return numbers
+        images = self.content.images
+        found = [native_number(native) for native in images.native.tolist()]
+        numbers = [number for number in found if number is not None]
+        return numbers if len(numbers) == len(found) else images.numbers.tolist()
 
 
 def _categories(content: Content) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.protocols import elephant
-from curation.publishing.authors import plan_authors
+from curation.publishing.elephant_json import plan_elephant_json
 from curation.publishing.plan import Plan
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
@@ -42,7 +42,7 @@ class World:
         self.files = {"coco": small.coco_json}
 
     def plan(self, *parts: str, strict: bool = False) -> Plan:
-        return plan_authors(self.manifest, parts, self.sources, self.files, strict_layout=strict)
+        return plan_elephant_json(self.manifest, parts, self.sources, self.files, strict_layout=strict)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,9 @@ def test_digits_and_spaces_inside_a_value_are_kept(tmp_path: Path, world: World)
     path.write_text(odd)
     sources = {**world.sources, "coco": read_coco(path, dataset="coco", part="train2017")}
     manifest = elephant.build(sources, PARAMETERS)
-    written = contents(plan_authors(manifest, ["wilderness"], sources, {"coco": path}))["Mixed_Unknowns.json"]
+    written = contents(plan_elephant_json(manifest, ["wilderness"], sources, {"coco": path}))[
+        "Mixed_Unknowns.json"
+    ]
     assert b'"area":7.50e1' in written
     assert b'"segmentation":{"counts" : [1,2 ,3.0], "size":[4 ,5]}' in written
 
@@ -145,10 +147,10 @@ def test_another_file_is_refused(world: World, tmp_path: Path) -> None:
     path = tmp_path / "instances_train2017.json"
     path.write_bytes(world.coco_json.read_bytes() + b"\n")
     with pytest.raises(ExportError, match="not the one") as caught:
-        plan_authors(world.manifest, ["wr1"], world.sources, {"coco": path})
+        plan_elephant_json(world.manifest, ["wr1"], world.sources, {"coco": path})
     assert caught.value.expected == world.manifest.header.sources[1].files[0].sha256
     with pytest.raises(ExportError, match="there is none"):
-        plan_authors(world.manifest, ["wr1"], world.sources, {})
+        plan_elephant_json(world.manifest, ["wr1"], world.sources, {})
 
 
 def test_a_part_twice_is_refused(world: World) -> None:
@@ -170,7 +172,9 @@ def test_official_records_with_masks_and_crowds(shared: Path) -> None:
     }
     raw = json.loads(path.read_bytes())
     manifest = elephant.build(sources, {**PARAMETERS, "ratios": ("0.002",)})
-    written = contents(plan_authors(manifest, ["wilderness"], sources, {"coco": path}))["Mixed_Unknowns.json"]
+    written = contents(plan_elephant_json(manifest, ["wilderness"], sources, {"coco": path}))[
+        "Mixed_Unknowns.json"
+    ]
     found = json.loads(written)
     by_id = {one["id"]: one for one in raw["annotations"]}
     wilderness = {int(image.partition(":")[2]) for image in manifest.ids("wilderness")}

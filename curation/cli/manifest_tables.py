@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from curation.cli.output import Table
 from curation.manifest.header import Figure, Header, LabelView, PartEntry
 from curation.manifest.manifest import Manifest, header_as_data
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of texts under column names; printing is the command line's work."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 def manifest_data(manifest: Manifest) -> dict[str, Any]:
@@ -25,10 +16,11 @@ def manifest_data(manifest: Manifest) -> dict[str, Any]:
 
 
 def manifest_tables(manifest: Manifest) -> list[Table]:
-    """Return the tables of a manifest: identity, parts, their rules, classes by role, sources, figures, notes."""
+    """Return the tables of a manifest: identity, tasks, parts and their rules, classes, sources, figures, notes."""
     header = manifest.header
     tables = [
         _identity(manifest),
+        *([_tasks(header)] if header.tasks else []),
         part_table(header),
         _selections(header),
         _classes(header),
@@ -58,11 +50,16 @@ def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
 
 
 def part_table(header: Header, *, digest_length: int = 19) -> Table:
-    """Return one row a part: role, images, annotated images, objects by role, start of the digest."""
+    """Return one row a part: role, task, images, annotated images, objects by role, start of the digest.
+
+    Without tasks there is no such column.
+    """
+    with_tasks = bool(header.tasks)
     rows = tuple(
         (
             part.name,
             part.role,
+            *((part.task or "-",) if with_tasks else ()),
             _count(part.images),
             _count(part.annotated_images),
             ", ".join(f"{name} {count}" for name, count in part.boxes.items() if count) or "-",
@@ -70,7 +67,8 @@ def part_table(header: Header, *, digest_length: int = 19) -> Table:
         )
         for part in header.parts
     )
-    return Table("Parts", ("part", "role", "images", "annotated", "objects", "digest"), rows)
+    task = ("task",) if with_tasks else ()
+    return Table("Parts", ("part", "role", *task, "images", "annotated", "objects", "digest"), rows)
 
 
 def _identity(manifest: Manifest) -> Table:
@@ -89,6 +87,11 @@ def _identity(manifest: Manifest) -> Table:
     return Table(f"{header.name} {header.version}", ("", ""), tuple(rows))
 
 
+def _tasks(header: Header) -> Table:
+    rows = tuple((task.name, str(len(task.introduced)), ", ".join(task.introduced)) for task in header.tasks)
+    return Table("Tasks", ("task", "classes", "introduced"), rows)
+
+
 def _selections(header: Header) -> Table:
     rows = tuple((part.name, _view(part.view), _selection(part)) for part in header.parts)
     return Table("Rules of the parts", ("part", "label view", "selection"), rows)
@@ -101,7 +104,8 @@ def _view(view: LabelView) -> str:
 
 def _selection(part: PartEntry) -> str:
     inside = f" Subset of {part.subset_of}." if part.subset_of else ""
-    return f"{part.selection}{inside}"
+    repeats = f" {part.repeats} lines name an image again." if part.repeats else ""
+    return f"{part.selection}{inside}{repeats}"
 
 
 def _classes(header: Header) -> Table:
@@ -121,7 +125,9 @@ def _sources(header: Header) -> Table:
     for entry in header.sources:
         files = ", ".join(f"{file.name} ({file.rows} rows, {file.sha256[:19]})" for file in entry.files)
         dropped = ", ".join(f"{count} {reason}" for reason, count in entry.dropped.items())
-        remark = "; ".join(text for text in (entry.note, dropped and f"left out: {dropped}") if text)
+        exhaustive = f"every image annotated for: {', '.join(entry.exhaustive)}" if entry.exhaustive else ""
+        remarks = (entry.note, dropped and f"left out: {dropped}", exhaustive)
+        remark = "; ".join(text for text in remarks if text)
         rows.append((entry.name, f"{entry.dataset} {entry.part}", files or "-", entry.licence, remark))
     return Table("Sources", ("source", "data", "files", "licence", "remark"), tuple(rows))
 

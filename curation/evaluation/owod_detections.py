@@ -1,0 +1,261 @@
+"""Detections of one OWOD task: COCO results with ids or names of categories, or VOC results; ``unknown`` included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from curation.canonical import sha256_of_bytes
+from curation.errors import PredictionError
+from curation.evaluation.columns import Detections, Int32s, Int64s
+from curation.evaluation.detections import (
+    Policy,
+    RawColumns,
+    ReadDetections,
+    check_values,
+    find,
+    report,
+    stray_error,
+    take_rows,
+)
+from curation.evaluation.owod_truth import TaskTruth
+from curation.evaluation.truth import UNKNOWN
+from curation.evaluation.voc_results import VOC_FILE, is_voc_results, read_voc_results
+from curation.sources.source import Source
+from curation.storage import read_bytes
+
+_REST, _STRANGE, _DISAGREEING = -1, -2, -3
+_SHOWN = 300
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class _Row(msgspec.Struct, gc=False):
+    image_id: _Int64
+    bbox: tuple[float, float, float, float]
+    score: float
+    category_id: _Int64 | None = None
+    category: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDetections:
+    """Detections of a task, each image's as often as its list names it.
+
+    Attributes
+    ----------
+    read : ReadDetections
+        Its `detections` have the labels of `TaskTruth.truth`: the last one is unknown.
+    copies : str
+        What was done about images that the list repeats, or ``""`` where it repeats none.
+    """
+
+    read: ReadDetections
+    copies: str
+
+    @property
+    def detections(self) -> Detections:
+        """The detections as columns."""
+        return self.read.detections
+
+
+def read_task_detections(
+    path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None
+) -> TaskDetections:
+    """Return the detections of a task.
+
+    Parameters
+    ----------
+    path : Path
+        A JSON list of ``image_id, bbox, score`` and ``category_id`` or ``category`` (a class name or ``unknown``), or a
+        folder of VOC results with a file of class ``unknown``.
+    source : Source
+        The ground truth's source, for the category ids of classes that are unknown in the task.
+    policy : Policy, optional
+        ``stray="drop"`` also leaves out detections of classes that are unknown in the task, and counts them.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    PredictionError
+        A record cannot be read, has no class of the task, an unusable box or score, or an image that is not in the
+        ground truth.
+    """
+    policy = policy or Policy()
+    if is_voc_results(path):
+        read = read_voc_results(
+            path, replace(truth.truth, classes=_spelled(path, truth)), truth.part.names, policy
+        )
+    else:
+        read = _read_json(path, truth, source, policy)
+    return _once_a_line(read, truth)
+
+
+def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> ReadDetections:
+    data = read_bytes(path, kind="detections file")
+    rows = _decode(data, path)
+    digest = sha256_of_bytes(data)
+    n = len(rows)
+    columns = RawColumns(
+        boxes=np.array([row.bbox for row in rows], np.float64).reshape(n, 4),
+        scores=np.fromiter((row.score for row in rows), np.float64, n),
+        where=str(path),
+        record="record",
+        first=0,
+    )
+    label = _labels(rows, columns, truth, source, policy)
+    negative = check_values(columns, policy)
+    image = np.fromiter((row.image_id for row in rows), np.int64, n)
+    position, found = find(image, truth.truth.image_numbers)
+    if not found.all() and policy.stray == "error":
+        raise stray_error(columns, found, f"image_id {image[np.argmin(found)]}", truth.truth)
+    counts = report(stray=int((~found).sum()), negative=negative)
+    if n_rest := int((found & (label == _REST)).sum()):
+        counts["left out: detections of classes that are unknown in this task"] = n_rest
+    kept = found & (label >= 0)
+    return ReadDetections(take_rows(columns, position, label, kept), path.name, digest, n, counts)
+
+
+def _decode(data: bytes, path: Path) -> list[_Row]:
+    try:
+        return msgspec.json.decode(data, type=list[_Row])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        is_truth = data.lstrip()[:1] == b"{" and b'"annotations"' in data
+        raise PredictionError(
+            "The detections cannot be read" + (": this is a ground-truth file" if is_truth else ""),
+            where=str(path),
+            expected='a JSON list of {"image_id": integer, "category_id": integer or "category": name, '
+            '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity',
+            found=str(error)[:_SHOWN],
+            hint="give annotation files to --truth and results files to --detections" if is_truth else None,
+        ) from None
+
+
+def _labels(
+    rows: list[_Row], columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy
+) -> Int32s:
+    table = _label_table(truth, source)
+
+    def label_of(row: _Row) -> int:
+        if row.category is None or row.category_id is None:
+            return table.get(row.category_id if row.category is None else row.category, _STRANGE)
+        named = table.get(row.category, _STRANGE)
+        return named if named == table.get(row.category_id, _STRANGE) else _DISAGREEING
+
+    label = np.fromiter(map(label_of, rows), np.int32, len(rows))
+    refused = label < (_REST if policy.stray == "drop" else 0)
+    if refused.any():
+        row = int(np.argmax(refused))
+        raise _label_error(int(label[row]), rows[row], columns.place(row), int(refused.sum()), truth, table)
+    return label
+
+
+def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int]:
+    """Return the label of every id and name that detections of the task may use, `_REST` for its unknown classes."""
+    task, columns = truth.task, truth.truth
+    named = source.categories
+    rest = [name for name in named.names if task.aliases.get(name, name) not in (*task.known, UNKNOWN)]
+    table: dict[int | str | None, int] = dict.fromkeys((*rest, *(task.rest or ())), _REST)
+    own = dict(zip(named.names, named.numbers, strict=True))
+    numbers = own if task.numbers is None else task.numbers
+    table |= {numbers[name]: _REST for name in list(table) if isinstance(name, str) and name in numbers}
+    unknown_numbers = {*task.unknown_numbers, *((own[UNKNOWN],) if UNKNOWN in own else ())}
+    table |= {number: truth.unknown for number in unknown_numbers if number not in table}
+    for label, (name, number) in enumerate(zip(columns.classes, columns.class_numbers, strict=True)):
+        if label < truth.unknown:
+            table[number] = label
+        table[name] = label
+    table |= {alias: table[name] for alias, name in task.aliases.items() if name in table}
+    return table
+
+
+def _label_error(
+    label: int, row: _Row, where: str, count: int, truth: TaskTruth, table: dict[int | str | None, int]
+) -> PredictionError:
+    what = {
+        _REST: f"A detection has a class that is unknown in task {truth.task.name}",
+        _STRANGE: "A detection has a category that the task does not name",
+        _DISAGREEING: "A detection's category and category_id name different classes",
+    }[label]
+    unknown = [str(key) for key, place in table.items() if place == truth.unknown]
+    known = ", ".join(truth.task.known)
+    return PredictionError(
+        what,
+        where=where,
+        expected=f"unknown ({' or '.join(unknown)}), or a known class: {known[:_SHOWN]}",
+        found=f"category {row.category!r:.80}, category_id {row.category_id}; {count} such detections",
+        hint="--stray drop leaves out detections of classes that are unknown in the task, and reports how many"
+        if label == _REST
+        else "give names (category) where ids are in doubt; without a category of its own, unknown has id "
+        f"{truth.task.unknown_numbers[0]}",
+    )
+
+
+def _spelled(path: Path, truth: TaskTruth) -> tuple[str, ...]:
+    """Return the class names as the files of a results folder spell them (``aeroplane`` where that file exists)."""
+    files = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else []
+    present = {match["name"] for file in files if (match := VOC_FILE.match(file.name))}
+    spelled = {name: alias for alias, name in truth.task.aliases.items() if alias in present}
+    return tuple(name if name in present else spelled.get(name, name) for name in truth.truth.classes)
+
+
+def _once_a_line(read: ReadDetections, truth: TaskTruth) -> TaskDetections:
+    """Return the detections of each image as often as its list names it under ``keep``, else once.
+
+    A detector that ran over the list, line by line, has written the detections of a repeated image once a line; one
+    that ran over the images has not. The file itself tells: no detector writes equal rows for one image.
+    """
+    if not truth.repeated_lines:
+        return TaskDetections(read, "")
+    found = read.detections
+    group, place = _copies(found)
+    lines = truth.list_lines[found.image]
+    of_repeated = lines > 1
+    again = np.isin(group, group[place > 0])
+    written_per_line = 2 * int((of_repeated & again).sum()) > int(of_repeated.sum())
+    if written_per_line and truth.repeats == "keep":
+        return TaskDetections(read, "the file holds them once a line already")
+    if written_per_line:
+        size = np.bincount(group)[group]
+        kept = place < -(-size // lines)
+        told = {"left out: copies of detections on repeated images": int((~kept).sum())}
+        return TaskDetections(
+            replace(read, detections=_rows(found, np.flatnonzero(kept)), reported={**read.reported, **told}),
+            "the file held them once a line; each is taken once",
+        )
+    if truth.repeats == "keep":
+        rows = np.repeat(np.arange(len(found)), lines)
+        return TaskDetections(
+            replace(read, detections=_rows(found, rows)),
+            "the file holds them once an image; counted once a line",
+        )
+    return TaskDetections(read, "the file holds them once an image")
+
+
+def _copies(found: Detections) -> tuple[Int64s, Int64s]:
+    """Return for each detection the group of rows equal to it, and its place in that group, in input order."""
+    columns = (*found.boxes.T, found.scores, found.label, found.image)
+    order = np.lexsort(columns)
+    changes = np.zeros(len(order), bool)
+    for column in columns:
+        changes[1:] |= np.diff(column[order]) != 0
+    number = np.cumsum(changes)
+    starts = np.flatnonzero(np.append(True, changes[1:])) if len(order) else np.empty(0, np.int64)
+    group, place = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    group[order] = number
+    place[order] = np.arange(len(order)) - starts[number]
+    return group, place
+
+
+def _rows(found: Detections, rows: Int64s) -> Detections:
+    return Detections(found.image[rows], found.label[rows], found.boxes[rows], found.scores[rows])
+
+
+def without_unknown(truth: TaskTruth, labels: Sequence[int] | Int32s) -> bool:
+    """Return whether there are detections and none of them is labelled unknown."""
+    return len(labels) > 0 and not bool((np.asarray(labels) == truth.unknown).any())

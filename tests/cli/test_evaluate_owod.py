@@ -1,0 +1,403 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.canonical import sha256_of_lines
+from curation.cli import main
+from curation.manifest.header import (
+    ClassEntry,
+    FileEntry,
+    Header,
+    LabelView,
+    Paper,
+    PartEntry,
+    Rule,
+    SourceEntry,
+    TaskEntry,
+)
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import write_manifest
+from tests.evaluation.owod_cases import EXAMPLE
+
+NAMES = ("person", "dog", "truck", "bench", "kite", "apple", "bed", "cup")
+NUMBERS = {name: 10 + place for place, name in enumerate(NAMES)}
+TASK = {"name": "t1", "prev": [], "cur": ["person", "dog"], "rest": list(NAMES[2:])}
+NEXT = {"name": "t2", "prev": ["person", "dog"], "cur": ["truck"], "rest": list(NAMES[3:])}
+
+
+def numbers(text: str) -> list[float]:
+    return [float(number) for number in text.split(",")]
+
+
+def truth(*, unknown: bool = False) -> dict[str, Any]:
+    """The worked example with original classes, or as the test view of task 1."""
+    names = (*NAMES[:2], "unknown") if unknown else NAMES
+    annotations = []
+    for image, (objects, _) in EXAMPLE.items():
+        for name, box in objects:
+            kind = name.split()[0]
+            kind = kind if kind in names else "unknown"
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": image,
+                    "category_id": NUMBERS.get(kind, 99),
+                    "bbox": numbers(box),
+                    "area": 1,
+                    "iscrowd": int(name.endswith("crowd")),
+                }
+            )
+    return {
+        "images": [{"id": n, "file_name": f"{n:012d}.jpg", "width": 640, "height": 480} for n in EXAMPLE],
+        "annotations": annotations,
+        "categories": [{"id": NUMBERS.get(name, 99), "name": name} for name in names],
+    }
+
+
+def results(*, by_name: bool = False, unknown: int = -1) -> list[dict[str, Any]]:
+    rows = []
+    for image, (_, found) in EXAMPLE.items():
+        for name, score, box in found:
+            kind = {"category": name} if by_name else {"category_id": NUMBERS.get(name, unknown)}
+            rows.append({"image_id": image, "bbox": numbers(box), "score": float(score), **kind})
+    return rows
+
+
+def write(path: Path, content: object) -> Path:
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    content = {"truth": truth(), "detections": results(), "classes": {"tasks": [TASK]}}
+    return {name: write(tmp_path / f"{name}.json", data) for name, data in content.items()}
+
+
+def arguments(files: dict[str, Path], *more: str) -> list[str]:
+    given = [text for name, path in files.items() for text in (f"--{name}", str(path))]
+    return ["evaluate", "owod", "--no-cache", *given, *more]
+
+
+def evaluate(files: dict[str, Path], capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
+    assert main(arguments(files, "--json", *more)) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def refused(given: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the message of a command that must fail with status 2, without a traceback."""
+    assert main(given) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert "Traceback" not in error
+    return error
+
+
+def test_the_worked_example_by_ids_by_names_and_as_an_exported_view(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = evaluate(files, capsys)
+    assert found["t1/clean"]["UDP"] == pytest.approx(60)
+    assert found["inputs"]["t1"]["detections"]["sha256"].startswith("sha256:")
+    assert found["option_files"]["classes"]["name"] == "classes.json"
+    assert found["definitions"]["FN_u_star"]
+    assert set(found["t1/clean"]["unknown_per_class"]) == {"truck", "kite", "cup", "apple"}
+
+    write(files["detections"], results(by_name=True))
+    assert evaluate(files, capsys)["t1/clean"] == found["t1/clean"]
+
+    write(files["truth"], truth(unknown=True))
+    write(files["detections"], results(unknown=99))
+    same = evaluate(files, capsys)["t1/clean"]
+    assert same["unknown_per_class"] is None
+    assert {k: v for k, v in same.items() if k != "unknown_per_class"} == {
+        k: v for k, v in found["t1/clean"].items() if k != "unknown_per_class"
+    }
+    del files["classes"]
+    view = evaluate(files, capsys, "--profile", "ore")
+    assert view["test/ore"]["mAP_cur"] == pytest.approx(50)
+    assert view["test/ore"]["undefined"]["mAP_prev"]
+
+
+def test_voc_results_folders_are_read_with_their_unknown_class(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = evaluate(files, capsys, "--profile", "all")
+    folder = tmp_path / "comp4"
+    folder.mkdir()
+    for name in ("person", "dog", "unknown"):
+        lines = [
+            f"{image:012d} {score} {x + 1} {y + 1} {x + w} {y + h}"
+            for image, (_, found) in EXAMPLE.items()
+            for kind, score, box in found
+            if kind == name
+            for x, y, w, h in [numbers(box)]
+        ]
+        write(folder / f"comp4_det_test_{name}.txt", "\n".join(lines) + "\n")
+    found = evaluate({**files, "detections": folder}, capsys, "--profile", "all")
+    for name in ("t1/clean", "t1/ore", "t1/owdetr"):
+        assert found[name] == expected[name]
+    write(folder / "comp4_det_test_truck.txt", "000000000001 0.5 1 1 9 9\n")
+    message = refused(arguments({**files, "detections": folder}), capsys)
+    assert "no known class" in message
+    found = evaluate({**files, "detections": folder}, capsys, "--stray", "drop")
+    assert list(found["inputs"]["t1"]["detections"]["reported"].values()) == [1]
+
+
+def test_repeated_lines_are_refused_kept_or_dropped(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = [f"{image:012d}" for image in EXAMPLE]
+    images = {"images": write(tmp_path / "ids.txt", "\n".join(ids * 2) + "\n")}
+    message = refused(arguments(files | images), capsys)
+    assert "11 further lines" in message
+    assert "--repeats keep" in message
+    once = evaluate(files, capsys)["t1/clean"]
+    dropped = evaluate(files | images, capsys, "--repeats", "drop")
+    assert dropped["t1/clean"]["UDP"] == once["UDP"]
+    assert dropped["inputs"]["t1"]["truth"]["repeated_lines"] == 11
+    kept = evaluate(files | images, capsys, "--repeats", "keep")
+    assert kept["repeats"]["keep"]
+    for name in ("UR", "UDR", "UDP", "mAP_cur"):
+        assert kept["t1/clean"][name] < once[name]
+    assert kept["t1/clean"]["A_OSE_detections"] == 8
+    assert "once an image" in kept["inputs"]["t1"]["detections"]["repeated_images"]
+
+    # A detector that ran over the list line by line wrote everything twice: the same numbers either way.
+    write(files["detections"], results() * 2)
+    for repeats, expected in (("keep", kept), ("drop", dropped)):
+        again = evaluate(files | images, capsys, "--repeats", repeats)
+        assert "once a line" in again["inputs"]["t1"]["detections"]["repeated_images"]
+        sections = ({**one["t1/clean"], "settings": None} for one in (again, expected))
+        assert next(sections) == next(sections)
+
+
+def test_an_image_list_chooses_images_and_strays_are_told(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    images = {"images": write(tmp_path / "ids.txt", "1\ncoco:000000000009\n\n")}
+    assert "not in the ground truth" in refused(arguments(files | images), capsys)
+    found = evaluate(files | images, capsys, "--stray", "drop")
+    counts = found["t1/clean"]["counts"]
+    # Image 9 is in the list without any annotation: its detections are false positives.
+    assert (counts["images"], counts["images_without_annotation"], counts["FP_u"]) == (2, 1, 1)
+    assert sum(found["inputs"]["t1"]["detections"]["reported"].values()) == 14
+    write(images["images"], "000000000077\n")
+    assert "lacks images" in refused(arguments(files | images), capsys)
+    write(images["images"], "\n")
+    assert "names no image" in refused(arguments(files | images), capsys)
+
+
+def test_several_tasks_each_with_its_detections(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(files["classes"], {"tasks": [TASK, NEXT]})
+    assert "--detections t1=FILE" in refused(arguments(files), capsys)
+    assert "no such task" in refused(arguments(files, "--task", "t3"), capsys)
+    one = evaluate(files, capsys, "--task", "t2")
+    # Trucks are known now: those detections called dog on a truck are no open-set errors.
+    assert one["t2/clean"]["num_unknown_gt"] == 4
+    assert one["t2/clean"]["mAP_prev"] is not None
+    named = {name: path for name, path in files.items() if name != "detections"}
+    per_task = [f"--detections=t{k}={files['detections']}" for k in (1, 2)]
+    out = tmp_path / "out"
+    both = evaluate(named, capsys, *per_task, "--out", str(out))
+    assert list(both["tasks"]) == ["t1", "t2"]
+    assert both["t2/clean"] == one["t2/clean"]
+    assert "missing for task t2" in refused(arguments(named, per_task[0], "--task", "t2"), capsys)
+    assert "given twice" in refused(arguments(named, per_task[0], per_task[0]), capsys)
+    with (out / "metrics.csv").open(encoding="utf-8") as stream:
+        rows = {(row["task"], row["metric"]): row["value"] for row in csv.DictReader(stream)}
+    assert float(rows["t1", "UR"]) == both["t1/clean"]["UR"]
+    assert rows["t1", "mAP_prev"] == ""
+
+
+def test_out_holds_figures_tables_and_the_result_of_the_same_bytes_each_time(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outs = tmp_path / "first", tmp_path / "again"
+    for out in outs:
+        assert main(arguments(files, "--out", str(out))) == 0
+        shown = capsys.readouterr().out
+        assert all(f"wrote {path}" in shown for path in out.iterdir())
+    one, two = ({path.name: path.read_bytes() for path in out.iterdir()} for out in outs)
+    assert one == two
+    assert {"results.json", "wilderness_impact_clean.png", "unknown_recall_precision_clean.svg"} <= set(one)
+    assert json.loads(one["results.json"])["t1/clean"]["UR"] == 50
+    with (outs[0] / "wilderness_points.csv").open(encoding="utf-8") as stream:
+        points = [row for row in csv.DictReader(stream) if row["class"] == "person"]
+    assert [row["kept"] for row in points] == ["1", "2", "5"]
+
+
+def test_the_tables_name_profiles_and_the_classes_that_never_reach_a_recall(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(files, "--profile", "all")) == 0
+    shown = capsys.readouterr()
+    assert "t1/owdetr" in shown.out
+    assert "person, dog" in shown.out
+    assert "crowd regions count as ordinary" in shown.err
+
+
+def test_no_detections_and_no_unknown_objects(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(files["detections"], [])
+    found = evaluate(files, capsys, "--profile", "all", "--out", str(tmp_path / "out"))
+    assert {found[f"t1/{name}"]["UR"] for name in ("clean", "ore", "owdetr")} == {0}
+    write(files["classes"], {"tasks": [{"name": "last", "prev": list(NAMES[:4]), "cur": list(NAMES[4:])}]})
+    assert main(arguments(files, "--json", "--out", str(tmp_path / "last"))) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["last/clean"]["UR"] is None
+    assert "no figures" in shown.err
+
+
+def test_detections_without_the_class_unknown_are_scored_and_warned_of(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(files["detections"], [row for row in results() if row["category_id"] != -1])
+    assert main(arguments(files)) == 0
+    assert "no detection is called unknown" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("detections", "[", "cannot be read"),
+        ("detections", truth(), "ground-truth file"),
+        (
+            "detections",
+            '[{"image_id": 1, "category_id": 10, "bbox": [0, 0, 1, NaN], "score": 1}]',
+            "cannot be read",
+        ),
+        ("detections", [{**results()[0], "category_id": 77}], "does not name"),
+        ("detections", [{"image_id": 1, "bbox": [0, 0, 1, 1], "score": 1}], "does not name"),
+        ("detections", [{**results()[0], "category": "dog"}], "different classes"),
+        ("detections", [{**results()[0], "category_id": NUMBERS["cup"]}], "unknown in task t1"),
+        ("detections", [{**results()[0], "bbox": [0, 0, -1, 1]}], "box that cannot be"),
+        ("detections", [{**results()[0], "score": 2}], "score"),
+        ("detections", [{**results()[0], "image_id": 77}], "not in the ground truth"),
+        ("classes", {"tasks": [{**TASK, "prev": ["dog"]}]}, "listed twice"),
+        ("classes", {"tasks": [{**TASK, "rest": ["truck"]}]}, "does not name"),
+        ("classes", {"tasks": [{**TASK, "cur": ["person", "wombat"]}]}, "no category of 1 known"),
+        ("classes", {"known": ["dog"]}, "cannot be read"),
+    ],
+)
+def test_bad_input_is_one_clear_error_and_writes_nothing(
+    files: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    content: object,
+    message: str,
+) -> None:
+    write(files[name], content)
+    assert message in refused(arguments(files, "--out", str(tmp_path / "out")), capsys)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--manifest", "x"], "names tasks and images already"),
+        (["--part", "t1-test"], "--part"),
+        (["--images", "absent.txt"], "absent.txt"),
+        (["--truth", "other.json"], "which task"),
+    ],
+)
+def test_options_that_cannot_work(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    assert message in refused(arguments(files, *more), capsys)
+
+
+def test_classes_of_later_tasks_may_be_left_out(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = evaluate(files, capsys)["t1/clean"]
+    row = {"image_id": 1, "category": "cup", "bbox": [0, 0, 9, 9], "score": 0.9}
+    write(files["detections"], [*results(), row])
+    assert "--stray drop" in refused(arguments(files), capsys)
+    found = evaluate(files, capsys, "--stray", "drop")
+    assert found["t1/clean"] == expected
+    assert found["inputs"]["t1"]["detections"]["reported"] == {
+        "left out: detections of classes that are unknown in this task": 1
+    }
+
+
+def manifest_of(folder: Path, lists: dict[str, tuple[str, ...]]) -> str:
+    """Write a manifest of two tasks: person and dog, then the other classes."""
+    parts = tuple(
+        PartEntry(
+            name=f"{task}-test",
+            role="test",
+            sources=("coco",),
+            selection="by hand",
+            view=LabelView(),
+            images=len(ids),
+            sha256=sha256_of_lines(ids),
+            order="listed",
+            task=task,
+            repeats=len(ids) - len(set(ids)),
+        )
+        for task, ids in lists.items()
+    )
+    source = SourceEntry(
+        name="coco",
+        dataset="coco",
+        part="val2017",
+        namespace="coco",
+        licence="CC0",
+        media_redistributable=False,
+        files=(FileEntry(name="truth.json", sha256="sha256:" + "1" * 64, size=1, rows=1),),
+    )
+    header = Header(
+        schema_version=1,
+        name="owod/toy",
+        version="1.0.0",
+        title="Two tasks",
+        paper=Paper(title="T", authors="A", year=2022, venue="V", bibtex="@misc{t}"),
+        taxonomy="OWOD",
+        origin="as_published",
+        classes=tuple(ClassEntry(name=name, role="known", index=k) for k, name in enumerate(NAMES)),
+        parts=parts,
+        sources=(source,),
+        rule=Rule(protocol="toy", algorithm_version=1, parameters={}),
+        tasks=(TaskEntry(name="t1", introduced=NAMES[:2]), TaskEntry(name="t2", introduced=NAMES[2:])),
+    )
+    write_manifest(Manifest(header, {f"{task}-test": ids for task, ids in lists.items()}), folder)
+    return str(folder)
+
+
+def test_a_manifest_names_tasks_class_ids_and_images(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = evaluate(files, capsys)["t1/clean"]
+    del files["classes"]
+    ids = tuple(f"coco:{image:012d}" for image in EXAMPLE)
+    manifest = manifest_of(tmp_path / "owod", {"t1": ids, "t2": ids * 2})
+    # Unknown has the id after the last class, 8; the known classes are numbered from 0.
+    rows = [
+        {**row, "category_id": row["category_id"] - 10 if row["category_id"] > 0 else 8} for row in results()
+    ]
+    write(files["detections"], rows)
+    found = evaluate(files, capsys, "--manifest", manifest, "--task", "t1")
+    assert found["t1/clean"] == expected
+    assert found["manifest"]["parts"] == ["t1-test"]
+    assert found["manifest"]["digest"].startswith("sha256:")
+    assert "more than once" in refused(arguments(files, "--manifest", manifest, "--task", "t2"), capsys)
+    last = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--repeats", "keep")["t2/clean"]
+    assert (last["counts"]["lines"], last["num_unknown_gt"], last["UR"]) == (22, 0, None)
+    same = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--part", "t1-test")
+    assert same["t2/clean"]["counts"]["lines"] == 11
+    assert "no such part" in refused(
+        arguments(files, "--manifest", manifest, "--task", "t1", "--part", "t9-test"), capsys
+    )
+    write(files["detections"], [{**rows[0], "category_id": 90}])
+    assert "unknown (8 or -1 or unknown)" in refused(
+        arguments(files, "--manifest", manifest, "--task", "t1"), capsys
+    )

@@ -1,0 +1,116 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.errors import PredictionError
+from curation.evaluation.detections import Policy
+from curation.evaluation.owod_detections import TaskDetections, read_task_detections
+from curation.evaluation.owod_task import OwodTask
+from curation.evaluation.owod_truth import task_truth
+from curation.sources.opening import open_source
+from tests.evaluation.owod_files import truth_file
+
+ALIASES = {"aeroplane": "airplane"}
+TASK = OwodTask("t1", (), ("airplane", "dog"), ("cup",), "here", aliases=ALIASES)
+# Ids of a manifest: positions of all classes in task order, then unknown.
+NUMBERED = OwodTask(
+    "t1", (), ("airplane", "dog"), ("cup",), "here", {"airplane": 0, "dog": 1, "cup": 2}, (3, -1), ALIASES
+)
+
+
+def read(
+    folder: Path, rows: Any, task: OwodTask = TASK, ids: tuple[str, ...] | None = None, **options: Any
+) -> TaskDetections:
+    classes = ("dog", "aeroplane", "cup")
+    path = truth_file(folder, classes, 3, [(1, "dog"), (2, "cup"), (3, "aeroplane")])
+    source = open_source(path, dataset="coco", part="test", cache=False)
+    truth = task_truth(source, task, ids, repeats=options.pop("repeats", "error"))
+    if not isinstance(rows, Path):
+        results = folder / "results.json"
+        results.write_text(json.dumps(rows), encoding="utf-8")
+        rows = results
+    return read_task_detections(rows, truth, source, Policy(**options))
+
+
+def row(kind: int | str | None, image: int = 1, score: float = 0.5, **more: Any) -> dict[str, Any]:
+    named = {"category": kind} if isinstance(kind, str) else {"category_id": kind}
+    return {"image_id": image, "bbox": [1, 2, 3, 4], "score": score, **named, **more}
+
+
+@pytest.mark.parametrize(
+    ("task", "kinds"),
+    [
+        # dog, airplane, unknown by the truth's ids (1, 2), by those of a manifest, and by name.
+        (TASK, (1, 2, -1)),
+        (NUMBERED, (1, 0, 3)),
+        (NUMBERED, (1, 0, -1)),
+        (TASK, ("dog", "airplane", "unknown")),
+        (NUMBERED, ("dog", "aeroplane", "unknown")),
+    ],
+)
+def test_ids_and_names_mean_classes(tmp_path: Path, task: OwodTask, kinds: tuple[int | str, ...]) -> None:
+    found = read(tmp_path, [row(kind) for kind in kinds], task)
+    assert found.detections.label.tolist() == [1, 0, 2]
+    assert found.read.rows == 3
+
+
+@pytest.mark.parametrize(("task", "cup"), [(TASK, 3), (NUMBERED, 2), (TASK, "cup")])
+def test_classes_unknown_in_the_task_are_refused_or_counted(
+    tmp_path: Path, task: OwodTask, cup: int | str
+) -> None:
+    with pytest.raises(PredictionError, match="unknown in task t1") as caught:
+        read(tmp_path, [row("dog"), row(cup)], task)
+    assert "record 1" in (caught.value.where or "")
+    found = read(tmp_path, [row("dog"), row(cup), row("dog", image=9)], task, stray="drop")
+    assert len(found.detections) == 1
+    assert sorted(found.read.reported.values()) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([row(7)], "does not name"),
+        ([row("wombat")], "does not name"),
+        ([row(None)], "does not name"),
+        ([row("dog", category_id=2)], "different classes"),
+        ([row(1, image="1")], "cannot be read"),
+        ([row(1.5)], "cannot be read"),
+        ([{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3], "score": 1}], "cannot be read"),
+        ({"annotations": []}, "ground-truth"),
+    ],
+)
+def test_records_that_cannot_be(tmp_path: Path, rows: Any, message: str) -> None:
+    with pytest.raises(PredictionError, match=message):
+        read(tmp_path, rows)
+    if message == "does not name":
+        with pytest.raises(PredictionError, match=message):
+            read(tmp_path, rows, stray="drop")
+
+
+def test_results_files_may_spell_classes_as_voc_does(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for name in ("aeroplane", "dog", "unknown"):
+        (folder / f"comp4_det_test_{name}.txt").write_text("000000000001 0.5 2 3 4 6\n")
+    found = read(tmp_path, folder)
+    assert found.detections.label.tolist() == [0, 1, 2]
+    assert found.detections.boxes.tolist() == [[1, 2, 3, 4]] * 3
+
+
+def test_detections_count_once_a_line_however_the_file_holds_them(tmp_path: Path) -> None:
+    ids = ("1", "2", "1", "1")
+    once = [row("dog"), row("dog", score=0.4), row("unknown", image=2), row("unknown")]
+    thrice = [one for one in once for _ in range(3 if one["image_id"] == 1 else 1)]
+    for rows, told in ((once, "once an image"), (thrice, "once a line already")):
+        kept = read(tmp_path, rows, ids=ids, repeats="keep")
+        assert sorted(kept.detections.scores.tolist()) == [0.4] * 3 + [0.5] * 7
+        assert told in kept.copies
+    for rows, left_out in ((once, []), (thrice, [6])):
+        dropped = read(tmp_path, rows, ids=ids, repeats="drop")
+        assert dropped.detections.scores.tolist() == [0.5, 0.4, 0.5, 0.5]
+        assert list(dropped.read.reported.values()) == left_out
+    assert read(tmp_path, [], ids=ids, repeats="keep").detections.label.tolist() == []
+    # Without repeats, equal rows are the detector's own.
+    assert len(read(tmp_path, [row("dog")] * 2).detections) == 2

@@ -1,0 +1,132 @@
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.errors import UsageError
+from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.matching import overlapping_pairs, overlaps_any, pair_intersection, pair_iou
+from curation.evaluation.owod_profiles import PROFILES, match_free, outcomes, profile_of
+from tests.evaluation.owod_cases import cases, detections_of, truth_of
+from tests.evaluation.owod_reference import Case, Guess, Object
+
+
+def one_class(objects: list[Any], boxes: list[Any], scores: list[float]) -> tuple[GroundTruth, Detections]:
+    """One image, one class; objects are boxes, or boxes and ``crowd``."""
+    n, d = len(objects), len(boxes)
+    truth = GroundTruth(
+        image_numbers=np.array([1]),
+        classes=("a",),
+        class_numbers=(1,),
+        image=np.zeros(n, np.int32),
+        label=np.zeros(n, np.int32),
+        boxes=np.array([box[:4] for box in objects], np.float64).reshape(n, 4),
+        crowd=np.array([len(box) > 4 for box in objects], bool),
+        difficult=np.zeros(n, bool),
+        areas=np.ones(n),
+    )
+    zeros = np.zeros(d, np.int32)
+    return truth, Detections(zeros, zeros, np.array(boxes, np.float64).reshape(d, 4), np.array(scores))
+
+
+def test_a_taken_object_leaves_the_next_best_one() -> None:
+    apples = [(100, 100, 60, 60), (110, 100, 60, 60)]
+    outcome, taken = match_free(*one_class(apples, [(101, 100, 60, 60), (103, 100, 60, 60)], [0.62, 0.58]))
+    assert (outcome.tolist(), taken.tolist()) == ([1, 1], [0, 1])
+
+
+def test_one_that_is_turned_away_may_turn_another_away() -> None:
+    # By score: 2 takes object 1, 0 wants it too and takes object 0, which 1 had wanted: 1 is left with nothing.
+    objects = [(0, 0, 100, 10), (20, 0, 100, 10)]
+    boxes = [(12, 0, 100, 10), (-10, 0, 100, 10), (20, 0, 100, 10)]
+    outcome, taken = match_free(*one_class(objects, boxes, [0.8, 0.7, 0.9]))
+    assert taken.tolist() == [0, -1, 1]
+    assert outcome.tolist() == [1, 0, 1]
+
+
+def test_long_chains_end_as_choosing_one_by_one_does() -> None:
+    # Each detection lies between two objects and prefers the right one; the first takes the last object, and so on.
+    n = 60
+    objects = [(10 * k, 0, 40, 40) for k in range(n)]
+    boxes = [(10 * k + 6, 0, 40, 40) for k in range(n)]
+    truth, detections = one_class(objects, boxes, list(np.linspace(0.9, 0.1, n)))
+    turned = replace(detections, scores=detections.scores[::-1].copy())
+    for found in (detections, turned):
+        assert match_free(truth, found)[1].tolist() == one_by_one(truth, found)
+
+
+def one_by_one(truth: GroundTruth, detections: Detections) -> list[int]:
+    taken = [-1] * len(detections)
+    for row in np.argsort(-detections.scores, kind="stable").tolist():
+        overlap = pair_iou(np.repeat(detections.boxes[[row]], len(truth.boxes), axis=0), truth.boxes)
+        free = [k for k in range(len(truth.boxes)) if k not in taken and overlap[k] >= 0.5]
+        if free:
+            taken[row] = max(free, key=lambda k: (overlap[k], -k))
+    return taken
+
+
+@given(data=st.data())
+def test_crowded_images_match_as_one_by_one(data: st.DataObject) -> None:
+    box = st.tuples(st.integers(0, 6), st.integers(0, 2), st.integers(4, 8), st.integers(4, 6))
+    objects = data.draw(st.lists(box, max_size=8))
+    boxes = data.draw(st.lists(box, max_size=12))
+    scores = data.draw(st.lists(st.sampled_from((0.1, 0.5, 0.9)), min_size=len(boxes), max_size=len(boxes)))
+    truth, detections = one_class(objects, boxes, scores)
+    assert match_free(truth, detections)[1].tolist() == one_by_one(truth, detections)
+
+
+def test_leftovers_half_inside_a_crowd_region_of_their_class_are_ignored() -> None:
+    crowd = (0, 0, 300, 200, "crowd")
+    boxes = [(20, 20, 40, 40), (280, 0, 40, 40), (281, 0, 40, 40), (0, 0, 30, 30)]
+    truth, detections = one_class([crowd, (0, 0, 30, 30)], boxes, [0.9, 0.8, 0.7, 0.6])
+    # The last is right, though it lies in the crowd too.
+    assert match_free(truth, detections)[0].tolist() == [-1, -1, 0, 1]
+
+
+@given(case=cases(repeats=True))
+def test_outcomes_are_consistent(case: Case) -> None:
+    truth = truth_of(case)
+    detections = detections_of(case, truth)
+    for profile in PROFILES.values():
+        found = outcomes(truth, detections, profile)
+        right = found.outcome == 1
+        assert len(set(found.taken[right].tolist())) == right.sum()
+        assert (truth.truth.label[found.taken[right]] == found.label[right]).all()
+        assert (found.label[found.pairs.row] < truth.unknown).all()
+        assert (truth.truth.label[found.pairs.position] == truth.unknown).all()
+
+
+def test_boxes_of_voc_xml_are_the_corners_of_the_file() -> None:
+    # xmin 101, xmax 102 in the file: continuous 100 to 102. The official evaluator sees just that, and IoU 1.
+    two = (Decimal(100), Decimal(100), Decimal(2), Decimal(2))
+    case = Case((), ("dog",), (1,), (Object(1, "dog", two),), (Guess(1, "dog", two, Decimal("0.75")),))
+    truth = truth_of(case)
+    from_xml = replace(truth, voc_corners=np.ones(1, bool))
+    detections = detections_of(case, truth)
+    assert outcomes(truth, detections, PROFILES["ore"]).outcome.tolist() == [0]
+    assert outcomes(from_xml, detections, PROFILES["ore"]).outcome.tolist() == [1]
+
+
+def test_an_unknown_profile_is_refused_with_the_names() -> None:
+    with pytest.raises(UsageError, match="Unknown profile") as caught:
+        profile_of("official")
+    assert "owdetr" in (caught.value.expected or "")
+
+
+@given(case=cases())
+def test_pairs_are_those_of_overlaps_any(case: Case) -> None:
+    truth = truth_of(case).truth
+    detections = detections_of(case, truth_of(case))
+    mask = ~truth.crowd
+    pairs = overlapping_pairs(truth, detections, same_class=False, mask=mask, iou_threshold=0.3, strict=True)
+    hit = overlaps_any(truth, detections, mask, iou_threshold=0.3, strict=True)
+    assert sorted(set(pairs.position.tolist())) == np.flatnonzero(hit).tolist()
+    assert (truth.image[pairs.position] == detections.image[pairs.row]).all()
+    boxes = detections.boxes[pairs.row], truth.boxes[pairs.position]
+    common = pair_intersection(*boxes)
+    union = boxes[0][:, 2] * boxes[0][:, 3] + boxes[1][:, 2] * boxes[1][:, 3] - common
+    assert pairs.iou == pytest.approx(common / union)

@@ -1,0 +1,265 @@
+"""The open-world metrics against a plain evaluator, the worked example, and the properties of the specification."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.evaluation.owod_cases import PROFILES, cases, evaluated, example, once_a_line
+from tests.evaluation.owod_reference import UNKNOWN, Case, Evaluation, Guess, Object, common, iou, size
+
+AP_KEYS = {
+    "mAP_prev", "mAP_cur", "mAP_both", "AP_per_class", "AP_unknown", "classes", "profile", "profile_meaning",
+    "settings",
+}  # fmt: skip
+
+
+def close(ours: Any, theirs: Any) -> bool:
+    if isinstance(theirs, dict):
+        return set(ours) == set(theirs) and all(close(ours[key], theirs[key]) for key in theirs)
+    if ours is None or theirs is None:
+        return ours is theirs
+    return bool(abs(ours - theirs) <= 1e-9)
+
+
+def agree(case: Case) -> None:
+    ours = evaluated(case)
+    for profile in PROFILES:
+        theirs = Evaluation(case, profile).result()
+        found = {name: (ours[profile][name], value) for name, value in theirs.items()}
+        assert not {name: pair for name, pair in found.items() if not close(*pair)}, profile
+
+
+def exact(case: Case) -> bool:
+    """Whether no continuous overlap is exactly one half: there doubles may fall on either side."""
+    evaluation = Evaluation(case, "clean")
+    half, seen = Fraction(1, 2), set()
+    for g, guess in enumerate(case.guesses):
+        for k, thing in enumerate(case.objects):
+            if thing.image == guess.image:
+                seen |= {iou(evaluation.drawn[g], evaluation.boxes[k])}
+                seen |= {common(evaluation.drawn[g], evaluation.boxes[k]) / size(evaluation.drawn[g])}
+    whole = all(value % Decimal("0.25") == 0 for one in (*case.objects, *case.guesses) for value in one.box)
+    return whole or half not in seen
+
+
+@given(case=cases())
+def test_every_number_is_that_of_the_plain_evaluator(case: Case) -> None:
+    if exact(case):
+        agree(case)
+
+
+@given(case=cases(repeats=True))
+def test_repeated_lines_count_as_in_the_plain_evaluator(case: Case) -> None:
+    if exact(case):
+        agree(once_a_line(case))
+
+
+@given(case=cases(repeats=True))
+def test_what_must_hold_of_the_unknown_rates(case: Case) -> None:
+    for found in evaluated(once_a_line(case)).values():
+        for suffix in ("", "_excl_known_tp"):
+            assert found[f"FN_u_star{suffix}"] <= found["FN_u"]
+            if None not in (found["UR"], found[f"UDR{suffix}"], found[f"UDP{suffix}"]):
+                product = found[f"UDR{suffix}"] * found[f"UDP{suffix}"] / 100
+                assert found["UR"] == pytest.approx(product, abs=1e-9)
+        assert found["FN_u_star_excl_known_tp"] <= found["FN_u_star"]
+        assert found["TP_u"] + found["FN_u"] == found["num_unknown_gt"]
+        if found["num_unknown_gt"]:
+            assert found["FN_u_star"] <= found["A_OSE_objects"] <= found["num_unknown_gt"]
+            assert sum(row["on_unknown"] for row in found["classes"][:-1]) == found["A_OSE_detections"]
+
+
+@given(case=cases())
+def test_the_two_official_profiles_differ_in_ap_alone(case: Case) -> None:
+    found = evaluated(case)
+    one, other = ({k: v for k, v in found[name].items() if k not in AP_KEYS} for name in ("ore", "owdetr"))
+    assert one == other
+
+
+@given(case=cases())
+def test_nothing_undefined_is_a_number_and_each_has_its_reason(case: Case) -> None:
+    for found in evaluated(case).values():
+        json.dumps(found, allow_nan=False)
+        empty = {name for name, value in found.items() if value is None} - {"unknown_per_class"}
+        assert empty == set(found["undefined"])
+
+
+@given(case=cases(), objects=st.booleans())
+def test_without_unknown_objects_their_rates_are_undefined(case: Case, objects: bool) -> None:
+    kept = tuple(thing for thing in case.objects if thing.name != UNKNOWN)
+    # Difficult unknown objects count nowhere.
+    extra = (Object(1, UNKNOWN, (Decimal(0),) * 2 + (Decimal(5),) * 2, difficult=True),) if objects else ()
+    for found in evaluated(replace(case, objects=kept + extra)).values():
+        names = (
+            "UR",
+            "UDR",
+            "UDP",
+            "AP_unknown",
+            "WI",
+            "WI_closed_set_denominator",
+            "A_OSE_detections",
+            "A_OSE_objects",
+        )
+        assert {found[name] for name in names} == {None}
+        assert set(found["WI_at_recall"].values()) == {None}
+
+
+@given(case=cases(distinct=True), order=st.randoms(use_true_random=False))
+def test_the_order_of_images_and_detections_is_of_no_account(case: Case, order: Any) -> None:
+    shuffled = list(case.guesses)
+    order.shuffle(shuffled)
+    last = 1 + max(case.listed)
+
+    def mirrored(one: Any) -> Any:
+        return replace(one, image=last - one.image)
+
+    turned = Case(
+        case.previous,
+        case.current,
+        case.listed,
+        tuple(mirrored(thing) for thing in case.objects),
+        tuple(mirrored(guess) for guess in shuffled),
+    )
+    numbers = [{k: v for k, v in found.items() if k != "counts"} for found in evaluated(case).values()]
+    again = [{k: v for k, v in found.items() if k != "counts"} for found in evaluated(turned).values()]
+    assert numbers == again
+
+
+def test_the_worked_example() -> None:
+    case, originals = example()
+    found = evaluated(case, originals=originals)
+    ore, owdetr, clean = found["ore"], found["owdetr"], found["clean"]
+    assert (ore["num_unknown_gt"], ore["TP_u"], ore["FN_u_star"], ore["FN_u_star_excl_known_tp"]) == (
+        7,
+        2,
+        2,
+        1,
+    )
+    assert [ore[k] for k in ("UR", "UDR", "UDP")] == pytest.approx([200 / 7, 400 / 7, 50.0])
+    assert (ore["A_OSE_detections"], ore["A_OSE_objects"]) == (4, 3)
+    assert [ore["mAP_cur"], ore["WI"], ore["AP_unknown"]] == pytest.approx([50.0, 1 / 3, 200 / 7])
+    assert owdetr["AP_per_class"] == pytest.approx({"person": 700 / 11, "dog": 400 / 11})
+    assert owdetr["AP_unknown"] == pytest.approx(300 / 11)
+    assert (clean["num_unknown_gt"], clean["TP_u"], clean["FN_u_star_excl_known_tp"]) == (6, 3, 1)
+    expected = [50.0, 500 / 6, 60.0, 230 / 3, 0.25]
+    assert [clean[k] for k in ("UR", "UDR", "UDP", "mAP_both", "WI")] == pytest.approx(expected)
+    assert clean["mAP_prev"] is None
+    assert "no such classes" in clean["undefined"]["mAP_prev"]
+    assert clean["WI_curve"]["classes_never_reaching"]["0.7"] == ["dog"]
+
+
+def test_the_worked_example_by_original_class() -> None:
+    case, originals = example()
+    found = evaluated(case, originals=originals)["clean"]
+    by_class = found["unknown_per_class"]
+    assert {name: row["num_unknown_gt"] for name, row in by_class.items()} == {
+        "apple": 2,
+        "cup": 1,
+        "kite": 1,
+        "truck": 2,
+    }
+    assert by_class["truck"]["A_OSE_detections"] == 3
+    assert by_class["truck"]["UDP"] == 50.0
+    assert by_class["cup"]["UDP"] is None
+    for key in ("TP_u", "FN_u", "FN_u_star", "A_OSE_objects", "A_OSE_detections"):
+        assert sum(row[key] for row in by_class.values()) == found[key]
+    assert evaluated(case)["clean"]["unknown_per_class"] is None
+
+
+def test_repeated_lines_lower_every_rate_and_raise_a_ose_of_the_worked_example() -> None:
+    case, _ = example()
+    doubled = once_a_line(replace(case, listed=case.listed * 2))
+    for profile, once in evaluated(case).items():
+        twice = evaluated(doubled)[profile]
+        for name in ("UR", "UDR", "UDP", "mAP_cur", "AP_unknown"):
+            assert twice[name] < once[name], name
+        assert twice["A_OSE_detections"] == 2 * once["A_OSE_detections"]
+        assert twice["A_OSE_objects"] == 2 * once["A_OSE_objects"]
+        # Each object is found once, however often its image is listed.
+        assert twice["num_unknown_gt"] == 2 * once["num_unknown_gt"]
+        assert twice["counts"]["lines"] == 22
+        assert any("repeated lines" in note for note in twice["notes"])
+    ore = evaluated(doubled)["ore"]
+    # Image 3's truck is found by its unknown detection; its second copy is not, and a person is called on it.
+    assert (ore["TP_u"], ore["FN_u"], ore["FN_u_star"]) == (2, 12, 5)
+
+
+def test_no_detections_give_zeros_and_only_udp_is_undefined() -> None:
+    case, _ = example()
+    for found in evaluated(replace(case, guesses=())).values():
+        names = ("mAP_cur", "AP_unknown", "UR", "UDR", "P_unknown", "WI", "A_OSE_detections", "A_OSE_objects")
+        assert {found[name] for name in names} == {0}
+        assert found["UDP"] is None
+        assert found["counts"]["detections_per_image"] == {"all": 0, "known": 0, "unknown": 0}
+
+
+def test_a_detector_that_calls_nothing_unknown_still_has_udr() -> None:
+    case, _ = example()
+    known = tuple(guess for guess in case.guesses if guess.name != UNKNOWN)
+    found = evaluated(replace(case, guesses=known))
+    assert [found["clean"][k] for k in ("UR", "UDP")] == [0, 0]
+    assert found["clean"]["UDR"] == pytest.approx(50.0)
+    assert found["clean"]["P_unknown"] is None
+    assert found["ore"]["P_unknown"] == 0
+    assert "no detection is called unknown: UR is 0 by that alone" in found["clean"]["notes"]
+
+
+def test_the_curve_ends_in_the_reported_numbers_and_never_loses_recall() -> None:
+    case, _ = example()
+    for found in evaluated(case).values():
+        curve = found["unknown_curve"]
+        for name in ("TP_u", "UR", "P_unknown", "FN_u_star", "UDR", "UDP"):
+            assert curve[name][-1] == pytest.approx(found[name])
+        assert curve["UR"] == sorted(curve["UR"])
+        assert curve["score"] == sorted(curve["score"], reverse=True)
+
+
+@given(case=cases(distinct=True))
+def test_a_point_of_the_curve_is_what_the_detections_above_its_score_give(case: Case) -> None:
+    for profile, found in evaluated(case).items():
+        curve = found["unknown_curve"]
+        for place, limit in list(enumerate(curve["score"]))[:3]:
+            kept = replace(case, guesses=tuple(g for g in case.guesses if float(g.score) >= limit))
+            alone = evaluated(kept)[profile]
+            for name in ("TP_u", "FN_u_star", "UR", "UDR", "UDP"):
+                assert curve[name][place] == alone[name]
+
+
+@given(case=cases())
+def test_wi_is_read_from_the_points_of_the_classes(case: Case) -> None:
+    for found in evaluated(case).values():
+        if not found["num_unknown_gt"] or found["WI"] is None:
+            continue
+        above = below = 0
+        for points in found["WI_points"].values():
+            place = min(range(len(points["recall"])), key=lambda k: abs(points["recall"][k] - 0.8))
+            above, below = above + points["on_unknown"][place], below + points["kept"][place]
+        assert found["WI"] == (above / below if below else 0)
+        counts = Counter({"no objects": 0, "no detections": 0}) + Counter(found["WI_left_out"].values())
+        assert len(found["WI_points"]) + counts.total() == len(found["AP_per_class"])
+
+
+def test_a_small_perfect_detection_is_missed_under_the_official_corners() -> None:
+    two = (Decimal(100), Decimal(100), Decimal(2), Decimal(2))
+    case = Case((), ("dog",), (1,), (Object(1, "dog", two),), (Guess(1, "dog", two, Decimal("0.75")),))
+    found = evaluated(case)
+    # 2 x 2 against 3 x 3: IoU 4/9.
+    assert (found["ore"]["mAP_cur"], found["clean"]["mAP_cur"]) == (0, 100)
+
+
+def test_eleven_points_reach_three_tenths_with_three_of_ten() -> None:
+    def box(k: int) -> Any:
+        return Decimal(100 * k), Decimal(0), Decimal(50), Decimal(50)
+
+    objects = tuple(Object(1, "dog", box(k)) for k in range(10))
+    guesses = tuple(Guess(1, "dog", box(k), Decimal("0.9")) for k in range(3))
+    # In doubles 0.1 * 3 lies above 0.3: recall 3/10 must still reach the fourth of the eleven levels.
+    found = evaluated(Case((), ("dog",), (1,), objects, guesses))["owdetr"]
+    assert found["mAP_cur"] == pytest.approx(400 / 11)
