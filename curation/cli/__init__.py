@@ -19,6 +19,7 @@ VERBS: dict[str, str] = {
     "verify": "check a manifest against its digests, its sources, or an authors' list",
     "diff": "compare two manifests",
     "export": "write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files",
+    "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
     "evaluate": "score predictions",
 }
 

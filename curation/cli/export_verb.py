@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import emit, printable
 from curation.cli.source_options import add_source_options, open_sources, pairs, slots_of
-from curation.errors import ExportError, UsageError
+from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.manifest.header import SourceEntry
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from curation.publishing.plan import Plan, WrittenFile
     from curation.sources.source import Source
 
-FORMATS = ("coco", "voc", "yolo", "txt", "elephant-json", "imagefolder")
+FORMATS = ("coco", "voc", "yolo", "txt", "elephant-json", "imagenet-csv", "imagefolder")
 _ONE_FILE = {"coco": ".json", "elephant-json": ".json", "txt": ".txt"}
 _OWN_OPTIONS = {
     "renumber": "coco",
@@ -74,7 +74,8 @@ def _add_format_options(parser: argparse.ArgumentParser) -> None:
         "--images",
         action="append",
         metavar="[NAME=]ROOT",
-        help="yolo: folder of photos, to read sizes that the annotations lack; NAME is a source (repeatable)",
+        help="yolo: folder of photos, to read sizes that the annotations lack; NAME is a source (repeatable); "
+        "imagefolder: the folder that the links lead to",
     )
     parser.add_argument(
         "--id-form",
@@ -98,6 +99,11 @@ def run(options: argparse.Namespace) -> int:
     require_absent(options.out)
     manifest = load_manifest(options.manifest)
     sources = _sources(options, manifest)
+    if options.format == "imagefolder":
+        from curation.cli.export_imagenet import write_links
+        from curation.publishing.plan import Plan
+
+        return write_links(options, manifest, sources, _summary(options, manifest, sources, Plan((), 0, {})))
     plan = _plan(options, manifest, sources)
     summary = _summary(options, manifest, sources, plan)
     single = _is_one_file(options)
@@ -111,14 +117,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _require_fitting(options: argparse.Namespace) -> None:
     """Refuse a format that does not fit, and options of another format."""
-    if options.format == "imagefolder":
-        raise ExportError(
-            "A folder of images by class holds one label an image, and this manifest is about boxes",
-            where="--format imagefolder",
-            expected="coco, voc, yolo or elephant-json for the boxes, txt for the images alone",
-        )
     for name, owner in _OWN_OPTIONS.items():
         if getattr(options, name) is not None and options.format != owner:
+            if (name, options.format) == ("images", "imagefolder"):
+                continue
             raise UsageError(f"--{name.replace('_', '-')} belongs to --format {owner}", found=options.format)
     if options.out.suffix in _ONE_FILE.values() and not (_is_one_file(options) or options.out.is_dir()):
         own = _ONE_FILE.get(options.format)
@@ -191,6 +193,10 @@ def _plan(options: argparse.Namespace, manifest: Manifest, sources: Mapping[str,
         from curation.publishing.id_lists import plan_lists
 
         return plan_lists(manifest, parts, sources, options.id_form or "namespaced")
+    if options.format == "imagenet-csv":
+        from curation.publishing.imagenet_csv import plan_imagenet_csv
+
+        return plan_imagenet_csv(manifest, parts, sources)
     from curation.publishing.authors import plan_authors
 
     files = _annotation_files(options, manifest, sources)

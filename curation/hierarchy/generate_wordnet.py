@@ -1,8 +1,8 @@
 """Write the package's noun table from WordNet 3.0's database files.
 
-``python -m curation.hierarchy.generate_wordnet DICT_FOLDER`` reads ``data.noun`` and ``index.noun`` (Princeton's WNdb-3.0, or
-Debian's wordnet-base, which gives the same table) and writes the two streams beside this module. It prints their
-digests, which stand in `curation.hierarchy.noun_table.DIGESTS`.
+``python -m curation.hierarchy.generate_wordnet DICT_FOLDER`` reads ``data.noun`` and ``index.noun`` (Princeton's
+WNdb-3.0, or Debian's wordnet-base, which gives the same table) and writes the two streams beside this module. It prints
+their digests, which stand in `curation.hierarchy.noun_table.DIGESTS`.
 """
 
 from __future__ import annotations

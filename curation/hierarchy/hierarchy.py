@@ -7,14 +7,14 @@ Node attributes: ``lemmas`` (names joined by blanks, ``_`` within a name), ``nam
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from curation.errors import HierarchyError
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    Graph = nx.DiGraph[str]
+    Graph: TypeAlias = "nx.DiGraph[str]"
 
 ParentRule = Literal["first", "last"]
 
@@ -120,14 +120,10 @@ def dropped_leaves(
     graph: Graph, tree: Graph, nodes: Iterable[str], leaves: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
     """Return, of each node that lost any, the leaves below it in the hierarchy that are not below it in the tree."""
-    lost = {
-        node: tuple(
-            one
-            for one in leaves_under(graph, node, leaves)
-            if one not in set(leaves_under(tree, node, leaves))
-        )
-        for node in nodes
-    }
+    lost = {}
+    for node in nodes:
+        kept = set(leaves_under(tree, node, leaves))
+        lost[node] = tuple(one for one in leaves_under(graph, node, leaves) if one not in kept)
     return {node: dropped for node, dropped in lost.items() if dropped}
 
 
@@ -135,10 +131,15 @@ def require_acyclic(graph: Graph, where: str) -> None:
     """Raise `HierarchyError` if a node is its own ancestor."""
     import networkx as nx
 
-    try:
-        circle = nx.find_cycle(graph)
-    except nx.NetworkXNoCycle:
+    if nx.is_directed_acyclic_graph(graph):
         return
+    # On the whole graph the search for the edges takes quadratic time; within a strong component it is quick.
+    knot = next(
+        one
+        for one in nx.strongly_connected_components(graph)
+        if len(one) > 1 or any(graph.has_edge(node, node) for node in one)
+    )
+    circle = nx.find_cycle(graph.subgraph(knot), min(knot))
     raise HierarchyError(
         "The hierarchy runs in a circle",
         where=where,
@@ -146,7 +147,9 @@ def require_acyclic(graph: Graph, where: str) -> None:
     )
 
 
-def tree_lines(graph: Graph, node: str, *, depth: int = 3, leaves: Collection[str] | None = None) -> Iterator[str]:
+def tree_lines(
+    graph: Graph, node: str, *, depth: int = 3, leaves: Collection[str] | None = None
+) -> Iterator[str]:
     """Yield a node and what lies below it as indented lines, down to a depth."""
     _require(graph, [node])
     shown = descendants(graph, [node])
@@ -170,7 +173,12 @@ def _lines(graph: Graph, node: str, shown: set[str], depth: int, head: str, tail
         for number, child in enumerate(below):
             last = number == len(below) - 1
             yield from _lines(
-                graph, child, shown, depth - 1, tail + ("└─ " if last else "├─ "), tail + ("   " if last else "│  ")
+                graph,
+                child,
+                shown,
+                depth - 1,
+                tail + ("└─ " if last else "├─ "),
+                tail + ("   " if last else "│  "),
             )
 
 

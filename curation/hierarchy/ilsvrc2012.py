@@ -1,4 +1,4 @@
-"""The 1,000 classes of ILSVRC-2012 and the one-parent tree that the ImageNet protocols were cut from.
+"""The hierarchy above the 1,000 classes of ILSVRC-2012, and the one-parent tree of the ImageNet protocols.
 
 The protocols' code took from a file of edges the *last* parent written for a synset. The file is gone; the order of its
 lines cannot be had from WordNet. What it chose for the 75 synsets above the classes that have several parents is data.
@@ -12,22 +12,18 @@ from typing import TYPE_CHECKING
 
 from curation.hierarchy.hierarchy import as_tree
 from curation.hierarchy.wordnet import wordnet
+from curation.ilsvrc2012 import ilsvrc2012_classes
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
 
 
 @cache
-def ilsvrc2012_classes() -> tuple[str, ...]:
-    """Return the 1,000 wnids, sorted: a class's index is its place."""
-    return tuple(_package_file("ilsvrc2012_classes.txt").split())
-
-
-@cache
 def published_parents() -> dict[str, str]:
     """Return the parent that the published protocols' code kept, of each synset with several."""
-    lines = _package_file("imagenet_parents.txt").splitlines()
-    return {child: parent for child, parent in (line.split() for line in lines)}
+    text = resources.files("curation.hierarchy").joinpath("imagenet_parents.txt").read_text(encoding="ascii")
+    words = text.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
 
 
 @cache
@@ -40,7 +36,3 @@ def imagenet_dag() -> Graph:
 def imagenet_tree() -> Graph:
     """Return the same with one parent a synset, as the published protocols have it."""
     return as_tree(imagenet_dag(), choices=published_parents())
-
-
-def _package_file(name: str) -> str:
-    return resources.files("curation.hierarchy").joinpath(name).read_text(encoding="ascii")

@@ -126,7 +126,8 @@ def wu_palmer(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.
     """Return Wu-Palmer similarity of every pair, shape (a, b), in (0, 1]; NaN without a common ancestor.
 
     ``2 d / (l1 + l2)`` with d the deep depth of the lowest common hypernym, counted in nodes, and l the length of the
-    way from each node to it plus d.
+    way from each node to it plus d. As in NLTK, where several parents make shallow
+    depth and deep depth disagree, the measure is not symmetric, and a node may be less than 1 similar to itself.
     """
     rows, columns = kin.positions(first), kin.positions(second)
     lowest = lowest_common(kin, first, second)
@@ -151,9 +152,7 @@ def leacock_chodorow(
     return np.where(steps >= 0, score, np.nan)
 
 
-def nearest(
-    kin: Kinship, nodes: Sequence[str], known: Sequence[str]
-) -> list[tuple[str, float]]:
+def nearest(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tuple[str, float]]:
     """Return, for each node, the known one of highest Wu-Palmer similarity with it; ties go to the first known."""
     scores = wu_palmer(kin, nodes, known)
     best = np.argmax(np.where(np.isnan(scores), -math.inf, scores), axis=1)

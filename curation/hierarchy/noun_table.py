@@ -18,7 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import DigestMismatchError, HierarchyError
-from curation.hierarchy.wordnet_files import NounLine, find_dict, read_noun_lines, read_senses
+from curation.hierarchy.wordnet_files import (
+    NounLine,
+    find_dict,
+    read_noun_lines,
+    read_senses,
+    wordnet_version,
+)
 
 SYNSETS = 82_115
 STRUCTURE_FILE, LEMMA_FILE = "wordnet30_structure.xz", "wordnet30_lemmas.xz"
@@ -72,7 +78,8 @@ def table_of(folder: Path) -> tuple[NounTable, list[str]]:
             "This is not WordNet 3.0, whose offsets are the ids of ImageNet's classes",
             where=str(place / "data.noun"),
             expected=f"{SYNSETS} noun synsets",
-            found=str(len(lines)),
+            found=f"{len(lines)} of {wordnet_version(place) or 'a WordNet of unknown version'}",
+            hint="leave the folder out: the nouns of WordNet 3.0 are built in",
         )
     position = {line.offset: number for number, line in enumerate(lines)}
     senses = read_senses(place)
@@ -99,10 +106,10 @@ def _sense(line: NounLine, senses: dict[str, list[int]]) -> int:
 
 
 def structure_bytes(table: NounTable) -> bytes:
-    """Return the structure as bytes: little-endian columns one after the other, each preceded by nothing.
+    """Return the structure as bytes: little-endian columns one after the other.
 
-    ``int32 n, int32 p``; offsets as differences; number of parents, uint8; parents, int32, as distance from their child;
-    instances, uint8; senses, uint8.
+    ``int32 n, int32 p``; offsets as differences; number of parents, uint8; parents, int32, as distance from their
+    child; instances, uint8; senses, uint8.
     """
     counts = np.diff(table.starts)
     child = np.repeat(np.arange(len(table.offsets), dtype=np.int32), counts)

@@ -21,7 +21,9 @@ Positions = npt.NDArray[np.int64]
 Texts = npt.NDArray[Any]
 
 
-def wordnet(folder: Path | None = None, *, above: Collection[str] | None = None, instances: bool = False) -> Graph:
+def wordnet(
+    folder: Path | None = None, *, above: Collection[str] | None = None, instances: bool = False
+) -> Graph:
     """Return WordNet 3.0's nouns; ids are ImageNet's wnids (``n02084071`` is dog).
 
     Parameters
@@ -55,9 +57,7 @@ def _all(table: NounTable) -> Positions:
     return np.arange(len(table.offsets))
 
 
-def _above(
-    table: NounTable, leaves: Collection[str], *, instances: bool
-) -> Positions:
+def _above(table: NounTable, leaves: Collection[str], *, instances: bool) -> Positions:
     start = positions_of(table, leaves)
     seen = np.zeros(len(table.offsets), np.bool_)
     seen[start] = True
@@ -78,16 +78,18 @@ def _within(counts: npt.NDArray[np.int32]) -> Positions:
     return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)
 
 
-def positions_of(
-    table: NounTable, wnids: Collection[str]
-) -> Positions:
+def positions_of(table: NounTable, wnids: Collection[str]) -> Positions:
     """Return the position of each synset; what is no noun of WordNet 3.0 is a `HierarchyError`."""
     numbers = [
-        int(text[1:]) if len(text) == 9 and text[0] == "n" and text[1:].isascii() and text[1:].isdigit() else -1
+        int(text[1:])
+        if len(text) == 9 and text[0] == "n" and text[1:].isascii() and text[1:].isdigit()
+        else -1
         for text in wnids
     ]
     place = np.minimum(np.searchsorted(table.offsets, numbers), len(table.offsets) - 1)
-    wrong = [text for text, one, at in zip(wnids, numbers, place.tolist(), strict=True) if table.offsets[at] != one]
+    wrong = [
+        text for text, one, at in zip(wnids, numbers, place.tolist(), strict=True) if table.offsets[at] != one
+    ]
     if wrong:
         raise HierarchyError(
             "This is no noun synset of WordNet 3.0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from curation.errors import HierarchyError, MissingFileError
 from curation.storage import read_bytes
 
+_VERSION = re.compile(rb"WordNet (?:Release )?([0-9]\.[0-9])")
+_HEAD = 4096
 _LAYOUTS = ("", "dict", "corpora/wordnet", "wordnet", "share/wordnet", "usr/share/wordnet")
 
 
@@ -78,6 +81,13 @@ def read_noun_lines(folder: Path) -> Iterator[NounLine]:
         start += len(line) + 1
 
 
+def wordnet_version(folder: Path) -> str:
+    """Return ``WordNet 3.1`` where the licence at the head of ``data.noun`` says so, ``""`` where it says nothing."""
+    with (folder / "data.noun").open("rb") as stream:
+        found = _VERSION.search(stream.read(_HEAD))
+    return f"WordNet {found[1].decode('ascii')}" if found else ""
+
+
 def read_senses(folder: Path) -> dict[str, list[int]]:
     """Return the offsets of each noun lemma, most frequent sense first, from ``index.noun``."""
     path = folder / "index.noun"
@@ -104,7 +114,9 @@ def _parse(line: bytes) -> NounLine:
         offset=int(fields[0]),
         lemmas=tuple(fields[4:pointers:2]),
         parents=tuple(
-            (int(offset), symbol == "@i") for symbol, offset, part, _ in quads if symbol in ("@", "@i") and part == "n"
+            (int(offset), symbol == "@i")
+            for symbol, offset, part, _ in quads
+            if symbol in ("@", "@i") and part == "n"
         ),
     )
 

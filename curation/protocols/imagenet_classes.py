@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Literal
 
 from curation.errors import ProtocolError
@@ -12,13 +14,18 @@ from curation.hierarchy.hierarchy import leaves_under
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
 
-Cut = Literal["whole", "halves", "sixths"]
+Overlap = Literal["each", "first"]
+
 CUTS: dict[str, str] = {
     "whole": "each superclass is wholly known, negative or unknown",
     "halves": "the sorted leaves of the known superclass: the first len // 2 are known, the rest negative",
     "sixths": "of each mixed superclass's sorted leaves, counted from 0: even places are known, odd multiples of 3 "
     "unknown, other odd ones negative (K N K U K N)",
 }
+"""Cuts by name. Any pattern of the letters K, N and U is a cut too, repeated along each superclass's sorted leaves."""
+
+SIXTHS = "KNKUKN"
+_PATTERN = re.compile(r"[KNU]{2,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +34,13 @@ class ClassRule:
 
     Attributes
     ----------
-    cut : {"whole", "halves", "sixths"}
+    cut : str
+        ``whole``, ``halves``, ``sixths``, or a pattern such as ``KKNU``.
     known, negative, unknown : tuple of str
-        Superclasses by wnid. Under ``halves`` those of `known` are cut in two; under ``sixths`` those of `known` in three.
+        Superclasses by wnid. Those of `known` are cut; those of the other two are negative or unknown as a whole.
     """
 
-    cut: Cut
+    cut: str
     known: tuple[str, ...]
     negative: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -110,11 +118,24 @@ RULES: Mapping[str, ClassRule] = {
 }
 
 
-def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str]) -> Partition:
+def is_cut(text: str) -> bool:
+    """Return whether a text names a cut or is a pattern of one."""
+    return text in CUTS or _PATTERN.fullmatch(text) is not None
+
+
+def partition(
+    rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, overlap: Overlap = "each"
+) -> Partition:
     """Return the classes of a rule over some leaves.
 
     The cuts count places in the sorted list of leaves: with a class missing, all later ones change sides. Give the full
     list of classes, and leave out what a dataset lacks afterwards.
+
+    Parameters
+    ----------
+    overlap : {"each", "first"}
+        Where superclasses that are cut have a leaf in common, which only happens with several parents: ``each`` counts
+        it in all of them, as the authors' code would; ``first`` leaves it to the superclass that the rule names first.
 
     Raises
     ------
@@ -123,7 +144,8 @@ def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str]) -> Par
     HierarchyError
         A superclass is not in the hierarchy.
     """
-    known, negative, unknown = _cut(rule, [leaves_under(hierarchy, node, leaves) for node in rule.known])
+    lists = [leaves_under(hierarchy, node, leaves) for node in rule.known]
+    known, negative, unknown = _cut(rule, _apart(lists) if overlap == "first" else lists)
     found = Partition(
         known=_sorted(known),
         negative=_sorted([*negative, *_below(hierarchy, rule.negative, leaves)]),
@@ -131,6 +153,15 @@ def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str]) -> Par
     )
     _require_sound(found)
     return found
+
+
+def _apart(lists: Sequence[Sequence[str]]) -> list[list[str]]:
+    taken: set[str] = set()
+    apart = []
+    for leaves in lists:
+        apart.append([leaf for leaf in leaves if leaf not in taken])
+        taken.update(leaves)
+    return apart
 
 
 def _cut(rule: ClassRule, lists: Sequence[Sequence[str]]) -> tuple[list[str], list[str], list[str]]:
@@ -144,9 +175,10 @@ def _cut(rule: ClassRule, lists: Sequence[Sequence[str]]) -> tuple[list[str], li
             known += leaves[: len(leaves) // 2]
             negative += leaves[len(leaves) // 2 :]
         else:
-            known += leaves[::2]
-            unknown += [leaf for place, leaf in enumerate(leaves) if place % 2 and not place % 3]
-            negative += [leaf for place, leaf in enumerate(leaves) if place % 2 and place % 3]
+            for leaf, letter in zip(
+                leaves, cycle(SIXTHS if rule.cut == "sixths" else rule.cut), strict=False
+            ):
+                {"K": known, "N": negative, "U": unknown}[letter].append(leaf)
     return known, negative, unknown
 
 
@@ -168,4 +200,6 @@ def _require_sound(found: Partition) -> None:
                 hint="in a hierarchy with several parents superclasses overlap: take its tree, or other superclasses",
             )
     if not found.known:
-        raise ProtocolError("No class of the dataset lies below the known superclasses", found="0 known classes")
+        raise ProtocolError(
+            "No class of the dataset lies below the known superclasses", found="0 known classes"
+        )

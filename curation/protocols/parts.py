@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from curation.canonical import sha256_of_lines
-from curation.manifest.header import ClassEntry, FileEntry, LabelView, PartEntry, PartRole, SourceEntry
+from curation.manifest.header import (
+    ClassEntry,
+    FileEntry,
+    LabelView,
+    Order,
+    PartEntry,
+    PartRole,
+    SourceEntry,
+)
 from curation.manifest.views import ROLES, PartImages, count_annotated, count_objects
 from curation.sources.source import Int64s, Source
 
@@ -23,7 +31,7 @@ class Selection:
         The protocol's name of the source.
     source : Source
     positions : ndarray of int64
-        Positions in `source.images`, in any order.
+        Positions in `source.images`; their order counts in a part whose order is ``listed``.
     """
 
     slot: str
@@ -33,7 +41,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part with its ids, sorted by code point."""
+    """A part with its ids in the order of its list."""
 
     entry: PartEntry
     ids: tuple[str, ...]
@@ -53,42 +61,79 @@ class Part:
 def make_part(
     name: str,
     role: PartRole,
-    selected: Selection,
+    selected: Selection | Sequence[Selection],
     classes: Sequence[ClassEntry],
     *,
     view: LabelView,
     rule: str,
     subset_of: str = "",
+    order: Order = "code_point",
+    task: str = "",
 ) -> Part:
-    """Return the part that holds the selected images: sorted ids, their digest, and counts under the view."""
-    source = selected.source
-    native = source.images.native[selected.positions]
-    order = np.argsort(native, kind="stable")
-    ids = tuple(np.strings.add(f"{source.namespace}:", native[order]).tolist())
-    images = PartImages(
-        sources=(source,),
-        source=np.zeros(len(ids), np.int32),
-        position=selected.positions[order].astype(np.int32),
-    )
-    boxes, annotated = (
-        ({}, count_annotated(images)) if source.objects is None else count_objects(classes, view, images)
-    )
+    """Return the part that holds the selected images, with the digest of its list and its counts under the view.
+
+    Parameters
+    ----------
+    selected : Selection or sequence of Selection
+        Under the order ``listed`` they stand one after the other, and an image that is selected twice stands twice.
+    classes : sequence of ClassEntry
+        With the roles that they have in this part.
+    """
+    several = (selected,) if isinstance(selected, Selection) else tuple(selected)
+    ids, images = _gathered(several, order)
+    presence = any(one.source.objects is None for one in several)
+    boxes, annotated = ({}, count_annotated(images)) if presence else count_objects(classes, view, images)
     entry = PartEntry(
         name=name,
         role=role,
-        sources=(selected.slot,),
+        sources=tuple(dict.fromkeys(one.slot for one in several)),
         selection=rule,
         view=view,
+        order=order,
         images=len(ids),
         annotated_images=annotated,
         boxes=boxes,
         sha256=sha256_of_lines(ids),
         subset_of=subset_of,
+        task=task,
+        repeats=len(ids) - len(set(ids)),
     )
     return Part(entry=entry, ids=ids)
 
 
-def source_entry(slot: str, source: Source, *, note: str = "") -> SourceEntry:
+def _gathered(selected: Sequence[Selection], order: Order) -> tuple[tuple[str, ...], PartImages]:
+    """Return the ids of all selections in order, and where each image lies."""
+    by_slot = {one.slot: one.source for one in selected}
+    number = {slot: place for place, slot in enumerate(by_slot)}
+    ids = np.concatenate([one.source.image_ids[one.positions] for one in selected])
+    source = np.concatenate([np.full(len(one.positions), number[one.slot], np.int32) for one in selected])
+    position = np.concatenate([one.positions for one in selected]).astype(np.int32)
+    if order == "code_point":
+        rank = np.argsort(ids, kind="stable")
+        ids, source, position = ids[rank], source[rank], position[rank]
+    images = PartImages(sources=tuple(by_slot.values()), source=source, position=position)
+    return tuple(ids.tolist()), images
+
+
+def all_images(source: Source) -> Int64s:
+    """Return the positions of all images of a source, in file order."""
+    return np.arange(len(source.images))
+
+
+def source_note(source: Source) -> str:
+    """Return what a manifest says of a source that has no boxes, ``""`` of one that has."""
+    if source.objects is not None:
+        return ""
+    return (
+        "presence only: which classes an image shows, no boxes"
+        if len(source.categories)
+        else "a list of images"
+    )
+
+
+def source_entry(
+    slot: str, source: Source, *, note: str = "", exhaustive: tuple[str, ...] = ()
+) -> SourceEntry:
     """Return the record of a source as it was read: files with digests, licence, what was dropped."""
     return SourceEntry(
         name=slot,
@@ -103,4 +148,5 @@ def source_entry(slot: str, source: Source, *, note: str = "") -> SourceEntry:
         ),
         dropped={reason: count for reason, count in sorted(source.dropped.items()) if count},
         note=note,
+        exhaustive=exhaustive,
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 
 from curation.errors import UsageError
-from curation.protocols import elephant
+from curation.protocols import elephant, imagenet
 from curation.protocols.protocol import Protocol
 
-PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in (elephant.PROTOCOL,)}
+PROTOCOLS: dict[str, Protocol] = {
+    protocol.name: protocol for protocol in (elephant.PROTOCOL, imagenet.PROTOCOL)
+}
 
 
 def find_protocol(name: str) -> Protocol:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from curation.errors import ProtocolError
 
 Formula = Literal["sklearn-1.0", "sklearn-0.24"]
-"""``sklearn-1.0``: versions 1.0.2 to 1.9.1 at least, ``share = size / total * draws``. ``sklearn-0.24``: ``draws * size / total``."""
+"""``sklearn-1.0``: versions 1.0.2 to 1.9.1 at least, ``size / total * draws``; ``-0.24``: ``draws * size / total``."""
 
 Int64s = npt.NDArray[np.int64]
 
@@ -39,20 +39,40 @@ def stratified_split(
     Raises
     ------
     ProtocolError
-        A class has one item, or a side would have fewer items than there are classes (scikit-learn refuses the same).
+        The share is not between 0 and 1; a class has one item, or a side would have fewer items than there are classes
+        (scikit-learn refuses the same).
     """
     labels, sizes = _groups(classes)
-    n = len(classes)
+    order = np.argsort(labels, kind="stable")
+    train, val = split_sizes(sizes, train_size=train_size, seed=seed, formula=formula)
+    return order[train], order[val]
+
+
+def split_sizes(
+    sizes: Int64s, *, train_size: float = 0.8, seed: int = 42, formula: Formula = "sklearn-1.0"
+) -> tuple[Int64s, Int64s]:
+    """Return what `stratified_split` returns for items that stand class by class, the classes sorted.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64
+        How many items each class has.
+    """
+    if not 0 < train_size < 1:
+        raise ProtocolError("The share of the training items is not between 0 and 1", found=str(train_size))
+    n = int(sizes.sum())
     n_train = int(np.floor(train_size * n))
     _require_enough(sizes, n_train, n - n_train)
     # The generator, its calls and their order are part of the published lists.
     random = np.random.RandomState(seed)
     in_train = _allotted(sizes, n_train, random, formula)
     in_val = _allotted(sizes - in_train, n - n_train, random, formula)
-    by_class = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
+    starts = np.cumsum(sizes) - sizes
     train, val = [], []
-    for items, first, second in zip(by_class, in_train.tolist(), in_val.tolist(), strict=True):
-        shuffled = items[random.permutation(len(items))]
+    for start, size, first, second in zip(
+        starts.tolist(), sizes.tolist(), in_train.tolist(), in_val.tolist(), strict=True
+    ):
+        shuffled = start + random.permutation(size)
         train.append(shuffled[:first])
         val.append(shuffled[first : first + second])
     return (
@@ -74,7 +94,8 @@ def _require_enough(sizes: Int64s, n_train: int, n_val: int) -> None:
         raise ProtocolError(
             "These classes cannot be split by strata",
             expected="two items or more in every class, and on each side as many items as there are classes",
-            found=f"{len(sizes)} classes, the smallest of {int(sizes.min(initial=0))} items; {n_train} and {n_val} items",
+            found=f"{len(sizes)} classes, the smallest of {int(sizes.min()) if len(sizes) else 0} items; "
+            f"{n_train} and {n_val} items",
         )
 
 
@@ -92,4 +113,4 @@ def _allotted(sizes: Int64s, draws: int, random: np.random.RandomState, formula:
             needed -= added
             if needed == 0:
                 break
-    return floored.astype(np.int64)
+    return np.asarray(floored, np.int64)
