@@ -145,3 +145,7 @@ class EngineDisagreementError(EvaluationError):
 
 class ExportError(CurationError):
     """A manifest cannot be written in the format that was asked for."""
+
+
+class HierarchyError(CurationError):
+    """A class hierarchy, or what is asked of it, does not hold together."""

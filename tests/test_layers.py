@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "curation"
-GROUND = {"errors", "ids", "canonical", "storage"}
+GROUND = {"errors", "ids", "canonical", "storage", "ilsvrc2012"}
 ALLOWED = {
     "sources": GROUND,
+    "hierarchy": GROUND,
     "manifest": GROUND | {"sources"},
-    "protocols": GROUND | {"sources", "manifest"},
+    "protocols": GROUND | {"sources", "manifest", "hierarchy"},
     "publishing": GROUND | {"sources", "manifest", "protocols"},
     "evaluation": GROUND | {"sources", "manifest", "figure_style"},
     "audit": GROUND | {"sources", "manifest", "protocols", "figure_style"},

@@ -21,6 +21,7 @@ VERBS: dict[str, str] = {
     "diff": "compare two manifests",
     "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
     "export": "write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files",
+    "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
     "evaluate": "score predictions",
 }
 

@@ -50,6 +50,10 @@ def _plan(
         from curation.publishing.owod_layout import plan_owod_layout
 
         return plan_owod_layout(manifest, parts, sources)
+    if options.format == "imagenet-csv":
+        from curation.publishing.imagenet_csv import plan_imagenet_csv
+
+        return plan_imagenet_csv(manifest, parts, sources)
     from curation.publishing.elephant_json import plan_elephant_json
 
     files = _annotation_files(options, manifest, sources)

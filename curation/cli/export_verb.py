@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import emit, printable
 from curation.cli.source_options import add_source_options, open_sources, slots_of
-from curation.errors import ExportError, UsageError
+from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.manifest.header import Header, SourceEntry
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from curation.publishing.plan import Plan, WrittenFile
     from curation.sources.source import Source
 
-FORMATS = ("coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagefolder")
+FORMATS = ("coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagenet-csv", "imagefolder")
 _ONE_FILE = {"coco": ".json", "elephant-json": ".json", "txt": ".txt"}
 _OWN_OPTIONS = {
     "renumber": "coco",
@@ -89,7 +89,8 @@ def _add_format_options(parser: argparse.ArgumentParser) -> None:
         "--images",
         action="append",
         metavar="[NAME=]ROOT",
-        help="yolo: folder of photos, to read sizes that the annotations lack; NAME is a source (repeatable)",
+        help="yolo: folder of photos, to read sizes that the annotations lack; NAME is a source (repeatable); "
+        "imagefolder: the folder that the links lead to",
     )
     parser.add_argument(
         "--id-form",
@@ -116,6 +117,11 @@ def run(options: argparse.Namespace) -> int:
     options.part = chosen_parts(manifest.header, options.part or ["all"])
     _require_one_output(options)
     sources = _sources(options, manifest)
+    if options.format == "imagefolder":
+        from curation.cli.export_imagenet import write_links
+        from curation.publishing.plan import Plan
+
+        return write_links(options, manifest, sources, _summary(options, manifest, sources, Plan((), 0, {})))
     plan = make_plan(options, manifest, sources)
     summary = _summary(options, manifest, sources, plan)
     single = _is_one_file(options)
@@ -129,13 +135,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _require_fitting(options: argparse.Namespace) -> None:
     """Refuse a format that does not fit, and options of another format."""
-    if options.format == "imagefolder":
-        raise ExportError(
-            "A folder of images by class holds one label an image, and this manifest is about boxes",
-            where="--format imagefolder",
-            expected="coco, voc, yolo or elephant-json for the boxes, txt for the images alone",
-        )
     for name, owner in _OWN_OPTIONS.items():
+        if (name, options.format) == ("images", "imagefolder"):
+            continue
         if getattr(options, name) is not None and options.format != owner:
             raise UsageError(f"--{name.replace('_', '-')} belongs to --format {owner}", found=options.format)
     if options.out.suffix in _ONE_FILE.values() and not (_is_one_file(options) or options.out.is_dir()):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 
 from curation.errors import UsageError
-from curation.protocols import elephant, opendet, owod
+from curation.protocols import elephant, imagenet, opendet, owod
 from curation.protocols.protocol import Protocol
 
 PROTOCOLS: dict[str, Protocol] = {
-    protocol.name: protocol for protocol in (elephant.PROTOCOL, owod.PROTOCOL, opendet.PROTOCOL)
+    protocol.name: protocol
+    for protocol in (elephant.PROTOCOL, owod.PROTOCOL, opendet.PROTOCOL, imagenet.PROTOCOL)
 }
 
 

@@ -31,8 +31,12 @@ _VOC = DatasetFacts(
     "no licence stated for annotations; photos under Flickr terms (host.robots.ox.ac.uk/pascal/VOC)",
     media_redistributable=False,
 )
+_IMAGENET = DatasetFacts(
+    "file names and class labels are facts; photos under the terms of access of image-net.org",
+    media_redistributable=False,
+)
 _OTHER = DatasetFacts("not stated", media_redistributable=False)
-_BY_FAMILY = {"coco": _COCO, "voc": _VOC}
+_BY_FAMILY = {"coco": _COCO, "voc": _VOC, "imagenet": _IMAGENET}
 
 VOC_NAMES: tuple[str, ...] = (
     "aeroplane",

@@ -15,6 +15,7 @@ from curation.sources.coco import parse_coco
 from curation.sources.content import FileContent
 from curation.sources.datasets import family
 from curation.sources.id_list import parse_id_list
+from curation.sources.imagenet import read_imagenet
 from curation.sources.integrity import BadBoxes, check_policy
 from curation.sources.memo import Stamp
 from curation.sources.source import Source
@@ -42,8 +43,9 @@ def open_source(
     ----------
     path : Path
         A COCO JSON file; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
-        ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); a table (``.csv``,
-        ``.tsv``, ``.parquet``); or a list of ids (``.txt``), which says nothing of its images.
+        ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
+        (see `curation.sources.imagenet`); a table (``.csv``, ``.tsv``, ``.parquet``); or a list of ids (``.txt``),
+        which says nothing of its images.
     dataset, part : str
         For example ``voc2007`` and ``test``.
     cache : bool or Path
@@ -62,6 +64,9 @@ def open_source(
         The files are not what they should be.
     """
     check_policy(bad_boxes)
+    if family(dataset) == "imagenet" and path.exists():
+        # A million names are listed anew each time: to know that a folder is unchanged is to list it.
+        return frozen(read_imagenet(path, dataset=dataset, part=part, split=split))
     return _open(_raw_files(path, dataset, part, bad_boxes, split), _cache(cache))
 
 

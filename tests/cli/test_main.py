@@ -60,8 +60,9 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(verb in text for verb in VERBS)
 
 
-COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate"})]
+COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate", "hierarchy"})]
 COMMANDS += [["evaluate", protocol] for protocol in ("elephant", "voc", "coco")]
+COMMANDS += [["hierarchy", action] for action in ("show", "find", "similarity", "dropped")]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

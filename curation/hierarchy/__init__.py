@@ -1,0 +1,1 @@
+"""Class hierarchies: kinship between classes."""

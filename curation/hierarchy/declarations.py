@@ -1,0 +1,48 @@
+"""Small files that a user writes by hand, TOML or JSON, read into one typed record."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from curation.errors import CurationError
+from curation.storage import read_bytes
+
+_MAX_BYTES = 4 << 20
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+def read_declaration(path: Path, record: type[Record], error: type[CurationError]) -> Record:
+    """Return the record that a ``.toml`` or ``.json`` file declares.
+
+    Raises
+    ------
+    MissingFileError
+        The file cannot be read.
+    error
+        It is neither TOML nor JSON, or has other fields or types than the record.
+    """
+    data = read_bytes(path, kind="declaration")
+    if len(data) > _MAX_BYTES:
+        raise error(
+            "The declaration is too large",
+            where=str(path),
+            expected="4 MB at most",
+            found=f"{len(data)} bytes",
+        )
+    try:
+        text = data.decode("utf-8")
+        if path.suffix.lower() == ".toml":
+            return msgspec.convert(tomllib.loads(text), type=record)
+        return msgspec.json.decode(text, type=record)
+    except (tomllib.TOMLDecodeError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        fields = ", ".join(record.__struct_fields__)
+        raise error(
+            "The declaration cannot be read",
+            where=str(path),
+            expected=f"fields {fields}",
+            found=str(problem)[:300],
+        ) from None

@@ -1,0 +1,216 @@
+"""Hierarchies as networkx graphs: an edge goes from a child to a parent, and the order of the parents is kept.
+
+Node attributes: ``lemmas`` (names joined by blanks, ``_`` within a name), ``name`` (one that is unique, such as
+``dog.n.01``). Graph attribute ``origin`` says where the hierarchy comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from curation.errors import HierarchyError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    Graph: TypeAlias = "nx.DiGraph[str]"
+
+ParentRule = Literal["first", "last"]
+
+
+def parents(graph: Graph, node: str) -> tuple[str, ...]:
+    """Return the parents of a node in their order."""
+    _require(graph, [node])
+    return tuple(graph.adj[node])
+
+
+def children(graph: Graph, node: str) -> tuple[str, ...]:
+    """Return the children of a node, sorted."""
+    _require(graph, [node])
+    return tuple(sorted(graph.pred[node]))
+
+
+def ancestors(graph: Graph, nodes: Iterable[str]) -> set[str]:
+    """Return every node that is reached upwards from some nodes, themselves included."""
+    return _reached(graph, nodes, graph.adj)
+
+
+def descendants(graph: Graph, nodes: Iterable[str]) -> set[str]:
+    """Return every node that is reached downwards from some nodes, themselves included."""
+    return _reached(graph, nodes, graph.pred)
+
+
+def leaves_under(graph: Graph, node: str, leaves: Collection[str] | None = None) -> tuple[str, ...]:
+    """Return the leaves strictly below a node, sorted: those given, or else the nodes without a child.
+
+    A leaf is not below itself, so a class that is asked for as superclass has no leaves.
+    """
+    _require(graph, [node])
+    below = descendants(graph, [node]) - {node}
+    if leaves is None:
+        return tuple(sorted(one for one in below if not graph.pred[one]))
+    return tuple(sorted(below.intersection(leaves)))
+
+
+def above(graph: Graph, leaves: Collection[str]) -> Graph:
+    """Return the part of a hierarchy that lies above some leaves, the leaves included."""
+    _require(graph, leaves)
+    kept = ancestors(graph, leaves)
+    part = graph.__class__(**graph.graph)
+    part.add_nodes_from((node, graph.nodes[node]) for node in graph if node in kept)
+    part.add_edges_from((node, parent) for node in part for parent in graph.adj[node])
+    return part
+
+
+def as_tree(graph: Graph, rule: ParentRule = "first", choices: Mapping[str, str] | None = None) -> Graph:
+    """Return the hierarchy with one parent a node: the first or last in its order, or the one chosen for it.
+
+    Parameters
+    ----------
+    rule : {"first", "last"}
+        ``last`` on an edge list is what a reader does that overwrites the parent line by line.
+    choices : mapping of child to parent, optional
+        Go before the rule.
+
+    Raises
+    ------
+    HierarchyError
+        A choice names a node that is not there, or a parent that the node does not have.
+    """
+    chosen = dict(choices or {})
+    _check_edits(graph, chosen)
+    tree = graph.__class__(**graph.graph)
+    tree.add_nodes_from(graph.nodes(data=True))
+    for node in graph:
+        options = list(graph.adj[node])
+        if options:
+            tree.add_edge(node, chosen.get(node) or options[0 if rule == "first" else -1])
+    return tree
+
+
+def with_edits(graph: Graph, edits: Mapping[str, Sequence[str]], *, force: bool = False) -> Graph:
+    """Return the hierarchy with other parents for some nodes.
+
+    Parameters
+    ----------
+    edits : mapping of child to its new parents, in order
+    force : bool
+        Whether a new parent may be one that the node did not have.
+
+    Raises
+    ------
+    HierarchyError
+        A node is not there; a parent is not one (unless forced); the edits make a circle.
+    """
+    if not force:
+        for child, new in edits.items():
+            for parent in new:
+                _check_edits(graph, {child: parent})
+    _require(graph, [one for child, new in edits.items() for one in (child, *new)])
+    edited = graph.copy()
+    for child, new in edits.items():
+        edited.remove_edges_from([(child, parent) for parent in graph.adj[child]])
+        edited.add_edges_from((child, parent) for parent in new)
+    require_acyclic(edited, "the edits")
+    return edited
+
+
+def dropped_leaves(
+    graph: Graph, tree: Graph, nodes: Iterable[str], leaves: Collection[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return, of each node that lost any, the leaves below it in the hierarchy that are not below it in the tree."""
+    lost = {}
+    for node in nodes:
+        kept = set(leaves_under(tree, node, leaves))
+        lost[node] = tuple(one for one in leaves_under(graph, node, leaves) if one not in kept)
+    return {node: dropped for node, dropped in lost.items() if dropped}
+
+
+def require_acyclic(graph: Graph, where: str) -> None:
+    """Raise `HierarchyError` if a node is its own ancestor."""
+    import networkx as nx
+
+    if nx.is_directed_acyclic_graph(graph):
+        return
+    # On the whole graph the search for the edges takes quadratic time; within a strong component it is quick.
+    knot = next(
+        one
+        for one in nx.strongly_connected_components(graph)
+        if len(one) > 1 or any(graph.has_edge(node, node) for node in one)
+    )
+    circle = nx.find_cycle(graph.subgraph(knot), min(knot))
+    raise HierarchyError(
+        "The hierarchy runs in a circle",
+        where=where,
+        found=" -> ".join(child for child, _ in circle[:6]) + f" -> {circle[0][0]}",
+    )
+
+
+def tree_lines(
+    graph: Graph, node: str, *, depth: int = 3, leaves: Collection[str] | None = None
+) -> Iterator[str]:
+    """Yield a node and what lies below it as indented lines, down to a depth."""
+    _require(graph, [node])
+    shown = descendants(graph, [node])
+    if leaves is not None:
+        shown &= ancestors(graph, [one for one in leaves if one in graph])
+    yield from _lines(graph, node, shown, depth, "", "")
+
+
+def label(graph: Graph, node: str) -> str:
+    """Return a node's id with its first name: ``n02084071 dog``."""
+    lemmas = str(graph.nodes[node].get("lemmas", ""))
+    first = lemmas.split(" ", 1)[0].replace("_", " ")
+    return f"{node} {first}" if first and first != node else node
+
+
+def _lines(graph: Graph, node: str, shown: set[str], depth: int, head: str, tail: str) -> Iterator[str]:
+    below = [one for one in children(graph, node) if one in shown]
+    hidden = f"  ({len(descendants(graph, [node]) & shown) - 1} below)" if below and not depth else ""
+    yield f"{head}{label(graph, node)}{hidden}"
+    if depth:
+        for number, child in enumerate(below):
+            last = number == len(below) - 1
+            yield from _lines(
+                graph,
+                child,
+                shown,
+                depth - 1,
+                tail + ("└─ " if last else "├─ "),
+                tail + ("   " if last else "│  "),
+            )
+
+
+def _reached(graph: Graph, nodes: Iterable[str], step: Mapping[str, Mapping[str, object]]) -> set[str]:
+    todo = list(nodes)
+    _require(graph, todo)
+    seen = set(todo)
+    while todo:
+        for one in step[todo.pop()]:
+            if one not in seen:
+                seen.add(one)
+                todo.append(one)
+    return seen
+
+
+def _require(graph: Graph, nodes: Iterable[str]) -> None:
+    missing = [node for node in nodes if node not in graph]
+    if missing:
+        raise HierarchyError(
+            "The hierarchy has no such node",
+            where=str(graph.graph.get("origin", "hierarchy")),
+            found=", ".join(repr(node[:60]) for node in missing[:5]),
+            hint="curation hierarchy find WORD",
+        )
+
+
+def _check_edits(graph: Graph, chosen: Mapping[str, str]) -> None:
+    _require(graph, chosen)
+    for child, parent in chosen.items():
+        if parent not in graph.adj[child]:
+            raise HierarchyError(
+                "A parent is chosen that the node does not have",
+                where=f"{child} -> {parent}",
+                expected=", ".join(graph.adj[child]) or "none: it is a root",
+            )

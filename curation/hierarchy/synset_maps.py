@@ -1,0 +1,104 @@
+"""Class names of COCO-80, VOC-20 and Open Images-601 as noun synsets of WordNet 3.0.
+
+Two readings, by name. ``curated``: each name looked at by hand, with the reason wherever the first sense is not what
+the data set annotates. ``first_sense``: what ``wordnet.synsets(name)[0]`` returns, which makes a leopard a fur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+from curation.errors import UsageError
+
+Reading = Literal["curated", "first_sense"]
+DATASETS = ("coco", "voc", "openimages")
+_FILE = "synset_maps.tsv"
+
+
+@dataclass(frozen=True, slots=True)
+class SynsetChoice:
+    """What a class name stands for.
+
+    Attributes
+    ----------
+    synset : str or None
+        Chosen by hand; None where WordNet has nothing that fits.
+    first_sense : str or None
+        The first noun sense of the name in WordNet's own order; None where the name is no lemma.
+    reason : str
+        Why the two differ, or why there is no synset; ``""`` where the first sense is right.
+    """
+
+    synset: str | None
+    first_sense: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many classes of a data set a reading maps.
+
+    Attributes
+    ----------
+    classes, mapped : int
+    differing : tuple of str
+        Names whose synset by hand is not their first sense.
+    unmapped : mapping of str to str
+        Names without a synset, with the reason.
+    """
+
+    classes: int
+    mapped: int
+    differing: tuple[str, ...]
+    unmapped: Mapping[str, str]
+
+
+@cache
+def synset_choices(dataset: str) -> dict[str, SynsetChoice]:
+    """Return the choice of each class of a data set (``coco``, ``voc``, ``openimages``), in the data set's order.
+
+    Raises
+    ------
+    UsageError
+        There is no map of this data set.
+    """
+    if dataset not in DATASETS:
+        raise UsageError(
+            "There is no synset map of this data set", expected=", ".join(DATASETS), found=repr(dataset[:40])
+        )
+    lines = resources.files("curation.hierarchy").joinpath(_FILE).read_text(encoding="ascii").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {
+        name: SynsetChoice(synset or None, first or None, reason)
+        for owner, name, synset, first, reason in rows
+        if owner == dataset
+    }
+
+
+def synset_map(dataset: str, reading: Reading = "curated") -> dict[str, str]:
+    """Return the synset of each class that has one under a reading, in the data set's order."""
+    chosen = {
+        name: one.synset if reading == "curated" else one.first_sense
+        for name, one in synset_choices(dataset).items()
+    }
+    return {name: synset for name, synset in chosen.items() if synset is not None}
+
+
+def coverage(dataset: str, reading: Reading = "curated") -> Coverage:
+    """Return what a reading maps and what it does not."""
+    choices = synset_choices(dataset)
+    mapped = synset_map(dataset, reading)
+    return Coverage(
+        classes=len(choices),
+        mapped=len(mapped),
+        differing=tuple(name for name, one in choices.items() if one.synset != one.first_sense),
+        unmapped={
+            name: one.reason if reading == "curated" else "the name is no lemma of WordNet"
+            for name, one in choices.items()
+            if name not in mapped
+        },
+    )

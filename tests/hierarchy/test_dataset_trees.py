@@ -1,0 +1,85 @@
+"""Trees that data sets bring along."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.errors import HierarchyError
+from curation.hierarchy.dataset_trees import COCO_ROOT, coco_hierarchy, read_open_images
+from curation.hierarchy.hierarchy import children, leaves_under, parents
+
+TREE = {
+    "LabelName": "/m/root",
+    "Subcategory": [
+        {
+            "LabelName": "/m/car",
+            "Subcategory": [{"LabelName": "/m/taxi"}],
+            "Part": [{"LabelName": "/m/wheel"}],
+        },
+        {"LabelName": "/m/wheel"},
+        {"LabelName": "/m/boat", "Subcategory": [{"LabelName": "/m/taxi"}]},
+    ],
+}
+
+
+def write(folder: Path, content: Any) -> Path:
+    path = folder / "tree.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_subcategories_are_kinship_and_parts_are_not(tmp_path: Path) -> None:
+    path = write(tmp_path, TREE)
+    graph = read_open_images(path)
+    assert parents(graph, "/m/taxi") == ("/m/car", "/m/boat")
+    assert parents(graph, "/m/wheel") == ("/m/root",)
+    assert parents(read_open_images(path, parts=True), "/m/wheel") == ("/m/car", "/m/root")
+
+
+def test_names_stand_in_quotes_where_they_hold_a_comma(tmp_path: Path) -> None:
+    names = tmp_path / "names.csv"
+    names.write_text('/m/car,Car\n/m/taxi,"Taxi, cab"\n/m/other,Other\n')
+    graph = read_open_images(write(tmp_path, TREE), names)
+    assert graph.nodes["/m/taxi"]["lemmas"] == "Taxi,_cab"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ({"Subcategory": []}, "no label name"),
+        ({"LabelName": 3}, "no label name"),
+        ({"LabelName": "/m/a", "Subcategory": {"LabelName": "/m/b"}}, "no array"),
+        ({"LabelName": "/m/a", "Subcategory": ["/m/b"]}, "no label name"),
+        (
+            {"LabelName": "a", "Subcategory": [{"LabelName": "b", "Subcategory": [{"LabelName": "a"}]}]},
+            "circle",
+        ),
+    ],
+)
+def test_hostile_trees(tmp_path: Path, content: Any, message: str) -> None:
+    with pytest.raises(HierarchyError, match=message):
+        read_open_images(write(tmp_path, content))
+
+
+@pytest.mark.shared
+def test_open_images_has_601_boxable_classes(shared: Path) -> None:
+    folder = shared / "data/openimages"
+    graph = read_open_images(
+        folder / "bbox_labels_600_hierarchy.json", folder / "class-descriptions-boxable.csv", parts=True
+    )
+    assert sum("lemmas" in data for _, data in graph.nodes(data=True)) == 601
+    (root,) = [node for node in graph if not graph.adj[node]]
+    assert root == "/m/0bl9f"
+
+
+def test_coco_tells_the_class_person_from_the_group_person() -> None:
+    graph = coco_hierarchy(
+        [(1, "person", "person"), (2, "cat", "animal"), (3, "dog", "animal"), (4, "kite", "")]
+    )
+    assert parents(graph, "person") == ("person (group)",)
+    assert children(graph, "animal (group)") == ("cat", "dog")
+    assert leaves_under(graph, COCO_ROOT) == ("cat", "dog", "kite", "person")

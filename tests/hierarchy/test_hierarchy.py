@@ -1,0 +1,126 @@
+"""Views of a hierarchy: trees, edits, leaves, and what a tree loses."""
+
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.errors import HierarchyError
+from curation.hierarchy.hierarchy import (
+    above,
+    ancestors,
+    as_tree,
+    children,
+    descendants,
+    dropped_leaves,
+    label,
+    leaves_under,
+    parents,
+    require_acyclic,
+    tree_lines,
+    with_edits,
+)
+
+Edges = Callable[..., Any]
+
+
+@pytest.fixture
+def animals(edges: Edges) -> Any:
+    """A greyhound is a hound and a racer; a racer is no dog."""
+    return edges(
+        "animal",
+        "dog animal",
+        "racer animal",
+        "hound dog",
+        "greyhound hound racer",
+        "whippet greyhound",
+        "beagle hound",
+    )
+
+
+def test_parents_keep_their_order_and_children_are_sorted(animals: Any) -> None:
+    assert parents(animals, "greyhound") == ("hound", "racer")
+    assert children(animals, "hound") == ("beagle", "greyhound")
+    assert ancestors(animals, ["whippet"]) == {"whippet", "greyhound", "hound", "racer", "dog", "animal"}
+    assert descendants(animals, ["hound"]) == {"hound", "greyhound", "whippet", "beagle"}
+
+
+def test_a_leaf_is_not_below_itself(animals: Any) -> None:
+    assert leaves_under(animals, "dog") == ("beagle", "whippet")
+    assert leaves_under(animals, "greyhound", ["greyhound", "whippet"]) == ("whippet",)
+    assert leaves_under(animals, "whippet", ["whippet"]) == ()
+
+
+def test_the_chosen_parent_decides_what_falls_out(animals: Any) -> None:
+    first, last = as_tree(animals), as_tree(animals, "last")
+    assert leaves_under(first, "dog") == ("beagle", "whippet")
+    assert leaves_under(last, "dog") == ("beagle",)
+    chosen = as_tree(animals, "first", {"greyhound": "racer"})
+    assert list(chosen.edges) == list(last.edges)
+    assert dropped_leaves(animals, last, ["dog", "racer"], ["beagle", "whippet"]) == {"dog": ("whippet",)}
+
+
+def test_an_edit_must_name_a_parent_unless_forced(animals: Any) -> None:
+    with pytest.raises(HierarchyError, match="does not have") as raised:
+        with_edits(animals, {"beagle": ["racer"]})
+    assert raised.value.expected == "hound"
+    assert leaves_under(with_edits(animals, {"beagle": ["racer"]}, force=True), "racer") == (
+        "beagle",
+        "whippet",
+    )
+    assert parents(with_edits(animals, {"greyhound": ["racer", "hound"]}), "greyhound") == ("racer", "hound")
+    assert parents(animals, "greyhound") == ("hound", "racer")
+
+
+def test_an_edit_that_makes_a_circle_is_refused(animals: Any) -> None:
+    with pytest.raises(HierarchyError, match="circle"):
+        with_edits(animals, {"animal": ["whippet"]}, force=True)
+
+
+def test_unknown_nodes_are_named(animals: Any) -> None:
+    for ask in (
+        lambda: parents(animals, "cat"),
+        lambda: leaves_under(animals, "cat"),
+        lambda: as_tree(animals, choices={"cat": "animal"}),
+        lambda: above(animals, ["cat"]),
+    ):
+        with pytest.raises(HierarchyError, match="no such node") as raised:
+            ask()
+        assert raised.value.found == "'cat'"
+
+
+def test_only_what_lies_above_is_kept(animals: Any) -> None:
+    part = above(animals, ["greyhound"])
+    assert list(part) == ["animal", "dog", "racer", "hound", "greyhound"]
+    assert list(part.edges) == [edge for edge in animals.edges if set(edge) <= set(part)]
+
+
+def test_a_tree_is_printed_to_its_depth(animals: Any) -> None:
+    animals.nodes["dog"]["lemmas"] = "domestic_dog Canis"
+    assert label(animals, "dog") == "dog domestic dog"
+    assert list(tree_lines(animals, "dog", depth=1)) == ["dog domestic dog", "└─ hound  (3 below)"]
+    assert list(tree_lines(animals, "hound", depth=5, leaves=["whippet", "cat"])) == [
+        "hound",
+        "└─ greyhound",
+        "   └─ whippet",
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=40), st.randoms())
+def test_a_tree_never_gains_a_leaf(pairs: list[tuple[int, int]], random: Any) -> None:
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(map(str, range(12)))
+    graph.add_edges_from((str(max(pair)), str(min(pair))) for pair in pairs if pair[0] != pair[1])
+    choices = {node: random.choice(list(graph.adj[node])) for node in graph if graph.adj[node]}
+    tree = as_tree(graph, choices=choices)
+    require_acyclic(tree, "tree")
+    assert all(len(tree.adj[node]) == min(1, len(graph.adj[node])) for node in graph)
+    leaves = [node for node in graph if not graph.pred[node]]
+    for node in graph:
+        assert set(leaves_under(tree, node, leaves)) <= set(leaves_under(graph, node, leaves))
+        assert set(leaves_under(graph, node)) == {
+            one for one in leaves if one != node and nx.has_path(graph, one, node)
+        }

@@ -1,0 +1,107 @@
+"""The hierarchy above ImageNet's 1,000 classes, and the 75 choices of the published tree."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.hierarchy.hierarchy import ancestors, as_tree, dropped_leaves, label, leaves_under
+from curation.hierarchy.ilsvrc2012 import imagenet_dag, imagenet_tree, published_parents
+from curation.ilsvrc2012 import ilsvrc2012_classes
+
+# Leaf counts of the published tree (specification, section 1.3; equal to Tables 3 to 5).
+LEAVES = {
+    "n02084071": 116,
+    "n02118333": 4,
+    "n02115335": 3,
+    "n02114100": 4,
+    "n02120997": 8,
+    "n02131653": 4,
+    "n02441326": 7,
+    "n02370806": 17,
+    "n02469914": 20,
+    "n07555863": 24,
+    "n03791235": 21,
+    "n03183080": 121,
+    "n02087122": 61,
+    "n02085374": 8,
+    "n01503061": 52,
+    "n02159955": 27,
+    "n03405725": 21,
+    "n02512053": 16,
+    "n02484322": 13,
+    "n02958343": 10,
+    "n04490091": 7,
+    "n13134947": 7,
+    "n12992868": 7,
+    "n02858304": 6,
+    "n03082979": 6,
+    "n01661091": 36,
+    "n03051540": 48,
+    "n07707451": 12,
+    "n02686568": 3,
+}
+LOST = {
+    "n02084071": ["Italian greyhound", "whippet"],
+    "n02087122": ["Italian greyhound", "whippet"],
+    "n02120997": ["tabby", "tiger cat", "Persian cat", "Siamese cat", "Egyptian cat"],
+    "n03405725": ["pool table"],
+    "n03791235": ["golfcart"],
+    "n04490091": ["minivan"],
+    "n02686568": ["warplane"],
+    "n03051540": ["bulletproof vest"],
+    "n07707451": ["mashed potato"],
+}
+
+
+def test_classes() -> None:
+    classes = ilsvrc2012_classes()
+    assert len(classes) == 1000
+    assert list(classes) == sorted(set(classes))
+    assert (classes[0], classes[65], classes[999]) == ("n01440764", "n01751748", "n15075141")
+    assert len(imagenet_dag()) == 1860
+    assert not ancestors(imagenet_dag(), classes) - set(imagenet_dag())
+    # No class lies below another.
+    assert all(not imagenet_dag().pred[one] for one in classes)
+
+
+def test_leaves_of_each_superclass() -> None:
+    assert {node: len(leaves_under(imagenet_tree(), node, ilsvrc2012_classes())) for node in LEAVES} == LEAVES
+
+
+def test_what_the_published_tree_loses() -> None:
+    lost = dropped_leaves(imagenet_dag(), imagenet_tree(), LEAVES, ilsvrc2012_classes())
+    names = {node: [label(imagenet_dag(), one)[10:] for one in several] for node, several in lost.items()}
+    assert {node: names[node] for node in LOST} == LOST
+    assert lost["n02084071"] == ("n02091032", "n02091134")
+    assert {node: len(several) for node, several in lost.items() if node not in LOST} == {
+        "n01503061": 7,
+        "n13134947": 9,
+        "n07555863": 3,
+        "n03183080": 9,
+    }
+
+
+def test_every_synset_with_several_parents_has_its_choice() -> None:
+    several = {node for node in imagenet_dag() if len(imagenet_dag().adj[node]) > 1}
+    assert set(published_parents()) == several
+    assert len(several) == 75
+    assert all(parent in imagenet_dag().adj[child] for child, parent in published_parents().items())
+
+
+@pytest.mark.shared
+def test_choices_are_the_golden_ones_and_15_of_them_do_the_work(shared: Path) -> None:
+    golden = json.loads((shared / "golden/imagenet/parent_choice.json").read_text())
+    overrides = golden["overrides"]
+    assert len(overrides) == 15
+    assert all(published_parents()[child] == parent for child, parent in overrides.items())
+    by_overrides = as_tree(imagenet_dag(), choices=overrides)
+
+    def leaves(tree: object) -> dict[str, tuple[str, ...]]:
+        return {node: leaves_under(tree, node, ilsvrc2012_classes()) for node in LEAVES}  # type: ignore[arg-type]
+
+    published = leaves(imagenet_tree())
+    assert leaves(by_overrides) == published
+    for child in overrides:
+        fewer = {one: parent for one, parent in overrides.items() if one != child}
+        assert leaves(as_tree(imagenet_dag(), choices=fewer)) != published, child

@@ -1,0 +1,33 @@
+"""Nodes by name."""
+
+from typing import Any
+
+import pytest
+
+from curation.errors import HierarchyError
+from curation.hierarchy.search import find, node_of
+
+
+def test_words_with_several_meanings(nouns: Any) -> None:
+    found = find(nouns, "Hunting Dog")
+    assert found[0] == "n02087122"
+    assert {"n02012849", "n03126707"} <= set(find(nouns, "crane"))
+    assert find(nouns, "crane") == sorted(find(nouns, "crane")[:5]) + sorted(find(nouns, "crane")[5:])
+    assert find(nouns, "no such word") == []
+
+
+def test_a_name_that_means_one_node(nouns: Any) -> None:
+    assert (
+        node_of(nouns, "n02084071")
+        == node_of(nouns, "dog.n.01")
+        == node_of(nouns, "domestic dog")
+        == "n02084071"
+    )
+
+
+def test_a_name_that_means_none_or_several(nouns: Any) -> None:
+    with pytest.raises(HierarchyError, match="several nodes") as raised:
+        node_of(nouns, "crane")
+    assert "n03126707 crane.n.04" in (raised.value.found or "")
+    with pytest.raises(HierarchyError, match="no such node"):
+        node_of(nouns, "xyzzy")

@@ -1,0 +1,75 @@
+"""WordNet's database files, drawn small."""
+
+from pathlib import Path
+
+import pytest
+
+from curation.errors import HierarchyError, MissingFileError
+from curation.hierarchy.wordnet_files import find_dict, read_noun_lines, read_senses, wordnet_version
+
+HEAD = "  1 This is a licence\n"
+
+
+def write(folder: Path, *records: str, head: str = HEAD) -> Path:
+    text = head
+    for record in records:
+        text += f"{len(text):08d} {record}\n"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "data.noun").write_bytes(text.encode("latin-1"))
+    return folder
+
+
+def test_lemmas_and_pointers_in_order(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path,
+        "03 n 01 entity 0 000 | all there is",
+        "05 n 02 dog 0 domestic_dog 0 004 @ 00000022 n 0000 ~ 00000099 n 0000 @i 00000022 n 0000 + 1 v 0101 | x | y",
+    )
+    entity, dog = read_noun_lines(folder)
+    assert (entity.offset, entity.lemmas, entity.parents) == (22, ("entity",), ())
+    assert dog.lemmas == ("dog", "domestic_dog")
+    assert dog.parents == ((22, False), (22, True))
+
+
+def test_word_counts_are_hexadecimal(tmp_path: Path) -> None:
+    words = " ".join(f"w{number} 0" for number in range(16))
+    (line,) = read_noun_lines(write(tmp_path, f"03 n 10 {words} 000 | sixteen words"))
+    assert len(line.lemmas) == 16
+
+
+@pytest.mark.parametrize("record", ["03 n zz entity 0 000 | x", "03 n 05 entity 0 000 | x", "garbage", ""])
+def test_a_malformed_line_is_named(tmp_path: Path, record: str) -> None:
+    with pytest.raises(HierarchyError, match="cannot be read") as raised:
+        list(read_noun_lines(write(tmp_path, "03 n 01 entity 0 000 | x", record)))
+    assert "line 3" in (raised.value.where or "")
+
+
+def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
+    folder = write(tmp_path, "03 n 01 entity 0 000 | x")
+    path = folder / "data.noun"
+    path.write_bytes(b"  one line more\n" + path.read_bytes())
+    with pytest.raises(HierarchyError, match="does not stand where its offset says"):
+        list(read_noun_lines(folder))
+
+
+def test_senses_are_in_the_order_of_the_index(tmp_path: Path) -> None:
+    (tmp_path / "index.noun").write_text("  head\nleopard n 2 2 @ ~ 2 0 14765422 02128385\n")
+    assert read_senses(tmp_path) == {"leopard": [14765422, 2128385]}
+    (tmp_path / "index.noun").write_text("leopard n many\n")
+    with pytest.raises(HierarchyError, match="cannot be read"):
+        read_senses(tmp_path)
+
+
+@pytest.mark.parametrize("layout", ["", "dict", "corpora/wordnet", "usr/share/wordnet"])
+def test_layouts(tmp_path: Path, layout: str) -> None:
+    folder = write(tmp_path / layout, "03 n 01 entity 0 000 | x")
+    assert find_dict(tmp_path) == folder
+    with pytest.raises(MissingFileError):
+        find_dict(tmp_path / "elsewhere")
+
+
+def test_the_version_is_read_from_the_licence(tmp_path: Path) -> None:
+    write(tmp_path, head="  1 WordNet 3.1 Copyright 2011 by Princeton University.\n")
+    assert wordnet_version(tmp_path) == "WordNet 3.1"
+    write(tmp_path)
+    assert wordnet_version(tmp_path) == ""

@@ -1,0 +1,218 @@
+"""The ImageNet protocols from sources to manifest: on small drawn data, and on the real names."""
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.errors import ProtocolError
+from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import read_manifest, write_manifest
+from curation.protocols.building import complete, rebuild
+from curation.protocols.imagenet import PROTOCOL, TRAIN, VAL, build, class_partition, default_name
+from curation.protocols.imagenet_figures import FIGURES, TABLE_1
+from curation.sources.imagenet import read_imagenet
+from curation.sources.source import Source
+
+Given = Callable[..., dict[str, Source]]
+
+
+def parameters(**given: object) -> dict[str, Any]:
+    return {one.name: one.read(str(given.get(one.name, one.default))) for one in PROTOCOL.parameters}
+
+
+def p2_names(per_class: int, *, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    classes = class_partition(parameters(protocol="p2"))
+    wnids = [one for one in (*classes.known, *classes.negative) if one not in without]
+    return {wnid: [f"{wnid}_{number}.JPEG" for number in range(per_class)] for wnid in wnids}
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Given:
+    """Return ``given(names)``: a drawn training source, and a validation source of two images for all 1,000 classes."""
+
+    def sources(names: dict[str, Any], val: bool = True) -> dict[str, Source]:
+        train = tmp_path / "train.json"
+        train.write_text(json.dumps(names))
+        lines = [f"ILSVRC2012_val_{place:08d}.JPEG {place % 1000}" for place in range(2000)]
+        (tmp_path / "val.txt").write_text("\n".join(lines))
+        found = {TRAIN: read_imagenet(train, part="train")}
+        return found | ({VAL: read_imagenet(tmp_path / "val.txt", part="val")} if val else {})
+
+    return sources
+
+
+def figures(manifest: Manifest) -> dict[str, int | None]:
+    return {one.name: one.obtained for one in manifest.header.figures}
+
+
+def test_parts_of_a_small_world(given: Given) -> None:
+    manifest = build(given(p2_names(10)), parameters(protocol="p2"))
+    header, lists = manifest.header, manifest.lists
+    classes = class_partition(parameters(protocol="p2"))
+    assert (header.name, header.origin, header.taxonomy) == ("imagenet/p2", "regenerated", "OSC")
+    assert [part.order for part in header.parts] == ["listed"] * 3
+    assert (len(lists["train"]), len(lists["val"]), len(lists["test"])) == (488, 122, 2 * 116)
+    assert not set(lists["train"]) & set(lists["val"])
+    everything = {
+        f"imagenet:{name.removesuffix('.JPEG')}" for names in p2_names(10).values() for name in names
+    }
+    assert set(lists["train"]) | set(lists["val"]) == everything
+    # Known, negative, unknown, by class and file name: image i of the validation set shows class i mod 1000.
+    order = {wnid: place for place, wnid in enumerate(ilsvrc2012_classes())}
+    expected = [
+        f"imagenet:ILSVRC2012_val_{number:08d}"
+        for wnid in (*classes.known, *classes.negative, *classes.unknown)
+        for number in (order[wnid], order[wnid] + 1000)
+    ]
+    assert list(lists["test"]) == expected
+    known = [entry for entry in header.classes if entry.role == "known"]
+    assert [entry.index for entry in known] == list(range(30))
+    assert [entry.name for entry in known] == sorted(entry.name for entry in known)
+    assert {entry.index for entry in header.classes if entry.role != "known"} == {-1}
+
+
+def test_it_can_be_written_read_and_built_again(given: Given, tmp_path: Path) -> None:
+    sources = given(p2_names(10))
+    manifest = build(sources, parameters(protocol="p2"))
+    write_manifest(manifest, tmp_path / "m")
+    again = read_manifest(tmp_path / "m")
+    assert again.digest == manifest.digest
+    assert rebuild(again, sources).digest == manifest.digest
+
+
+def test_neither_file_order_nor_class_order_has_an_influence(given: Given) -> None:
+    names = p2_names(10)
+    shuffled = list(names.items())
+    random.Random(5).shuffle(shuffled)
+    mixed = {wnid: random.Random(6).sample(several, len(several)) for wnid, several in shuffled}
+    one, other = (build(given(world), parameters(protocol="p2")) for world in (names, mixed))
+    assert one.lists == other.lists
+
+
+def test_a_missing_class_is_refused_or_told_and_never_shifts_the_others(given: Given) -> None:
+    lost = class_partition(parameters(protocol="p2")).known[0]
+    names = p2_names(10, without=(lost,))
+    with pytest.raises(ProtocolError, match="1 classes of the protocol have no image") as raised:
+        build(given(names), parameters(protocol="p2"))
+    assert lost in (raised.value.found or "")
+    told = build(given(names), parameters(protocol="p2", missing="report"))
+    assert any(lost in note for note in told.header.notes)
+    assert told.header.name == "imagenet/p2-report"
+    whole = build(given(p2_names(10)), parameters(protocol="p2"))
+    assert told.header.classes == whole.header.classes
+    assert figures(told)["train.known_images"] == 29 * 8
+
+
+def test_restricting_first_is_an_option_of_its_own_name(given: Given) -> None:
+    classes = class_partition(parameters(protocol="p2"))
+    names = p2_names(10, without=(classes.known[0],))
+    cut = build(given(names), parameters(protocol="p2", missing="restrict"))
+    known = [entry.name for entry in cut.header.classes if entry.role == "known"]
+    assert known == [*classes.known[1:], classes.negative[0]]
+    assert cut.header.name == "imagenet/p2-restrict"
+    assert all(figure.paper is None for figure in cut.header.figures)
+    with pytest.raises(ProtocolError, match="restricted"):
+        build({VAL: given(names)[VAL]}, parameters(protocol="p2", missing="restrict"))
+
+
+def test_a_class_beyond_the_thousand_is_told(given: Given) -> None:
+    names = p2_names(10) | {"n99999999": ["n99999999_1.JPEG"]}
+    manifest = build(given(names), parameters(protocol="p2"))
+    assert any("n99999999" in note for note in manifest.header.notes)
+    assert manifest.lists == build(given(p2_names(10)), parameters(protocol="p2")).lists
+
+
+def test_without_names_a_part_is_declared_and_figures_are_had(given: Given) -> None:
+    counts = dict.fromkeys(p2_names(1), 10)
+    manifest = build(given(counts), parameters(protocol="p2"))
+    assert manifest.header.origin == "declared"
+    assert set(manifest.lists) == {"test"}
+    assert figures(manifest)["train.known_images"] == 240
+    alone = build({TRAIN: given(p2_names(10))[TRAIN]}, parameters(protocol="p2"))
+    assert set(alone.lists) == {"train", "val"}
+    absent = next(one for one in alone.header.figures if one.name == "test.known_images")
+    assert (absent.obtained, absent.explanation) == (None, f"needs --source {VAL}=PATH")
+    with pytest.raises(ProtocolError, match="No source"):
+        build({}, parameters())
+
+
+def test_completing_a_declared_protocol_checks_the_figures_of_the_paper(given: Given) -> None:
+    declared = build({VAL: given(p2_names(10))[VAL]}, parameters(protocol="p2"))
+    _, missed = complete(declared, given(p2_names(10)))
+    assert {one.name for one in missed} >= {"train.known_images", "test.unknown_images"}
+
+
+def test_names_tell_what_is_not_as_published() -> None:
+    assert default_name(parameters()) == "imagenet/p1"
+    assert default_name(parameters(protocol="p3", hierarchy="dag")) == "imagenet/p3-dag"
+    assert default_name(parameters(seed=7, formula="sklearn-0.24")) == "imagenet/p1-seed7-sklearn-0.24"
+
+
+def test_a_protocol_of_ones_own(given: Given, tmp_path: Path) -> None:
+    path = tmp_path / "cats.toml"
+    path.write_text('name = "big-cats"\nknown = ["n02127808"]\nunknown = ["n02131653"]\ncut = "KN"\n')
+    path.write_text(path.read_text().replace("big-cats", "cats"))
+    chosen = parameters(protocol=path)
+    classes = class_partition(chosen)
+    # Leopard, snow leopard, jaguar, lion, tiger, cheetah; four bears.
+    assert (len(classes.known), len(classes.negative), len(classes.unknown)) == (3, 3, 4)
+    names = {
+        wnid: [f"{wnid}_{one}.JPEG" for one in range(10)] for wnid in (*classes.known, *classes.negative)
+    }
+    manifest = build(given(names), chosen)
+    assert manifest.header.name == "imagenet/cats"
+    assert len(manifest.lists["train"]) == 48
+    assert all(one.explanation for one in manifest.header.figures)
+
+
+def test_nothing_depends_on_the_hash_seed(tmp_path: Path) -> None:
+    (tmp_path / "train.json").write_text(json.dumps(p2_names(6)))
+    code = (
+        "import sys; from pathlib import Path; from curation.protocols.imagenet import *;"
+        "from curation.sources.imagenet import read_imagenet;"
+        "values = {one.name: one.read('p2' if one.name == 'protocol' else one.default) for one in PROTOCOL.parameters};"
+        "print(build({TRAIN: read_imagenet(Path(sys.argv[1]), part='train')}, values).digest)"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "train.json")],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2]), "LC_ALL": locale},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed, locale in (("1", "C"), ("77", "C.UTF-8"))
+    }
+    assert len(digests) == 1
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", TABLE_1)
+@pytest.mark.parametrize("seed", [42, 4242, 7])
+def test_table_1_follows_from_the_class_sizes(shared: Path, name: str, seed: int) -> None:
+    folder = shared / "data/imagenet"
+    sources = {
+        TRAIN: read_imagenet(folder / "train_counts.json", part="train"),
+        VAL: read_imagenet(folder / "val.txt", part="val"),
+    }
+    manifest = build(sources, parameters(protocol=name, seed=seed))
+    assert figures(manifest) == dict(zip(FIGURES, TABLE_1[name], strict=True))
+    assert manifest.header.origin == "declared"
+
+
+@pytest.mark.shared
+def test_the_variant_has_118_dogs(shared: Path) -> None:
+    val = {VAL: read_imagenet(shared / "data/imagenet/val.txt", part="val")}
+    manifest = build(val, parameters(hierarchy="dag"))
+    assert manifest.header.name == "imagenet/p1-dag"
+    assert figures(manifest)["known.classes"] == 118
+    roles = {entry.name: entry.role for entry in manifest.header.classes}
+    assert roles["n02091032"] == roles["n02091134"] == "known"
+    assert figures(manifest)["test.known_images"] == 118 * 50

@@ -1,0 +1,68 @@
+"""Parameters of the ImageNet protocols."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.errors import ProtocolError
+from curation.protocols.imagenet_classes import RULES
+from curation.protocols.imagenet_parameters import PARAMETERS, declaration_of, read_protocol, read_seed
+
+OWN = 'name = "cats"\nknown = ["n02120997"]\nunknown = ["n02131653"]\ncut = "KN"\n'
+
+
+def test_defaults_are_the_published_p1() -> None:
+    values = {parameter.name: parameter.read(parameter.default) for parameter in PARAMETERS}
+    assert values == {
+        "protocol": "p1",
+        "hierarchy": "published",
+        "seed": 42,
+        "formula": "sklearn-1.0",
+        "missing": "refuse",
+    }
+
+
+def test_a_file_is_kept_in_the_manifest_itself(tmp_path: Path) -> None:
+    path = tmp_path / "cats.toml"
+    path.write_text(OWN)
+    text = read_protocol(str(path))
+    path.unlink()
+    assert read_protocol(text) == text
+    assert declaration_of(text).rule().known == ("n02120997",)
+    assert json.loads(text)["cut"] == "KN"
+    assert declaration_of("p2").rule() == RULES["p2"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('"cats"', '"P1!"'), "hold together"),
+        (('"cats"', '"p1"'), "hold together"),
+        (('"KN"', '"thirds"'), "hold together"),
+        (('"n02131653"', '"n02120997"'), "hold together"),
+        (('"n02131653"', '"n02123045"'), "hold together"),
+        (('["n02120997"]', "[]"), "hold together"),
+        (('["n02120997"]', "3"), "cannot be read"),
+        (("cut =", "cuts ="), "cannot be read"),
+    ],
+)
+def test_malformed_declarations(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    path = tmp_path / "cats.toml"
+    path.write_text(OWN.replace(*change))
+    with pytest.raises(ProtocolError, match=message):
+        read_protocol(str(path))
+
+
+def test_what_is_neither_protocol_nor_file() -> None:
+    with pytest.raises(ProtocolError, match="no such ImageNet protocol"):
+        read_protocol("p4")
+    with pytest.raises(ProtocolError, match="cannot be read"):
+        read_protocol('{"name": 3}')
+
+
+@pytest.mark.parametrize("text", ["-1", "4294967296", "x", "", "1.0", "٣"])
+def test_seeds(text: str) -> None:
+    assert read_seed("4294967295") == 2**32 - 1
+    with pytest.raises(ProtocolError):
+        read_seed(text)

@@ -1,0 +1,114 @@
+"""scikit-learn's stratified split without scikit-learn: published cases, properties, the original where installed."""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.errors import ProtocolError
+from curation.protocols.stratified import stratified_split
+
+SIZES = st.lists(st.integers(2, 60), min_size=1, max_size=12)
+
+
+def labels(sizes: list[int]) -> list[str]:
+    return [f"c{place:02d}" for place, size in enumerate(sizes) for _ in range(size)]
+
+
+def admissible(sizes: list[int]) -> bool:
+    n = sum(sizes)
+    return min(int(0.8 * n), n - int(0.8 * n)) >= len(sizes)
+
+
+@pytest.mark.shared
+def test_golden_cases(shared: Path) -> None:
+    golden = json.loads((shared / "golden/imagenet/stratified_split_fixture.json").read_text())
+    for seed, expected in golden["cases"].items():
+        train, val = stratified_split(golden["classes"], train_size=golden["frac"], seed=int(seed))
+        names = golden["order_in"]
+        found = [[names[place] for place in part.tolist()] for part in (train, val)]
+        assert found == list(expected.values())[:2], seed
+
+
+def test_a_case_worked_by_hand() -> None:
+    # Two classes of 5: 4 + 4 and 1 + 1, exactly; then four permutations of the generator, in this order.
+    train, val = stratified_split(["b"] * 5 + ["a"] * 5, seed=0)
+    random = np.random.RandomState(0)
+    first, second = 5 + random.permutation(5), random.permutation(5)
+    assert train.tolist() == random.permutation(np.concatenate([first[:4], second[:4]])).tolist()
+    assert val.tolist() == random.permutation(np.concatenate([first[4:], second[4:]])).tolist()
+
+
+@settings(deadline=None)
+@given(SIZES.filter(admissible), st.integers(0, 2**32 - 1))
+def test_it_is_a_split_with_fair_shares(sizes: list[int], seed: int) -> None:
+    classes = labels(sizes)
+    train, val = stratified_split(classes, seed=seed)
+    assert sorted([*train.tolist(), *val.tolist()]) == list(range(len(classes)))
+    assert len(train) == int(0.8 * len(classes))
+    for place, size in enumerate(sizes):
+        in_train = sum(classes[one] == f"c{place:02d}" for one in train.tolist())
+        assert abs(in_train - size * len(train) / len(classes)) < 1 + 1e-9
+
+
+@settings(deadline=None)
+@given(SIZES.filter(admissible), st.integers(0, 1000), st.randoms())
+def test_the_order_of_the_classes_has_no_influence(sizes: list[int], seed: int, random: Any) -> None:
+    classes = labels(sizes)
+    order = sorted(set(classes))
+    random.shuffle(order)
+    moved = [place for name in order for place, one in enumerate(classes) if one == name]
+    expected = stratified_split(classes, seed=seed)
+    found = stratified_split([classes[place] for place in moved], seed=seed)
+    for one, other in zip(expected, found, strict=True):
+        assert [moved[place] for place in other.tolist()] == one.tolist()
+
+
+def test_the_formulas_differ_in_files_and_not_in_counts() -> None:
+    # The share of 45 items in 355 times the draws falls just below a whole number in one order of the operations.
+    classes = labels([45, 155, 155])
+    new, old = (
+        stratified_split(classes, seed=42, formula=formula) for formula in ("sklearn-1.0", "sklearn-0.24")
+    )
+    assert any(one.tolist() != other.tolist() for one, other in zip(new, old, strict=True))
+    for one, other in zip(new, old, strict=True):
+        assert sorted(classes[place] for place in one) == sorted(classes[place] for place in other)
+
+
+@pytest.mark.parametrize(
+    ("classes", "size"),
+    [([], 0.8), (["a"], 0.8), (["a", "a", "b"], 0.8), (labels([2] * 4), 0.8), (["a"] * 9, 1.0)],
+)
+def test_refusals(classes: list[str], size: float) -> None:
+    with pytest.raises(ProtocolError):
+        stratified_split(classes, train_size=size)
+
+
+def test_no_global_generator_is_touched() -> None:
+    np.random.seed(3)  # noqa: NPY002 (the state that must not move)
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002
+    stratified_split(labels([10, 20]))
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+
+@pytest.mark.skipif(importlib.util.find_spec("sklearn") is None, reason="scikit-learn is not installed")
+@settings(deadline=None, max_examples=40)
+@given(SIZES.filter(admissible), st.integers(0, 2**32 - 1), st.sampled_from([0.5, 0.75, 0.8, 0.9]))
+def test_scikit_learn_returns_the_same(sizes: list[int], seed: int, share: float) -> None:
+    from sklearn.model_selection import train_test_split
+
+    classes = labels(sizes)
+    places = list(range(len(classes)))
+    try:
+        expected = train_test_split(places, train_size=share, stratify=classes, random_state=seed)
+    except ValueError:
+        with pytest.raises(ProtocolError):
+            stratified_split(classes, train_size=share, seed=seed)
+        return
+    found = stratified_split(classes, train_size=share, seed=seed)
+    assert [part.tolist() for part in found] == expected

@@ -1,0 +1,94 @@
+"""The authors' CSV files: bytes of the published ones, and the rules on small drawn data."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.errors import ExportError
+from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.manifest.manifest import Manifest
+from curation.protocols.imagenet import PROTOCOL, TRAIN, VAL, build
+from curation.publishing.imagenet_csv import labelled_images, plan_imagenet_csv
+from curation.publishing.plan import write_plan
+from curation.sources.imagenet import read_imagenet
+from curation.sources.source import Source
+
+
+def made(train: Path, val: Path, **given: str) -> tuple[Manifest, dict[str, Source]]:
+    sources = {TRAIN: read_imagenet(train, part="train"), VAL: read_imagenet(val, part="val")}
+    values: dict[str, Any] = {
+        one.name: one.read(given.get(one.name, one.default)) for one in PROTOCOL.parameters
+    }
+    return build(sources, values), sources
+
+
+@pytest.fixture
+def cats(tmp_path: Path) -> tuple[Manifest, dict[str, Source]]:
+    """Three big cats known, three negative, four bears unknown."""
+    protocol, train, val = (tmp_path / name for name in ("cats.toml", "train.json", "val.txt"))
+    protocol.write_text('name = "cats"\nknown = ["n02127808"]\nunknown = ["n02131653"]\ncut = "KN"\n')
+    names = {wnid: [f"{wnid}_{one}.JPEG" for one in range(5)] for wnid in ilsvrc2012_classes()[280:300]}
+    train.write_text(json.dumps(names))
+    val.write_text("".join(f"ILSVRC2012_val_{one:08d}.JPEG {one}\n" for one in range(1000)))
+    return made(train, val, protocol=str(protocol))
+
+
+def test_rows_labels_and_line_ends(cats: tuple[Manifest, dict[str, Source]], tmp_path: Path) -> None:
+    manifest, sources = cats
+    out = tmp_path / "out"
+    written = write_plan(
+        plan_imagenet_csv(manifest, ["train", "test"], sources), out, single=False, summary={}
+    )
+    assert [one.name for one in written] == ["cats_train.csv", "cats_test.csv"]
+    data = (out / "cats_test.csv").read_bytes()
+    assert data.count(b"\r\n") == data.count(b"\n") == 10
+    rows = data.decode("ascii").split("\r\n")[:-1]
+    assert [row.rpartition(",")[2] for row in rows] == [
+        "0",
+        "1",
+        "2",
+        "-1",
+        "-1",
+        "-1",
+        "-2",
+        "-2",
+        "-2",
+        "-2",
+    ]
+    assert rows[0] == "val/n02128385/ILSVRC2012_val_00000288.JPEG,0"
+    first = (out / "cats_train.csv").read_text().split("\n")[0]
+    wnid, name = first.split("/")[1:]
+    assert name.startswith(f"{wnid}_")
+
+
+def test_labels_and_roles(cats: tuple[Manifest, dict[str, Source]]) -> None:
+    manifest, sources = cats
+    images = labelled_images(manifest, "train", sources)
+    assert images.folder == "train"
+    known = {entry.name: entry.index for entry in manifest.header.classes if entry.role == "known"}
+    for wnid, role, label in zip(images.classes, images.roles, images.labels, strict=True):
+        assert label == known.get(wnid, -1)
+        assert role == ("known" if wnid in known else "negative")
+
+
+def test_a_part_is_named_once(cats: tuple[Manifest, dict[str, Source]]) -> None:
+    manifest, sources = cats
+    for parts in ([], ["train", "train"]):
+        with pytest.raises(ExportError, match="exported once"):
+            plan_imagenet_csv(manifest, parts, sources)
+
+
+@pytest.mark.shared
+def test_published_files_of_p2(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "data/imagenet"
+    manifest, sources = made(folder / "p2_train_names.json", folder / "val.txt", protocol="p2")
+    plan = plan_imagenet_csv(manifest, ["train", "val", "test"], sources)
+    write_plan(plan, tmp_path / "out", single=False, summary={})
+    train = (tmp_path / "out/p2_train.csv").read_bytes()
+    assert hashlib.sha256(train).hexdigest().startswith("28c29d74f68b48b5")
+    assert train.count(b"\r\n") == 60_689
+    assert (tmp_path / "out/p2_val.csv").read_bytes().count(b"\r\n") == 15_173
+    assert (tmp_path / "out/p2_test.csv").read_bytes().count(b"\r\n") == 5_800
