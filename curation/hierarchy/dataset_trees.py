@@ -44,15 +44,15 @@ def read_open_images(tree: Path, names: Path | None = None, *, parts: bool = Fal
     import networkx as nx
 
     graph: Graph = nx.DiGraph(origin=tree.name)
-    todo: list[tuple[Any, str]] = [(_decoded(tree), "")]
-    while todo:
-        entry, parent = todo.pop()
+    pending: list[tuple[Any, str]] = [(_decoded(tree), "")]
+    while pending:
+        entry, parent = pending.pop()
         node = _label_name(entry, tree)
         graph.add_node(node)
         if parent:
             graph.add_edge(node, parent)
         below = [*_entries(entry, "Subcategory", tree), *(_entries(entry, "Part", tree) if parts else ())]
-        todo += [(one, node) for one in reversed(below)]
+        pending += [(one, node) for one in reversed(below)]
     require_acyclic(graph, str(tree))
     for node, name in _names(names) if names is not None else ():
         if node in graph:

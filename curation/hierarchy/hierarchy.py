@@ -183,14 +183,14 @@ def _lines(graph: Graph, node: str, shown: set[str], depth: int, head: str, tail
 
 
 def _reached(graph: Graph, nodes: Iterable[str], step: Mapping[str, Mapping[str, object]]) -> set[str]:
-    todo = list(nodes)
-    _require(graph, todo)
-    seen = set(todo)
-    while todo:
-        for one in step[todo.pop()]:
+    pending = list(nodes)
+    _require(graph, pending)
+    seen = set(pending)
+    while pending:
+        for one in step[pending.pop()]:
             if one not in seen:
                 seen.add(one)
-                todo.append(one)
+                pending.append(one)
     return seen
 
 
