@@ -14,6 +14,7 @@ ALLOWED = {
     "protocols": GROUND | {"sources", "manifest", "hierarchy"},
     "publishing": GROUND | {"sources", "manifest", "protocols"},
     "evaluation": GROUND | {"sources", "manifest"},
+    "baselines": GROUND | {"evaluation"},
 }
 HEAVY = {"torch", "fiftyone", "open_clip", "ray", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools"}
 

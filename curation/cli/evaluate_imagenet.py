@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
 
 GRID_CHOICES = ("exact", "paper", "comparison", "table2", "all")
+KIND_CHOICES = ("auto", "logits", "probabilities", "real")
+BACKGROUND_CHOICES = ("none", "last", "removed")
 
 
 def add_imagenet(command: argparse.ArgumentParser) -> None:
@@ -104,18 +106,21 @@ def _add_files(command: argparse.ArgumentParser) -> None:
 def _add_reading(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--kind",
-        choices=("auto", "logits", "probabilities", "real"),
-        default="auto",
-        help="logits: softmax is applied; real: any scores as they are, without confidence (default: by the array's name, "
-        "else probabilities where rows sum to 1)",
+        action="append",
+        default=[],
+        metavar="[NAME=]KIND",
+        help="logits: softmax is applied; probabilities; real: any scores as they are, without confidence (default "
+        "auto: by the name of the array, else probabilities where rows sum to 1)",
     )
     command.add_argument(
         "--background",
+        action="append",
         nargs="?",
         const="last",
-        default="none",
-        choices=("last", "removed", "none"),
-        help="last: the last column is the background class; removed: it was taken away after softmax",
+        default=[],
+        metavar="[NAME=]PLACE",
+        help="last (also without a word): the last column is the background class; removed: it was taken away after "
+        "softmax; none; of all classifiers, or of the one named",
     )
     command.add_argument(
         "--score-key", metavar="KEY", help="array, list column, or prefix of numbered columns"
@@ -164,7 +169,7 @@ def _inputs(
     manifest = load_manifest(options.manifest) if options.manifest else None
     classes = None if manifest is None else protocol_classes(manifest)
     names = list(files)
-    reading = _reading(options)
+    reading = _reading(options, names)
     tests = _read(
         files,
         _named(options.labels, "--labels", names),
@@ -192,7 +197,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _named(texts: Sequence[str], option: str, known: Sequence[str]) -> dict[str, Path]:
-    """Return the path by classifier from ``NAME=PATH`` arguments; a bare path is named by its stem, or is of the only one.
+    """Return the path by classifier from ``NAME=PATH`` arguments; a bare path goes by its stem, or is of the only one.
 
     Parameters
     ----------
@@ -223,14 +228,14 @@ def _named(texts: Sequence[str], option: str, known: Sequence[str]) -> dict[str,
 def _read(
     files: Mapping[str, Path],
     labels: Mapping[str, Path],
-    reading: ScoreOptions,
+    reading: Mapping[str, ScoreOptions],
     classes: ProtocolClasses | None,
     part: PartSamples | None,
 ) -> dict[str, ReadScores]:
     from curation.evaluation.score_files import read_scores
 
     return {
-        name: read_scores(path, reading, labels=labels.get(name), classes=classes, part=part)
+        name: read_scores(path, reading[name], labels=labels.get(name), classes=classes, part=part)
         for name, path in files.items()
     }
 
@@ -245,12 +250,34 @@ def _part(options: argparse.Namespace, manifest: Manifest | None, part: str | No
     return told if told.labels is not None else part_samples(manifest, part, options.truth)
 
 
-def _reading(options: argparse.Namespace) -> ScoreOptions:
+def _reading(options: argparse.Namespace, names: Sequence[str]) -> dict[str, ScoreOptions]:
     from curation.evaluation.score_files import ScoreOptions
     from curation.evaluation.score_tables import Keys
 
     keys = Keys(options.score_key, options.label_key, options.image_key)
-    return ScoreOptions(options.kind, options.background, keys, options.stray)
+    kinds = _chosen(options.kind, "--kind", KIND_CHOICES, names)
+    backgrounds = _chosen(options.background, "--background", BACKGROUND_CHOICES, names)
+    return {name: ScoreOptions(kinds[name], backgrounds[name], keys, options.stray) for name in names}
+
+
+def _chosen(
+    texts: Sequence[str], option: str, choices: Sequence[str], names: Sequence[str]
+) -> dict[str, Any]:
+    """Return a choice by classifier from ``[NAME=]CHOICE`` arguments; the first choice where nothing is said."""
+    found = dict.fromkeys(names, choices[0])
+    # What is said of one classifier goes before what is said of all, whatever the order.
+    for text in sorted(texts, key=lambda one: "=" in one):
+        name, equals, choice = text.rpartition("=")
+        if choice not in choices or (equals and name not in names):
+            raise UsageError(
+                f"{option} is not usable",
+                expected=f"{option} {'|'.join(choices)}, or {option} NAME=... with NAME one of {', '.join(names)}"[
+                    :300
+                ],
+                found=text[:80],
+            )
+        found |= {name: choice} if equals else dict.fromkeys(names, choice)
+    return found
 
 
 def _options(options: argparse.Namespace) -> ImagenetOptions:

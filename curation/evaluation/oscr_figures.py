@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +138,9 @@ def confidence_figure(runs: Mapping[str, Epochs], stem: Path, *, note: str = "")
             mean = [(one + other) / 2 for one, other in zip(run.gamma_plus, run.gamma_minus, strict=True)]
             for axis, values in zip(axes, (run.gamma_plus, run.gamma_minus, mean), strict=True):
                 _draw_epochs(axis, run, values, number, plain(name))
-        for axis, title in zip(axes, ("known: γ+", "negative: γ−", "mean: γ"), strict=True):
+        for axis, title in zip(
+            axes, (r"known: $\gamma^+$", r"negative: $\gamma^-$", r"mean: $\gamma$"), strict=True
+        ):
             axis.set(title=title, xlabel="epoch", ylim=(0, 1.04))
         axes[0].set_ylabel("validation confidence")
         axes[2].legend(loc="lower right")
@@ -164,7 +166,7 @@ def _points(curve: OscrCurve) -> Floats:
 
 
 def _spread(counts: Int64s) -> Int64s:
-    """Return positions of at most 1,500 of some rising counts, half of them even in the count, half in its logarithm."""
+    """Return places of at most 1,500 of some rising counts, half of them even in the count, half in its logarithm."""
     if len(counts) <= _MOST_POINTS:
         return np.arange(len(counts))
     half = _MOST_POINTS // 2
@@ -229,13 +231,3 @@ def _draw_epochs(axis: Axes, run: Epochs, values: Any, number: int, label: str) 
         )  # fmt: skip
     axis.axhline(1, color=MUTED, linewidth=0.6, linestyle=":")
     axis.locator_params(axis="x", integer=True)
-
-
-def curve_rows(classifiers: Mapping[str, ClassScores], grid: Grid) -> Iterator[tuple[Any, ...]]:
-    """Yield every point of every curve: grid, group, classifier, threshold, CCR, FPR, and the two counts."""
-    for group in GROUPS:
-        for name, data in classifiers.items():
-            if (curve := _curve(data, group, grid)) is not None:
-                columns = (curve.thresholds, curve.ccr, curve.fpr, curve.correct, curve.other)
-                for point in zip(*(column.tolist() for column in columns), strict=True):
-                    yield grid, group, name, *point

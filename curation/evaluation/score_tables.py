@@ -109,7 +109,7 @@ def _delimited(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTa
         path,
         read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
         convert_options=arrow_csv.ConvertOptions(
-            column_types=types, include_columns=list(types), strings_can_be_null=False
+            column_types=types, include_columns=list(types), strings_can_be_null=False, null_values=[""]
         ),
     )
     return _built(table, names, roles, path)
