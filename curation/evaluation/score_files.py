@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ Array = npt.NDArray[Any]
 
 SCORE_KEYS = ("scores", "probabilities", "logits")
 LABEL_KEYS = ("gt", "labels", "label", "targets")
+ORIGIN_KEYS = ("origin",)
 IMAGE_KEYS = ("images", "image", "image_ids", "paths")
 _KINDS: dict[str, Kind] = {
     "logits": "logits",
@@ -93,6 +94,7 @@ class _Raw:
     name: str
     background: Background
     unused: int = 0
+    origins: Array | None = None
 
 
 def read_scores(
@@ -108,8 +110,9 @@ def read_scores(
     Parameters
     ----------
     path : Path
-        ``.npz`` with arrays ``gt`` and ``scores`` or ``logits``, as openset-imagenet writes them; ``.npy``; ``.csv`` or
-        ``.parquet`` (see `curation.evaluation.score_tables.read_score_table`).
+        ``.npz`` with arrays ``gt`` and ``scores`` or ``logits``, as openset-imagenet writes them, and if at hand
+        ``origin``, each sample's original class; ``.npy``; ``.csv`` or ``.parquet`` (see
+        `curation.evaluation.score_tables.read_score_table`).
     labels : Path, optional
         ``.npy`` of labels, in place of those in the file.
     classes : ProtocolClasses, optional
@@ -131,7 +134,7 @@ def read_scores(
     classes = classes or (None if part is None else part.classes)
     raw = _read(path, options, classes)
     if labels is not None:
-        raw = _Raw(raw.scores, read_npy(labels), raw.images, raw.name, raw.background, raw.unused)
+        raw = replace(raw, labels=read_npy(labels))
     where = str(path)
     if raw.scores.ndim != 2 or not len(raw.scores):
         raise PredictionError(
@@ -181,8 +184,11 @@ def _read(path: Path, options: ScoreOptions, classes: ProtocolClasses | None) ->
     if suffix in (".csv", ".parquet"):
         table = read_score_table(path, options.keys, None if classes is None else classes.known)
         background: Background = "last" if table.has_background else options.background
-        labels = None if table.labels is None else np.array(table.labels, np.str_)
-        return _Raw(table.scores, labels, table.images, table.name, background, len(table.unused))
+        labels, origins = (
+            None if texts is None else np.array(texts, np.str_) for texts in (table.labels, table.origins)
+        )
+        unused = len(table.unused)
+        return _Raw(table.scores, labels, table.images, table.name, background, unused, origins)
     raise PredictionError(
         "Scores are not read from this kind of file",
         where=str(path),
@@ -197,6 +203,7 @@ def _from_npz(path: Path, options: ScoreOptions) -> _Raw:
         "scores": SCORE_KEYS if keys.scores is None else (keys.scores,),
         "labels": LABEL_KEYS if keys.labels is None else (keys.labels,),
         "images": IMAGE_KEYS if keys.images is None else (keys.images,),
+        "origins": ORIGIN_KEYS,
     }
     found = read_npz(path, wanted)
     for what, asked in (("scores", "scores"), ("labels", keys.labels), ("images", keys.images)):
@@ -216,12 +223,14 @@ def _from_npz(path: Path, options: ScoreOptions) -> _Raw:
         None if images is None else [str(image) for image in images],
         name,
         options.background,
+        origins=found["origins"][1] if "origins" in found else None,
     )
 
 
 def _require_lengths(raw: _Raw, where: str) -> None:
     n = len(raw.scores)
-    for what, column in (("labels", raw.labels), ("image names", raw.images)):
+    columns = {"labels": raw.labels, "image names": raw.images, "original classes": raw.origins}
+    for what, column in columns.items():
         if column is not None and (len(column) != n or np.ndim(column) != 1):
             raise PredictionError(
                 f"There are not as many {what} as rows of scores",
@@ -242,6 +251,8 @@ def _labels(
     numbers, origin = None, None
     if raw.labels is not None:
         numbers, origin = _stated(raw.labels[rows], classes, where)
+    if raw.origins is not None:
+        origin = np.unique(raw.origins[rows], return_inverse=True)[1].astype(np.int64)
     if part is not None and part.labels is not None:
         if numbers is not None:
             require_same_labels(numbers, part, rows, where)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 LABEL_COLUMNS = ("label", "labels", "gt", "target", "class")
+ORIGIN_COLUMN = "origin"
 IMAGE_COLUMNS = ("image", "image_id", "path", "file_name")
 LIST_COLUMNS = ("scores", "logits", "probabilities")
 PREFIXES = ("score_", "logit_", "probability_", "")
@@ -35,7 +36,7 @@ class ScoreTable:
     ----------
     scores : ndarray of float64, shape (N, C)
         A column called ``background`` stands last.
-    labels, images : list of str, or None
+    labels, images, origins : list of str, or None
     name : str
         Of the score column or columns, for what it says of their kind: ``logits``, ``score_``, a class.
     has_background : bool
@@ -46,6 +47,7 @@ class ScoreTable:
     scores: npt.NDArray[np.float64]
     labels: list[str] | None
     images: list[str] | None
+    origins: list[str] | None
     name: str
     has_background: bool
     unused: tuple[str, ...]
@@ -56,8 +58,14 @@ class _Roles:
     scores: tuple[str, ...]
     label: str | None
     image: str | None
+    origin: str | None
     name: str
     has_background: bool
+
+    @property
+    def texts(self) -> list[str]:
+        """Columns that are read as texts."""
+        return [name for name in (self.label, self.image, self.origin) if name is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
 
     Score columns are those called like the `classes`; else one list column (Parquet) called ``scores``, ``logits`` or
     ``probabilities``; else numbered ones, ``score_0``, ``logit_0``, ``probability_0`` or ``0`` and so on without a gap;
-    and ``background``.
+    and ``background``. A column ``origin`` names each sample's original class, also of negative and unknown ones.
 
     Raises
     ------
@@ -104,7 +112,7 @@ def _delimited(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTa
     _require_distinct(names, path)
     roles = _roles(names, (), keys, classes, path)
     types = dict.fromkeys(roles.scores, pyarrow.float64())
-    types |= {name: pyarrow.string() for name in (roles.label, roles.image) if name is not None}
+    types |= dict.fromkeys(roles.texts, pyarrow.string())
     table = arrow_csv.read_csv(
         path,
         read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
@@ -138,22 +146,19 @@ def _parquet(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTabl
             expected=f"at most {_LARGEST:,} bytes",
             found=f"{size:,}",
         )
-    wanted = [*roles.scores, *(name for name in (roles.label, roles.image) if name is not None)]
+    wanted = [*roles.scores, *roles.texts]
     return _built(file.read(columns=wanted, use_threads=False), names, roles, path)
 
 
 def _built(table: pyarrow.Table, names: Sequence[str], roles: _Roles, path: Path) -> ScoreTable:
-    used = {*roles.scores, roles.label, roles.image}
+    used = {*roles.scores, *roles.texts}
     columns = [_numbers(table.column(name).combine_chunks(), name, path) for name in roles.scores]
-    texts = {
-        name: [_text(cell) for cell in table.column(name).to_pylist()]
-        for name in (roles.label, roles.image)
-        if name is not None
-    }
+    texts = {name: [_text(cell) for cell in table.column(name).to_pylist()] for name in roles.texts}
     return ScoreTable(
         scores=np.column_stack(columns),
         labels=None if roles.label is None else texts[roles.label],
         images=None if roles.image is None else texts[roles.image],
+        origins=None if roles.origin is None else texts[roles.origin],
         name=roles.name,
         has_background=roles.has_background,
         unused=tuple(name for name in names if name not in used),
@@ -188,17 +193,18 @@ def _roles(
 ) -> _Roles:
     label = _chosen(names, keys.labels, LABEL_COLUMNS, path)
     image = _chosen(names, keys.images, IMAGE_COLUMNS, path)
-    rest = [name for name in names if name not in (label, image)]
+    origin = ORIGIN_COLUMN if ORIGIN_COLUMN in names and ORIGIN_COLUMN not in (label, image) else None
+    rest = [name for name in names if name not in (label, image, origin)]
     background = (BACKGROUND_COLUMN,) if BACKGROUND_COLUMN in rest else ()
     if keys.scores is None and classes and set(classes) <= set(rest):
-        return _Roles((*classes, *background), label, image, "", bool(background))
+        return _Roles((*classes, *background), label, image, origin, "", bool(background))
     for name in (keys.scores,) if keys.scores is not None else LIST_COLUMNS:
         if name in lists:
-            return _Roles((name, *background), label, image, name, bool(background))
+            return _Roles((name, *background), label, image, origin, name, bool(background))
     for prefix in (keys.scores,) if keys.scores is not None else PREFIXES:
         numbered = _numbered(rest, prefix, path)
         if numbered:
-            return _Roles((*numbered, *background), label, image, prefix, bool(background))
+            return _Roles((*numbered, *background), label, image, origin, prefix, bool(background))
     raise PredictionError(
         "The table has no columns of scores",
         where=f"{path}: header",

@@ -83,6 +83,19 @@ def test_a_column_called_background_is_one(tmp_path: Path) -> None:
     assert read.scores.background.tolist() == [0.25, 0.75]
 
 
+def test_original_classes_may_be_told(tmp_path: Path) -> None:
+    names = np.array(["dog", "dog", "cat", "fox", "car", "bus"])
+    told = read_scores(npz(tmp_path / "a.npz", scores=SCORES, gt=np.array(TEST_LABELS), origin=names))
+    lines = csv_text(TEST_LABELS).splitlines()
+    text = "\n".join(f"{line},{name}" for line, name in zip(lines, ["origin", *names], strict=True))
+    (tmp_path / "t.csv").write_text(text)
+    for read in (told, read_scores(tmp_path / "t.csv")):
+        assert read.scores.origin is not None
+        assert read.scores.origin.tolist() == [3, 3, 2, 4, 1, 0]
+    with pytest.raises(PredictionError, match="as many original classes"):
+        read_scores(npz(tmp_path / "b.npz", scores=SCORES, gt=np.array(TEST_LABELS), origin=names[:2]))
+
+
 def test_class_names_need_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(csv_text([WNIDS[one] for one in TEST_CLASSES]))
     read = read_scores(tmp_path / "t.csv", classes=protocol_classes(open_set_manifest()))
