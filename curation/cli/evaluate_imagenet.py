@@ -144,6 +144,12 @@ def run_imagenet(options: argparse.Namespace) -> int:
     manifest, tests, validations = _inputs(options)
     scores = {name: read.scores for name, read in tests.items()}
     chosen = _options(options)
+    if options.grid == "table2" and all(read.background is None for read in scores.values()):
+        raise UsageError(
+            "The grid table2 counts the background column, and no classifier has one",
+            expected="--background last, or NAME=last",
+            hint="--grid paper is the same grid for the others",
+        )
     runs = {name: read_epochs(path) for name, path in _named(options.epochs, "--epochs", list(tests)).items()}
     result = {
         **_about(options, manifest, tests, validations),

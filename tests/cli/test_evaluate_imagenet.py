@@ -155,6 +155,7 @@ def test_kind_and_background_by_classifier(
         (("--scores", "soft=x.npz"), "given twice"),
         (("--kind", "best"), "--kind auto|logits"),
         (("--background", "hard=last"), "with NAME one of soft"),
+        (("--grid", "table2"), "no classifier has one"),
         (("--queries", "0.1,2"), "from 0 to 1"),
         (("--queries", ""), "from 0 to 1"),
         (("--score-key", "x"), "no array of scores"),
