@@ -149,3 +149,7 @@ class ExportError(CurationError):
 
 class HierarchyError(CurationError):
     """A class hierarchy, or what is asked of it, does not hold together."""
+
+
+class CutError(CurationError):
+    """A co-occurrence graph that cannot be cut as asked."""

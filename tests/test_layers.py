@@ -10,6 +10,7 @@ GROUND = {"errors", "ids", "canonical", "storage", "ilsvrc2012"}
 ALLOWED = {
     "sources": GROUND,
     "hierarchy": GROUND,
+    "cooccurrence": GROUND | {"sources", "figure_style"},
     "manifest": GROUND | {"sources"},
     "protocols": GROUND | {"sources", "manifest", "hierarchy"},
     "publishing": GROUND | {"sources", "manifest", "protocols"},

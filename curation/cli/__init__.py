@@ -22,6 +22,7 @@ VERBS: dict[str, str] = {
     "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
     "export": "write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files",
     "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
+    "cut": "group classes that keep little company: normalized cut of co-occurrence",
     "evaluate": "score predictions",
 }
 

@@ -1,0 +1,106 @@
+"""How often two classes stand in the same image, counted once an image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.errors import CutError
+from curation.sources.source import Int64s, Source
+
+MOST_CLASSES = 10_000
+"""A dense table of 10,000 classes takes 800 MB."""
+
+
+@dataclass(frozen=True)
+class Cooccurrence:
+    """Image counts of classes and of pairs of classes; classes are sorted by name.
+
+    Attributes
+    ----------
+    names : tuple of str, length n
+        Sorted by code point, unique.
+    images : ndarray of int64, shape (n,)
+        Images that show the class.
+    pairs : ndarray of int64, shape (n, n)
+        Images that show both classes; symmetric, the diagonal is 0.
+    total : int
+        Images looked at, those without any of the classes included.
+    """
+
+    names: tuple[str, ...]
+    images: Int64s
+    pairs: Int64s
+    total: int
+
+
+def count_cooccurrence(source: Source, classes: Sequence[str] | None = None) -> Cooccurrence:
+    """Return how often the classes of a source share an image; repeated objects in one image change nothing.
+
+    Parameters
+    ----------
+    source : Source
+        Boxes, crowd ones included, or a table of image and class.
+    classes : sequence of str, optional
+        Count these alone; default all classes of the source. Images are not restricted.
+
+    Raises
+    ------
+    CutError
+        A class is named twice or unknown to the source, or the source has two categories of one name.
+    """
+    place = _places(source, classes)
+    names = tuple(sorted(place))
+    if len(names) > MOST_CLASSES:
+        raise CutError(
+            "There are too many classes for a table of pairs",
+            expected=f"at most {MOST_CLASSES:,}",
+            found=f"{len(names):,}",
+            hint="name the classes to count",
+        )
+    number = np.full(len(source.categories), -1, np.int64)
+    for index, name in enumerate(names):
+        number[place[name]] = index
+    image, category = source.class_pairs()
+    shown = number[category]
+    keys = np.unique(image[shown >= 0].astype(np.int64) * max(len(names), 1) + shown[shown >= 0])
+    return _counted(names, keys // max(len(names), 1), keys % max(len(names), 1), len(source.images))
+
+
+def _places(source: Source, classes: Sequence[str] | None) -> dict[str, int]:
+    index = source.categories.index()
+    if len(index) < len(source.categories):
+        twice = next(name for name in index if source.categories.names.count(name) > 1)
+        raise CutError("Two categories have one name", where=f"{source.dataset} {source.part}", found=twice)
+    if classes is None:
+        return index
+    chosen = list(classes)
+    if strange := next((name for name in chosen if name not in index), None):
+        raise CutError(
+            "The source has no such class", where=f"{source.dataset} {source.part}", found=repr(strange)[:80]
+        )
+    if len(set(chosen)) < len(chosen):
+        raise CutError(
+            "A class is named twice", found=next(name for name in chosen if chosen.count(name) > 1)
+        )
+    return {name: index[name] for name in chosen}
+
+
+def _counted(names: tuple[str, ...], images: Int64s, classes: Int64s, total: int) -> Cooccurrence:
+    """Count pairs from unique ``(image, class)`` statements that are sorted by image, then class."""
+    n = len(names)
+    pairs = np.zeros(n * n, np.int64)
+    starts = np.flatnonzero(np.r_[True, images[1:] != images[:-1]]) if len(images) else np.empty(0, np.int64)
+    sizes = np.diff(np.r_[starts, len(images)])
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        # All images that show this many classes at once: a block of shape (images, size).
+        block = classes[starts[sizes == size][:, None] + np.arange(size)]
+        for first in range(size):
+            for second in range(first + 1, size):
+                keys = block[:, first] * n + block[:, second]
+                pairs += np.bincount(keys, minlength=n * n)
+    upper: npt.NDArray[np.int64] = pairs.reshape(n, n)
+    return Cooccurrence(names, np.bincount(classes, minlength=n).astype(np.int64), upper + upper.T, total)

@@ -1,0 +1,89 @@
+"""Graphs for the tests of co-occurrence and cuts, drawn from counters, and an oracle that looks at every partition."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from curation.cooccurrence.graph import ClassGraph, graph_of
+
+
+def from_images(images: Sequence[Sequence[str]], names: Sequence[str]) -> ClassGraph:
+    """Count pairs image by image, in loops."""
+    weights = np.zeros((len(names), len(names)), np.int64)
+    place = {name: number for number, name in enumerate(names)}
+    for image in images:
+        shown = sorted({place[name] for name in image})
+        for a in shown:
+            for b in shown:
+                if a != b:
+                    weights[a, b] += 1
+    return graph_of(names, weights)
+
+
+def small_graph(seed: int, n: int = 9, images: int = 14) -> ClassGraph:
+    """A sparse graph of few images with two or three classes, frequencies as in Zipf's law."""
+    rng = np.random.default_rng(seed)
+    weights = 1 / np.arange(1, n + 1)
+    names = [f"c{number}" for number in range(n)]
+    drawn = [
+        [
+            names[place]
+            for place in rng.choice(n, rng.integers(2, 4), replace=False, p=weights / weights.sum())
+        ]
+        for _ in range(images)
+    ]
+    return from_images(drawn, names)
+
+
+def planted_graph(
+    sizes: Sequence[int], images: int, noise: float, seed: int = 0
+) -> tuple[ClassGraph, list[int]]:
+    """A graph with groups that keep to themselves but for a share of strangers; returns it with the group of each class."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    frequency = rng.pareto(1.2, len(group)) + 1
+    weights = np.zeros((len(group), len(group)), np.int64)
+    share = np.array(sizes) / sum(sizes)
+    for _ in range(images):
+        members = np.flatnonzero(group == rng.choice(len(sizes), p=share))
+        chance = frequency[members] / frequency[members].sum()
+        shown = set(
+            rng.choice(members, min(int(rng.integers(2, 6)), len(members)), replace=False, p=chance).tolist()
+        )
+        for one in sorted(shown):
+            if rng.random() < noise:
+                shown.discard(one)
+                shown.add(int(rng.choice(len(group), p=frequency / frequency.sum())))
+        rows = np.array(sorted(shown))
+        weights[np.ix_(rows, rows)] += 1
+    np.fill_diagonal(weights, 0)
+    return graph_of([f"{number:04}" for number in range(len(group))], weights), group.tolist()
+
+
+def ncut_in_loops(graph: ClassGraph, labels: Sequence[int]) -> Fraction:
+    """The formula, edge by edge."""
+    total = Fraction(0)
+    for cluster in set(labels):
+        cut = volume = 0
+        for a, row in enumerate(graph.weights.tolist()):
+            for b, weight in enumerate(row):
+                volume += weight * (labels[a] == cluster)
+                cut += weight * (labels[a] == cluster and labels[b] != cluster)
+        total += Fraction(cut, volume)
+    return total
+
+
+def best_by_force(graph: ClassGraph, k: int) -> Fraction:
+    """The lowest value over all labellings with k clusters that have company."""
+    values = []
+    degrees = graph.degrees.tolist()
+    for rest in product(range(k), repeat=len(graph.names) - 1):
+        labels = (0, *rest)
+        volumes = [0] * k
+        for label, degree in zip(labels, degrees, strict=True):
+            volumes[label] += degree
+        if min(volumes) > 0:
+            values.append(ncut_in_loops(graph, labels))
+    return min(values)

@@ -1,0 +1,60 @@
+"""Pairs are counted once an image."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curation.cooccurrence.counts import count_cooccurrence
+from curation.errors import CutError
+from curation.sources.opening import open_source
+from curation.sources.source import Source
+
+
+def source_of(folder: Path, rows: str) -> Source:
+    path = folder / "table.csv"
+    path.write_text("image,class\n" + rows, encoding="utf-8")
+    return open_source(path, dataset="shapes", part="", cache=False)
+
+
+def test_an_image_counts_once_a_pair(tmp_path: Path) -> None:
+    source = source_of(tmp_path, "1,stop\n1,stop\n1,yield\n1,yield\n2,yield\n2,stop\n3,stop\n4,tree\n")
+    counts = count_cooccurrence(source)
+    assert counts.names == ("stop", "tree", "yield")
+    assert counts.images.tolist() == [3, 1, 2]
+    assert counts.pairs.tolist() == [[0, 0, 2], [0, 0, 0], [2, 0, 0]]
+    assert counts.total == 4
+
+
+def test_the_order_of_rows_changes_nothing(tmp_path: Path) -> None:
+    rows = [f"{number % 7},c{number % 5}\n" for number in range(40)]
+    one = count_cooccurrence(source_of(tmp_path, "".join(rows)))
+    other = count_cooccurrence(source_of(tmp_path, "".join(reversed(rows))))
+    assert one.names == other.names
+    assert (one.pairs == other.pairs).all()
+
+
+def test_some_classes_alone(tmp_path: Path) -> None:
+    source = source_of(tmp_path, "1,a\n1,b\n1,c\n2,a\n2,c\n")
+    counts = count_cooccurrence(source, ["c", "a"])
+    assert counts.names == ("a", "c")
+    assert counts.pairs.tolist() == [[0, 2], [2, 0]]
+    with pytest.raises(CutError, match="no such class"):
+        count_cooccurrence(source, ["a", "z"])
+    with pytest.raises(CutError, match="named twice"):
+        count_cooccurrence(source, ["a", "a"])
+
+
+def test_the_real_validation_set(shared: Path) -> None:
+    source = open_source(
+        shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False
+    )
+    counts = count_cooccurrence(source)
+    place = {name: number for number, name in enumerate(counts.names)}
+    shown = np.zeros((len(source.images), len(place)), np.int64)
+    for image, category in zip(*source.class_pairs(), strict=True):
+        shown[image, place[source.categories.names[category]]] = 1
+    expected = shown.T @ shown
+    assert (np.diagonal(expected) == counts.images).all()
+    np.fill_diagonal(expected, 0)
+    assert (expected == counts.pairs).all()
