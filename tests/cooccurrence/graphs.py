@@ -40,7 +40,7 @@ def small_graph(seed: int, n: int = 9, images: int = 14) -> ClassGraph:
 def planted_graph(
     sizes: Sequence[int], images: int, noise: float, seed: int = 0
 ) -> tuple[ClassGraph, list[int]]:
-    """A graph with groups that keep to themselves but for a share of strangers; returns it with the group of each class."""
+    """A graph of groups that keep to themselves but for a share of strangers, with the group of each class."""
     rng = np.random.default_rng(seed)
     group = np.repeat(np.arange(len(sizes)), sizes)
     frequency = rng.pareto(1.2, len(group)) + 1

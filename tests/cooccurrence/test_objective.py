@@ -29,10 +29,8 @@ def test_formula(seed: int, labels: list[int]) -> None:
         return
     value = normalized_cut_value(graph, labels)
     assert value == ncut_in_loops(graph, labels)
-    assert (
-        value == 3 - sum(np.diagonal(between) / between.sum(axis=1))
-        or abs(float(value) - (3 - float((np.diagonal(between) / between.sum(axis=1)).sum()))) < 1e-12
-    )
+    shares = (np.diagonal(between) / between.sum(axis=1)).sum()
+    assert float(value) == pytest.approx(3 - shares, abs=1e-12)
     assert 0 <= value <= 3
     refined = refine(graph.weights, np.array(labels), 3)
     assert normalized_cut_value(graph, refined) <= value
