@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
+from curation.cli.evaluate_osod3 import add_osod3, run_osod3
 from curation.cli.evaluate_owod import add_owod, run_owod
 from curation.cli.output import emit
 from curation.errors import EvaluationError, UsageError
@@ -30,12 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "voc": "VOC average precision, 11-point and area, difficult objects ignored",
         "coco": "the twelve COCO numbers",
         "owod": "open-world metrics: UR, UDR, UDP, A-OSE, wilderness impact, mAP of previous and current classes",
+        "osod3": "open-set detection with defined unknowns: AP of known and unknown, A-OSE and WI over the threshold",
         "imagenet": "open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy",
     }
     for name, summary in summaries.items():
         command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         if name == "imagenet":
             add_imagenet(command)
+        elif name == "osod3":
+            add_osod3(command)
         else:
             _add_inputs(command, name)
         if name == "elephant":
@@ -149,6 +153,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.protocol == "owod":
         return run_owod(options, _open)
+    if options.protocol == "osod3":
+        return run_osod3(options, _open)
     if options.protocol == "imagenet":
         return run_imagenet(options)
     evaluate = {"elephant": _elephant, "voc": _voc, "coco": _coco}[options.protocol]

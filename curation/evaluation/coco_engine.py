@@ -78,17 +78,40 @@ def coco_average_precision(
         "left_out": int((~known).sum()),
     }
     if chosen == "both":
-        numbers, precisions = _run("pycocotools", truth, detections)
+        numbers, precisions = _numbers("pycocotools", truth, detections)
         result["largest_difference"] = _largest_difference(
-            truth.classes, (numbers, precisions), _run("faster", truth, detections)
+            truth.classes, (numbers, precisions), _numbers("faster", truth, detections)
         )
     else:
-        numbers, precisions = _run(chosen, truth, detections)
+        numbers, precisions = _numbers(chosen, truth, detections)
     result |= {name: _defined(value) for name, value in zip(STATISTICS, numbers, strict=True)}
     per_class = dict(zip(truth.classes, map(_defined, precisions), strict=True))
     result["per_class"] = per_class
     result["undefined"] = _reasons(result, per_class)
     return result
+
+
+def coco_precision(truth: GroundTruth, detections: Detections, *, engine: Engine | None = None) -> Floats:
+    """Return the interpolated precision at 10 IoUs (0.50 to 0.95), 101 recalls and each class, shape (10, 101, K).
+
+    All areas, at most 100 detections a class and image; -1 throughout for a class without objects, crowd aside. Under
+    ``both`` the engines must agree to 1e-9.
+
+    Raises
+    ------
+    MissingExtraError, EngineDisagreementError, UsageError
+        As `coco_average_precision`.
+    """
+    chosen = _choose(engine)
+    _, precision = _run("pycocotools" if chosen == "both" else chosen, truth, detections)
+    if chosen == "both":
+        _, other = _run("faster", truth, detections)
+        _largest_difference(
+            truth.classes,
+            (np.zeros(len(STATISTICS)), precision.mean(axis=(0, 1))),
+            (np.zeros(len(STATISTICS)), other.mean(axis=(0, 1))),
+        )
+    return precision
 
 
 def is_faster_installed() -> bool:
@@ -110,8 +133,14 @@ def _choose(engine: Engine | None) -> Engine:
     return engine
 
 
-def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
+def _numbers(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
     """Return the twelve numbers and the AP of each class, -1 where undefined."""
+    statistics, precision = _run(engine, truth, detections)
+    return statistics, precision.mean(axis=(0, 1))
+
+
+def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
+    """Return the twelve numbers, and the precision at each IoU, recall and class, -1 where undefined."""
     dataset, evaluator = _engine_classes(engine)
     with contextlib.redirect_stdout(io.StringIO()):
         annotated, detected = dataset(), dataset()
@@ -126,7 +155,7 @@ def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Float
         evaluation.summarize()
     # precision: IoU threshold, recall, class, area range (0: all), detections an image (-1: 100).
     precision = np.asarray(evaluation.eval["precision"])[:, :, :, 0, -1]
-    return np.asarray(evaluation.stats, np.float64)[:12], precision.mean(axis=(0, 1))
+    return np.asarray(evaluation.stats, np.float64)[:12], precision
 
 
 def _engine_classes(engine: str) -> tuple[Any, Any]:

@@ -1,0 +1,203 @@
+"""Boxes with a score for every known class: what a detector says before it settles on labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from curation.canonical import sha256_of_bytes
+from curation.errors import PredictionError
+from curation.evaluation.columns import Floats, Int64s
+from curation.storage import read_bytes, write_text
+
+LARGEST_COORDINATE = 1e8
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
+
+
+class _Row(msgspec.Struct, gc=False):
+    image_id: _Int64 | str
+    bbox: tuple[float, float, float, float]
+    scores: tuple[float, ...]
+    background_score: float | None = None
+    objectness: float | None = None
+    region: _Int64 | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreVectors:
+    """Predicted boxes in file order, each with a score for every known class.
+
+    Attributes
+    ----------
+    image_ids : tuple of int or str, length n
+        As the file writes them.
+    image : ndarray of int64, shape (n,)
+        Position of the image among the different ids, in order of first appearance.
+    boxes : ndarray of float64, shape (n, 4)
+        ``x, y, w, h`` in pixels.
+    scores : ndarray of float64, shape (n, K)
+        Without the background.
+    background : ndarray of float64, shape (n,), or None
+    objectness : ndarray of float64, shape (n,), or None
+    region : ndarray of int64, shape (n,), or None
+        Region of interest that a box of a stochastic pass belongs to.
+    name, sha256 : str
+        Of the file.
+    """
+
+    image_ids: tuple[int | str, ...]
+    image: Int64s
+    boxes: Floats
+    scores: Floats
+    background: Floats | None
+    objectness: Floats | None
+    region: Int64s | None
+    name: str
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(self.image_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Boxes with one label each: what a baseline returns.
+
+    Attributes
+    ----------
+    row : ndarray of int64, shape (d,)
+        The box of the input that each comes from.
+    label : ndarray of int64, shape (d,)
+        Position among the K known classes; K for unknown.
+    scores : ndarray of float64, shape (d,)
+    """
+
+    row: Int64s
+    label: Int64s
+    scores: Floats
+
+
+def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVectors:
+    """Return the boxes and score vectors of a JSON file.
+
+    Parameters
+    ----------
+    path : Path
+        A list of ``image_id, bbox, scores`` records, and optional ``background_score``, ``objectness``, ``region``.
+    n_classes : int, optional
+        How many scores each record must have; by default as many as the first.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    PredictionError
+        It is no such list, vectors differ in length, or a box or score is not usable. The message names the record.
+    """
+    data = read_bytes(path, kind="score file")
+    try:
+        rows = msgspec.json.decode(data, type=list[_Row])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise PredictionError(
+            "The score vectors cannot be read", where=str(path), expected=_EXAMPLE, found=str(error)[:200]
+        ) from None
+    width = n_classes if n_classes is not None else len(rows[0].scores) if rows else 0
+    for place, row in enumerate(rows):
+        if len(row.scores) != width:
+            raise PredictionError(
+                "A record has another number of scores",
+                where=f"{path}: record {place}",
+                expected=f"{width} scores, one a known class, the background apart",
+                found=str(len(row.scores)),
+            )
+    ids = tuple(row.image_id for row in rows)
+    number = {image: place for place, image in enumerate(dict.fromkeys(ids))}
+    vectors = ScoreVectors(
+        ids,
+        np.array([number[image] for image in ids], np.int64),
+        np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4),
+        np.array([row.scores for row in rows], np.float64).reshape(len(rows), width),
+        _column([row.background_score for row in rows], path, "background_score"),
+        _column([row.objectness for row in rows], path, "objectness"),
+        _regions([row.region for row in rows], path),
+        path.name,
+        sha256_of_bytes(data),
+    )
+    _check(vectors, path)
+    return vectors
+
+
+def _column(values: Sequence[float | None], path: Path, name: str) -> Floats | None:
+    present = [value is not None for value in values]
+    if not any(present):
+        return None
+    if not all(present) or not np.isfinite(np.array(values, np.float64)).all():
+        raise PredictionError(
+            f"Some records have no usable {name}",
+            where=f"{path}: record {present.index(False) if not all(present) else ''}",
+            expected="a finite number in every record, or in none",
+        )
+    return np.array(values, np.float64)
+
+
+def _regions(values: Sequence[int | None], path: Path) -> Int64s | None:
+    present = [value is not None for value in values]
+    if not any(present):
+        return None
+    if not all(present):
+        raise PredictionError(
+            "Some records have no region",
+            where=f"{path}: record {present.index(False)}",
+            expected="an integer in every record, or in none",
+        )
+    return np.array(values, np.int64)
+
+
+def _check(vectors: ScoreVectors, path: Path) -> None:
+    usable = (np.abs(vectors.boxes) <= LARGEST_COORDINATE).all(axis=1) & (vectors.boxes[:, 2:] >= 0).all(
+        axis=1
+    )
+    usable &= np.isfinite(vectors.scores).all(axis=1)
+    if not usable.all():
+        row = int(np.argmin(usable))
+        raise PredictionError(
+            "A record has a box or score that cannot be",
+            where=f"{path}: record {row}",
+            expected="finite x, y, w, h with w and h not negative; finite scores",
+            found=f"{vectors.boxes[row].tolist()}, {vectors.scores[row].tolist()}"[:200],
+        )
+
+
+def write_results(
+    vectors: ScoreVectors, found: Labelled, classes: Sequence[str], numbers: Sequence[int], path: Path
+) -> None:
+    """Write COCO results: ``image_id, category_id, category, bbox, score``, in the order of `found`.
+
+    Parameters
+    ----------
+    classes : sequence of str, length K + 1
+        Names of the known classes, then ``unknown``.
+    numbers : sequence of int, length K + 1
+        Their category ids.
+    """
+    rows: list[dict[str, Any]] = [
+        {
+            "image_id": vectors.image_ids[row],
+            "category_id": numbers[label],
+            "category": classes[label],
+            "bbox": vectors.boxes[row].tolist(),
+            "score": score,
+        }
+        for row, label, score in zip(
+            found.row.tolist(), found.label.tolist(), found.scores.tolist(), strict=True
+        )
+    ]
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
+    write_text(path, f"[\n{lines}\n]\n" if rows else "[]\n")

@@ -1,0 +1,83 @@
+"""Non-maximum suppression: within a label, and between known and unknown labels."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from curation.errors import UsageError
+from curation.evaluation.columns import Bools, Floats, Int64s
+from curation.evaluation.matching import pair_iou
+
+CrossReading = Literal["pairwise", "greedy"]
+CROSS_READINGS: dict[str, str] = {
+    "pairwise": "of every overlapping pair of a known and an unknown box the lower score goes, all at once; a box that "
+    "is gone still removes others; of equal scores the unknown one goes (the paper's code)",
+    "greedy": "by falling score, known first of equal ones; only a box that is kept removes another",
+}
+
+
+def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float) -> Bools:
+    """Return which boxes survive greedy suppression within their group, shape (n,).
+
+    By falling score, ties in input order, a kept box removes later ones of its group with IoU > `iou`.
+
+    Parameters
+    ----------
+    groups : ndarray of int64, shape (n,)
+        One number for each image and label.
+    """
+    kept = np.ones(len(groups), np.bool_)
+    for rows in _in_groups(groups):
+        order = rows[np.argsort(-scores[rows], kind="stable")]
+        for place, row in enumerate(order.tolist()):
+            rest = order[place + 1 :]
+            if kept[row] and len(rest):
+                first = np.broadcast_to(boxes[row], (len(rest), 4))
+                kept[rest[pair_iou(first, boxes[rest]) > iou]] = False
+    return kept
+
+
+def keep_across_kinds(
+    image: Int64s,
+    boxes: Floats,
+    scores: Floats,
+    is_unknown: Bools,
+    iou: float,
+    reading: CrossReading = "pairwise",
+) -> Bools:
+    """Return which boxes survive suppression between known and unknown ones of an image, shape (n,).
+
+    *Rectifying Open-Set Object Detection*, section 4.4 and Fig. 5; the readings are those of `CROSS_READINGS`. Two known
+    boxes, or two unknown ones, are never compared. An IoU threshold of 1 removes nothing.
+
+    Raises
+    ------
+    UsageError
+        The threshold is outside [0, 1], or the reading has another name.
+    """
+    if not 0 <= iou <= 1 or reading not in CROSS_READINGS:
+        raise UsageError(
+            "Suppression between known and unknown is not possible so",
+            expected=f"an IoU from 0 to 1, a reading of {', '.join(CROSS_READINGS)}",
+            found=f"{iou!r}, {reading!r}"[:80],
+        )
+    kept = np.ones(len(image), np.bool_)
+    for rows in _in_groups(image):
+        # Falling score, known before unknown of equal scores, then input order.
+        order = rows[np.lexsort((rows, is_unknown[rows], -scores[rows]))]
+        for place, row in enumerate(order.tolist()):
+            rest = order[place + 1 :]
+            rest = rest[is_unknown[rest] != is_unknown[row]]
+            if not len(rest) or (reading == "greedy" and not kept[row]):
+                continue
+            first = np.broadcast_to(boxes[row], (len(rest), 4))
+            kept[rest[pair_iou(first, boxes[rest]) > iou]] = False
+    return kept
+
+
+def _in_groups(groups: Int64s) -> list[Int64s]:
+    """Return the rows of each group, in input order."""
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if len(order) else []
