@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from curation.baselines.proposal_confirmation import best_of_each
 from curation.baselines.score_vectors import Labelled, ScoreVectors
 from curation.baselines.suppression import keep_within_labels
 from curation.errors import PredictionError, UsageError
-from curation.evaluation.columns import Floats, Int64s
+from curation.evaluation.columns import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> Labelled:
 
     1. Every class with a score above `floor` makes a candidate of its box. 2. Where ``t1 / t2 < gamma`` (best over
     second best; without a second the ratio is infinite) each candidate of the box becomes unknown, with the sum of the
-    three best scores, which may exceed 1. 3. Suppression within each label, unknown being one. 4. The best of each image.
+    three best scores, which may exceed 1. 3. Suppression within each label, unknown being one. 4. The best of an image.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> Labelled:
     scores = np.where(doubtful, total[row], scores)
     groups = vectors.image[row] * (vectors.scores.shape[1] + 1) + label
     kept = np.flatnonzero(keep_within_labels(groups, vectors.boxes[row], scores, options.iou))
-    kept = _top(vectors.image[row], scores, kept, options.top)
+    kept = kept[best_of_each(vectors.image[row[kept]], scores[kept], options.top)]
     return Labelled(row[kept], label[kept], scores[kept])
 
 
@@ -99,11 +100,3 @@ def _best_three(vectors: ScoreVectors, options: NaiveOptions) -> tuple[Floats, F
         scores = np.concatenate([scores, vectors.background[:, None]], axis=1)
     best = -np.sort(-scores, axis=1)[:, :3] if len(vectors) else np.empty((0, 3))
     return best, best.sum(axis=1)
-
-
-def _top(image: Int64s, scores: Floats, rows: Int64s, most: int) -> Int64s:
-    """Return the rows of the best scores of each image, in input order."""
-    order = rows[np.lexsort((rows, -scores[rows], image[rows]))]
-    starts = np.flatnonzero(np.r_[True, np.diff(image[order]) != 0]) if len(order) else np.empty(0, np.int64)
-    place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-    return np.sort(order[place < most])

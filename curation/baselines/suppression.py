@@ -49,8 +49,8 @@ def keep_across_kinds(
 ) -> Bools:
     """Return which boxes survive suppression between known and unknown ones of an image, shape (n,).
 
-    *Rectifying Open-Set Object Detection*, section 4.4 and Fig. 5; the readings are those of `CROSS_READINGS`. Two known
-    boxes, or two unknown ones, are never compared. An IoU threshold of 1 removes nothing.
+    *Rectifying Open-Set Object Detection*, section 4.4 and Fig. 5; the readings are those of `CROSS_READINGS`. Two
+    known boxes, or two unknown ones, are never compared. An IoU threshold of 1 removes nothing.
 
     Raises
     ------

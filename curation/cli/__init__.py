@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "export": "write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files",
     "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
     "cut": "group classes that keep little company: normalized cut of co-occurrence",
+    "baseline": "reference methods of the papers, on saved predictions",
     "evaluate": "score predictions",
 }
 
