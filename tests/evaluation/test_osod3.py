@@ -1,0 +1,205 @@
+"""OSOD-III: the worked example, the golden case, an evaluator in loops, and what must not matter."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.errors import EvaluationError, PredictionError, UsageError
+from curation.evaluation.osod3 import average_precisions, evaluate_osod3, over_cases, threshold_curve
+from curation.evaluation.osod3_truth import Outside, classes_of_file, open_set_truth
+from curation.evaluation.owod_detections import read_task_detections
+from curation.sources.opening import open_source
+from tests.evaluation.osod3_world import DETECTIONS, KNOWN, OBJECTS, UNKNOWN, random_world, write_world
+
+
+def scored(paths: dict[str, Path], outside: Outside = "delete", **options: Any) -> dict[str, Any]:
+    source = open_source(paths["gt"], dataset="coco", part="test", cache=False)
+    truth = open_set_truth(source, classes_of_file(paths["classes"], "test"), outside=outside)
+    read = read_task_detections(paths["detections"], truth.task, source)
+    return evaluate_osod3(truth, read.detections, profiles=("clean", "voc"), **options)
+
+
+def test_the_worked_example(tmp_path: Path) -> None:
+    result = scored(write_world(tmp_path))
+    at_floor = {name: rows[1] for name, rows in result["curves"].items()}
+    assert {k: at_floor["voc"][k] for k in ("TP", "FP", "A_OSE")} == {"TP": 3, "FP": 5, "A_OSE": 2}
+    assert {k: at_floor["clean"][k] for k in ("TP", "FP", "A_OSE")} == {"TP": 3, "FP": 4, "A_OSE": 2}
+    assert at_floor["voc"]["WI"] == pytest.approx(1 / 3)
+    assert at_floor["clean"]["WI"] == pytest.approx(2 / 5)
+    assert at_floor["voc"]["WI_all_fp"] == pytest.approx(1 / 4)
+    assert result["AP_unk"] == pytest.approx(100 * 9 / 10 * 51 / 101 / 2)
+    assert result["AP_per_class"]["fox"] is None
+    assert result["AP_known"] == pytest.approx((result["AP_per_class"]["cat"] + 100) / 2)
+    assert result["n"]["outside_objects"] == 1
+
+
+def test_the_golden_case(shared: Path) -> None:
+    folder = shared / "golden/osod3/hand"
+    expected = json.loads((folder / "expected.json").read_text())
+    result = scored({"gt": folder / "gt.json", "detections": folder / "detections.json",
+                     "classes": folder / "manifest.json"})  # fmt: skip
+    averages = expected["scores_other_delete"]
+    for name in ("AP_known", "AP_unk", "AP_known50", "AP_unk50", "AP_known75", "AP_unk75"):
+        assert result[name] == pytest.approx(averages[name], abs=1e-9)
+    for name, value in averages["AP_per_class"].items():
+        assert result["AP_per_class"][name] == (None if value is None else pytest.approx(value, abs=1e-9))
+    for profile, key in (("voc", "curve"), ("clean", "curve_clean")):
+        for row, theirs in zip(result["curves"][profile], expected[key], strict=True):
+            for name, value in theirs.items():
+                assert row[name] == (None if value is None else pytest.approx(value, abs=1e-12)), (
+                    profile,
+                    name,
+                )
+
+
+def in_loops(objects: Any, detections: Any, theta: float, profile: str) -> dict[str, int]:
+    """TP, FP, A-OSE and FP_open, one detection after the other."""
+
+    def overlap(a: Any, b: Any) -> tuple[float, float]:
+        w = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+        h = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+        common = max(w, 0) * max(h, 0)
+        return common / (a[2] * a[3] + b[2] * b[3] - common), common / (a[2] * a[3])
+
+    counts = dict.fromkeys(("TP", "FP", "A_OSE", "FP_open"), 0)
+    for name in KNOWN:
+        taken: set[int] = set()
+        ranked = sorted((one for one in detections if one[1] == name), key=lambda one: -one[2])
+        for image, _, score, box in ranked:
+            own = [(overlap(box, one[2]), place, one[3]) for place, one in enumerate(objects)
+                   if one[0] == image and one[1] == name]  # fmt: skip
+            is_open = any(
+                one[0] == image and one[1] in UNKNOWN and not one[3] and overlap(box, one[2])[0] >= 0.5
+                for one in objects
+            )
+            if profile == "clean":
+                free = [one for one in own if not one[2] and one[1] not in taken and one[0][0] >= 0.5]
+                crowd = any(one[2] and (one[0][0] >= 0.5 or one[0][1] >= 0.5) for one in own)
+                best = max(free, key=lambda one: (one[0][0], -one[1]), default=None)
+                outcome = "TP" if best else "" if crowd else "FP"
+            else:
+                best = max(own, key=lambda one: (one[0][0], -one[1]), default=None)
+                if best is None or best[0][0] < 0.5:
+                    outcome, best = "FP", None
+                else:
+                    outcome = "" if best[2] else "FP" if best[1] in taken else "TP"
+            if outcome == "TP" and best:
+                taken.add(best[1])
+            if score >= theta:
+                counts["A_OSE"] += is_open
+                if outcome:
+                    counts[outcome] += 1
+                counts["FP_open"] += is_open and outcome == "FP"
+    return counts
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_curves_are_what_loops_count(tmp_path: Path, seed: int) -> None:
+    objects, detections = random_world(seed)
+    objects += [(1, "cat", [0.0, 0.0, 9.0, 9.0], 0), (1, "lynx", [300.0, 300.0, 9.0, 9.0], 0)]
+    result = scored(write_world(tmp_path, objects, detections, images=6), thetas=("0", "0.35", "0.7"))
+    for profile, rows in result["curves"].items():
+        for row in rows:
+            expected = in_loops(objects, detections, row["theta"], profile)
+            assert {name: row[name] for name in expected} == expected
+            assert row["FP_open"] <= row["A_OSE"]
+            if row["WI"] is not None and row["P_KU"]:
+                assert row["WI"] == pytest.approx(row["P_K"] / row["P_KU"] - 1)
+        assert [row["A_OSE"] for row in rows] == sorted((row["A_OSE"] for row in rows), reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_must_not_matter(tmp_path: Path, seed: int) -> None:
+    objects, detections = random_world(seed)
+    objects.append((1, "lynx", [300.0, 300.0, 9.0, 9.0], 0))
+    detections = [(*one[:2], one[2] / 2 + place / 1e4, one[3]) for place, one in enumerate(detections)]
+    (tmp_path / "a").mkdir(), (tmp_path / "b").mkdir(), (tmp_path / "c").mkdir()
+    plain = scored(write_world(tmp_path / "a", objects, detections, images=6))
+    shuffled = scored(write_world(tmp_path / "b", objects[::-1], detections[::-1], images=9, text_ids=True))
+    scaled = scored(
+        write_world(tmp_path / "c", objects, [(*one[:2], one[2] / 3, one[3]) for one in detections], images=6)
+    )
+    for name in ("AP_known", "AP_unk", "AP_known50", "AP_unk75"):
+        assert plain[name] == shuffled[name] == scaled[name]
+
+
+def test_engines_agree(tmp_path: Path) -> None:
+    objects, detections = random_world(3)
+    paths = write_world(tmp_path, [*objects, (1, "lynx", [1.0, 1.0, 9.0, 9.0], 0)], detections, images=6)
+    scored(paths, engine="both")
+
+
+def test_more_than_a_hundred_boxes_of_a_label(tmp_path: Path) -> None:
+    far = [(1, "cat", 0.9 - k / 1000, [300.0 + k, 300, 20, 20]) for k in range(100)]
+    hit = [(1, "cat", 0.5, [10.0, 10, 100, 100])]
+    assert scored(write_world(tmp_path, OBJECTS, [*far, *hit]))["AP_per_class"]["cat"] == 0
+    assert scored(write_world(tmp_path, OBJECTS, [*far[1:], *hit]))["AP_per_class"]["cat"] > 0
+
+
+def test_outside_objects_ignored(tmp_path: Path) -> None:
+    paths = write_world(tmp_path)
+    # The unknown detection on the teapot is neither right nor wrong then: the other one comes first.
+    assert scored(paths, "ignore")["AP_unk"] == pytest.approx(100 * 9 / 10 * 51 / 101)
+    assert scored(paths, "ignore")["AP_known"] == scored(paths)["AP_known"]
+
+
+def test_edges(tmp_path: Path) -> None:
+    nothing = scored(write_world(tmp_path, OBJECTS, []))
+    assert (nothing["AP_known"], nothing["AP_unk"]) == (0, 0)
+    assert nothing["curves"]["clean"][0]["WI"] is None
+    unknown_only = scored(write_world(tmp_path, OBJECTS, [one for one in DETECTIONS if one[1] == "unknown"]))
+    assert unknown_only["AP_known"] == 0
+    assert unknown_only["curves"]["voc"][0]["A_OSE"] == 0
+    without = scored(write_world(tmp_path, [one for one in OBJECTS if one[1] != "lynx"], DETECTIONS))
+    assert without["AP_unk"] is None
+    assert "no unknown object" in without["undefined"]["AP_unk"]
+
+
+def test_taxonomy(tmp_path: Path) -> None:
+    paths = write_world(tmp_path)
+    for taxonomy, defined in (("OSOD-I", False), ("OSOD-II", True), ("OSOD-III", True)):
+        paths["classes"].write_text(json.dumps({"known": KNOWN, "unknown": UNKNOWN, "taxonomy": taxonomy}))
+        result = scored(paths)
+        assert (result["AP_unk"] is not None) == defined
+        assert bool(result["notes"]) == (taxonomy != "OSOD-III")
+
+
+def test_refusals(tmp_path: Path) -> None:
+    paths = write_world(tmp_path)
+    for content, words in (
+        ({"known": [], "unknown": []}, "open-set problem"),
+        ({"known": ["cat"], "unknown": ["cat"]}, "listed twice"),
+        ({"known": ["cat"], "unknown": ["bat"]}, "no category of any unknown"),
+        ({"known": ["gnu"], "unknown": ["lynx"]}, "no category of 1 known"),
+        ({"known": ["cat"], "unknown": ["lynx"], "taxonomy": "OSOD-IV"}, "open-set problem"),
+        ([], "cannot be read"),
+    ):
+        paths["classes"].write_text(json.dumps(content))
+        with pytest.raises(EvaluationError, match=words):
+            scored(paths)
+    with pytest.raises(PredictionError, match="unknown in task"):
+        scored(write_world(tmp_path, OBJECTS, [(1, "lynx", 0.5, [1, 1, 5, 5])]))
+    paths = write_world(tmp_path)
+    with pytest.raises(UsageError, match="ascending"):
+        scored(paths, thetas=("0.5", "0.1"))
+    source = open_source(paths["gt"], dataset="coco", part="test", cache=False)
+    truth = open_set_truth(source, classes_of_file(paths["classes"], "x"))
+    read = read_task_detections(paths["detections"], truth.task, source).detections
+    with pytest.raises(UsageError, match="Unknown profile"):
+        threshold_curve(truth, read, "ore", [0.5])  # type: ignore[arg-type]
+    assert average_precisions(truth, read, engine="pycocotools")["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
+
+
+def test_mean_and_both_deviations() -> None:
+    names = ("AP_known", "AP_unk", "AP_known50", "AP_unk50", "AP_known75", "AP_unk75")
+    cases = {f"t{k}": dict.fromkeys(names, float(k)) for k in (1, 2, 3, 4)}
+    cases["t4"]["AP_unk"] = None  # type: ignore[assignment]
+    found = over_cases(cases)
+    assert found["AP_known"]["mean"] == 2.5
+    assert found["AP_known"]["std_population"] == pytest.approx(np.sqrt(1.25))
+    assert found["AP_known"]["std_sample"] == pytest.approx(np.sqrt(5 / 3))
+    assert found["AP_unk"]["n"] == 3
+    assert found["AP_unk"]["left_out"] == ["t4"]
