@@ -12,7 +12,7 @@ ALLOWED = {
     "hierarchy": GROUND,
     "cooccurrence": GROUND | {"sources", "figure_style"},
     "manifest": GROUND | {"sources"},
-    "protocols": GROUND | {"sources", "manifest", "hierarchy"},
+    "protocols": GROUND | {"sources", "manifest", "hierarchy", "cooccurrence"},
     "publishing": GROUND | {"sources", "manifest", "protocols"},
     "evaluation": GROUND | {"sources", "manifest", "figure_style"},
     "audit": GROUND | {"sources", "manifest", "protocols", "figure_style"},
