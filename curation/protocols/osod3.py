@@ -1,8 +1,8 @@
 """Rectifying Open-Set Object Detection (2023): problems in which it is defined what an unknown is.
 
-A super-class is split into known and unknown sub-classes. Open Images: one part of four is known, the others are unknown,
-in four rotations; CUB: one part is unknown; MTSD: the largest of three clusters that keep little company is known. The
-authors' splits cannot be regenerated: these are this project's, by hash rank, and say so.
+A super-class is split into known and unknown sub-classes. Open Images: one part of four is known, the others are
+unknown, in four rotations; CUB: one part is unknown; MTSD: the largest of three clusters that keep little company is
+known. The authors' splits cannot be regenerated: these are this project's, by hash rank, and say so.
 """
 
 from __future__ import annotations
@@ -32,12 +32,16 @@ _CUB = ("cub-train", "cub-test")
 _MTSD = ("mtsd-train", "mtsd-val")
 SLOTS = (
     SourceSlot("openimages-train", "openimages", "train", False, "Open Images boxes, training images"),
-    SourceSlot("openimages-validation", "openimages", "validation", False, "Open Images boxes, validation images"),
+    SourceSlot(
+        "openimages-validation", "openimages", "validation", False, "Open Images boxes, validation images"
+    ),
     SourceSlot("openimages-test", "openimages", "test", False, "Open Images boxes, test images"),
     SourceSlot("cub-train", "cub200", "train", False, "CUB-200-2011, official training images"),
     SourceSlot("cub-test", "cub200", "test", False, "CUB-200-2011, official test images"),
     SourceSlot("mtsd-train", "mtsd", "train", False, "MTSD fully annotated, training images"),
-    SourceSlot("mtsd-val", "mtsd", "val", False, "MTSD fully annotated, validation images (the annotated test set)"),
+    SourceSlot(
+        "mtsd-val", "mtsd", "val", False, "MTSD fully annotated, validation images (the annotated test set)"
+    ),
 )
 _BY_PROBLEM = {"openimages": _OPEN_IMAGES, "cub": _CUB, "mtsd": _MTSD}
 
@@ -63,7 +67,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     problem = parameters["problem"]
     missing = [name for name in _BY_PROBLEM[problem] if name not in sources]
     if missing:
-        raise ProtocolError("A source is missing", expected=" ".join(f"--source {name}=PATH" for name in missing))
+        raise ProtocolError(
+            "A source is missing", expected=" ".join(f"--source {name}=PATH" for name in missing)
+        )
     builders = {"openimages": _open_images, "cub": _cub, "mtsd": _mtsd}
     roles, parts, figures = builders[problem](sources, parameters)
     for part in parts:
@@ -85,7 +91,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         classes=roles.entries,
         parts=tuple(part.entry for part in parts),
         sources=tuple(
-            source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in _BY_PROBLEM[problem]
+            source_entry(slot, sources[slot], note=source_note(sources[slot]))
+            for slot in _BY_PROBLEM[problem]
         ),
         rule=Rule(
             protocol="osod3", algorithm_version=ALGORITHM_VERSION, parameters={**parameters, **roles.recorded}
@@ -106,7 +113,12 @@ def _open_images(
     treated: dict[str, Any] = {"ignored": parameters["inner_nodes"], "crowd": parameters["group_of"]}
     train, test = _views(treated)
     selected = {
-        "train": (_OPEN_IMAGES[0], ("known",), train, "Images with a box of a known class; known boxes alone are kept."),
+        "train": (
+            _OPEN_IMAGES[0],
+            ("known",),
+            train,
+            "Images with a box of a known class; known boxes alone stay.",
+        ),
         "val": (
             _OPEN_IMAGES[1],
             ("known",),
@@ -132,7 +144,7 @@ def _open_images(
 def _cub(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ClassRoles, list[Part], list[Figure]]:
-    train, test = sources["cub-train"], sources["cub-test"]
+    train, test, seed = sources["cub-train"], sources["cub-test"], parameters["seed"]
     roles = cub_roles(train, parameters)
     known = images_without_role(train, roles.entries, ("unknown",))
     held, kept = split_validation(train, known, parameters, per_class=True)
@@ -144,7 +156,7 @@ def _cub(
         ),
         make_part(
             "val", "val", Selection("cub-train", train, held), roles.entries, view=TEST_VIEW,
-            rule=f"{rule}: a share of {parameters['val_fraction']} of each class by hash rank (seed {parameters['seed']}).",
+            rule=f"{rule}: a share of {parameters['val_fraction']} of each class by hash rank (seed {seed}).",
         ),
     ]  # fmt: skip
     if parameters["cub_source"] == "train_and_test":
@@ -153,9 +165,15 @@ def _cub(
     else:
         unknown = images_with_role(train, roles.entries, ("unknown",))
         everything = Selection("cub-train", train, unknown)
-        rule = "Official training images of unknown classes (the reading that CUB's test part is not annotated)."
+        rule = (
+            "Official training images of unknown classes (the reading that CUB's test part is not annotated)."
+        )
     parts.append(make_part("test", "test", everything, roles.entries, view=TEST_VIEW, rule=rule))
-    obtained = {"images": len(train.images) + len(test.images), "train": len(train.images), "test": len(test.images)}
+    obtained = {
+        "images": len(train.images) + len(test.images),
+        "train": len(train.images),
+        "test": len(test.images),
+    }
     figures = [
         Figure(name=f"cub.{name}", paper=number, obtained=obtained[name], place="CUB-200-2011",
                explanation="" if number == obtained[name] else "another set of images was given")
@@ -167,7 +185,7 @@ def _cub(
 def _mtsd(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ClassRoles, list[Part], list[Figure]]:
-    train, test = sources["mtsd-train"], sources["mtsd-val"]
+    train, test, seed = sources["mtsd-train"], sources["mtsd-val"], parameters["seed"]
     roles = mtsd_roles(train, test, parameters)
     without = images_without_role(train, roles.every_unknown, ("unknown",))
     with_known = set(images_with_role(train, roles.entries, ("known",)).tolist())
@@ -182,7 +200,7 @@ def _mtsd(
         ),
         make_part(
             "val", "val", Selection("mtsd-train", train, held), roles.entries, view=TEST_VIEW,
-            rule=f"{rule}: a share of {parameters['val_fraction']} by hash rank (seed {parameters['seed']}).",
+            rule=f"{rule}: a share of {parameters['val_fraction']} by hash rank (seed {seed}).",
         ),
         make_part(
             "test", "test", Selection("mtsd-val", test, shown), roles.entries, view=TEST_VIEW,
@@ -190,7 +208,7 @@ def _mtsd(
             "cluster: the same list in all three cases.",
         ),
     ]  # fmt: skip
-    sizes = [int(roles.recorded[f"{name}_classes"]) for name in ("known", "unknown1", "unknown2")]
+    sizes = [int(str(roles.recorded[f"{name}_classes"])) for name in ("known", "unknown1", "unknown2")]
     figures = [
         Figure(
             name=f"{name}.classes",

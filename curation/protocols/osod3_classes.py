@@ -50,8 +50,8 @@ class ClassRoles:
 def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
     """Return the roles of all classes of Open Images in a rotation; classes are found by MID, never by name.
 
-    Known: part `rotation` of four of the super-class's leaves. Unknown: the other three. ``ignored``: the inner nodes of
-    animal and vehicle (plain Car, Bird); of another super-class they are ``negative`` like every class outside.
+    Known: part `rotation` of four of the super-class's leaves. Unknown: the other three. ``ignored``: the inner nodes
+    of animal and vehicle (plain Car, Bird); of another super-class they are ``negative`` like every class outside.
     """
     word = parameters["superclass"]
     labels = labels_of(word)
@@ -110,7 +110,9 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
     """
     names = source.categories.names
     if len(names) != CUB_CLASSES:
-        raise ProtocolError("CUB has 200 species", where=source.part, expected=str(CUB_CLASSES), found=str(len(names)))
+        raise ProtocolError(
+            "CUB has 200 species", where=source.part, expected=str(CUB_CLASSES), found=str(len(names))
+        )
     numbers = [f"{number:03}" for number in range(1, CUB_CLASSES + 1)]
     parts = split_classes(
         numbers, parts=CUB_PARTS, seed=parameters["seed"], generator=parameters["generator"]
@@ -156,9 +158,13 @@ def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> Cl
 
 
 def _together(train: Source, test: Source) -> Cooccurrence:
-    names = [name for name in train.categories.names if name != OTHER_SIGN and name in set(test.categories.names)]
+    names = [
+        name for name in train.categories.names if name != OTHER_SIGN and name in set(test.categories.names)
+    ]
     if len(names) < 3:
-        raise ProtocolError("There are too few sign classes to cut", expected="at least 3", found=str(len(names)))
+        raise ProtocolError(
+            "There are too few sign classes to cut", expected="at least 3", found=str(len(names))
+        )
     first, second = count_cooccurrence(train, names), count_cooccurrence(test, names)
     return Cooccurrence(
         first.names, first.images + second.images, first.pairs + second.pairs, first.total + second.total
@@ -187,5 +193,6 @@ def _entries(roles: Mapping[str, ClassRole], known: Sequence[str], source: Sourc
     index = {name: place for place, name in enumerate(known)}
     others = [name for name in source.categories.names if name not in index]
     return tuple(
-        ClassEntry(name=name, role=roles.get(name, "negative"), index=index.get(name, -1)) for name in (*known, *others)
+        ClassEntry(name=name, role=roles.get(name, "negative"), index=index.get(name, -1))
+        for name in (*known, *others)
     )

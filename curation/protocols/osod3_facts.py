@@ -18,7 +18,8 @@ _VEHICLE = (
     "07r04 09ct_ 09rvcxw 0cmf2 0f6nr 0h2r6 0pg52 0ph39 0qmmr "
 )
 SUPERCLASSES: dict[str, tuple[str, ...]] = {
-    name: tuple(f"/m/{word}" for word in text.split()) for name, text in (("animal", _ANIMAL), ("vehicle", _VEHICLE))
+    name: tuple(f"/m/{word}" for word in text.split())
+    for name, text in (("animal", _ANIMAL), ("vehicle", _VEHICLE))
 }
 """Label names of the 96 animals and 24 vehicles of Open Images: the unique leaves over sub-categories, sorted."""
 

@@ -49,8 +49,8 @@ def read_whole(name: str, least: int, most: int) -> Callable[[str], int]:
 def read_superclass(text: str) -> str:
     """Return a super-class as a manifest holds it: a word, or the JSON list of its label names.
 
-    ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; ``FILE#/m/02xwb#RULE`` under another
-    reading of sub-class (`curation.hierarchy.superclass.SUPERCLASS_RULES`); or the list itself.
+    ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; ``FILE#/m/02xwb#RULE`` under
+    another reading of sub-class (`curation.hierarchy.superclass.SUPERCLASS_RULES`); or the list itself.
     """
     if text in SUPERCLASSES:
         return text
@@ -80,7 +80,9 @@ def _listed(text: str) -> tuple[str, ...]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
-        raise ProtocolError("The super-class is no list of label names", where="--set superclass", found=text[:80])
+        raise ProtocolError(
+            "The super-class is no list of label names", where="--set superclass", found=text[:80]
+        )
     return tuple(sorted(set(found)))
 
 
@@ -89,21 +91,25 @@ def read_fraction(text: str) -> str:
     whole, _, digits = text.partition(".")
     if whole != "0" or not (digits.isdigit() or not digits) or len(digits) > 3 or float(text) > 0.5:
         raise ProtocolError(
-            "The share is not usable", where=f"--set val_fraction={text[:40]}", expected="0 to 0.5, at most 3 decimals"
+            "The share is not usable",
+            where=f"--set val_fraction={text[:40]}",
+            expected="0 to 0.5, at most 3 decimals",
         )
     return text
 
 
 PARAMETERS = (
-    Parameter(
-        "problem", "openimages", read_choice("problem", PROBLEMS), "data set: openimages, cub or mtsd"
-    ),
+    Parameter("problem", "openimages", read_choice("problem", PROBLEMS), "data set: openimages, cub or mtsd"),
     Parameter(
         "superclass", "animal", read_superclass, "openimages: animal, vehicle, or FILE#LABEL of a class tree"
     ),
-    Parameter("rotation", "1", read_whole("rotation", 1, 4), "openimages: the known part; cub: the unknown part"),
+    Parameter(
+        "rotation", "1", read_whole("rotation", 1, 4), "openimages: the known part; cub: the unknown part"
+    ),
     Parameter("case", "unknown12", read_choice("case", CASES), "mtsd: which clusters are unknown"),
-    Parameter("seed", "100", read_whole("seed", 0, _LARGEST_SEED), "of the class split and of validation images"),
+    Parameter(
+        "seed", "100", read_whole("seed", 0, _LARGEST_SEED), "of the class split and of validation images"
+    ),
     Parameter(
         "generator",
         "hash",

@@ -1,0 +1,3 @@
+"""Reader of MTSD: being merged."""
+
+OTHER_SIGN = "other-sign"

@@ -1,0 +1,100 @@
+"""Small sources for the OSOD-III protocol: Open Images with its classes by MID, CUB, and traffic signs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from curation.manifest.manifest import Manifest
+from curation.protocols.building import read_parameters
+from curation.protocols.osod3 import PROTOCOL
+from curation.protocols.osod3_facts import INNER_NODES, SUPERCLASSES
+from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+
+OUTSIDE = ("/m/0tree", "/m/0wheel")
+LABELS = (*SUPERCLASSES["vehicle"], *INNER_NODES["vehicle"], *OUTSIDE)
+SIGNS = tuple(f"sign--{place:02}" for place in range(24))
+GROUPS = (SIGNS[:12], SIGNS[12:16], SIGNS[16:])
+
+
+def source_of(
+    dataset: str,
+    part: str,
+    shown: Mapping[str, Sequence[str]],
+    names: Sequence[str],
+    labels: Sequence[str] | None = None,
+    crowd: Sequence[str] = (),
+) -> Source:
+    """Return a source of images and the classes on them; boxes of images in `crowd` are group boxes."""
+    natives = list(shown)
+    pairs = [(image, name) for image, native in enumerate(natives) for name in shown[native]]
+    m = len(pairs)
+    off = np.zeros(m, np.bool_)
+    return Source(
+        dataset=dataset,
+        part=part,
+        namespace=dataset,
+        images=Images(
+            native=np.array(natives, np.str_),
+            numbers=np.arange(len(natives)),
+            file_names=np.array([f"{one}.jpg" for one in natives], object),
+            widths=np.full(len(natives), 640, np.int32),
+            heights=np.full(len(natives), 480, np.int32),
+        ),
+        categories=Categories(tuple(range(len(names))), tuple(names), tuple(labels or [""] * len(names))),
+        objects=Objects(
+            image=np.array([image for image, _ in pairs], np.int32),
+            category=np.array([list(names).index(name) for _, name in pairs], np.int32),
+            boxes=np.tile([10.0, 20.0, 30.0, 40.0], (m, 1)),
+            areas=np.full(m, 1200.0),
+            numbers=np.arange(m),
+            crowd=np.array([natives[image] in crowd for image, _ in pairs], np.bool_),
+            difficult=off,
+            truncated=off,
+            occluded=off,
+            pose=np.zeros(m, np.int8),
+        ),
+        files=(FileRecord(f"{dataset}_{part}.csv", "sha256:" + "0" * 64, 1, m),),
+        licence="stated",
+    )
+
+
+def name_of(label: str) -> str:
+    return f"name of {label}"
+
+
+def open_images(part: str, images: int, seed: int, crowd: Sequence[str] = ()) -> Source:
+    """Images with one to four of the vehicles, inner nodes and strangers."""
+    rng = np.random.default_rng(seed)
+    names = [name_of(one) for one in LABELS]
+    shown = {
+        f"{seed * 10_000 + place:016x}": [names[k] for k in rng.choice(len(LABELS), int(rng.integers(1, 5)))]
+        for place in range(images)
+    }
+    return source_of("openimages", part, shown, names, LABELS, crowd)
+
+
+def cub(part: str, per_class: int) -> Source:
+    names = [f"Bird_{number:03}" for number in range(1, 201)]
+    shown = {f"{name}_{part}_{k}": [name] for name in names for k in range(per_class)}
+    return source_of("cub200", part, shown, names)
+
+
+def signs(part: str, images: int, seed: int) -> Source:
+    """Signs of three groups that keep to themselves, with now and then a stranger, and other-sign everywhere."""
+    rng = np.random.default_rng(seed)
+    shown = {}
+    for place in range(images):
+        group = GROUPS[int(rng.choice(3, p=[0.5, 0.2, 0.3]))]
+        own = [group[k] for k in rng.choice(len(group), int(rng.integers(1, 4)))]
+        if rng.random() < 0.05:
+            own.append(SIGNS[int(rng.integers(24))])
+        shown[f"{part}{place:04}"] = [*own, "other-sign"]
+    return source_of("mtsd", part, shown, [*SIGNS, "other-sign"])
+
+
+def built(sources: Mapping[str, Source], **settings: Any) -> Manifest:
+    texts = {name: str(value) for name, value in settings.items()}
+    return PROTOCOL.build(sources, read_parameters(PROTOCOL, texts))
