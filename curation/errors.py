@@ -149,3 +149,19 @@ class ExportError(CurationError):
 
 class HierarchyError(CurationError):
     """A class hierarchy, or what is asked of it, does not hold together."""
+
+
+class ProposalError(CurationError):
+    """Proposals cannot be made from these inputs, or a proposals file is malformed."""
+
+
+class ReviewError(CurationError):
+    """A review cannot be started, continued or recorded as asked: no database, nothing selected, no reviewer."""
+
+
+class DecisionError(CurationError):
+    """Recorded decisions are malformed, stale, or cannot be replayed on what they speak of."""
+
+
+class DecisionConflictError(DecisionError):
+    """Decisions of one stage contradict each other on an image, and no rule resolves that."""

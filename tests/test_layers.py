@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "curation"
-GROUND = {"errors", "ids", "canonical", "storage", "ilsvrc2012"}
+GROUND = {"errors", "ids", "canonical", "storage", "ilsvrc2012", "torchvision_operators"}
 ALLOWED = {
     "sources": GROUND,
     "hierarchy": GROUND,
     "manifest": GROUND | {"sources"},
-    "protocols": GROUND | {"sources", "manifest", "hierarchy"},
+    "decisions": GROUND | {"sources", "manifest"},
+    "proposals": GROUND | {"sources", "hierarchy", "similarity", "manifest", "decisions"},
+    "protocols": GROUND | {"sources", "manifest", "hierarchy", "decisions"},
     "publishing": GROUND | {"sources", "manifest", "protocols"},
     "evaluation": GROUND | {"sources", "manifest", "figure_style"},
     "audit": GROUND | {"sources", "manifest", "protocols", "figure_style"},

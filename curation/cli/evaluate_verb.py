@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
 from curation.cli.evaluate_owod import add_owod, run_owod
 from curation.cli.output import emit
 from curation.errors import EvaluationError, UsageError
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "voc": "VOC average precision, 11-point and area, difficult objects ignored",
         "coco": "the twelve COCO numbers",
         "owod": "open-world metrics: UR, UDR, UDP, A-OSE, wilderness impact, mAP of previous and current classes",
+        "findmeifyoucan": "out-of-distribution metrics: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U",
     }
     for name, summary in summaries.items():
         command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
@@ -37,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_elephant(command)
         if name == "owod":
             add_owod(command)
+        if name == "findmeifyoucan":
+            add_findmeifyoucan(command)
         if name == "coco":
             command.add_argument(
                 "--engine", choices=("faster", "pycocotools", "both"), help="default: faster where installed"
@@ -49,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
     several = protocol == "elephant"
-    prefix = {"elephant": "PART=", "owod": "[TASK=]"}.get(protocol, "")
+    prefix = {"elephant": "PART=", "owod": "[TASK=]", "findmeifyoucan": "[SPLIT=]"}.get(protocol, "")
     command.add_argument(
         "--truth",
         action="append",
@@ -62,7 +66,9 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
         action="append",
         required=True,
         metavar=f"{prefix}FILE",
-        help="COCO results JSON, or a folder of VOC results (comp4_det_test_CLASS.txt)",
+        help="COCO results JSON with ood_score, or records by image"
+        if protocol == "findmeifyoucan"
+        else "COCO results JSON, or a folder of VOC results (comp4_det_test_CLASS.txt)",
     )
     form = '{"known": [...], "unknown": [...]}'
     if protocol == "owod":
@@ -144,6 +150,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.protocol == "owod":
         return run_owod(options, _open)
+    if options.protocol == "findmeifyoucan":
+        return run_findmeifyoucan(options, _open)
     evaluate = {"elephant": _elephant, "voc": _voc, "coco": _coco}[options.protocol]
     result, curves = evaluate(options)
     written = write_results(result, curves, options.out) if options.out else []

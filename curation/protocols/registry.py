@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 
 from curation.errors import UsageError
-from curation.protocols import elephant, imagenet, opendet, owod
+from curation.protocols import elephant, findmeifyoucan, imagenet, opendet, owod
 from curation.protocols.protocol import Protocol
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.name: protocol
-    for protocol in (elephant.PROTOCOL, owod.PROTOCOL, opendet.PROTOCOL, imagenet.PROTOCOL)
+    for protocol in (elephant.PROTOCOL, owod.PROTOCOL, opendet.PROTOCOL, imagenet.PROTOCOL, findmeifyoucan.PROTOCOL)
 }
 
 
