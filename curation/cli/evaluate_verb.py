@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
+from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
 from curation.cli.evaluate_owod import add_owod, run_owod
 from curation.cli.output import emit
 from curation.errors import EvaluationError, UsageError
@@ -31,10 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "coco": "the twelve COCO numbers",
         "owod": "open-world metrics: UR, UDR, UDP, A-OSE, wilderness impact, mAP of previous and current classes",
         "findmeifyoucan": "out-of-distribution metrics: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U",
+        "imagenet": "open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy",
     }
     for name, summary in summaries.items():
         command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-        _add_inputs(command, name)
+        if name == "imagenet":
+            add_imagenet(command)
+        else:
+            _add_inputs(command, name)
         if name == "elephant":
             _add_elephant(command)
         if name == "owod":
@@ -152,6 +157,8 @@ def run(options: argparse.Namespace) -> int:
         return run_owod(options, _open)
     if options.protocol == "findmeifyoucan":
         return run_findmeifyoucan(options, _open)
+    if options.protocol == "imagenet":
+        return run_imagenet(options)
     evaluate = {"elephant": _elephant, "voc": _voc, "coco": _coco}[options.protocol]
     result, curves = evaluate(options)
     written = write_results(result, curves, options.out) if options.out else []

@@ -88,7 +88,7 @@ def bootstrap_intervals(
         A level needs more wilderness images than there are, or `matches` was made with another `difficult`.
     """
     _check(replicates, seed, levels, wilderness.n_images)
-    tail = _tail(confidence)
+    tail = tail_of(confidence)
     sampler = _Sampler(
         closed, closed_detections, matches, wilderness, wilderness_detections,
         levels=levels, recalls_tenths=recalls_tenths, difficult=difficult,
@@ -349,7 +349,8 @@ def _check(replicates: int, seed: int, levels: Mapping[str, int], n_wilderness: 
             )
 
 
-def _tail(confidence: str) -> float:
+def tail_of(confidence: str) -> float:
+    """Return the share of replicates beyond each end of an interval; a confidence out of range is a `UsageError`."""
     try:
         value = (
             Fraction(confidence) if len(confidence) <= 12 and "e" not in confidence.lower() else Fraction(0)

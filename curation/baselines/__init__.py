@@ -1,0 +1,1 @@
+"""Reference methods of the papers, as plain functions."""

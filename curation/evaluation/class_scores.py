@@ -1,0 +1,268 @@
+"""Labels and class scores of an open-set classifier, checked once and reduced to what all measures need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.errors import PredictionError
+
+NEGATIVE, UNKNOWN = -1, -2
+"""Labels of samples of no known class: seen as negatives in training, or never seen."""
+
+GROUPS: dict[str, int] = {"negative": NEGATIVE, "unknown": UNKNOWN}
+
+Kind = Literal["logits", "probabilities", "real"]
+KINDS: dict[str, str] = {
+    "logits": "softmax over all columns is computed (in float64) and scored",
+    "probabilities": "softmax outputs, scored as they are",
+    "real": "any real scores (maximum logit, OpenMax, ...), scored as they are; confidence is undefined",
+}
+Background = Literal["none", "last", "removed"]
+"""Whether the last column is the background class, or one existed and was taken away after softmax."""
+
+ROW_SUM_TOLERANCE = 0.01
+_ROWS = 4096
+
+Floats = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Table = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassScores:
+    """What N samples scored over K known classes: every measure depends on the table of scores through these columns.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (N,)
+        0 to K-1 for a known class, -1 negative, -2 unknown.
+    answer : ndarray of int64, shape (N,)
+        Known class of the highest score; of equal ones the lowest.
+    highest, target : ndarray of float64, shape (N,)
+        Score of `answer`, and of the sample's own class (NaN where that is not known). Probabilities where `kind` is
+        ``logits`` or ``probabilities``.
+    background : ndarray of float64, shape (N,), or None
+        Score of the background class.
+    classes : tuple of str, length K
+    kind : {"logits", "probabilities", "real"}
+        What the input was.
+    sums_to_one : bool
+        Whether the scores of the known classes alone are a softmax (C = K): no background class, present or removed.
+    origin : ndarray of int64, shape (N,), or None
+        Number of each sample's original class, also of negative and unknown ones, where it is told.
+    reported : dict of str to int
+        What was changed on reading, with counts.
+    """
+
+    labels: Int64s
+    answer: Int64s
+    highest: Floats
+    target: Floats
+    background: Floats | None
+    classes: tuple[str, ...]
+    kind: Kind
+    sums_to_one: bool
+    origin: Int64s | None = None
+    reported: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def known(self) -> Bools:
+        """Which samples are of a known class, shape (N,)."""
+        return np.asarray(self.labels >= 0)
+
+    @property
+    def right(self) -> Bools:
+        """Which samples have their own class as the answer, shape (N,)."""
+        return np.asarray(self.answer == self.labels)
+
+    def group(self, name: str) -> Bools:
+        """Return which samples are ``negative`` or ``unknown``, shape (N,)."""
+        return np.asarray(self.labels == GROUPS[name])
+
+
+def class_scores(
+    labels: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    *,
+    kind: Kind = "real",
+    background: Background = "none",
+    classes: tuple[str, ...] | None = None,
+    origin: Int64s | None = None,
+    where: str = "scores",
+) -> ClassScores:
+    """Return checked labels and scores.
+
+    Parameters
+    ----------
+    labels : array_like, shape (N,)
+        Integers, or floats that are integers: 0 to K-1, -1, -2. With ``background="last"`` K is a negative too, as the
+        official training code numbers it; such labels are counted in `ClassScores.reported`.
+    scores : array_like, shape (N, C)
+        C = K + 1 with ``background="last"``, else K.
+    kind : {"real", "logits", "probabilities"}
+        See `KINDS`.
+    background : {"none", "last", "removed"}
+    classes : tuple of str, length K, optional
+        Default ``("0", "1", ...)``.
+    origin : ndarray of int64, shape (N,), optional
+    where : str
+        What to call the input in messages.
+
+    Raises
+    ------
+    PredictionError
+        Shapes do not fit; a score is NaN or not of its kind; a label is no integer or of no class.
+    """
+    table = _table(scores, where)
+    n_classes = table.shape[1] - (background == "last")
+    given = np.asarray(labels)
+    if given.shape != (len(table),) or n_classes < 1:
+        raise PredictionError(
+            "Labels and scores do not fit together",
+            where=where,
+            expected=f"{len(table)} labels, at least one class"
+            + (" beside the background" if background == "last" else ""),
+            found=f"labels of shape {given.shape}, {table.shape[1]} columns",
+        )
+    if classes is not None and len(classes) != n_classes:
+        raise PredictionError(
+            "The number of classes is not that of the columns",
+            where=where,
+            expected=f"{len(classes)} columns" + (" and the background" if background == "last" else ""),
+            found=f"{table.shape[1]} columns",
+            hint="--background says that the last column is the background class",
+        )
+    numbers, renamed = _checked_labels(given, n_classes, background, where)
+    answer = table[:, :n_classes].argmax(axis=1)
+    rows = np.arange(len(table))
+    columns = {
+        "highest": table[rows, answer].astype(np.float64),
+        "target": table[rows, np.maximum(numbers, 0)].astype(np.float64),
+    }
+    if background == "last":
+        columns["background"] = table[:, -1].astype(np.float64)
+    _require_scores(table, columns, kind, background, where)
+    if kind == "logits":
+        columns = _softmax(table, columns)
+    columns["target"][numbers < 0] = np.nan
+    return ClassScores(
+        labels=numbers,
+        answer=answer.astype(np.int64),
+        highest=columns["highest"],
+        target=columns["target"],
+        background=columns.get("background"),
+        classes=classes or tuple(str(number) for number in range(n_classes)),
+        kind=kind,
+        sums_to_one=background == "none",
+        origin=origin,
+        reported={"labels K taken as negative (the background's number)": renamed} if renamed else {},
+    )
+
+
+def _table(scores: npt.ArrayLike, where: str) -> Table:
+    try:
+        table = np.asarray(scores)
+    except ValueError:
+        table = np.empty(0, object)
+    if table.ndim != 2 or table.dtype.kind not in "fiu":
+        raise PredictionError(
+            "Scores are a table of numbers, a row a sample, a column a class",
+            where=where,
+            expected="shape (N, C)",
+            found=f"shape {table.shape}, {table.dtype}",
+        )
+    return table if table.dtype.kind == "f" else table.astype(np.float64)
+
+
+def _checked_labels(
+    given: npt.NDArray[Any], n_classes: int, background: Background, where: str
+) -> tuple[Int64s, int]:
+    try:
+        numbers = given.astype(np.float64) if given.dtype.kind in "fiu" else np.full(given.shape, np.nan)
+    except (TypeError, ValueError):
+        numbers = np.full(given.shape, np.nan)
+    as_background = np.asarray((numbers == n_classes) & (background == "last"))
+    numbers = np.where(as_background, NEGATIVE, numbers)
+    wrong = ~((numbers == np.floor(numbers)) & (numbers >= UNKNOWN) & (numbers < n_classes))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise PredictionError(
+            "A label is of no class",
+            where=f"{where}: row {row}",
+            expected=f"0 to {n_classes - 1}, -1 (negative) or -2 (unknown)",
+            found=str(given[row])[:40],
+            hint="--background says that the last column, and label, is the background class"
+            if numbers[row] == n_classes
+            else None,
+        )
+    return numbers.astype(np.int64), int(as_background.sum())
+
+
+def _require_scores(
+    table: Table, columns: dict[str, Floats], kind: Kind, background: Background, where: str
+) -> None:
+    # argmax stops at the first NaN of a row: the highest score is NaN wherever the row holds one.
+    nan = np.isnan(columns["highest"]) | np.isnan(columns.get("background", columns["highest"]))
+    if nan.any():
+        _refuse("A score is not a number", nan, where, "numbers in every column", "NaN")
+    endless = ~np.isfinite(columns["highest"]) | (columns.get("background", columns["highest"]) == np.inf)
+    if endless.any():
+        _refuse("The highest score of a sample is infinite", endless, where, "a finite number", "infinity")
+    if kind == "probabilities":
+        _require_probabilities(table, columns, background, where)
+
+
+def _require_probabilities(
+    table: Table, columns: dict[str, Floats], background: Background, where: str
+) -> None:
+    hint = "--kind logits applies softmax; --kind real takes any scores, without confidence"
+    totals = table.sum(axis=1, dtype=np.float64)
+    outside = (columns["highest"] > 1 + 1e-6) | (columns.get("background", totals * 0) > 1 + 1e-6)
+    if len(table) and table.min() < 0:
+        outside |= (table < 0).any(axis=1)
+    if outside.any():
+        _refuse("A probability lies outside [0, 1]", outside, where, "0 to 1", "another score", hint)
+    wrong = totals > 1 + ROW_SUM_TOLERANCE
+    if background != "removed":
+        wrong |= totals < 1 - ROW_SUM_TOLERANCE
+        hint += "; --background removed says that a background column was taken away after softmax"
+    if wrong.any():
+        found = f"{totals[np.argmax(wrong)]:.4g}"
+        limit = "at most 1" if background == "removed" else "1"
+        _refuse(
+            "The probabilities of a sample do not sum to 1", wrong, where, f"sums of {limit}", found, hint
+        )
+
+
+def _refuse(what: str, wrong: Bools, where: str, expected: str, found: str, hint: str | None = None) -> None:
+    raise PredictionError(
+        what,
+        where=f"{where}: row {int(np.argmax(wrong))}",
+        expected=expected,
+        found=f"{found}; such rows: {int(wrong.sum())}",
+        hint=hint,
+    )
+
+
+def _softmax(table: Table, columns: dict[str, Floats]) -> dict[str, Floats]:
+    """Return the softmax of some entries of each row, over all columns of the table."""
+    peak = np.maximum(columns["highest"], columns.get("background", columns["highest"]))
+    total = np.empty(len(table))
+    for rows in _slices(len(table)):
+        total[rows] = np.exp(table[rows].astype(np.float64) - peak[rows, None]).sum(axis=1)
+    return {name: np.exp(column - peak) / total for name, column in columns.items()}
+
+
+def _slices(n: int) -> Iterator[slice]:
+    """Yield row ranges that bound the memory of a float64 copy."""
+    for start in range(0, n, _ROWS):
+        yield slice(start, min(start + _ROWS, n))

@@ -1,0 +1,306 @@
+"""Open-set classification rate (OSCR): correct classification of known samples against false positives on others.
+
+``CCR(t)``: share of known samples whose highest score is that of their class and lies above t. ``FPR(t)``: share of the
+negative, or of the unknown, samples whose highest known score lies above t (Palechor et al., WACV 2023, eq. 6; Dhamija
+et al., NeurIPS 2018). Four readings of which thresholds count, by name: `GRIDS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from curation.errors import UsageError
+from curation.evaluation.class_scores import Bools, ClassScores, Floats, Int64s
+
+Grid = Literal["exact", "paper", "comparison", "table2"]
+GRIDS: dict[str, str] = {
+    "exact": "every score is a threshold, score > threshold; CCR@FPR(q): highest CCR with FPR <= q (eq. 6 "
+    "as it stands)",
+    "paper": "openset-imagenet: thresholds are the distinct scores of the true class of all known samples "
+    "but the largest, "
+    "score > threshold; CCR@FPR(q): at the FPR nearest to q, undefined if that is 10 % of q or more away",
+    "comparison": "openset-imagenet-comparison: thresholds are the distinct highest scores of the other "
+    "samples, "
+    "score >= threshold; CCR@FPR(q): at the largest FPR strictly below q",
+    "table2": "as paper, and the background column takes part like a known class (the BG rows of Table 2)",
+}
+QUERIES = ("0.001", "0.01", "0.1", "1")
+"""False positive rates at which the paper reports CCR (Table 2)."""
+
+_LONGEST_QUERY = 12
+
+
+@dataclass(frozen=True, slots=True)
+class OscrCurve:
+    """Points of the curve by ascending threshold: both rates never rise.
+
+    Attributes
+    ----------
+    thresholds : ndarray of float64, shape (p,)
+        The first of the exact curve is ``-inf``.
+    correct, other : ndarray of int64, shape (p,)
+        Known samples that are right and pass; samples of the other group that pass.
+    n_known, n_other : int
+    grid : {"exact", "paper", "comparison", "table2"}
+    """
+
+    thresholds: Floats
+    correct: Int64s
+    other: Int64s
+    n_known: int
+    n_other: int
+    grid: Grid
+
+    @property
+    def ccr(self) -> Floats:
+        """Correct classification rate, shape (p,)."""
+        return np.asarray(self.correct / self.n_known)
+
+    @property
+    def fpr(self) -> Floats:
+        """False positive rate, shape (p,)."""
+        return np.asarray(self.other / self.n_other)
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """What the curve depends on: three sorted columns of scores.
+
+    Attributes
+    ----------
+    correct : ndarray of float64
+        Score of the true class of each known sample that is answered right.
+    target : ndarray of float64, shape (n_known,)
+        The same of every known sample.
+    other : ndarray of float64, shape (n_other,)
+        Highest score of each sample of the other group.
+    """
+
+    correct: Floats
+    target: Floats
+    other: Floats
+
+    @property
+    def n_known(self) -> int:
+        """Number of known samples."""
+        return len(self.target)
+
+
+def margins_of(data: ClassScores, group: str, *, with_background: bool = False) -> Margins:
+    """Return the sorted scores of right answers, of all true classes, and the highest ones of the other group.
+
+    Parameters
+    ----------
+    group : {"negative", "unknown"}
+    with_background : bool
+        Let the background column take part like a class: a known sample below it is wrong, and a sample of the other
+        group passes by its background score too (grid ``table2``).
+    """
+    known, other = data.known, data.group(group)
+    right, highest = data.right, data.highest
+    if with_background and data.background is not None:
+        right = right & (highest >= data.background)
+        highest = np.maximum(highest, data.background)
+    return Margins(
+        correct=np.sort(data.target[known & right]),
+        target=np.sort(data.target[known]),
+        other=np.sort(highest[other]),
+    )
+
+
+def oscr_curve(margins: Margins, grid: Grid = "exact") -> OscrCurve | None:
+    """Return the curve; None where a group is empty or the grid holds no threshold."""
+    thresholds = _thresholds(margins, grid)
+    if not margins.n_known or not len(margins.other) or not len(thresholds):
+        return None
+    side: Literal["left", "right"] = "left" if grid == "comparison" else "right"
+    return OscrCurve(
+        thresholds=thresholds,
+        correct=len(margins.correct) - np.searchsorted(margins.correct, thresholds, side=side),
+        other=len(margins.other) - np.searchsorted(margins.other, thresholds, side=side),
+        n_known=margins.n_known,
+        n_other=len(margins.other),
+        grid=grid,
+    )
+
+
+def point_at_fpr(curve: OscrCurve, query: str) -> int | None:
+    """Return the point at a false positive rate, by the rule of the curve's grid (see `GRIDS`); None where it has none.
+
+    Parameters
+    ----------
+    query : str
+        Decimal text, 0 to 1.
+
+    Returns
+    -------
+    int or None
+        Position in the curve's columns.
+    """
+    asked = read_query(query)
+    if curve.grid == "exact":
+        # In whole samples: 0.1 * 30 is more than 3 in floats.
+        return int(np.argmax(curve.other <= int(asked * curve.n_other)))
+    wanted, fpr = float(asked), curve.fpr
+    if curve.grid == "comparison":
+        below = fpr < wanted
+        return int(np.argmax(below)) if below.any() else None
+    if not asked:
+        return None
+    place = int(np.argmin(np.abs(fpr - wanted)))
+    away = round(100 * abs(float(fpr[place]) - wanted) / wanted, 1)
+    return None if away >= 10 else place
+
+
+def ccr_at_fpr(curve: OscrCurve, query: str) -> float | None:
+    """Return CCR at a false positive rate (see `point_at_fpr`)."""
+    place = point_at_fpr(curve, query)
+    return None if place is None else float(curve.correct[place] / curve.n_known)
+
+
+def read_query(text: str) -> Fraction:
+    """Return a false positive rate exactly; anything but a decimal number from 0 to 1 is a `UsageError`."""
+    try:
+        value = Fraction(text) if len(text) <= _LONGEST_QUERY and "/" not in text else Fraction(-1)
+    except ValueError:
+        value = Fraction(-1)
+    if not 0 <= value <= 1:
+        raise UsageError(
+            "A false positive rate is not usable",
+            expected="a decimal number from 0 to 1",
+            found=repr(text)[:40],
+        )
+    return value
+
+
+def oscr(
+    data: ClassScores, group: str, *, grid: Grid = "exact", queries: tuple[str, ...] = QUERIES
+) -> dict[str, Any]:
+    """Return CCR@FPR of one group with what belongs to it.
+
+    Returns
+    -------
+    dict
+        ``n``; ``ccr_at_fpr`` by query; ``macro_ccr_at_fpr``, the mean over known classes of each class's own CCR at the
+        same threshold; ``points``, threshold and FPR of each query (the threshold is None where every sample passes);
+        ``sum_ccr``, the sum over the queries that are defined, with their number; ``smallest_fpr`` above zero that any
+        threshold reaches. Undefined is None, with a ``reason`` by query.
+    """
+    margins = margins_of(data, group, with_background=grid == "table2")
+    curve = oscr_curve(margins, grid)
+    places = {query: None if curve is None else point_at_fpr(curve, query) for query in queries}
+    rates = {query: None if curve is None else ccr_at_fpr(curve, query) for query in queries}
+    defined = [rate for rate in rates.values() if rate is not None]
+    by_class = {query: class_rates(data, curve, places[query]) for query in queries}
+    return {
+        "n": len(margins.other),
+        "ccr_at_fpr": rates,
+        "macro_ccr_at_fpr": {query: _mean(found) for query, found in by_class.items()},
+        "points": {query: _point(curve, place) for query, place in places.items()},
+        "sum_ccr": {"value": sum(defined) if defined else None, "of": len(defined)},
+        "smallest_fpr": _smallest_fpr(margins),
+        "reason": {query: _reason(margins, curve, group) for query, rate in rates.items() if rate is None},
+    }
+
+
+def class_rates(data: ClassScores, curve: OscrCurve | None, place: int | None) -> list[float | None]:
+    """Return the CCR of each known class at a point of the curve; None for a class without samples, or without a point.
+
+    Returns
+    -------
+    list of float or None, length K
+    """
+    if curve is None or place is None:
+        return [None] * len(data.classes)
+    return shares_by_class(data, passing(data, float(curve.thresholds[place]), curve.grid))
+
+
+def shares_by_class(data: ClassScores, passed: Bools) -> list[float | None]:
+    """Return the share of each known class's samples that are among `passed`; None for a class without samples."""
+    counts = np.bincount(data.labels[data.known], minlength=len(data.classes))
+    hits = np.bincount(data.labels[data.known & passed], minlength=len(data.classes))
+    return [hit / n if n else None for hit, n in zip(hits.tolist(), counts.tolist(), strict=True)]
+
+
+def passing(data: ClassScores, threshold: float, grid: Grid) -> Bools:
+    """Return which samples are answered right above a threshold, by the comparison of the grid, shape (N,)."""
+    right = data.right
+    if grid == "table2" and data.background is not None:
+        right = right & (data.highest >= data.background)
+    above = data.highest >= threshold if grid == "comparison" else data.highest > threshold
+    return np.asarray(right & above)
+
+
+def auroc(known: Floats, other: Floats) -> float | None:
+    """Return the area under the ROC curve, known samples positive, ties half; None where a group is empty.
+
+    Parameters
+    ----------
+    known, other : ndarray
+        Highest scores, in any order.
+    """
+    if not len(known) or not len(other):
+        return None
+    others = np.sort(other)
+    # In int64: a pair counts 2, and there are fewer than 2**62 pairs.
+    lower = int(np.searchsorted(others, known, side="left").sum())
+    not_higher = int(np.searchsorted(others, known, side="right").sum())
+    return (lower + not_higher) / (2 * len(known) * len(other))
+
+
+def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
+    """Return the AUROC of known samples against a group, in two readings.
+
+    Returns
+    -------
+    dict
+        ``auroc``: highest known score of known samples against the group's. ``auroc_rest_as_known``: all samples
+        outside the group count as known, the negatives among them, as openset-imagenet computes it.
+    """
+    other = data.group(group)
+    return {
+        "auroc": auroc(data.highest[data.known], data.highest[other]),
+        "auroc_rest_as_known": auroc(data.highest[~other], data.highest[other]),
+    }
+
+
+def _thresholds(margins: Margins, grid: Grid) -> Floats:
+    if grid in ("paper", "table2"):
+        return np.unique(margins.target)[:-1]
+    if grid == "comparison":
+        return np.unique(margins.other)
+    return np.concatenate([[-np.inf], np.union1d(margins.correct, margins.other)])
+
+
+def _point(curve: OscrCurve | None, place: int | None) -> dict[str, float | None]:
+    if curve is None or place is None:
+        return {"threshold": None, "fpr": None}
+    threshold = float(curve.thresholds[place])
+    return {
+        "threshold": threshold if np.isfinite(threshold) else None,
+        "fpr": float(curve.other[place] / curve.n_other),
+    }
+
+
+def _smallest_fpr(margins: Margins) -> float | None:
+    """Return the share of the other samples that reach the highest score among them."""
+    if not len(margins.other):
+        return None
+    return float(np.count_nonzero(margins.other == margins.other[-1]) / len(margins.other))
+
+
+def _reason(margins: Margins, curve: OscrCurve | None, group: str) -> str:
+    if not margins.n_known:
+        return "no sample of a known class"
+    if not len(margins.other):
+        return f"no {group} sample"
+    return "no threshold of the grid reaches it" if curve is not None else "the grid holds no threshold"
+
+
+def _mean(values: list[float | None]) -> float | None:
+    defined = [value for value in values if value is not None]
+    return sum(defined) / len(defined) if defined else None

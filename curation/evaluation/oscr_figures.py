@@ -1,0 +1,233 @@
+"""Figures of open-set classifiers, each as PNG and SVG with the CSV of what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from curation.errors import EvaluationError
+from curation.evaluation.class_scores import GROUPS, ClassScores, Floats, Int64s
+from curation.evaluation.confidence_epochs import Epochs
+from curation.evaluation.figure_panels import new_panels, set_title
+from curation.evaluation.oscr import Grid, OscrCurve, margins_of, oscr_curve
+from curation.figure_style import MARKERS, MUTED, SERIES, plain, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BINS = 40
+_MOST_POINTS = 1500
+_KINDS = {"known": SERIES[0], "negative": SERIES[2], "unknown": SERIES[1]}
+
+
+def oscr_figure(
+    classifiers: Mapping[str, ClassScores], stem: Path, *, grid: Grid = "exact", note: str = ""
+) -> list[Path]:
+    """Draw OSCR curves of all classifiers, one line of panels a group, false positive rate logarithmic and linear.
+
+    The exact curve is a step: between two rates that occur, the lower one's CCR holds. A curve of many points is drawn,
+    and listed in the CSV, at 1,500 of them, even in the logarithm of the rate.
+
+    Parameters
+    ----------
+    classifiers : mapping of name to ClassScores
+    stem : Path
+        Path without suffix.
+    grid : {"exact", "paper", "comparison", "table2"}
+    note : str
+        Added to the title.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+
+    Raises
+    ------
+    EvaluationError
+        No classifier has both known samples and others.
+    """
+    curves = {
+        group: {name: curve for name, data in classifiers.items() if (curve := _curve(data, group, grid))}
+        for group in GROUPS
+    }
+    curves = {group: found for group, found in curves.items() if found}
+    if not curves:
+        raise EvaluationError("A curve needs known and other samples", where=str(stem))
+    rows = [
+        (group, name, threshold, ccr, fpr)
+        for group, found in curves.items()
+        for name, curve in found.items()
+        for threshold, ccr, fpr in _points(curve).tolist()
+    ]
+
+    def draw() -> Figure:
+        figure, axes = new_panels(2 * len(curves), columns=2, width=4.3, height=3.1)
+        for line, (group, found) in enumerate(curves.items()):
+            _draw_curves(axes[2 * line], found, list(classifiers), log=True)
+            _draw_curves(axes[2 * line + 1], found, list(classifiers), log=False)
+            axes[2 * line].set_title(f"{group} samples (log scale)")
+            axes[2 * line + 1].set_title(f"{group} samples")
+        axes[1].legend(loc="lower right")
+        set_title(figure, f"Open-set classification rate, {grid} grid", note)
+        return figure
+
+    return save_figure(draw, stem, ("group", "classifier", "threshold", "ccr", "fpr"), rows)
+
+
+def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note: str = "") -> list[Path]:
+    """Draw how scores are spread: of its own class for known samples, the highest known one for the others.
+
+    Forty bins over [0, 1] for probabilities, else over the range of scores (see `oscr_figure` for the parameters).
+    """
+    columns = {name: _columns(data) for name, data in classifiers.items()}
+    edges = {name: _edges(data, columns[name]) for name, data in classifiers.items()}
+    counts = {
+        name: {kind: np.histogram(values, edges[name])[0] for kind, values in found.items()}
+        for name, found in columns.items()
+    }
+    rows = [
+        (name, kind, low, high, count)
+        for name, found in counts.items()
+        for kind, heights in found.items()
+        for low, high, count in zip(
+            edges[name][:-1].tolist(), edges[name][1:].tolist(), heights.tolist(), strict=True
+        )
+    ]
+
+    def draw() -> Figure:
+        figure, axes = new_panels(len(classifiers), columns=3, width=3.4, height=2.7)
+        for axis, (name, found) in zip(axes, counts.items(), strict=True):
+            for kind, heights in found.items():
+                _draw_histogram(axis, edges[name], heights, kind)
+            label = "score" if classifiers[name].kind == "real" else "probability"
+            axis.set(title=plain(name), xlabel=label)
+            axis.set_ylim(bottom=0)
+        axes[0].set_ylabel("share of samples (%)")
+        axes[0].legend(loc="upper center")
+        set_title(figure, "Scores: own class of known samples, highest of the others", note)
+        return figure
+
+    return save_figure(draw, stem, ("classifier", "samples", "from", "to", "count"), rows)
+
+
+def confidence_figure(runs: Mapping[str, Epochs], stem: Path, *, note: str = "") -> list[Path]:
+    """Draw gamma+, gamma- and gamma over the epochs; a mark shows the model that the paper keeps.
+
+    Parameters
+    ----------
+    runs : mapping of classifier name to Epochs
+    """
+    if not runs:
+        raise EvaluationError("There are no epochs to draw", where=str(stem))
+    rows = [
+        (name, epoch, plus, minus, (plus + minus) / 2, int(place == run.chosen))
+        for name, run in runs.items()
+        for place, (epoch, plus, minus) in enumerate(
+            zip(run.epochs, run.gamma_plus, run.gamma_minus, strict=True)
+        )
+    ]
+
+    def draw() -> Figure:
+        figure, axes = new_panels(3, columns=3, width=3.4, height=2.9)
+        for number, (name, run) in enumerate(runs.items()):
+            mean = [(one + other) / 2 for one, other in zip(run.gamma_plus, run.gamma_minus, strict=True)]
+            for axis, values in zip(axes, (run.gamma_plus, run.gamma_minus, mean), strict=True):
+                _draw_epochs(axis, run, values, number, plain(name))
+        for axis, title in zip(
+            axes, (r"known: $\gamma^+$", r"negative: $\gamma^-$", r"mean: $\gamma$"), strict=True
+        ):
+            axis.set(title=title, xlabel="epoch", ylim=(0, 1.04))
+        axes[0].set_ylabel("validation confidence")
+        axes[2].legend(loc="lower right")
+        set_title(figure, "Confidence over epochs; the mark is the model kept", note)
+        return figure
+
+    header = ("classifier", "epoch", "gamma_plus", "gamma_minus", "gamma", "kept")
+    return save_figure(draw, stem, header, rows)
+
+
+def _curve(data: ClassScores, group: str, grid: Grid) -> OscrCurve | None:
+    return oscr_curve(margins_of(data, group, with_background=grid == "table2"), grid)
+
+
+def _points(curve: OscrCurve) -> Floats:
+    """Return threshold, CCR and FPR by rising FPR, shape (p, 3): of equal FPR the highest CCR, and at most 1,500."""
+    order = np.arange(len(curve.thresholds))[::-1]
+    other = curve.other[order]
+    last = np.append(other[1:] != other[:-1], True)
+    kept = order[last] if curve.grid == "exact" else order
+    chosen = kept[_spread(curve.other[kept])]
+    return np.column_stack([curve.thresholds[chosen], curve.ccr[chosen], curve.fpr[chosen]])
+
+
+def _spread(counts: Int64s) -> Int64s:
+    """Return places of at most 1,500 of some rising counts, half of them even in the count, half in its logarithm."""
+    if len(counts) <= _MOST_POINTS:
+        return np.arange(len(counts))
+    half = _MOST_POINTS // 2
+    wanted = np.concatenate(
+        [np.geomspace(1, max(counts[-1], 1), half), np.linspace(counts[0], counts[-1], half - 2)]
+    )
+    places = np.minimum(np.searchsorted(counts, wanted), len(counts) - 1)
+    return np.unique(np.concatenate([[0], places, [len(counts) - 1]]))
+
+
+def _draw_curves(axis: Axes, curves: Mapping[str, OscrCurve], names: list[str], *, log: bool) -> None:
+    # Every rate below one sample is the rate zero, which a logarithm cannot show: it is drawn at half a sample.
+    floor = 0.5 / max(curve.n_other for curve in curves.values())
+    for name, curve in curves.items():
+        number = names.index(name)
+        points = _points(curve)
+        x = np.maximum(points[:, 2], floor) if log else points[:, 2]
+        axis.plot(
+            x, points[:, 1], color=SERIES[number % len(SERIES)], label=plain(name),
+            linestyle=("-", "--", "-.")[number // len(SERIES) % 3],
+            drawstyle="steps-post" if curve.grid == "exact" else "default",
+        )  # fmt: skip
+    axis.set(xlabel="false positive rate", ylabel="correct classification rate", ylim=(0, 1.02))
+    if log:
+        axis.set_xscale("log")
+        axis.set_xlim(floor, 1.05)
+    else:
+        axis.set_xlim(-0.01, 1.02)
+
+
+def _columns(data: ClassScores) -> dict[str, Floats]:
+    found = {"known": data.target[data.known]}
+    found |= {group: data.highest[data.group(group)] for group in GROUPS}
+    return {kind: values for kind, values in found.items() if len(values)}
+
+
+def _edges(data: ClassScores, columns: Mapping[str, Floats]) -> Floats:
+    if data.kind != "real":
+        # A probability may lie a rounding above 1.
+        edges = np.linspace(0, 1, BINS + 1)
+        edges[-1] += 1e-6
+        return edges
+    values = np.concatenate([one[np.isfinite(one)] for one in columns.values()])
+    return np.histogram_bin_edges(values, BINS)
+
+
+def _draw_histogram(axis: Axes, edges: Floats, heights: Any, kind: str) -> None:
+    shares = 100 * heights / max(int(heights.sum()), 1)
+    axis.stairs(
+        shares, edges, color=_KINDS[kind], linewidth=1.6, label=f"{kind} (n = {int(heights.sum()):,})"
+    )
+    axis.stairs(shares, edges, color=_KINDS[kind], alpha=0.10, fill=True)
+
+
+def _draw_epochs(axis: Axes, run: Epochs, values: Any, number: int, label: str) -> None:
+    colour = SERIES[number % len(SERIES)]
+    axis.plot(run.epochs, values, color=colour, label=label)
+    if run.chosen is not None:
+        axis.plot(
+            run.epochs[run.chosen], values[run.chosen], MARKERS[number % len(MARKERS)], color=colour, markersize=7,
+            markeredgecolor="white", zorder=5,
+        )  # fmt: skip
+    axis.axhline(1, color=MUTED, linewidth=0.6, linestyle=":")
+    axis.locator_params(axis="x", integer=True)

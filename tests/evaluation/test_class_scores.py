@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+
+from curation.errors import PredictionError
+from curation.evaluation.class_scores import class_scores
+from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
+
+
+def test_answer_highest_and_target_of_the_worked_example() -> None:
+    data = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
+    assert data.answer[:8].tolist() == [0, 0, 1, 1, 1, 0, 2, 2]
+    assert data.highest[:3].tolist() == [1, 0.75, 0.5]
+    assert data.target[:3].tolist() == [1, 0.75, 0.25]
+    assert np.isnan(data.target[8:]).all()
+    assert (data.known.sum(), data.group("negative").sum(), data.group("unknown").sum()) == (8, 4, 4)
+    assert data.sums_to_one
+    assert data.background is None
+
+
+def test_the_background_column_is_no_answer() -> None:
+    data = class_scores(LABELS, table(BACKGROUND), kind="probabilities", background="last")
+    assert data.classes == ("0", "1", "2")
+    assert data.background is not None
+    assert (data.answer[5], data.highest[5], data.background[5]) == (0, 0.1875, 0.5)
+    assert not data.sums_to_one
+
+
+def test_softmax_runs_over_all_columns_and_does_not_overflow() -> None:
+    logits = np.log([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]]) + np.array([[5000.0], [-5000.0]])
+    with_column = class_scores([0, -1], logits, kind="logits", background="last")
+    assert np.allclose(with_column.highest, [0.5, 0.125], atol=1e-9)
+    assert with_column.target[0] == pytest.approx(0.5)
+    assert with_column.background is not None
+    assert np.allclose(with_column.background, [0.25, 0.75], atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, ">f4"])
+def test_every_number_type_and_layout_gives_the_same(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.integers(-20, 20, (50, 5))
+    labels = rng.integers(-2, 5, 50)
+    plain = class_scores(labels, scores.astype(np.float64))
+    for given in (scores.astype(dtype), np.asfortranarray(scores.astype(dtype))):
+        data = class_scores(labels.astype(np.float32), given)
+        assert np.array_equal(data.answer, plain.answer)
+        assert np.array_equal(data.target, plain.target, equal_nan=True)
+
+
+def test_chunks_of_softmax_meet() -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 3, (4096 * 2 + 5, 4)).astype(np.float32)
+    data = class_scores(np.zeros(len(logits)), logits, kind="logits")
+    exact = np.exp(logits.astype(np.float64))
+    assert np.allclose(data.target, (exact / exact.sum(axis=1, keepdims=True))[:, 0], atol=1e-12)
+
+
+def test_the_number_of_the_background_is_a_negative_and_reported() -> None:
+    data = class_scores([0, 2, -2], np.eye(3), background="last")
+    assert data.labels.tolist() == [0, -1, -2]
+    assert list(data.reported.values()) == [1]
+    with pytest.raises(PredictionError, match="no class") as caught:
+        class_scores([0, 3, -2], np.eye(3))
+    assert "--background" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("value", [3, -3, 0.5, np.nan, np.inf, 1e300])
+def test_labels_of_no_class_name_their_row(value: float) -> None:
+    with pytest.raises(PredictionError) as caught:
+        class_scores([0.0, value, 1.0], np.eye(3), where="file")
+    assert caught.value.where == "file: row 1"
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c"], [None, 1, 2], [0, 1], [[0], [1], [2]]])
+def test_labels_that_are_no_numbers_or_too_few(labels: list[object]) -> None:
+    with pytest.raises(PredictionError):
+        class_scores(np.array(labels), np.eye(3))
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [np.zeros(3), np.zeros((3, 3, 3)), [["a"] * 3] * 3, [[1, 2], [3]], np.zeros((3, 3), bool), np.zeros((3, 0)),
+     np.zeros((3, 3), complex), np.zeros((3, 3), object)],
+)  # fmt: skip
+def test_scores_that_are_no_table(scores: object) -> None:
+    with pytest.raises(PredictionError):
+        class_scores([0, 1, 2], scores)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("column", range(4))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_nan_in_any_column_names_its_row(column: int, dtype: type) -> None:
+    scores = np.random.default_rng(0).random((40, 4)).astype(dtype)
+    scores[17, column] = np.nan
+    for background in ("none", "last"):
+        with pytest.raises(PredictionError, match="not a number") as caught:
+            class_scores(np.zeros(40), scores, background=background)  # type: ignore[arg-type]
+        assert str(caught.value.where).endswith("row 17")
+
+
+def test_infinite_scores() -> None:
+    masked = np.array([[1.0, -np.inf], [-np.inf, 2.0]])
+    assert class_scores([0, -1], masked, kind="logits").highest.tolist() == [1, 1]
+    for row in ([np.inf, 0.0], [-np.inf, -np.inf]):
+        with pytest.raises(PredictionError, match="infinite"):
+            class_scores([0], [row])
+
+
+@pytest.mark.parametrize(
+    ("row", "background", "message"),
+    [
+        ([1.25, -0.25], "none", "outside"),
+        ([2.0, 0.0], "none", "outside"),
+        ([0.5, 0.25], "none", "sum to 1"),
+        ([0.75, 0.75], "removed", "sum to 1"),
+        ([0.0, 1.5], "last", "outside"),
+    ],
+)
+def test_what_is_no_probability(row: list[float], background: str, message: str) -> None:
+    with pytest.raises(PredictionError, match=message):
+        class_scores([0], [row], kind="probabilities", background=background)  # type: ignore[arg-type]
+
+
+def test_a_removed_background_lets_rows_sum_to_less() -> None:
+    data = class_scores([0], [[0.5, 0.25]], kind="probabilities", background="removed")
+    assert not data.sums_to_one
+
+
+def test_classes_must_be_as_many_as_columns() -> None:
+    with pytest.raises(PredictionError, match="number of classes"):
+        class_scores([0], [[0.5, 0.5]], classes=("a",))
+    assert class_scores([0], [[0.5, 0.5]], classes=("a",), background="last").classes == ("a",)

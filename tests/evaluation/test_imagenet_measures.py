@@ -1,0 +1,80 @@
+import json
+from typing import Any
+
+import pytest
+
+from curation.errors import UsageError
+from curation.evaluation.class_scores import class_scores
+from curation.evaluation.imagenet import ImagenetOptions, evaluate_imagenet
+from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
+
+SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
+GROUND = class_scores(LABELS, table(BACKGROUND), kind="probabilities", background="last")
+
+
+def test_the_worked_example_in_one_result() -> None:
+    options = ImagenetOptions(grids=("exact", "paper", "comparison", "table2"), queries=("0.1", "0.25", "1"))
+    result = evaluate_imagenet({"soft": SOFT, "ground": GROUND}, options=options)
+    json.dumps(result, allow_nan=False)
+    soft, ground = result["classifiers"]["soft"], result["classifiers"]["ground"]
+    assert soft["n"] == {"known": 8, "negative": 4, "unknown": 4}
+    assert soft["accuracy"] == 0.75
+    assert soft["oscr"]["exact"]["negative"]["ccr_at_fpr"] == {"0.1": 0.25, "0.25": 0.625, "1": 0.75}
+    # Only a classifier with a background column has the Table 2 reading.
+    assert list(soft["oscr"]) == ["exact", "paper", "comparison"]
+    assert ground["oscr"]["table2"]["unknown"]["ccr_at_fpr"] == {"0.1": None, "0.25": 0.25, "1": 0.75}
+    assert ground["confidence"]["unknown"]["gamma"] == 0.505859375
+    assert set(result["grids"]) == set(options.grids)
+    assert soft["validation"] is None
+
+
+def test_accuracy_and_rates_by_class() -> None:
+    result = evaluate_imagenet({"soft": SOFT}, options=ImagenetOptions(queries=("0.25", "1")))
+    soft = result["classifiers"]["soft"]
+    rows = {row["class"]: row for row in soft["classes"]}
+    assert [row["n"] for row in rows.values()] == [3, 3, 2]
+    assert [row["accuracy"] for row in rows.values()] == [2 / 3, 2 / 3, 1]
+    assert soft["macro_accuracy"] == pytest.approx(7 / 9)
+    assert rows["0"]["mean_score"] == pytest.approx((1 + 0.75 + 0.25) / 3)
+    # Unknown at 0.25: one may pass, so the threshold is .75: only the scores 1 and .875 are above.
+    assert [row["ccr_at_fpr"]["unknown.0.25"] for row in rows.values()] == [1 / 3, 1 / 3, 0]
+    assert soft["oscr"]["exact"]["unknown"]["macro_ccr_at_fpr"]["0.25"] == pytest.approx(2 / 9)
+
+
+def test_validation_gives_gamma_and_the_threshold_of_oosa() -> None:
+    result = evaluate_imagenet({"soft": SOFT}, {"soft": SOFT})
+    soft = result["classifiers"]["soft"]
+    assert soft["validation"]["confidence"]["negative"]["gamma"] == pytest.approx(0.7408854167)
+    accuracy = soft["openset_accuracy"]["negative"]["strict"]
+    assert accuracy["oosa"] == accuracy["iosa"]
+
+
+def test_known_samples_alone_give_accuracy_and_reasons() -> None:
+    data = class_scores([0, 1, 1], [[0.75, 0.25], [0.25, 0.75], [0.75, 0.25]], kind="probabilities")
+    one = evaluate_imagenet({"a": data}, options=ImagenetOptions(bootstrap=3))["classifiers"]["a"]
+    assert one["accuracy"] == 2 / 3
+    assert one["confidence"]["unknown"]["gamma"] is None
+    assert one["oscr"]["exact"]["unknown"]["reason"]["1"] == "no unknown sample"
+    others = class_scores([-1, -2], [[0.75, 0.25], [0.25, 0.75]], kind="probabilities")
+    result = evaluate_imagenet({"a": others}, options=ImagenetOptions(bootstrap=3))["classifiers"]["a"]
+    assert (result["accuracy"], result["reason"]) == (None, "no sample of a known class")
+    json.dumps(result, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"grids": ()}, {"grids": ("best",)}, {"queries": ()}, {"queries": ("2",)}, {"queries": ("0.1", "0.10")},
+     {"bootstrap": -1}],
+)  # fmt: skip
+def test_options_that_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        evaluate_imagenet({"soft": SOFT}, options=ImagenetOptions(**wrong))
+
+
+def test_validation_of_another_classifier() -> None:
+    other = class_scores([0], [[1.0]], kind="probabilities")
+    for validations in ({"hard": SOFT}, {"soft": other}):
+        with pytest.raises(UsageError):
+            evaluate_imagenet({"soft": SOFT}, validations)
+    with pytest.raises(UsageError):
+        evaluate_imagenet({})

@@ -1,0 +1,239 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.errors import UsageError
+from curation.evaluation.class_scores import ClassScores, class_scores
+from curation.evaluation.oscr import (
+    auroc_of,
+    ccr_at_fpr,
+    class_rates,
+    margins_of,
+    oscr,
+    oscr_curve,
+    point_at_fpr,
+    read_query,
+)
+from tests.evaluation import oscr_cases
+from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
+
+GRIDS = ("exact", "paper", "comparison")
+GROUPS = {"negative": -1, "unknown": -2}
+FPR = ("0", ".1", ".25", ".5", ".75", "1")
+
+
+def example(*, background: bool = False) -> ClassScores:
+    scores = table(BACKGROUND if background else SOFTMAX)
+    return class_scores(LABELS, scores, kind="probabilities", background="last" if background else "none")
+
+
+# Every cell of the table in the specification, by hand.
+@pytest.mark.parametrize(
+    ("background", "group", "grid", "expected"),
+    [
+        (False, "negative", "exact", (0.25, 0.25, 0.625, 0.75, 0.75, 0.75)),
+        (False, "negative", "paper", (None, None, 0.625, 0.75, None, 0.75)),
+        (False, "unknown", "exact", (0, 0, 0.25, 0.625, 0.75, 0.75)),
+        (False, "unknown", "paper", (None, None, 0.25, 0.625, 0.75, 0.75)),
+        (True, "unknown", "exact", (0, 0, 0.25, 0.75, 0.75, 0.75)),
+        (True, "unknown", "table2", (None, None, 0.25, None, 0.625, 0.75)),
+    ],
+)
+def test_the_worked_example(
+    background: bool, group: str, grid: str, expected: tuple[float | None, ...]
+) -> None:
+    result = oscr(example(background=background), group, grid=grid, queries=FPR)  # type: ignore[arg-type]
+    assert tuple(result["ccr_at_fpr"].values()) == expected
+    assert set(result["reason"]) == {q for q, rate in zip(FPR, expected, strict=True) if rate is None}
+    assert result["sum_ccr"] == {
+        "value": sum(rate for rate in expected if rate is not None),
+        "of": sum(rate is not None for rate in expected),
+    }
+
+
+def test_the_worked_example_by_the_comparison_code() -> None:
+    # Highest scores of the unknown: 1, .75, .5, .375; CCR >= each: 1/8, 4/8, 6/8 (2, 4, 5, 7, 8, 1), 6/8.
+    curve = oscr_curve(margins_of(example(), "unknown"), "comparison")
+    assert curve is not None
+    assert curve.thresholds.tolist() == [0.375, 0.5, 0.75, 1]
+    assert curve.ccr.tolist() == [0.75, 0.75, 0.5, 0.125]
+    assert curve.fpr.tolist() == [1, 0.75, 0.5, 0.25]
+    rates = {query: ccr_at_fpr(curve, query) for query in ("0", "0.25", "0.26", "0.5", "1")}
+    # Strictly below: at 1 the rate is 3/4, at 1/4 there is nothing.
+    assert rates == {"0": None, "0.25": None, "0.26": 0.125, "0.5": 0.125, "1": 0.75}
+
+
+def test_auroc_of_the_worked_example_and_of_the_official_code() -> None:
+    data = example()
+    assert auroc_of(data, "negative")["auroc"] == 0.765625
+    unknown = auroc_of(data, "unknown")
+    assert unknown["auroc"] == 0.53125
+    assert unknown["auroc_rest_as_known"] == pytest.approx(0.4479, abs=5e-5)
+
+
+def test_the_background_column_counts_in_table2_alone() -> None:
+    data, left_out = example(background=True), [row[:3] for row in table(BACKGROUND)]
+    removed = class_scores(LABELS, left_out, kind="probabilities", background="removed")
+    for grid in GRIDS:
+        assert oscr(data, "unknown", grid=grid) == oscr(removed, "unknown", grid=grid)  # type: ignore[arg-type]
+    # Without a column, table2 is the paper's grid.
+    assert oscr(removed, "unknown", grid="table2") == oscr(removed, "unknown", grid="paper")
+
+
+def test_rates_in_whole_samples() -> None:
+    # 0.1 * 30 is 3.0000000000000004 in floats, and 0.7 * 10 is 7.000000000000001 or 6.999...: neither may decide.
+    data = class_scores([0] * 30 + [-2] * 30, [[float(k)] for k in range(30)] * 2)
+    for k in range(31):
+        query = f"{k / 30:.12f}"[:12]
+        allowed = math.floor(Fraction(query) * 30)
+        curve = oscr_curve(margins_of(data, "unknown"))
+        assert curve is not None
+        assert ccr_at_fpr(curve, query) == allowed / 30
+    assert ccr_at_fpr(curve, "0.1") == 3 / 30
+
+
+def test_saturated_scores_tell_the_smallest_rate() -> None:
+    data = class_scores([0] * 4 + [-2] * 4, [[1.0], [1.0], [0.5], [0.2], [1.0], [1.0], [1.0], [0.1]])
+    result = oscr(data, "unknown", queries=("0.1", "0.75", "1"))
+    assert result["ccr_at_fpr"] == {"0.1": 0.0, "0.75": 1.0, "1": 1.0}
+    assert result["smallest_fpr"] == 0.75
+    assert result["points"]["1"] == {"threshold": None, "fpr": 1.0}
+
+
+def test_macro_and_class_rates() -> None:
+    # Class 0: one of two right above 0.5; class 1: none of one; class 2 has no samples.
+    scores = [[0.75, 0, 0], [0.5, 0, 0], [0.9, 0, 0], [0.5, 0, 0]]
+    data = class_scores([0, 0, 1, -2], scores)
+    curve = oscr_curve(margins_of(data, "unknown"))
+    assert curve is not None
+    assert class_rates(data, curve, point_at_fpr(curve, "0")) == [0.5, 0.0, None]
+    result = oscr(data, "unknown", queries=("0", "1"))
+    assert result["macro_ccr_at_fpr"] == {"0": 0.25, "1": 0.5}
+    assert result["ccr_at_fpr"] == {"0": 1 / 3, "1": 2 / 3}
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [([-1, -2], "no sample of a known class"), ([0, -1], "no unknown sample")],
+)
+def test_an_empty_group_is_undefined_with_a_reason(labels: list[int], reason: str) -> None:
+    data = class_scores(labels, [[1.0], [2.0]])
+    for grid in (*GRIDS, "table2"):
+        result = oscr(data, "unknown", grid=grid)  # type: ignore[arg-type]
+        assert set(result["ccr_at_fpr"].values()) == {None}
+        assert set(result["reason"].values()) == {reason}
+        assert result["sum_ccr"] == {"value": None, "of": 0}
+    assert auroc_of(data, "unknown")["auroc"] is None
+
+
+def test_one_distinct_target_score_leaves_the_papers_grid_empty() -> None:
+    result = oscr(class_scores([0, -2], [[1.0], [0.5]]), "unknown", grid="paper")
+    assert set(result["reason"].values()) == {"the grid holds no threshold"}
+
+
+@pytest.mark.parametrize("text", ["", "a", "-0.1", "1.1", "nan", "inf", "1/10", "0.00000000000001"])
+def test_queries_that_are_no_rates(text: str) -> None:
+    with pytest.raises(UsageError):
+        read_query(text)
+
+
+# Few distinct scores, so that ties of every kind are common.
+score = st.integers(0, 6).map(lambda number: number / 4)
+cases = st.integers(1, 4).flatmap(
+    lambda k: st.lists(
+        st.tuples(st.integers(-2, k - 1), st.lists(score, min_size=k, max_size=k)), min_size=1, max_size=25
+    )
+)
+queries = st.sampled_from(["0.01", "0.1", "0.2", "0.25", "0.5", "0.7", "1"])
+
+
+def read(case: list[tuple[int, list[float]]]) -> ClassScores:
+    return class_scores([label for label, _ in case], [row for _, row in case])
+
+
+@given(cases, st.sampled_from(GRIDS), st.sampled_from(sorted(GROUPS)), queries)
+def test_equals_counting_at_every_threshold(
+    case: list[tuple[int, list[float]]], grid: str, group: str, query: str
+) -> None:
+    data = read(case)
+    labels, scores = zip(*case, strict=True)
+    known, other = oscr_cases.samples(labels, scores, len(scores[0]), GROUPS[group])
+    curve = oscr_curve(margins_of(data, group), grid)  # type: ignore[arg-type]
+    points = oscr_cases.curve(known, other, grid) if known and other else []
+    if not points:
+        assert curve is None
+        return
+    assert curve is not None
+    assert ccr_at_fpr(curve, query) == pytest.approx(oscr_cases.ccr_at(points, float(query), grid))
+    if grid != "exact":
+        assert list(zip(curve.thresholds, curve.ccr, curve.fpr, strict=True)) == points
+    highest = [max(row) for label, row in case if label >= 0]
+    assert auroc_of(data, group)["auroc"] == pytest.approx(oscr_cases.pairs_auroc(highest, other))
+
+
+@given(cases, st.sampled_from(GRIDS))
+def test_rates_never_rise_with_the_threshold(case: list[tuple[int, list[float]]], grid: str) -> None:
+    for group in GROUPS:
+        curve = oscr_curve(margins_of(read(case), group), grid)  # type: ignore[arg-type]
+        if curve is not None:
+            assert (np.diff(curve.thresholds) > 0).all()
+            assert (np.diff(curve.correct) <= 0).all()
+            assert (np.diff(curve.other) <= 0).all()
+
+
+@given(cases)
+def test_ends_of_the_exact_curve(case: list[tuple[int, list[float]]]) -> None:
+    data = read(case)
+    for group in GROUPS:
+        curve = oscr_curve(margins_of(data, group))
+        if curve is not None:
+            accuracy = (data.known & data.right).sum() / data.known.sum()
+            assert (curve.ccr[0], curve.fpr[0]) == (accuracy, 1)
+            assert (curve.ccr[-1], curve.fpr[-1]) == (0, 0)
+            assert ccr_at_fpr(curve, "1") == accuracy
+            rates = [ccr_at_fpr(curve, f"{tenth / 10}") for tenth in range(11)]
+            assert rates == sorted(rates, key=float)
+
+
+@given(cases, st.sampled_from(["exp", "affine", "cube"]), st.sampled_from(GRIDS))
+def test_increasing_transforms_change_no_rate(
+    case: list[tuple[int, list[float]]], name: str, grid: str
+) -> None:
+    transform = {"exp": np.exp, "affine": lambda x: 4 * x - 9, "cube": lambda x: (x - 1) ** 3}[name]
+    moved = [(label, transform(np.array(row)).tolist()) for label, row in case]
+    for group in GROUPS:
+        one, other = (
+            oscr(read(each), group, grid=grid, queries=FPR)  # type: ignore[arg-type]
+            for each in (case, moved)
+        )
+        for result in (one, other):
+            result.pop("points")
+        assert one == other
+
+
+@given(cases, st.randoms(use_true_random=False))
+def test_order_and_the_other_group_do_not_matter(case: list[tuple[int, list[float]]], random: object) -> None:
+    shuffled = list(case)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    for group, label in GROUPS.items():
+        alone = [one for one in case if one[0] >= 0 or one[0] == label]
+        for grid in GRIDS:
+            whole = oscr(read(case), group, grid=grid)  # type: ignore[arg-type]
+            assert oscr(read(shuffled), group, grid=grid) == whole  # type: ignore[arg-type]
+            if alone:
+                assert oscr(read(alone), group, grid=grid) == whole  # type: ignore[arg-type]
+
+
+@given(st.lists(score, min_size=1, max_size=10))
+def test_equal_scores_pass_together(scores: list[float]) -> None:
+    # The same scores on both sides: CCR = FPR at every threshold, in every grid.
+    data = class_scores([0] * len(scores) + [-2] * len(scores), [[one] for one in scores] * 2)
+    for grid in GRIDS:
+        curve = oscr_curve(margins_of(data, "unknown"), grid)  # type: ignore[arg-type]
+        if curve is not None:
+            assert np.array_equal(curve.ccr, curve.fpr)
+    assert auroc_of(data, "unknown")["auroc"] == 0.5

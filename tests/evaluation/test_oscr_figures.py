@@ -1,0 +1,83 @@
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curation.errors import EvaluationError
+from curation.evaluation.class_scores import class_scores
+from curation.evaluation.confidence_epochs import Epochs
+from curation.evaluation.oscr import ccr_at_fpr, margins_of, oscr_curve
+from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
+from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
+
+SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
+
+
+def read(paths: list[Path]) -> list[dict[str, str]]:
+    assert [path.suffix for path in paths] == [".png", ".svg", ".csv"]
+    assert all(path.stat().st_size for path in paths)
+    with paths[-1].open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_the_csv_holds_the_corners_of_the_exact_curve(tmp_path: Path) -> None:
+    rows = read(oscr_figure({"soft": SOFT}, tmp_path / "oscr"))
+    unknown = [(float(row["fpr"]), float(row["ccr"])) for row in rows if row["group"] == "unknown"]
+    # Table 5.5: one corner at each rate that occurs, with the highest CCR there.
+    assert unknown == [(0, 0), (0.25, 0.25), (0.5, 0.625), (0.75, 0.75), (1, 0.75)]
+
+
+def test_a_long_curve_is_thinned_between_its_ends(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, -2], 20_000)
+    data = class_scores(labels, rng.normal(labels == 0, 1)[:, None])
+    rows = read(oscr_figure({"drawn": data}, tmp_path / "oscr"))
+    assert len(rows) <= 1500
+    curve = oscr_curve(margins_of(data, "unknown"))
+    assert curve is not None
+    rates = [float(row["fpr"]) for row in rows]
+    assert rates == sorted(rates)
+    assert (rates[0], rates[-1]) == (0, 1)
+    # No gap in the logarithm above a tenth: what the eye sees is the curve.
+    above = [rate for rate in rates if rate >= 1e-3]
+    assert max(np.diff(np.log10(above))) < 0.05
+    for row in rows[:: len(rows) // 7]:
+        assert ccr_at_fpr(curve, row["fpr"][:12]) == pytest.approx(float(row["ccr"]), abs=1e-3)
+
+
+@pytest.mark.parametrize("grid", ["paper", "comparison", "table2"])
+def test_other_grids_and_two_classifiers(tmp_path: Path, grid: str) -> None:
+    rows = read(oscr_figure({"a": SOFT, "b $x_1$": SOFT}, tmp_path / "oscr", grid=grid))  # type: ignore[arg-type]
+    assert {row["classifier"] for row in rows} == {"a", "b $x_1$"}
+
+
+def test_figures_are_the_same_bytes_again(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        oscr_figure({"soft": SOFT}, tmp_path / folder / "oscr")
+        score_histograms({"soft": SOFT}, tmp_path / folder / "scores")
+    for path in sorted((tmp_path / "one").iterdir()):
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_every_score_is_in_a_bin(tmp_path: Path) -> None:
+    real = class_scores(LABELS, np.array(table(SOFTMAX)) * 90 - 30)
+    one = class_scores([0, 1], [[3.0, 3.0], [3.0, 3.0]])
+    rows = read(score_histograms({"soft": SOFT, "real": real, "one": one}, tmp_path / "scores"))
+    for name, n in (("soft", 16), ("real", 16), ("one", 2)):
+        assert sum(int(row["count"]) for row in rows if row["classifier"] == name) == n
+
+
+def test_the_kept_epoch_is_marked(tmp_path: Path) -> None:
+    run = Epochs((1, 2, 3), (0.25, 0.5, 0.75), (0.75, 0.875, 0.25))
+    rows = read(confidence_figure({"a": run, "none": Epochs((1,), (0.0,), (0.0,))}, tmp_path / "confidence"))
+    assert [row["epoch"] for row in rows if row["kept"] == "1"] == ["2"]
+    assert [row["gamma"] for row in rows][:3] == ["0.5", "0.6875", "0.5"]
+
+
+def test_nothing_to_draw(tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError):
+        oscr_figure({"known": class_scores([0], [[1.0]])}, tmp_path / "x")
+    with pytest.raises(EvaluationError):
+        confidence_figure({}, tmp_path / "x")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,141 @@
+import io
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.errors import MissingFileError, PredictionError
+from curation.evaluation import score_arrays
+from curation.evaluation.score_arrays import keys_of_npz, read_npy, read_npz
+
+WANTED = {"scores": ("scores", "logits"), "labels": ("gt",)}
+
+
+def npy(header: str, data: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
+    text = header.encode() + b"\n"
+    return b"\x93NUMPY" + version + struct.pack("<H", len(text)) + text + data
+
+
+@pytest.mark.parametrize("dtype", ["<f2", "<f4", ">f8", "<i8", "|u1", "<U5"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_come_back_as_saved(tmp_path: Path, dtype: str, order: str) -> None:
+    array = np.array([[1, 2, 3], [4, 5, 6]]).astype(dtype, order=order)  # type: ignore[call-overload]
+    np.save(tmp_path / "a.npy", array)
+    np.savez_compressed(tmp_path / "a.npz", scores=array, gt=array[:, 0], other=np.array([None]))
+    found = read_npz(tmp_path / "a.npz", WANTED)
+    assert np.array_equal(read_npy(tmp_path / "a.npy"), array)
+    assert found["scores"][0] == "scores"
+    assert np.array_equal(found["scores"][1], array)
+    assert found["scores"][1].dtype.isnative
+    assert np.array_equal(found["labels"][1], array[:, 0])
+
+
+def test_the_first_key_at_hand_is_taken_and_the_rest_is_not_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", logits=np.zeros((1, 2)), features=np.array([{}], object))
+    found = read_npz(tmp_path / "a.npz", WANTED)
+    assert list(found) == ["scores"]
+    assert found["scores"][0] == "logits"
+    assert keys_of_npz(tmp_path / "a.npz") == ["features", "logits"]
+    assert keys_of_npz(tmp_path / "absent.npz") == []
+
+
+def test_objects_are_never_unpickled(tmp_path: Path) -> None:
+    class Trap:
+        def __reduce__(self) -> Any:
+            return Path.touch, (tmp_path / "sprung",)
+
+    np.save(tmp_path / "a.npy", np.array([Trap()], object), allow_pickle=True)
+    np.savez(tmp_path / "a.npz", scores=np.array([[Trap()]], object))
+    for read in (lambda: read_npy(tmp_path / "a.npy"), lambda: read_npz(tmp_path / "a.npz", WANTED)):
+        with pytest.raises(PredictionError, match="labels, scores or names"):
+            read()
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"PK",
+        b"\x93NUMPY",
+        b"\x93NUMPY\x09\x00\x00\x00",
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", b"\0" * 15),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", b"\0" * 17),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}", b"\0" * 8),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", b"\0" * 8),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999, 99999999999)}"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': ()}", b"\0" * 8),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1, 1)}", b"\0" * 8),
+        npy("{'descr': '|V8', 'fortran_order': False, 'shape': (1,)}", b"\0" * 8),
+        npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", b"\0" * 8),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'more': 1}", b"\0" * 8),
+        npy("__import__('os').system('true')"),
+        npy("(" * 2000 + ")" * 2000),
+        npy("{" + " " * 20000 + "}"),
+    ],
+    ids=range(17),
+)
+def test_damaged_and_hostile_arrays(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.npy").write_bytes(data)
+    with pytest.raises(PredictionError) as caught:
+        read_npy(tmp_path / "a.npy")
+    assert "a.npy" in str(caught.value.where)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("scores.npy", data)
+    with pytest.raises(PredictionError):
+        read_npz(tmp_path / "a.npz", WANTED)
+
+
+def saved(array: Any) -> bytes:
+    stream = io.BytesIO()
+    np.savez_compressed(stream, scores=array)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("place", [0, 30, 90, 150, -60, -20, -5])
+def test_a_damaged_byte_or_a_cut_never_passes_or_raises_another_error(tmp_path: Path, place: int) -> None:
+    array = np.random.default_rng(0).random((20, 3))
+    whole = bytearray(saved(array))
+    whole[place] ^= 0xFF
+    for data in (bytes(whole), bytes(whole[:place])):
+        (tmp_path / "a.npz").write_bytes(data)
+        try:
+            found = read_npz(tmp_path / "a.npz", WANTED)
+        except PredictionError:
+            continue
+        # A byte of a time stamp may differ: then the numbers do not.
+        assert not found or np.array_equal(found["scores"][1], array)
+
+
+def test_a_bomb_is_told_by_what_it_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.npz").write_bytes(saved(np.zeros((2000, 200))))
+    monkeypatch.setattr(score_arrays, "_LARGE", 1 << 20)
+    with pytest.raises(PredictionError, match="unpacks to far more"):
+        read_npz(tmp_path / "a.npz", WANTED)
+
+
+def test_a_limit_on_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(100))
+    monkeypatch.setattr(score_arrays, "LARGEST", 799)
+    with pytest.raises(PredictionError, match="too large"):
+        read_npy(tmp_path / "a.npy")
+
+
+def test_an_archive_that_holds_a_key_twice(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    np.save(stream, np.zeros((1, 1)))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("scores.npy", stream.getvalue())
+        archive.writestr("scores", stream.getvalue())
+    with pytest.raises(PredictionError, match="twice"):
+        read_npz(tmp_path / "a.npz", WANTED)
+
+
+def test_absent_files(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError):
+        read_npy(tmp_path / "a.npy")
+    with pytest.raises(MissingFileError):
+        read_npz(tmp_path, WANTED)
