@@ -111,6 +111,10 @@ class PresenceOnlyError(SourceError):
     """Boxes are needed but the source only says which classes an image shows."""
 
 
+class UnitBoxesError(SourceError):
+    """Boxes in pixels are needed, and the source has only shares of an image whose size it does not know."""
+
+
 class ManifestError(CurationError):
     """A manifest is missing, malformed or inconsistent."""
 
@@ -165,3 +169,7 @@ class DecisionError(CurationError):
 
 class DecisionConflictError(DecisionError):
     """Decisions of one stage contradict each other on an image, and no rule resolves that."""
+
+
+class SimilarityError(CurationError):
+    """Images or texts cannot be encoded or compared as asked."""

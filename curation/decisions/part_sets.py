@@ -130,7 +130,7 @@ class PartSets:
     def _add(self, target: str, images: set[str]) -> set[str]:
         missed = images - self.now.get(target, set())
         # Where images stood before anything was removed: a candidate may come from a part that lost it.
-        for name, ids in self.before.items():
+        for name, ids in list(self.before.items()):
             if found := missed.intersection(ids):
                 self._put(target, found, name)
                 missed -= found

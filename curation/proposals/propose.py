@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -227,14 +227,7 @@ def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None,
         f"{pool.name}: embeddings of other images": len(given.ids) - len(rows),
     }
     left_out = {key: n for key, n in counts.items() if n}
-    if len(rows) == len(given.ids):
-        return given, left_out
-    kept = replace(
-        given,
-        ids=tuple(given.ids[row] for row in rows),
-        vectors=np.asarray(given.vectors)[rows],
-        images=tuple(given.images[row] for row in rows),
-    )
+    kept = given if len(rows) == len(given) else given.take([given.ids[row] for row in rows])
     return kept, left_out
 
 

@@ -17,8 +17,9 @@ QUIET = {
     "FIFTYONE_DO_NOT_TRACK": "true",
     "FIFTYONE_DATABASE_VALIDATION": "false",
     "FIFTYONE_SHOW_PROGRESS_BARS": "false",
+    "FIFTYONE_LOGGING_LEVEL": "WARNING",
 }
-"""Settings that are taken unless the user chose others: no telemetry, no notices amid the output of a command."""
+"""Settings that are taken unless the user chose others: no telemetry, nothing of FiftyOne amid a command's output."""
 
 _PATIENCE_MS = 3000
 _LARGEST_CONFIG = 1 << 20

@@ -8,7 +8,7 @@ FiftyOne stores anything but what was expected, all samples go through `add_samp
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curation.errors import ReviewError
 from curation.proposals.proposal import Evidence
@@ -16,7 +16,9 @@ from curation.review.appearance import arrange_app
 from curation.review.evidence_fields import EMBEDDING_KEY, FIELDS, GROUND_TRUTH, INFO_KEY, proposed
 from curation.review.images import ReviewImages, box_slices
 from curation.review.saved_views import save_views
-from curation.similarity.embeddings import Embeddings
+
+if TYPE_CHECKING:
+    from curation.similarity.embeddings import Embeddings
 
 INSERTED_AT_ONCE = 2000
 READY, BUILDING = "ready", "building"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, get_args
+from typing import Any
 
-from curation.decisions.decision import Stage
+from curation.decisions.decision import STAGES, Stage
 from curation.errors import ReviewError
 from curation.review.dataset_building import READY, info_of
 from curation.review.evidence_fields import VERDICT_FIELDS
@@ -174,8 +174,8 @@ def open_review(dataset: Any) -> LiveReview:
     if dataset is None:
         raise ReviewError("No dataset is open", hint="choose the review's dataset in the App")
     info = info_of(dataset)
-    stage = info.get("stage")
-    if info.get("state") != READY or stage not in get_args(Stage):
+    stage = next((one for one in STAGES if one == info.get("stage")), None)
+    if info.get("state") != READY or stage is None:
         raise ReviewError(
             "This dataset is no review",
             where=str(dataset.name)[:80],

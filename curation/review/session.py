@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curation.canonical import sha256_of_value
 from curation.decisions.decision import Stage
@@ -19,7 +19,9 @@ from curation.review.images import ReviewImages
 from curation.review.live_review import LiveReview, open_review
 from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
 from curation.review.verdicts import checked_reviewer
-from curation.similarity.embeddings import Embeddings
+
+if TYPE_CHECKING:
+    from curation.similarity.embeddings import Embeddings
 
 REVIEWER_VARIABLE = "CURATION_REVIEWER"
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"

@@ -8,6 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.proposals.files import read_proposals
+from tests.proposals.embedding_world import stored
 
 CATEGORIES = ("zebra", "couch", "laptop", "dog")
 
@@ -100,6 +101,58 @@ def test_a_detector_adds_its_evidence(world: Path) -> None:
     assert main(arguments(world, *more, "--set", "agreeing=1", "--out", str(world / "q.jsonl"))) == 0
     found = {one.image_id[-1]: one for one in read_proposals(world / "q.jsonl").proposals}
     assert (found["3"].proposal, found["3"].reason) == ("remove", "remove: suspected horse")
+
+
+def test_stores_of_embeddings_and_prompts_add_their_evidence(world: Path) -> None:
+    ood = {"coco:000000000001": [1.0, 0.1], "coco:000000000003": [0.0, 1.0], "coco:000000000004": [0.1, 1.0]}
+    more = ["--embeddings-ood", str(stored(world / "ood", ood))]
+    more += ["--embeddings-id", str(stored(world / "id", {f"voc2007:{n}": [1.0, n / 10] for n in range(5)}))]
+    more += ["--texts", str(stored(world / "texts", {"horse": [1.0, 0.0], "laptop": [0.0, 1.0]}))]
+    assert main(arguments(world, *more, "--out", str(world / "p.jsonl"))) == 0
+    made = read_proposals(world / "p.jsonl")
+    found = {one.image_id[-1]: one for one in made.proposals}
+    assert [one.kind for one in found["1"].evidence] == ["image_text", "image_image", "near_kinship"]
+    assert found["1"].reason == "remove: suspected horse"
+    assert found["3"].proposal == "far"
+    assert {"embeddings id", "embeddings coco", "texts"} <= {one.use for one in made.inputs}
+    assert made.left_out == {"coco: images without an embedding": 1}
+    other = stored(world / "other", ood, model="another")
+    assert (
+        main(arguments(world, *more[2:], "--embeddings-ood", str(other), "--out", str(world / "q.jsonl")))
+        == 2
+    )
+    assert not (world / "q.jsonl").exists()
+
+
+def test_far_sets_of_another_file_serve_as_comparison(world: Path) -> None:
+    own = ["--embeddings-id", str(stored(world / "id", {f"voc2007:{n}": [1.0, n / 10] for n in range(5)}))]
+    coco(world / "far.json", {n: ["laptop"] for n in range(1, 9)})
+    nearer = {f"coco:{n:012d}": [1.0, 0.5 + n / 50] for n in range(1, 9)}
+    farther = {f"coco:{n:012d}": [0.2, 1.0 + n / 50] for n in range(1, 9)}
+    given = ["propose", "--id-classes", str(world / "id.txt"), "--no-cache", *own]
+    first = [*given, "--ood", f"coco-one={world / 'far.json'}"]
+    first += [
+        "--embeddings-ood",
+        str(stored(world / "one", nearer)),
+        "--synset-map",
+        f"coco-one={world / 'map.csv'}",
+    ]
+    (world / "map.csv").write_text("laptop,n02958343\n")
+    assert main([*first, "--set", "near_wup=1", "--out", str(world / "one.jsonl")]) == 0
+    second = [
+        *given,
+        "--ood",
+        f"coco-two={world / 'far.json'}",
+        "--embeddings-ood",
+        str(stored(world / "two", farther)),
+    ]
+    assert main([*second, "--compare", str(world / "one.jsonl"), "--out", str(world / "two.jsonl")]) == 0
+    made = read_proposals(world / "two.jsonl")
+    assert {one.name: one.proposal for one in made.sets} == {
+        "coco-two far": "farther",
+        "coco-two all": "farther",
+    }
+    assert made.counts()["farther"] == 8
 
 
 def test_a_manifest_gives_the_classes(shared: Path, world: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,9 @@
-"""Small sources and embeddings for the tests of proposals."""
+"""Small sources for the tests of proposals."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from curation.similarity.embeddings import Embeddings, EncoderIdentity
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
 
 
@@ -53,17 +52,4 @@ def source_of(
         files=(FileRecord("instances.json", "sha256:" + "0" * 64, 1, m),),
         licence="none",
         presence=None if boxes else np.unique(np.stack([image, category], axis=1), axis=0),
-    )
-
-
-def embedded(
-    rows: Mapping[str, Sequence[float]], *, model: str = "drawn", prefix: str = "sha256:"
-) -> Embeddings:
-    """Return embeddings with these vectors, of images whose digests differ as their ids do."""
-    identity = EncoderIdentity(model=model, weights="sha256:0", preprocessing="none", dtype="float32")
-    return Embeddings(
-        ids=tuple(rows),
-        vectors=np.array(list(rows.values()), np.float32).reshape(len(rows), -1),
-        encoder=identity,
-        images=tuple(f"{prefix}{one}" for one in rows),
     )

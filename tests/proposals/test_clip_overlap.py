@@ -17,7 +17,7 @@ from curation.proposals.clip_overlap import (
     text_evidence,
 )
 from curation.proposals.id_classes import IdClass
-from tests.proposals.proposal_world import embedded
+from tests.proposals.embedding_world import embedded
 
 CLASSES = (IdClass("dog", ("hound",)), IdClass("cat"))
 PROMPTS = prompts_of(embedded({"Hound": [1, 0, 0], "cat": [0, 1, 0], "laptop": [0, 0, 1]}))

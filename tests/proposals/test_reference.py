@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from curation.proposals.reference import leave_one_out, reference_of
-from tests.proposals.proposal_world import embedded
+from tests.proposals.embedding_world import embedded
 
 ANGLES = (0.0, 0.1, 0.3, 0.7, 1.5)
 

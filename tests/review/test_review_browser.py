@@ -106,8 +106,8 @@ def page(review_environment: dict[str, str]) -> Iterator[Any]:
         pytest.skip("no Chromium browser is at hand")
     with sync.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=list(QUIET))
-        opened = browser.new_page(viewport={"width": 1440, "height": 900})
-        opened.set_default_timeout(60_000)
+        opened = browser.new_page(viewport={"width": 1800, "height": 1000})
+        opened.set_default_timeout(20_000)
         # The App asks for fonts from elsewhere; tests talk to this machine only.
         opened.route(
             "**/*", lambda route: route.continue_() if "//127.0.0.1:" in route.request.url else route.abort()

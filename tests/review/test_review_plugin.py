@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.mongo, pytest.mark.filterwarnings("ignore::Deprecation
 def execute(fiftyone: Any, review: LiveReview) -> Any:
     import fiftyone.operators as foo
 
-    def run(name: str, selected: Any = (), **params: Any) -> dict[str, Any]:
+    def run(name: str, selected: Any = (), /, **params: Any) -> dict[str, Any]:
         context = {"dataset": review.dataset, "selected": list(selected)}
         result = foo.execute_operator(f"@curation/review/{name}", ctx=context, params=params)
         assert result.error is None

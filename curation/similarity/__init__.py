@@ -1,0 +1,1 @@
+"""How near two images or classes are by their look: embeddings, nearest neighbours, duplicates."""
