@@ -177,9 +177,10 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
     EvaluationError
         It lacks an image of `ids`.
     """
-    objects = source.require_objects("An evaluation")
+    source.require_objects("An evaluation")
     names = _stems(source)
     chosen = np.arange(len(source.images)) if ids is None else _chosen(source, names, ids)
+    objects = source.require_pixels("An evaluation", chosen)
     by_name = _named_by_texts(source)
     rank = source.id_ranks if by_name else source.images.numbers
     chosen = chosen[np.argsort(rank[chosen], kind="stable")]

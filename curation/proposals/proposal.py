@@ -60,6 +60,8 @@ OVERLAPS = ("label_name", "label_alias", "label_synonym", "label_kind")
 """Kinds of which one is enough to propose that an image be removed."""
 SUSPICIONS = ("label_part", "detector", "image_text", "image_image", "label_broader")
 """Kinds of which several must agree: each alone is wrong too often."""
+SEEN_BY_MACHINE = ("detector", "image_text", "image_image")
+"""Kinds that come from pixels, not from annotations."""
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,7 +127,8 @@ class SetProposal(_Record, frozen=True):
     name : str
         ``POOL GROUP``.
     group : {"near", "far", "all"}
-        The images proposed near, those proposed far or farther, or all that are not proposed for removal.
+        The images that are near by their annotations, those that are far, or all that annotations do not propose for
+        removal. What detector and embeddings say does not count here: it would make the sets what they measure.
     proposal : {"near", "far", "farther", "undecided"}
     reason : str
     images : int

@@ -18,6 +18,7 @@ from curation.proposals.detector_overlap import detector_evidence
 from curation.proposals.id_classes import IdClass
 from curation.proposals.labelled_overlap import label_evidence
 from curation.proposals.proposal import (
+    SEEN_BY_MACHINE,
     CategoryJudgement,
     Evidence,
     Group,
@@ -232,8 +233,11 @@ def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None,
 
 
 def _statistics(seen: _Seen, thresholds: Thresholds) -> list[SetStatistics]:
+    # By annotations alone: a group from which similar images were taken out is dissimilar by construction.
     verdicts: dict[str, Verdict] = {
-        image: finding(evidence, agreeing=thresholds.agreeing).verdict
+        image: finding(
+            [one for one in evidence if one.kind not in SEEN_BY_MACHINE], agreeing=thresholds.agreeing
+        ).verdict
         for image, evidence in seen.evidence.items()
     }
     groups: tuple[tuple[Group, list[str]], ...] = (

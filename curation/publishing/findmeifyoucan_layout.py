@@ -82,7 +82,7 @@ def plan_findmeifyoucan(
     ExportError
         A part is no split; the sources of a split number their categories otherwise; a class is not in the table; boxes
         are not in pixels.
-    ManifestError, MissingListError, PresenceOnlyError
+    ManifestError, MissingListError, PresenceOnlyError, UnitBoxesError
         See `curation.manifest.views.locate_images`.
     """
     if not parts or len(set(parts)) < len(parts):
@@ -157,7 +157,7 @@ class _SplitFile:
 
     def notes(self) -> Iterator[str]:
         numbers = [
-            source.require_objects("A split").numbers[rows]
+            _numbers(source)[rows]
             for source, rows in zip(self.images.sources, self.rows, strict=True)
         ]
         together = np.concatenate(numbers)
@@ -203,6 +203,7 @@ class _SplitFile:
     def _annotations(self, numbered: bool) -> Iterator[dict[str, Any]]:
         for number, (source, rows) in enumerate(zip(self.images.sources, self.rows, strict=True)):
             objects = source.require_objects("A split")
+            numbers = _numbers(source)
             here = np.flatnonzero(self.images.source == number)
             place_of = np.full(len(source.images), -1, np.int64)
             place_of[self.images.position[here]] = here
@@ -210,7 +211,7 @@ class _SplitFile:
                 position = int(objects.image[row])
                 box = objects.boxes[row].tolist()
                 record = {
-                    "id": int(objects.numbers[row]),
+                    "id": int(numbers[row]),
                     "image_id": self._id(int(place_of[position]), source, position, numbered),
                     "category_id": int(self.numbers[number][objects.category[row]]),
                     "bbox": [round(value, 2) if self.texts else plain_number(value) for value in box],
@@ -240,8 +241,15 @@ def _rows(images: PartImages, number: int) -> Int64s:
     """Return the places of the objects of a source that lie on images of the split, in file order."""
     source = images.sources[number]
     chosen = np.zeros(len(source.images), np.bool_)
-    chosen[images.position[images.source == number]] = True
-    return np.flatnonzero(chosen[source.require_objects("A split").image])
+    positions = images.position[images.source == number]
+    chosen[positions] = True
+    return np.flatnonzero(chosen[source.require_pixels("A split", positions).image])
+
+
+def _numbers(source: Source) -> Int64s:
+    """Return annotation ids; of a box CSV, which has none, the rows counted from 0, as the authors do."""
+    numbers = source.require_objects("A split").numbers
+    return numbers - 1 if source.unit_boxes else numbers
 
 
 def _categories(

@@ -207,7 +207,7 @@ def _source_group(name: str, source: Source) -> _Group:
     _describe(source, every, every, sizes, names, classes)
     boxes = _no_boxes()
     if source.objects is not None:
-        objects = source.objects
+        objects = source.require_pixels("Review")
         order = np.argsort(objects.image, kind="stable")
         labels = tuple(source.categories.names[one] for one in objects.category[order].tolist())
         flags = tuple(objects.crowd[order].tolist())
@@ -236,13 +236,19 @@ def _describe(
         classes[one].add(source.categories.names[category])
 
 
+def _boxes_of(source: Source, rows: np.ndarray) -> Floats:
+    shown = source.require_objects("Review").image[rows]
+    boxes: Floats = source.require_pixels("Review", shown).boxes[rows]
+    return boxes
+
+
 def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) -> Boxes:
     line_to_row = np.full(len(objects.images), -1, np.int32)
     line_to_row[rows] = np.arange(len(rows), dtype=np.int32)
     xywh = np.zeros((len(objects), 4))
     for number, source in enumerate(objects.images.sources):
         mine = objects.source == number
-        xywh[mine] = source.require_objects("Review").boxes[objects.index[mine]]
+        xywh[mine] = _boxes_of(source, objects.index[mine])
     names = [entry.name for entry in manifest.header.classes]
     return Boxes(
         image=line_to_row[objects.image],

@@ -209,15 +209,15 @@ class _Reading:
         outside: Bools = ~unsound & ((corners < 0) | (corners > 1)).any(axis=1)
         negative: Bools = ~unsound & ~outside & (boxes[:, 2:] < 0).any(axis=1)
         reasons = {"not finite": unsound, "not within 0 to 1": outside, "negative in size": negative}
-        bad: Bools = np.logical_or.reduce([unsound, outside, negative])
-        strange: Bools = np.logical_and(~bad, category < 0)
+        bad: Bools = np.any([unsound, outside, negative], axis=0)
+        strange: Bools = ~bad & (category < 0)
         if not self._drop:
             self._refuse_boxes(reasons, corners)
             self._refuse_classes(strange)
         for reason, mask in reasons.items():
             self._count(f"box {reason}", mask)
         self._count("box of a class without description", strange)
-        return ~(bad | strange)
+        return ~bad & ~strange
 
     def _refuse_boxes(self, reasons: dict[str, Bools], corners: Floats) -> None:
         first = {reason: int(np.flatnonzero(mask)[0]) for reason, mask in reasons.items() if mask.any()}

@@ -18,6 +18,8 @@ from curation.sources.id_list import parse_id_list
 from curation.sources.imagenet import read_imagenet
 from curation.sources.integrity import BadBoxes, check_policy
 from curation.sources.memo import Stamp
+from curation.sources.openimages import parse_openimages
+from curation.sources.openimages_files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
 from curation.sources.source import Source
 from curation.sources.table import Split, parse_table
 from curation.sources.table_cells import SUFFIXES
@@ -44,7 +46,7 @@ def open_source(
     path : Path
         A COCO JSON file; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
         ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
-        (see `curation.sources.imagenet`); a table (``.csv``, ``.tsv``, ``.parquet``); or a list of ids (``.txt``),
+        (see `curation.sources.imagenet`); Open Images' CSV files (`curation.sources.openimages`); a table (``.csv``, ``.tsv``, ``.parquet``); or a list of ids (``.txt``),
         which says nothing of its images.
     dataset, part : str
         For example ``voc2007`` and ``test``.
@@ -71,12 +73,15 @@ def open_source(
 
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
-    """Return the parts among train, val and test that a VOC or COCO root offers; none for a single file."""
+    """Return the parts that a root offers, among train, val and test for VOC; none for a single file."""
     if not path.is_dir():
         return ()
     if (path / "annotations").is_dir():
         names = [entry.stem.removeprefix("instances_") for entry in path.glob("annotations/instances_*.json")]
-        return tuple(sorted(names))
+        if names or family(dataset) != "openimages":
+            return tuple(sorted(names))
+    if family(dataset) == "openimages":
+        return offered_parts(path)
     root = locate_voc(path, dataset)
     return tuple(part for part in _PARTS if (root / "ImageSets" / "Main" / f"{part}.txt").is_file())
 
@@ -158,6 +163,14 @@ def _stamp(raw: _RawFiles) -> Stamp | None:
 
 def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: Split | None) -> _RawFiles:
     options: dict[str, Any] = {"dataset": dataset, "part": part, "bad_boxes": bad_boxes}
+    if family(dataset) == "openimages" and (_holds_csv(path, part) or is_box_file(path)):
+        paths = locate_openimages(path, part)
+        return _RawFiles(
+            lambda: [str(one.absolute()) for one in locate_openimages(path, part).given()],
+            partial(OpenImagesContent, paths),
+            partial(parse_openimages, dataset=dataset, bad_boxes=bad_boxes),
+            {"layout": "openimages", "names": [one.name for one in paths.given()]} | options,
+        )
     if path.is_dir():
         path, is_voc = _in_folder(path, dataset, part)
         if is_voc:
@@ -188,6 +201,11 @@ _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json, a VOC folder (Annotations and ImageSets/Main), "
     "a table (.csv, .tsv, .parquet), or a list of ids (.txt)"
 )
+
+
+def _holds_csv(path: Path, part: str) -> bool:
+    """Return whether a folder is to be read as Open Images: COCO's layout of a converted part goes before."""
+    return path.is_dir() and not (path / "annotations" / f"instances_{part}.json").is_file()
 
 
 def _in_folder(folder: Path, dataset: str, part: str) -> tuple[Path, bool]:

@@ -18,9 +18,7 @@ CLASSES = 601
 REPEATS = 3
 _ROOT = Path(__file__).parents[2]
 _AT_ONCE = 1_000_000
-_HEADER = (
-    "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside"
-)
+_HEADER = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside"
 
 
 def run(out: Path) -> list[dict[str, Any]]:
@@ -127,7 +125,9 @@ start = time.perf_counter()
 source = open_source(folder / "openimages", **where)
 seconds, count = time.perf_counter() - start, len(source.images)
 """
-_BEFORE = "import resource, subprocess, sys, time, numpy; from pathlib import Path; folder = Path(sys.argv[1])\n"
+_BEFORE = (
+    "import resource, subprocess, sys, time, numpy; from pathlib import Path; folder = Path(sys.argv[1])\n"
+)
 # Linux counts in KiB, macOS in bytes.
 _AFTER = """
 unit = 2**30 if sys.platform == "darwin" else 2**20

@@ -73,6 +73,17 @@ def test_a_farther_pool_makes_its_far_images_farther() -> None:
     assert all(one.pool == "two" for one in made.proposals if one.proposal == "farther")
 
 
+def test_similar_images_stay_in_the_sets_whose_similarity_is_measured() -> None:
+    references = reference_of(embedded({f"voc2007:{row:06d}": direction(row / 10) for row in range(6)}))
+    rows = {f"coco:{number:012d}": direction(angle) for number, angle in ((3, 0.2), (4, 0.3), (5, 2.0))}
+    pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded(rows))
+    made = propose(CLASSES, [pool], lenses=Lenses(references))
+    assert {one.image_id[-1]: one.proposal for one in made.proposals}["3"] == "undecided"
+    far = next(one for one in made.sets if one.group == "far")
+    assert far.images == 3
+    assert float(far.mean_similarity or 0) == pytest.approx((1 + 1 + math.cos(1.5)) / 3, abs=1e-4)
+
+
 def test_embeddings_of_other_images_alone_are_refused() -> None:
     pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded({"voc2007:1": [1.0, 0.0]}))
     with pytest.raises(ProposalError, match="none of the source's images"):
