@@ -53,7 +53,7 @@ def write_image_sizes(photos: Path, table: Path) -> int:
     """Write ``image_id,width,height`` of every photo in a folder as CSV, sorted by id, and return how many there are.
 
     With Open Images' boxes in shares of the image, the table puts them into pixels when it lies beside them under the
-    name ``PART-image-sizes.csv``. The id is the file's name without suffix; other files than jpg and png are passed over.
+    name ``PART-image-sizes.csv``. The id is the file's name without suffix; what is no jpg or png is passed over.
 
     Raises
     ------

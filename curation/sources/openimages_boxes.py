@@ -205,19 +205,24 @@ class _Reading:
             category.min() >= 0 and corners.min() >= 0 and corners.max() <= 1 and boxes[:, 2:].min() >= 0
         ):
             return None
-        unsound: Bools = ~np.isfinite(corners).all(axis=1)
-        outside: Bools = ~unsound & ((corners < 0) | (corners > 1)).any(axis=1)
-        negative: Bools = ~unsound & ~outside & (boxes[:, 2:] < 0).any(axis=1)
-        reasons = {"not finite": unsound, "not within 0 to 1": outside, "negative in size": negative}
-        bad: Bools = np.any([unsound, outside, negative], axis=0)
-        strange: Bools = ~bad & (category < 0)
+        finite: Any = np.isfinite(corners).all(axis=1)
+        inside: Any = ((corners >= 0) & (corners <= 1)).all(axis=1)
+        positive: Any = (boxes[:, 2:] >= 0).all(axis=1)
+        reasons: dict[str, Bools] = {
+            "not finite": ~finite,
+            "not within 0 to 1": finite & ~inside,
+            "negative in size": finite & inside & ~positive,
+        }
+        sound: Bools = finite & inside & positive
+        strange: Bools = np.logical_and(sound, category < 0)
         if not self._drop:
             self._refuse_boxes(reasons, corners)
             self._refuse_classes(strange)
         for reason, mask in reasons.items():
             self._count(f"box {reason}", mask)
         self._count("box of a class without description", strange)
-        return ~bad & ~strange
+        keep: Bools = np.logical_and(sound, category >= 0)
+        return keep
 
     def _refuse_boxes(self, reasons: dict[str, Bools], corners: Floats) -> None:
         first = {reason: int(np.flatnonzero(mask)[0]) for reason, mask in reasons.items() if mask.any()}

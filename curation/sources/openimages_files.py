@@ -174,7 +174,8 @@ def read_descriptions(content: FileContent) -> dict[str, str]:
     """Return the name of each class by its key (MID), in file order, names unique.
 
     A class without a name is called by its key (a copy in circulation has a blank one for ``/m/012n7d``); classes that
-    share a name have their keys behind it: ``Bow (/m/03…)``. A header line (``LabelName,DisplayName``) is passed over.
+    share a name have their keys behind it: ``Bow (/m/03…)``. A header line (``LabelName,DisplayName``) and further
+    columns (a copy in circulation repeats some names in a third one) are passed over.
 
     Raises
     ------
@@ -200,7 +201,7 @@ def read_descriptions(content: FileContent) -> dict[str, str]:
 
 
 def _check_description(row: list[str], where: str, names: dict[str, str]) -> None:
-    if len(row) != 2 or not _LABEL.match(row[0]) or len(row[1]) > 300 or not (row[1] + ".").isprintable():
+    if len(row) < 2 or not _LABEL.match(row[0]) or len(row[1]) > 300 or not (row[1] + ".").isprintable():
         raise AnnotationFormatError(
             "A row of the class descriptions is malformed",
             where=where,

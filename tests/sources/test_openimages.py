@@ -1,6 +1,7 @@
 """Open Images as a source: what the published files say, and what is said where they lack something."""
 
 import csv
+import gzip
 from dataclasses import fields
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from curation.errors import (
+    AnnotationFormatError,
     BoxError,
     DanglingIdError,
     MissingFileError,
@@ -177,6 +179,45 @@ def test_a_bad_box_is_refused_with_its_row_or_counted(tmp_path: Path, corners: s
 def test_a_box_of_no_size_is_a_fact(tmp_path: Path) -> None:
     row = "00166893b16a03ab,xclick,/m/0bt9lr,1,0.300000,0.300000,0.200000,0.400000,0,0,0,0,0"
     assert objects_of(read_openimages(write_openimages(tmp_path, [row]), "train")).areas.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (ROWS[0][:-1], "IsInside is none of"),
+        (ROWS[0][:-1] + "2", "IsInside is none of"),
+        (ROWS[0].replace("000002b6", "000002B6"), "image id"),
+        ("../" + ROWS[0], "image id"),
+        (ROWS[0][:44], "cannot be read"),
+        (ROWS[0] + "\x1b[31m", "cannot be read"),
+    ],
+)
+def test_a_malformed_row_is_refused_under_every_policy(tmp_path: Path, row: str, message: str) -> None:
+    root = write_openimages(tmp_path, [ROWS[0], ROWS[2], row])
+    for bad_boxes in ("error", "drop"):
+        with pytest.raises(AnnotationFormatError, match=message) as caught:
+            read_openimages(root, "train", bad_boxes=bad_boxes)  # type: ignore[arg-type]
+        assert caught.value.where == "train-annotations-bbox.csv: row 4"
+
+
+def test_line_ends_and_byte_order_marks_change_nothing(tmp_path: Path) -> None:
+    plain = read_openimages(write_boxes(tmp_path / "plain"))
+    path = write_boxes(tmp_path / "other", end="\r\n")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().removesuffix(b"\r\n"))
+    other = read_openimages(path)
+    assert other.images.native.tolist() == plain.images.native.tolist()
+    assert objects_of(other).boxes.tolist() == objects_of(plain).boxes.tolist()
+
+
+def test_a_box_file_without_a_column_or_still_compressed_is_refused(tmp_path: Path) -> None:
+    write_boxes(tmp_path, [], header=HEADER.replace(",YMax", ""))
+    with pytest.raises(AnnotationFormatError, match="lacks a column"):
+        open_source(tmp_path / "train-annotations-bbox.csv", dataset="openimages", part="", cache=False)
+    packed = tmp_path / "train-annotations-bbox.csv.gz"
+    packed.write_bytes(gzip.compress(b"a"))
+    with pytest.raises(AnnotationFormatError, match="compressed") as caught:
+        open_source(packed, dataset="openimages", part="train", cache=False)
+    assert "gunzip" in str(caught.value.hint)
 
 
 def test_columns_that_a_file_lacks_are_told(tmp_path: Path) -> None:
