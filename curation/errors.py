@@ -171,5 +171,13 @@ class DecisionConflictError(DecisionError):
     """Decisions of one stage contradict each other on an image, and no rule resolves that."""
 
 
+class EncoderError(CurationError):
+    """An encoder cannot be made from what was named, or cannot encode what it was given."""
+
+
+class EmbeddingError(CurationError):
+    """Embeddings are malformed, unfinished, of another encoder, or could not be made of any image."""
+
+
 class SimilarityError(CurationError):
-    """Images or texts cannot be encoded or compared as asked."""
+    """Vectors cannot be compared as asked."""

@@ -18,7 +18,7 @@ ALLOWED = {
     "publishing": GROUND | {"sources", "manifest", "protocols"},
     "evaluation": GROUND | {"sources", "manifest", "figure_style"},
     "review": GROUND | {"sources", "manifest", "similarity", "decisions", "proposals", "publishing"},
-    "audit": GROUND | {"sources", "manifest", "protocols", "figure_style"},
+    "audit": GROUND | {"sources", "similarity", "manifest", "protocols", "figure_style"},
     "baselines": GROUND | {"evaluation"},
 }
 HEAVY = {"torch", "fiftyone", "open_clip", "ray", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools"}

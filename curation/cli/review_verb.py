@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
     from curation.protocols.protocol import SourceSlot
     from curation.review.images import ReviewImages
-    from curation.review.photos import PhotoFolder
     from curation.review.progress import Progress
     from curation.review.session import Started
     from curation.similarity.embeddings import Embeddings
+    from curation.sources.photos import PhotoFolder
 
 _BUILD_ONLY = ("source", "part", "proposals", "embeddings")
 
@@ -189,7 +189,7 @@ def _own_slots(options: argparse.Namespace) -> list[SourceSlot]:
 
 
 def _photos(options: argparse.Namespace) -> dict[str, PhotoFolder]:
-    from curation.review.photos import PhotoFolder
+    from curation.sources.photos import PhotoFolder
 
     folders: dict[str, PhotoFolder] = {}
     for text in options.photos:

@@ -228,7 +228,7 @@ def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None,
         f"{pool.name}: embeddings of other images": len(given.ids) - len(rows),
     }
     left_out = {key: n for key, n in counts.items() if n}
-    kept = given if len(rows) == len(given) else given.take([given.ids[row] for row in rows])
+    kept = given if len(rows) == len(given) else given.take(list(rows))
     return kept, left_out
 
 

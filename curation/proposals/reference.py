@@ -5,18 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from curation.proposals.thresholds import decimal_text
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from curation.similarity.embeddings import Embeddings
-
-MAD_TO_SIGMA = 1.4826
-"""Of a normal distribution, the deviation is so many times the median absolute deviation."""
-_FEWEST = 3
 
 
 @dataclass(frozen=True)
@@ -48,25 +40,7 @@ class Reference:
 
 def reference_of(embeddings: Embeddings) -> Reference:
     """Return the leave-one-out reference of an ID sample; an image is never its own neighbour."""
-    similar = leave_one_out(embeddings)
-    if len(similar) < _FEWEST:
-        return Reference(embeddings, len(similar), None, None)
-    median = float(np.median(similar))
-    return Reference(
-        embeddings, len(similar), median, MAD_TO_SIGMA * float(np.median(np.abs(similar - median)))
-    )
+    from curation.similarity.set_similarity import reference_statistics
 
-
-def leave_one_out(embeddings: Embeddings) -> npt.NDArray[np.float32]:
-    """Return the cosine similarity of each embedding to the nearest one of another image, shape (n,)."""
-    from curation.similarity.neighbors import nearest
-
-    n = len(embeddings.ids)
-    if n < 2:
-        return np.empty(0, np.float32)
-    unit = embeddings.normalised()
-    indices, scores = nearest(unit, unit, 2)
-    # An exact duplicate with a smaller index may stand before the image itself.
-    itself = indices[:, 0] == np.arange(n)
-    similar: npt.NDArray[np.float32] = np.where(itself, scores[:, 1], scores[:, 0])
-    return similar
+    found = reference_statistics(embeddings)
+    return Reference(embeddings, found.n, found.median, found.sigma)

@@ -10,7 +10,13 @@ from curation.protocols.protocol import Protocol
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.name: protocol
-    for protocol in (elephant.PROTOCOL, owod.PROTOCOL, opendet.PROTOCOL, imagenet.PROTOCOL, findmeifyoucan.PROTOCOL)
+    for protocol in (
+        elephant.PROTOCOL,
+        owod.PROTOCOL,
+        opendet.PROTOCOL,
+        imagenet.PROTOCOL,
+        findmeifyoucan.PROTOCOL,
+    )
 }
 
 

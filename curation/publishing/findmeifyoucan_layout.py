@@ -157,8 +157,7 @@ class _SplitFile:
 
     def notes(self) -> Iterator[str]:
         numbers = [
-            _numbers(source)[rows]
-            for source, rows in zip(self.images.sources, self.rows, strict=True)
+            _numbers(source)[rows] for source, rows in zip(self.images.sources, self.rows, strict=True)
         ]
         together = np.concatenate(numbers)
         if first_repeated(together) is not None:

@@ -1,1 +1,1 @@
-"""How near two images or classes are by their look: embeddings, nearest neighbours, duplicates."""
+"""How alike images look: encoders, stores of embeddings."""

@@ -1,4 +1,4 @@
-"""An encoder without weights: where which colours and which edges are."""
+"""An encoder without weights: histograms of colours and of the directions of edges, the same bytes on every machine."""
 
 from __future__ import annotations
 
@@ -6,95 +6,127 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from curation.errors import SimilarityError
+from curation.errors import EncoderError
 from curation.similarity.embeddings import EncoderIdentity, Vectors
+from curation.similarity.encoder import Prepared
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_SIDE, _CELLS = 96, 3
-_HUES, _GREYS, _ORIENTATIONS = 12, 4, 8
-_GREY_BELOW = 0.15
+SIDE = 128
+_RGB_LEVELS = 4
+_HUES, _SATURATIONS, _GREYS = 12, 3, 4
+_COLOUR_CELLS = 2
+_EDGE_CELLS = 4
+_GREY_BELOW = 26
+"""Of 255: pixels whose largest and smallest channel differ less have no hue to speak of."""
+_DIRECTIONS = (
+    (1000, 0),
+    (924, 383),
+    (707, 707),
+    (383, 924),
+    (0, 1000),
+    (-383, 924),
+    (-707, 707),
+    (-924, 383),
+)
+"""Eight directions of half a circle, in thousandths: whole numbers, so that no machine rounds an angle otherwise."""
+_COLOUR_BINS = _HUES * _SATURATIONS + _GREYS
+_DIMENSION = _RGB_LEVELS**3 + _COLOUR_CELLS**2 * _COLOUR_BINS + _EDGE_CELLS**2 * len(_DIRECTIONS)
+
+Ints = npt.NDArray[np.int64]
 
 
 class ColourEncoder:
-    """Histograms of hue (weighted by saturation), of grey levels and of gradient directions in a grid of 3 x 3 cells.
+    """Square roots of three kinds of histograms, 352 numbers: the dot product of two vectors is their likeness.
 
-    No model and no download: 216 numbers, the square root of the shares (Hellinger), so that the scalar product of two
-    unit vectors compares distributions. It finds near copies and scenes of the same colours, not the same classes.
+    A picture is reduced to 128 x 128 pixels by averaging, its aspect ratio aside. Then: 64 bins of RGB over the whole
+    picture; 40 bins of hue, saturation and grey in each of 2 x 2 cells; 8 bins of edge direction, weighted by strength,
+    in each of 4 x 4 cells. Each kind weighs the same; the dot product of two histograms' roots is their Bhattacharyya
+    coefficient, from 0 to 1. All counting is in whole numbers, so vectors differ between machines only if Pillow's
+    decoding or averaging does. It knows colours and layout, not things: use it to try things out and to find copies.
     """
 
     @property
     def identity(self) -> EncoderIdentity:
-        """What decides its numbers."""
-        return EncoderIdentity(
-            "colour",
-            "",
-            f"exif orientation, RGB, bicubic {_SIDE}x{_SIDE}, {_CELLS}x{_CELLS} cells, {_HUES} hues, {_GREYS} greys, "
-            f"{_ORIENTATIONS} orientations, square root",
-        )
+        """What the vectors are comparable by."""
+        return EncoderIdentity("colour-1", "none", f"RGB, stored orientation, box {SIDE} x {SIDE}", "float32")
 
     @property
     def dimension(self) -> int:
-        """Numbers in a vector."""
-        return _CELLS * _CELLS * (_HUES + _GREYS + _ORIENTATIONS)
+        """Length of a vector: 352."""
+        return _DIMENSION
 
-    def prepare(self, image: Image) -> Vectors:
-        """Return the vector of an RGB image, shape (216,)."""
+    def prepare(self, image: Image) -> Prepared:
+        """Return a picture of 128 x 128 pixels, uint8, shape (128, 128, 3)."""
         from PIL.Image import Resampling
 
-        pixels: Vectors = np.asarray(image.resize((_SIDE, _SIDE), Resampling.BICUBIC), np.float32) / np.float32(255)
-        hue, saturation, value = _hsv(pixels)
-        grey = pixels @ np.array([0.299, 0.587, 0.114], np.float32)
-        down, right = np.gradient(grey)
-        strength = np.hypot(right, down)
-        angle = np.mod(np.arctan2(down, right) / np.pi, 1.0)
-        coloured = saturation * value
-        plain = np.where(coloured < _GREY_BELOW, 1.0, 0.0)
-        histograms = np.concatenate(
-            [
-                _cells(hue, coloured, _HUES),
-                _cells(value, plain, _GREYS),
-                _cells(angle, strength, _ORIENTATIONS),
-            ],
-            axis=1,
-        )
-        vector: Vectors = np.sqrt(histograms).astype(np.float32).ravel()
-        return vector
+        return np.asarray(image.convert("RGB").resize((SIDE, SIDE), Resampling.BOX), np.uint8)
 
-    def encode_prepared(self, batch: Sequence[Vectors]) -> Vectors:
-        """Return the vectors of prepared images, shape (b, 216)."""
-        return np.stack(batch) if batch else np.empty((0, self.dimension), np.float32)
+    def encode_prepared(self, batch: Sequence[Prepared]) -> Vectors:
+        """Return the vectors of prepared pictures, float32, shape (b, 352)."""
+        return np.stack([_vector(pixels.astype(np.int64)) for pixels in batch])
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
-        """Raise `SimilarityError`: colours have no words."""
-        raise SimilarityError(
-            "The encoder 'colour' has no text tower",
-            expected="a model with one, such as --model ViT-B-32 --pretrained FILE",
+        """Raise `EncoderError`: histograms know no words."""
+        raise EncoderError(
+            "The colour encoder has no text tower",
             found=f"{len(texts)} texts",
+            hint="curation embed --texts FILE --model ViT-B-32 --pretrained TAG_OR_FILE",
         )
 
 
-def _hsv(pixels: Vectors) -> tuple[Vectors, Vectors, Vectors]:
-    """Return hue in [0, 1), saturation and value of RGB pixels in [0, 1]."""
-    value, low = pixels.max(axis=2), pixels.min(axis=2)
-    span = value - low
-    safe = np.where(span > 0, span, 1)
-    red, green, blue = (pixels[..., channel] for channel in range(3))
-    hue = np.where(
-        value == red,
-        (green - blue) / safe,
-        np.where(value == green, 2 + (blue - red) / safe, 4 + (red - green) / safe),
+def _vector(pixels: Ints) -> Vectors:
+    colours = pixels * _RGB_LEVELS // 256
+    rgb = (colours[..., 0] * _RGB_LEVELS + colours[..., 1]) * _RGB_LEVELS + colours[..., 2]
+    direction, strength = _edges(pixels)
+    kinds = (
+        _histograms(rgb, np.ones_like(rgb), 1, _RGB_LEVELS**3),
+        _histograms(_hues(pixels), np.ones_like(rgb), _COLOUR_CELLS, _COLOUR_BINS),
+        _histograms(direction, strength, _EDGE_CELLS, len(_DIRECTIONS)),
     )
-    return np.mod(hue / 6, 1.0), span / np.where(value > 0, value, 1), value
+    return np.concatenate([_roots(counts).ravel() for counts in kinds]).astype(np.float32)
 
 
-def _cells(values: Vectors, weights: Vectors, bins: int) -> Vectors:
-    """Return the weighted histogram of each grid cell as shares of the cell's pixels, shape (cells, bins)."""
-    size = _SIDE // _CELLS
-    number = np.minimum((values * bins).astype(np.int64), bins - 1)
-    cell = (np.arange(_SIDE) // size)[:, None] * _CELLS + (np.arange(_SIDE) // size)[None, :]
-    counts = np.bincount((cell * bins + number).ravel(), weights.ravel(), minlength=_CELLS * _CELLS * bins)
-    shares: Vectors = (counts.reshape(_CELLS * _CELLS, bins) / (size * size)).astype(np.float32)
-    return shares
+def _hues(pixels: Ints) -> Ints:
+    """Return the bin of hue and saturation, or of grey, of each pixel."""
+    ordered = np.sort(pixels, axis=-1)
+    low, middle, high = ordered[..., 0], ordered[..., 1], ordered[..., 2]
+    spread = high - low
+    # Which channel is largest and which smallest names a sixth of the circle; the middle one halves it.
+    largest, smallest = pixels.argmax(axis=-1), 2 - pixels[..., ::-1].argmin(axis=-1)
+    sixth = 2 * largest + (smallest == (largest + 1) % 3)
+    hue = 2 * sixth + (2 * middle > high + low)
+    saturation = np.minimum(spread * _SATURATIONS // np.maximum(high, 1), _SATURATIONS - 1)
+    grey = _HUES * _SATURATIONS + high * _GREYS // 256
+    bins: Ints = np.where(spread < _GREY_BELOW, grey, hue * _SATURATIONS + saturation)
+    return bins
+
+
+def _edges(pixels: Ints) -> tuple[Ints, Ints]:
+    """Return the direction bin and the strength of the brightness gradient at each pixel; strength 0 at the border."""
+    grey = pixels @ np.array([299, 587, 114], np.int64)
+    across, down = np.zeros_like(grey), np.zeros_like(grey)
+    across[1:-1, 1:-1] = grey[1:-1, 2:] - grey[1:-1, :-2]
+    down[1:-1, 1:-1] = grey[2:, 1:-1] - grey[:-2, 1:-1]
+    along = np.abs(np.stack([across * x + down * y for x, y in _DIRECTIONS]))
+    return along.argmax(axis=0), np.abs(across) + np.abs(down)
+
+
+def _histograms(bins: Ints, weights: Ints, cells: int, size: int) -> Ints:
+    """Return one histogram for each cell of a grid, shape (cells * cells, size)."""
+    step = SIDE // cells
+    cell = np.arange(SIDE) // step
+    place = (cell[:, None] * cells + cell[None, :]) * size + bins
+    # Weights of bincount are float64: sums of whole numbers below 2**53 are exact in any order.
+    counts = np.bincount(place.ravel(), weights.ravel(), cells * cells * size)
+    return counts.reshape(cells * cells, size).astype(np.int64)
+
+
+def _roots(counts: Ints) -> npt.NDArray[np.float64]:
+    """Return the square roots of shares; the rows together have unit length, or less where a cell has no edge."""
+    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    roots: npt.NDArray[np.float64] = np.sqrt(counts / (totals * len(counts)))
+    return roots

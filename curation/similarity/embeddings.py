@@ -1,131 +1,93 @@
-"""`Embeddings`: vectors of images, boxes or texts, with the encoder that made them."""
+"""Embeddings: vectors of images, boxes or texts, with the identity of the encoder that made them."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from curation.canonical import canonical_json, sha256_of_bytes
-from curation.errors import SimilarityError
+from curation.canonical import sha256_of_value
 
 Vectors = npt.NDArray[np.float32]
-_SMALLEST_NORM = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderIdentity:
-    """What decides the numbers of an encoder; two sets of vectors may be compared only if all of it is equal.
+    """What makes two vectors comparable: all of it equal, or their similarity means nothing.
 
     Attributes
     ----------
     model : str
-        ``colour`` or ``open_clip ViT-B-32``.
+        Name of the architecture; of a configuration file, its stem and the digest of its content.
     weights : str
-        ``sha256:<hex>`` of the weights file; ``""`` for an encoder without weights.
+        ``sha256:<hex>`` of the weights file; ``random:SEED:sha256:<hex>`` of random weights; ``none`` for a formula.
     preprocessing : str
-        Everything between the file and the network in one line.
+        What is done to an image before it is encoded.
     dtype : str
-        Of the computation: ``float32``, ``float16``.
-    output : str
-        Which vector is taken: ``projected`` (the joint space of images and texts) or ``pooled`` (before projection).
+        Of the computation: ``float32``, ``float16 autocast``, ``bfloat16 autocast``.
+    embedding : str
+        ``projected``: the space that images and texts share. ``pooled``: the class token after the last normalisation,
+        before projection (FindMeIfYouCan's reading, its code's ``pooler_output``).
     """
 
     model: str
     weights: str
     preprocessing: str
-    dtype: str = "float32"
-    output: str = "projected"
+    dtype: str
+    embedding: str = "projected"
 
     @property
     def digest(self) -> str:
-        """``sha256:<hex>`` of all fields."""
-        return sha256_of_bytes(canonical_json(asdict(self)))
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the fields and the digest."""
-        return {**asdict(self), "digest": self.digest}
+        """``sha256:<hex>`` of the record."""
+        return sha256_of_value(asdict(self))
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Vectors as an encoder gave them.
+    """Vectors of images, boxes or texts, as their encoder gave them.
 
     Attributes
     ----------
     ids : tuple of str, length n
-        Image ids ``namespace:native``; ``id#number`` of a box; the text itself of a prompt. Unique.
+        Unique: image ids ``namespace:native``, ``namespace:native#k`` for box k (from 0, in the order of the annotation
+        file), or texts as they were given.
     vectors : ndarray of float32, shape (n, d)
-        Not normalised; may be memory-mapped.
+        Not normalised; of a store, memory-mapped and read-only.
     encoder : EncoderIdentity
     images : tuple of str, length n
-        ``sha256:<hex>`` of the file that each vector was computed from (of the text for a prompt); ``""`` if unknown.
-    failures : dict of str to str
-        Images that could not be read, and why; they are not among `ids`.
+        ``sha256:<hex>`` of the image file; of a text, of the prompt's UTF-8 bytes.
     """
 
     ids: tuple[str, ...]
     vectors: Vectors
     encoder: EncoderIdentity
     images: tuple[str, ...]
-    failures: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        n = len(self.ids)
-        if self.vectors.ndim != 2 or len(self.vectors) != n or len(self.images) != n:
-            raise SimilarityError(
-                "Embeddings do not fit together",
-                expected=f"{n} vectors and {n} digests for {n} ids",
-                found=f"vectors of shape {self.vectors.shape}, {len(self.images)} digests",
-            )
-        if len(set(self.ids)) < n:
-            twice = next(one for one in self.ids if self.ids.count(one) > 1)
-            raise SimilarityError("An id stands twice among embeddings", found=twice[:120])
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    @property
-    def dimension(self) -> int:
-        """Numbers in a vector."""
-        return int(self.vectors.shape[1])
-
-    @cached_property
-    def place(self) -> dict[str, int]:
-        """Row of each id."""
-        return {one: row for row, one in enumerate(self.ids)}
-
     def normalised(self) -> Vectors:
-        """Return the vectors scaled to length 1, shape (n, d); a vector of zeros stays one.
+        """Return the vectors divided by their Euclidean length, shape (n, d); a zero vector stays zero."""
+        return unit_rows(self.vectors)
 
-        Raises
-        ------
-        SimilarityError
-            A vector holds NaN or an infinity.
-        """
-        rows = np.asarray(self.vectors, np.float32)
-        norms = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))
-        if not np.isfinite(norms).all():
-            raise SimilarityError(
-                "A vector holds NaN or an infinity", where=self.ids[int(np.argmin(np.isfinite(norms)))][:120]
-            )
-        unit: Vectors = (rows / np.maximum(norms, _SMALLEST_NORM)[:, None]).astype(np.float32)
-        return unit
-
-    def take(self, ids: list[str]) -> Embeddings:
-        """Return the embeddings of some ids, in that order; one that is not there is a `SimilarityError`."""
-        missing = [one for one in ids if one not in self.place]
-        if missing:
-            raise SimilarityError(
-                "There is no embedding of an image",
-                expected=f"{len(ids)} ids among {len(self)}",
-                found=f"{len(missing)} missing, the first {missing[0]}"[:200],
-                hint="curation embed adds images to a store",
-            )
-        rows = [self.place[one] for one in ids]
+    def take(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> Embeddings:
+        """Return the embeddings at some positions, in that order."""
+        places = [int(row) for row in rows]
         return Embeddings(
-            tuple(ids), self.vectors[rows], self.encoder, tuple(self.images[row] for row in rows)
+            tuple(self.ids[place] for place in places),
+            np.asarray(self.vectors[np.array(places, np.int64)], np.float32),
+            self.encoder,
+            tuple(self.images[place] for place in places),
         )
+
+
+def unit_rows(vectors: Vectors) -> Vectors:
+    """Return the rows of a matrix divided by their Euclidean length, shape (n, d); a zero row stays zero."""
+    rows = np.asarray(vectors, np.float32)
+    # In float64: the squares of large float32 features overflow.
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    lengths[lengths == 0] = 1
+    unit: Vectors = (rows / lengths[:, None]).astype(np.float32)
+    return unit

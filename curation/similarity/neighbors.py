@@ -14,7 +14,7 @@ from curation.similarity.embeddings import Vectors
 Int64s = npt.NDArray[np.int64]
 Engine = Literal["auto", "torch", "numpy", "faiss"]
 ENGINES = ("auto", "torch", "numpy", "faiss")
-QUERY_BLOCK, REFERENCE_BLOCK = 1024, 8192
+QUERY_BLOCK, FIRST_BLOCK, REFERENCE_BLOCK = 1024, 8192, 2048
 
 
 def nearest(
@@ -100,7 +100,9 @@ def _numpy_block(queries: Vectors, references: Vectors, k: int) -> tuple[Int64s,
         if not len(rows):
             continue
         hit, first = np.unique(rows, return_index=True)
-        for row, low, high in zip(hit.tolist(), first.tolist(), [*first[1:].tolist(), len(rows)], strict=True):
+        for row, low, high in zip(
+            hit.tolist(), first.tolist(), [*first[1:].tolist(), len(rows)], strict=True
+        ):
             chosen = columns[low:high]
             values = np.concatenate([best[row], scores[row, chosen]])
             places = np.concatenate([place[row], chosen + start])
@@ -114,14 +116,21 @@ def _torch_block(queries: Vectors, references: Vectors, k: int) -> tuple[Int64s,
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with torch.inference_mode():
-        block = torch.from_numpy(np.ascontiguousarray(queries)).to(device)
-        best = torch.full((len(queries), k), -torch.inf, device=device)
-        place = torch.full((len(queries), k), len(references), dtype=torch.int64, device=device)
-        for start in range(0, len(references), REFERENCE_BLOCK):
-            part = torch.from_numpy(_writable(references[start : start + REFERENCE_BLOCK])).to(device)
-            scores = block @ part.T
-            best, place = _merged(torch, best, place, scores, start, k)
-    return place.cpu().numpy(), best.cpu().numpy()
+        block = torch.from_numpy(_writable(queries)).to(device)
+        table = torch.empty((len(queries), FIRST_BLOCK), device=device)
+        best = place = None
+        start = 0
+        while start < len(references):
+            size = FIRST_BLOCK if best is None else REFERENCE_BLOCK
+            part = torch.from_numpy(_writable(references[start : start + max(size, k)])).to(device)
+            scores = table[:, : len(part)] if len(part) <= FIRST_BLOCK else torch.empty(len(block), len(part))
+            torch.mm(block, part.T, out=scores)
+            if best is None:
+                best, place = _largest(torch, scores, k)
+            else:
+                _merge(torch, best, place, scores, start)
+            start += len(part)
+    return place.cpu().numpy(), best.cpu().numpy()  # type: ignore[union-attr]
 
 
 def _writable(rows: Vectors) -> Vectors:
@@ -129,35 +138,43 @@ def _writable(rows: Vectors) -> Vectors:
     return np.ascontiguousarray(rows) if rows.flags.writeable else np.array(rows, np.float32)
 
 
-def _merged(torch: Any, best: Any, place: Any, scores: Any, start: int, k: int) -> tuple[Any, Any]:
-    """Return the best k of those kept and of a new block of products; earlier rows win ties."""
-    # Only what beats the k-th best so far can matter: after a few blocks that is next to nothing.
+def _largest(torch: Any, scores: Any, k: int) -> tuple[Any, Any]:
+    """Return the k largest of each row and their columns, best first, the smaller column of equal ones first."""
+    # One more than k shows whether equal products cross the border; topk takes any of them.
+    top = torch.topk(scores, min(k + 1, scores.shape[1]), dim=1)
+    values, columns = top.values, top.indices
+    if scores.shape[1] > k:
+        torn = (values[:, -1] == values[:, -2]).nonzero()[:, 0]
+        for row in torn.tolist():
+            ordered = torch.sort(scores[row], descending=True, stable=True)
+            values[row], columns[row] = ordered.values[: k + 1], ordered.indices[: k + 1]
+    by_place = torch.sort(columns, dim=1, stable=True).indices
+    values, columns = values.gather(1, by_place), columns.gather(1, by_place)
+    by_value = torch.sort(values, dim=1, descending=True, stable=True).indices[:, :k]
+    return values.gather(1, by_value), columns.gather(1, by_value)
+
+
+def _merge(torch: Any, best: Any, place: Any, scores: Any, start: int) -> None:
+    """Take into the best of each row what beats the last of them, in place."""
+    # After the first block that is a handful of products in each row.
     rows, columns = (scores > best[:, -1:]).nonzero(as_tuple=True)
     if not len(rows):
-        return best, place
-    if len(rows) > scores.numel() // 8:
-        # The first block: everything beats minus infinity. A stable sort keeps the earlier of equal products first.
-        ordered = torch.sort(scores, dim=1, descending=True, stable=True)
-        rows = torch.arange(len(scores), device=scores.device).repeat_interleave(min(k, scores.shape[1]))
-        columns = ordered.indices[:, :k].reshape(-1)
-    counts = torch.bincount(rows, minlength=len(best))
-    hit = counts.nonzero()[:, 0]
+        return
+    k = best.shape[1]
+    hit, counts = rows.unique_consecutive(return_counts=True)
     starts = counts.cumsum(0) - counts
+    slot = torch.arange(len(rows), device=rows.device) - starts.repeat_interleave(counts)
+    number = torch.arange(len(hit), device=rows.device).repeat_interleave(counts)
     width = int(counts.max())
-    number = torch.full((len(best),), -1, dtype=torch.int64, device=best.device)
-    number[hit] = torch.arange(len(hit), device=best.device)
     values = torch.full((len(hit), k + width), -torch.inf, device=best.device)
     places = torch.full((len(hit), k + width), torch.iinfo(torch.int64).max, device=best.device)
     values[:, :k], places[:, :k] = best[hit], place[hit]
-    slot = k + torch.arange(len(rows), device=best.device) - starts[rows]
-    values[number[rows], slot] = scores[rows, columns]
-    places[number[rows], slot] = columns + start
-    by_place = torch.sort(places, dim=1, stable=True).indices
-    values, places = values.gather(1, by_place), places.gather(1, by_place)
+    values[number, k + slot] = scores[rows, columns]
+    places[number, k + slot] = columns + start
+    # Kept ones come from earlier rows and stand in order; new ones come in order of their row: a stable sort is enough.
     by_value = torch.sort(values, dim=1, descending=True, stable=True).indices[:, :k]
     best[hit] = values.gather(1, by_value)
     place[hit] = places.gather(1, by_value)
-    return best, place
 
 
 def _by_faiss(queries: Vectors, references: Vectors, k: int) -> tuple[Int64s, Vectors]:

@@ -1,258 +1,235 @@
-"""An encoder over open_clip: any of its models, with weights from its hub or from a local file."""
+"""Encoders over open_clip: pictures and texts, on the CPU in full precision, on a GPU in half."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from curation.canonical import sha256_of_bytes, sha256_of_file
-from curation.errors import CurationError, MissingExtraError, MissingFileError, SimilarityError, UsageError
+from curation.errors import EncoderError
 from curation.similarity.embeddings import EncoderIdentity, Vectors
-from curation.torchvision_operators import import_torchvision
+from curation.similarity.encoder import Prepared
+from curation.similarity.open_clip_model import LoadedModel, load_model
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_SUFFIXES = (".pt", ".pth", ".bin", ".safetensors")
-_LARGEST_CONFIG = 1 << 20
+Embedding = Literal["projected", "pooled"]
+Device = Literal["auto", "cpu", "cuda"]
+Precision = Literal["auto", "float32", "float16", "bfloat16"]
 
 
 class OpenClipEncoder:
-    """A CLIP model; `open` makes one."""
+    """Vectors of an open_clip model.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+    embedding : {"projected", "pooled"}
+        ``projected``: the space that images and texts share (``encode_image``). ``pooled``: the class token after the
+        last layer norm, before projection, as FindMeIfYouCan's code takes it (Section 3.1 of the paper, the
+        ``pooler_output`` of a CLIP vision model): images only, and only of vision transformers with a class token.
+    device : {"auto", "cpu", "cuda"}
+    precision : {"auto", "float32", "float16", "bfloat16"}
+        Half precision is autocast, on a GPU only; ``auto`` is float16 there and float32 on a CPU.
+
+    Raises
+    ------
+    EncoderError
+        The device is not there or cannot do the precision, or the model has no pooled embedding.
+    """
 
     def __init__(
-        self, model: Any, transform: Any, tokenizer: Any, identity: EncoderIdentity, device: str
-    ) -> None:
-        self._model, self._transform, self._tokenizer = model, transform, tokenizer
-        self._identity, self._device = identity, device
-        self._dimension = 0
-
-    @classmethod
-    def open(
-        cls,
-        name: str,
+        self,
+        loaded: LoadedModel,
         *,
-        pretrained: str,
-        config: Path | None,
-        output: str,
-        device: str,
-        random_weights: int | None,
-    ) -> OpenClipEncoder:
-        """Return the encoder of a model (see `curation.similarity.encoder.open_encoder`)."""
-        open_clip, torch = _packages()
-        chosen = _device(torch, device)
-        if config is not None:
-            name = _add_config(open_clip, config)
-        _check_name(open_clip, name)
-        if not pretrained and random_weights is None and not name.startswith("local-dir:"):
-            raise UsageError(
-                "The model has no weights",
-                where=name[:80],
-                expected="--pretrained TAG_OR_FILE",
-                hint="--random-weights SEED draws them, for trying out alone",
-            )
-        if random_weights is not None:
-            torch.manual_seed(random_weights)
-        model, transform = _create(open_clip, name, pretrained, random_weights is not None, chosen)
-        if output == "pooled":
-            _require_pooled(model, name)
-        precision = "float16" if chosen == "cuda" else "float32"
-        identity = EncoderIdentity(
-            f"open_clip {name}",
-            _weights(torch, model, name, pretrained, random_weights),
-            f"exif orientation, RGB; {_one_line(transform)}",
-            precision,
-            output,
-        )
-        return cls(model, transform, _tokenizer(open_clip, name, model), identity, chosen)
+        embedding: Embedding = "projected",
+        device: Device = "auto",
+        precision: Precision = "auto",
+    ) -> None:
+        self._loaded = loaded
+        self._device = _device(device)
+        self._dtype = _precision(precision, self._device)
+        self._model = loaded.model.to(self._device)
+        self._embedding = embedding
+        if embedding == "pooled":
+            _take_off_projection(self._model, loaded.name)
+        self._of_picture, self._of_batch = _cut(loaded.preprocess)
 
-    @property
+    @cached_property
     def identity(self) -> EncoderIdentity:
-        """What decides its numbers."""
-        return self._identity
+        """What the vectors are comparable by."""
+        settings = json.dumps(self._model.visual.preprocess_cfg, sort_keys=True)
+        dtype = self._dtype if self._dtype == "float32" else f"{self._dtype} autocast"
+        return EncoderIdentity(
+            self._loaded.name,
+            self._loaded.weights,
+            f"RGB, stored orientation, {settings}",
+            dtype,
+            self._embedding,
+        )
 
-    @property
+    @cached_property
     def dimension(self) -> int:
-        """Numbers in a vector."""
-        if not self._dimension:
-            import PIL.Image
+        """Length of a vector."""
+        from PIL import Image
 
-            blank = self.prepare(PIL.Image.new("RGB", (8, 8)))
-            self._dimension = int(self.encode_prepared([blank]).shape[1])
-        return self._dimension
+        return int(self.encode_prepared([self.prepare(Image.new("RGB", (8, 8)))]).shape[1])
 
-    def prepare(self, image: Image) -> Vectors:
-        """Return an RGB image as the network takes it, shape (3, side, side)."""
-        prepared: Vectors = self._transform(image).numpy()
-        return prepared
+    def prepare(self, image: Image) -> Prepared:
+        """Return a picture resized and cropped as the model wants it: uint8, shape (height, width, 3)."""
+        for step in self._of_picture:
+            image = step(image)
+        return np.asarray(image)
 
-    def encode_prepared(self, batch: Sequence[Vectors]) -> Vectors:
-        """Return the vectors of prepared images, shape (b, d), as float32."""
+    def encode_prepared(self, batch: Sequence[Prepared]) -> Vectors:
+        """Return the vectors of prepared pictures, float32, shape (b, d)."""
         import torch
 
-        if not batch:
-            return np.empty((0, self.dimension), np.float32)
-        with torch.inference_mode(), self._autocast(torch):
+        with torch.inference_mode():
             pixels = torch.from_numpy(np.stack(batch)).to(self._device)
-            vectors = (
-                self._pooled(pixels)
-                if self._identity.output == "pooled"
-                else self._model.encode_image(pixels)
-            )
-        found: Vectors = vectors.float().cpu().numpy()
-        return found
+            # Whole numbers travel to the device, a quarter of the bytes; the steps are those of the model's transform.
+            values = pixels.permute(0, 3, 1, 2).to(torch.float32).div(255)
+            for step in self._of_batch:
+                values = step(values)
+            with self._autocast():
+                vectors = self._model.encode_image(values)
+            return _array(vectors)
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts, shape (b, d), as float32.
+        """Return the vectors of texts, float32, shape (b, d).
 
         Raises
         ------
-        SimilarityError
-            The model has no text tower or no tokenizer at hand, or its images are not in the joint space (``pooled``).
+        EncoderError
+            The weights hold no text tower, the embedding is ``pooled``, the tokenizer is not at hand, or a text is
+            longer than the model reads.
         """
         import torch
 
-        if (
-            self._identity.output == "pooled"
-            or self._tokenizer is None
-            or not hasattr(self._model, "encode_text")
-        ):
-            raise SimilarityError(
-                "This encoder compares no texts",
-                where=self._identity.model,
-                expected="a model with a text tower and its tokenizer, and the output 'projected'",
-                found=f"output {self._identity.output}, "
-                + ("a tokenizer" if self._tokenizer is not None else "no tokenizer at hand"),
+        self._require_texts()
+        for text in texts:
+            self._require_short(text)
+        with torch.inference_mode():
+            tokens = self._tokenizer(list(texts)).to(self._device)
+            with self._autocast():
+                vectors = self._model.encode_text(tokens)
+            return _array(vectors)
+
+    def _require_texts(self) -> None:
+        if self._embedding == "pooled":
+            raise EncoderError(
+                "The pooled embedding is of images only: texts meet images in the projected one",
+                hint="--embedding projected, for images and texts",
             )
-        with torch.inference_mode(), self._autocast(torch):
-            vectors = self._model.encode_text(self._tokenizer(list(texts)).to(self._device))
-        found: Vectors = vectors.float().cpu().numpy()
-        return found
+        if not self._loaded.has_text:
+            raise EncoderError(
+                "The weights have no text tower",
+                where=self._loaded.name,
+                hint="--pretrained with a whole CLIP",
+            )
 
-    def _autocast(self, torch: Any) -> AbstractContextManager[Any]:
-        return torch.autocast("cuda", dtype=torch.float16) if self._device == "cuda" else nullcontext()
+    def _require_short(self, text: str) -> None:
+        tokenizer = self._tokenizer
+        encode, length = getattr(tokenizer, "encode", None), getattr(tokenizer, "context_length", None)
+        # open_clip cuts longer texts without a word; two places are for the marks of begin and end.
+        if encode and length and len(encode(text)) + 2 > length:
+            raise EncoderError(
+                "A text is longer than the model reads",
+                where=text[:80],
+                expected=f"at most {length - 2} tokens",
+                found=f"{len(encode(text))} tokens",
+            )
 
-    def _pooled(self, pixels: Any) -> Any:
-        """Return the class token after the last layer norm: the visual tower with its projection taken away."""
-        visual = self._model.visual
-        projection, visual.proj = visual.proj, None
+    @cached_property
+    def _tokenizer(self) -> Any:
         try:
-            return visual(pixels)
-        finally:
-            visual.proj = projection
+            return self._loaded.tokenizer()
+        # Some tokenizers fetch files: whatever their client raises.
+        except Exception as error:
+            raise EncoderError(
+                "The model's tokenizer is not at hand", where=self._loaded.name, found=str(error)[:300]
+            ) from None
 
-
-def _packages() -> tuple[Any, Any]:
-    try:
-        import_torchvision()
-        import open_clip
+    def _autocast(self) -> AbstractContextManager[Any]:
         import torch
-    except ImportError as error:
-        raise MissingExtraError(
-            "Embeddings by a CLIP model need open_clip and torch",
-            found=str(error)[:120],
-            hint="pip install 'curation[clip]'; --encoder colour needs neither",
-        ) from None
-    return open_clip, torch
+
+        if self._dtype == "float32":
+            return nullcontext()
+        casting: AbstractContextManager[Any] = torch.autocast(self._device, dtype=getattr(torch, self._dtype))
+        return casting
 
 
-def _device(torch: Any, device: str) -> str:
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and not torch.cuda.is_available():
-        raise UsageError("There is no GPU that torch can use", where="--device cuda", hint="--device cpu")
-    return device
+def open_clip_encoder(
+    model: str,
+    pretrained: str = "",
+    *,
+    random_weights: int | None = None,
+    embedding: Embedding = "projected",
+    device: Device = "auto",
+    precision: Precision = "auto",
+) -> OpenClipEncoder:
+    """Return the encoder of a model and its weights (see `load_model` and `OpenClipEncoder` for what they may be)."""
+    loaded = load_model(model, pretrained, random_weights=random_weights)
+    return OpenClipEncoder(loaded, embedding=embedding, device=device, precision=precision)
 
 
-def _add_config(open_clip: Any, config: Path) -> str:
-    try:
-        data = config.read_bytes() if config.stat().st_size <= _LARGEST_CONFIG else b""
-        content = json.loads(data)
-    except FileNotFoundError:
-        raise MissingFileError("The model configuration does not exist", where=str(config)) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise SimilarityError(
-            "The model configuration is not JSON", where=str(config), found=str(error)[:120]
-        ) from None
-    if not isinstance(content, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= content.keys():
-        raise SimilarityError(
-            "This is no model configuration of open_clip",
-            where=str(config),
-            expected="embed_dim, vision_cfg, text_cfg",
+def _device(device: Device) -> str:
+    import torch
+
+    at_hand = bool(torch.cuda.is_available())
+    if device == "cuda" and not at_hand:
+        raise EncoderError("No GPU is at hand", where="--device cuda", hint="--device cpu")
+    return "cuda" if device == "cuda" or (device == "auto" and at_hand) else "cpu"
+
+
+def _precision(precision: Precision, device: str) -> str:
+    if device == "cpu" and precision not in ("auto", "float32"):
+        raise EncoderError(
+            "Half precision is for GPUs; on a CPU it is slower",
+            where=f"--precision {precision}",
+            hint="--precision float32",
         )
-    open_clip.add_model_config(config)
-    return config.stem
+    return ("float16" if device == "cuda" else "float32") if precision == "auto" else precision
 
 
-def _check_name(open_clip: Any, name: str) -> None:
-    if name.startswith(("local-dir:", "hf-hub:")) or name in open_clip.list_models():
-        return
-    import difflib
-
-    near = difflib.get_close_matches(name, open_clip.list_models(), 3, 0.4)
-    raise SimilarityError(
-        "open_clip has no such model",
-        where=name[:80],
-        expected="colour, or a model of open_clip",
-        hint=f"did you mean {', '.join(near)}?" if near else "ViT-B-32 is a usual choice",
-    )
-
-
-def _create(open_clip: Any, name: str, pretrained: str, is_random: bool, device: str) -> tuple[Any, Any]:
-    path = Path(pretrained)
-    if pretrained and path.suffix in _SUFFIXES and not path.is_file():
-        raise MissingFileError("The checkpoint does not exist", where=pretrained)
-    try:
-        model, _, transform = open_clip.create_model_and_transforms(
-            name, pretrained=None if is_random else pretrained or None, device=device, weights_only=True
-        )
-    except CurationError:
-        raise
-    except Exception as error:
-        # open_clip and torch raise whatever comes: KeyError, RuntimeError, UnpicklingError, hub errors.
-        raise SimilarityError(
-            "The model cannot be opened",
-            where=f"{name}, {pretrained}"[:200],
-            expected="a checkpoint of this model, or a tag of open_clip's hub (which is downloaded)",
-            found=f"{type(error).__name__}: {' '.join(str(error).split())}"[:240],
-        ) from None
-    return model.eval(), transform
-
-
-def _weights(torch: Any, model: Any, name: str, pretrained: str, random_weights: int | None) -> str:
-    if random_weights is not None:
-        return f"random:{random_weights}:{torch.__version__}"
-    if pretrained and Path(pretrained).is_file():
-        return sha256_of_file(Path(pretrained))
-    # A tag, or a folder: the weights themselves are the only identity that stays.
-    parts = [name.encode()]
-    for key, value in sorted(model.state_dict().items()):
-        parts += [key.encode(), value.detach().cpu().contiguous().numpy().tobytes()]
-    return sha256_of_bytes(b"\0".join(parts))
-
-
-def _require_pooled(model: Any, name: str) -> None:
-    if not hasattr(getattr(model, "visual", None), "proj"):
-        raise SimilarityError(
-            "The model has no projection to leave out",
+def _take_off_projection(model: Any, name: str) -> None:
+    visual = model.visual
+    plain = getattr(visual, "pool_type", "") == "tok" and getattr(visual, "attn_pool", None) is None
+    if not plain or not hasattr(visual, "ln_post") or not hasattr(visual, "proj"):
+        raise EncoderError(
+            "The model has no pooled embedding: its image tower has no class token of its own",
             where=name,
-            expected="a vision transformer of CLIP, or --output projected",
+            expected="a vision transformer such as ViT-B-32",
+            hint="--embedding projected",
         )
+    # open_clip's own forward leaves the projection out where there is none.
+    visual.proj = None
 
 
-def _tokenizer(open_clip: Any, name: str, model: Any) -> Any:
-    if not hasattr(model, "encode_text"):
-        return None
-    try:
-        return open_clip.get_tokenizer(name)
-    except Exception:
-        return None
+def _cut(preprocess: Any) -> tuple[list[Any], list[Any]]:
+    """Return the steps of a transform before and after the picture becomes a tensor.
+
+    Those before run in threads on each picture, those after on whole batches: the same numbers, computed where they
+    cost least. A transform of another make is an `EncoderError`.
+    """
+    steps = list(getattr(preprocess, "transforms", ()))
+    names = [type(step).__name__ for step in steps]
+    place = next((number for number, one in enumerate(names) if one.endswith("ToTensor")), None)
+    if place is None or any(one != "Normalize" for one in names[place + 1 :]):
+        raise EncoderError(
+            "The model's preprocessing is of a form that this version does not know",
+            expected="resizing and cropping, ToTensor, Normalize",
+            found=", ".join(names)[:200],
+        )
+    return steps[:place], steps[place + 1 :]
 
 
-def _one_line(transform: Any) -> str:
-    return " ".join(str(transform).split())
+def _array(vectors: Any) -> Vectors:
+    import torch
+
+    return np.asarray(vectors.to(torch.float32).cpu().numpy(), np.float32)

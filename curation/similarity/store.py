@@ -1,254 +1,318 @@
-"""A folder of embeddings in shards: memory-mapped, checked by digests, finished shard by shard."""
+"""A folder of embeddings: one memory-mapped array when finished, shards that survive a kill while it is made.
+
+While embeddings are made, ``shards/HEX.npy`` and ``shards/HEX.json`` hold what is computed so far, some thousand rows
+each, named by their rows. When all are there they are joined: ``vectors-HEX.npy`` holds the array, ``rows.json`` lists
+its rows and pins its digest, and the shards go. A row is kept under its id, the digest of the image's
+bytes and the box: what has changed is computed again, and nothing else. One process at a time writes a store.
+"""
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from curation.canonical import sha256_of_bytes, sha256_of_file, sha256_of_lines
-from curation.errors import MissingFileError, SimilarityError
+from curation.canonical import canonical_json, sha256_of_file, sha256_of_lines
+from curation.errors import EmbeddingError, MissingFileError
 from curation.similarity.embeddings import Embeddings, EncoderIdentity, Vectors
-from curation.storage import make_folder, read_bytes, remove_abandoned, write_bytes, write_text
+from curation.storage import read_bytes, remove_abandoned, replacing, write_bytes
 
-STORE_FILE = "store.json"
-SCHEMA = 1
-LARGEST_INDEX = 64 << 20
-
-
-class _Encoder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    model: str
-    weights: str
-    preprocessing: str
-    dtype: str
-    output: str
-    digest: str
+HEADER, ROWS, SHARDS = "store.json", "rows.json", "shards"
+KINDS = ("images", "boxes", "texts")
+_FORMAT = 1
+_HEX = 16
+_JOINED = 8192
+"""Rows copied at a time when shards are joined."""
 
 
-class _Store(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    schema: int
-    encoder: _Encoder
+class Row(NamedTuple):
+    """What a vector is of: id, ``sha256:<hex>`` of the image's bytes, and the box (``""`` for a whole image)."""
+
+    id: str
+    image: str
+    box: str = ""
+
+
+class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all rows of a store have in common.
+
+    Attributes
+    ----------
+    kind : str
+        ``images``, ``boxes`` or ``texts``.
+    encoder : dict of str to str
+        The fields of `EncoderIdentity`.
+    dimension : int
+        Length of a vector.
+    batch : int
+        Images encoded at a time: it may change the last bits of a vector, so a store keeps to one.
+    template : str
+        Of texts: the prompt, with ``{}`` for the text.
+    """
+
     kind: str
-    shard_size: int
+    encoder: dict[str, str]
+    dimension: int
     batch: int
+    template: str = ""
+    format: int = _FORMAT
 
 
-class _Shard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    inputs: str
+class _Listing(msgspec.Struct, forbid_unknown_fields=True):
     sha256: str
     ids: list[str]
     images: list[str]
-    failures: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class ShardContent:
-    """What one shard holds: embeddings of some inputs, and the inputs that could not be read."""
-
-    ids: tuple[str, ...]
-    images: tuple[str, ...]
-    vectors: Vectors
-    failures: dict[str, str]
+    boxes: list[str]
 
 
 class EmbeddingStore:
-    """Embeddings of one list of inputs by one encoder, shard after shard.
-
-    A shard is the vectors of a fixed run of the list. It is finished when its index is written, last; killed at any
-    moment, a store holds whole shards, and the next run computes the others. A shard whose inputs have other bytes is
-    computed again.
+    """A store that is being written.
 
     Parameters
     ----------
     folder : Path
-    identity : EncoderIdentity
-    kind : {"images", "boxes", "texts"}
-    shard_size, batch : int
-        Inputs in a shard and in a batch. Both are part of the store: a network's last bits depend on the batch.
+        Created if need be.
+    header : StoreHeader
 
     Raises
     ------
-    SimilarityError
-        The folder holds the embeddings of another encoder, or of other batches.
+    EmbeddingError
+        The folder holds something else, or embeddings of another kind, encoder, batch size or template.
     """
 
-    def __init__(
-        self, folder: Path, identity: EncoderIdentity, *, kind: str, shard_size: int, batch: int
-    ) -> None:
+    def __init__(self, folder: Path, header: StoreHeader) -> None:
         self.folder = folder
-        record = {
-            "schema": SCHEMA,
-            "encoder": identity.as_data(),
-            "kind": kind,
-            "shard_size": shard_size,
-            "batch": batch,
-        }
-        text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-        if (folder / STORE_FILE).exists():
-            present = _read_store(folder)
-            if msgspec.to_builtins(present) != record:
-                raise SimilarityError(
-                    "The folder holds other embeddings",
-                    where=str(folder),
-                    expected=f"{identity.model}, {identity.output}, {kind}, batches of {batch}, shards of {shard_size}",
-                    found=f"{present.encoder.model}, {present.encoder.output}, {present.kind}, batches of "
-                    f"{present.batch}, shards of {present.shard_size}; encoder {present.encoder.digest[:19]}",
-                    hint="choose another --out",
-                )
+        self.header = header
+        self._known: dict[Row, tuple[Vectors, int]] = {}
+        self._joined: list[Row] | None = None
+        if (folder / HEADER).is_file():
+            _require_same(_read_header(folder), header, folder)
+        elif _holds_something(folder):
+            raise EmbeddingError(
+                "The folder exists and is no store of embeddings",
+                where=str(folder),
+                hint="choose another --out",
+            )
         else:
-            make_folder(folder)
-            write_text(folder / STORE_FILE, text)
+            write_bytes(folder / HEADER, canonical_json(msgspec.to_builtins(header)) + b"\n")
         remove_abandoned(folder)
+        remove_abandoned(folder / SHARDS)
+        self._load()
 
-    def is_finished(self, number: int, inputs: str) -> bool:
-        """Return whether a shard is there, whole, and of these inputs (their digest, see `inputs_digest`)."""
-        try:
-            shard = _read_shard(self.folder, number)
-        except (MissingFileError, SimilarityError):
-            return False
-        path = _vectors_path(self.folder, number)
-        return shard.inputs == inputs and path.is_file() and sha256_of_file(path) == shard.sha256
+    def __contains__(self, row: Row) -> bool:
+        return row in self._known
 
-    def write(self, number: int, inputs: str, content: ShardContent) -> None:
-        """Write a shard: vectors, and then the index that makes it count."""
-        stream = io.BytesIO()
-        np.save(stream, np.ascontiguousarray(content.vectors, np.float32), allow_pickle=False)
-        data = stream.getvalue()
-        _index_path(self.folder, number).unlink(missing_ok=True)
-        write_bytes(_vectors_path(self.folder, number), data)
-        index = {
-            "inputs": inputs,
-            "sha256": sha256_of_bytes(data),
-            "ids": list(content.ids),
-            "images": list(content.images),
-            "failures": content.failures,
-        }
-        write_text(_index_path(self.folder, number), json.dumps(index, ensure_ascii=False) + "\n")
+    def __len__(self) -> int:
+        return len(self._known)
 
-    def trim(self, shards: int) -> None:
-        """Remove shards of an earlier, longer list."""
-        for path in self.folder.glob("shard-*.json"):
-            number = int(path.stem.partition("-")[2]) if path.stem.partition("-")[2].isdigit() else -1
-            if number >= shards:
+    def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
+        """Keep some rows as a shard: when this returns, a kill or a power cut loses none of them."""
+        if rows:
+            path = self.folder / SHARDS / f"{_name(rows)}.npy"
+            self._write(path, path.with_suffix(".json"), rows, [vectors])
+            self._take_in(np.load(path, mmap_mode="r", allow_pickle=False), rows)
+
+    def finish(self, rows: Sequence[Row]) -> None:
+        """Join the shards to one array of these rows in this order; other rows are let go.
+
+        A kill on the way leaves the former array or the new one, and every shard until the new one is in place.
+        """
+        current = self.folder / f"vectors-{_name(rows)}.npy"
+        if self._joined != list(rows):
+            blocks = (self._gather(rows[start : start + _JOINED]) for start in range(0, len(rows), _JOINED))
+            self._write(current, self.folder / ROWS, rows, blocks)
+        self._known.clear()
+        for path in sorted(self.folder.glob("vectors-*.npy")):
+            if path != current:
                 path.unlink()
-                _vectors_path(self.folder, number).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / SHARDS, ignore_errors=True)
+
+    def _gather(self, rows: Sequence[Row]) -> Vectors:
+        block = np.empty((len(rows), self.header.dimension), np.float32)
+        for number, row in enumerate(rows):
+            array, place = self._known[row]
+            block[number] = array[place]
+        return block
+
+    def _write(self, path: Path, listing: Path, rows: Sequence[Row], blocks: Iterable[Vectors]) -> None:
+        with replacing(path) as partial:
+            shape = (len(rows), self.header.dimension)
+            array = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float32, shape=shape)
+            start = 0
+            for block in blocks:
+                array[start : start + len(block)] = block
+                start += len(block)
+            array.flush()
+            digest = sha256_of_file(partial)
+        columns = (list(column) for column in zip(*rows, strict=True))
+        # The listing comes last: without it the array counts for nothing.
+        write_bytes(listing, msgspec.json.encode(_Listing(digest, *columns)) + b"\n")
+
+    def _load(self) -> None:
+        """Take in what is there already; a file that is torn or damaged counts for nothing."""
+        for listing in [self.folder / ROWS, *sorted((self.folder / SHARDS).glob("[!.]*.json"))]:
+            joined = listing.name == ROWS
+            try:
+                rows, sha256 = _read_rows(listing)
+                place = self.folder / f"vectors-{_name(rows)}.npy" if joined else listing.with_suffix(".npy")
+                array = _read_vectors(place, sha256, (len(rows), self.header.dimension))
+            except (EmbeddingError, MissingFileError):
+                continue
+            self._take_in(array, rows)
+            if joined:
+                self._joined = rows
+
+    def _take_in(self, array: Vectors, rows: Sequence[Row]) -> None:
+        self._known.update((row, (array, place)) for place, row in enumerate(rows))
 
 
-def inputs_digest(ids: Sequence[str], images: Sequence[str]) -> str:
-    """Return the digest of what a shard is computed from: ids with the digests of their bytes, in order."""
-    return sha256_of_lines([f"{image} {one}" for one, image in zip(ids, images, strict=True)])
+def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
+    """Return the embeddings of a finished store; the vectors are memory-mapped and read-only.
 
-
-def open_embeddings(folder: Path) -> Embeddings:
-    """Return the embeddings of a store, every shard checked; a single shard stays memory-mapped.
+    Parameters
+    ----------
+    kind : str, optional
+        ``images``, ``boxes`` or ``texts``, where only that will do.
 
     Raises
     ------
     MissingFileError
-        There is no store at this place.
-    SimilarityError
-        It is damaged, unfinished, or its shards do not fit together.
+        There is no store.
+    EmbeddingError
+        The store is unfinished, of another kind, or damaged: its digest is checked, and that all is finite.
     """
-    store = _read_store(folder)
-    numbers = sorted(int(path.stem[6:]) for path in folder.glob("shard-*.json") if path.stem[6:].isdigit())
-    if numbers != list(range(len(numbers))) or not numbers:
-        raise SimilarityError(
+    header = _read_header(folder)
+    if kind and header.kind != kind:
+        raise EmbeddingError(
+            "The store holds embeddings of another kind", where=str(folder), expected=kind, found=header.kind
+        )
+    if not (folder / ROWS).is_file():
+        raise EmbeddingError(
             "The store is not finished",
             where=str(folder),
-            expected="shards 0, 1, 2, …",
-            found=", ".join(map(str, numbers[:5])) or "none",
-            hint="run the same curation embed again: it goes on where it stopped",
+            hint="the curation embed … that began it; it goes on where it stopped",
         )
-    shards = [_read_shard(folder, number) for number in numbers]
-    vectors = [_vectors(folder, number, shard) for number, shard in zip(numbers, shards, strict=True)]
-    if len({array.shape[1] for array in vectors if len(array)}) > 1:
-        raise SimilarityError("The shards hold vectors of different lengths", where=str(folder))
-    filled = [array for array in vectors if len(array)] or vectors[:1]
-    fields = {
-        name: getattr(store.encoder, name) for name in store.encoder.__struct_fields__ if name != "digest"
-    }
-    return Embeddings(
-        tuple(one for shard in shards for one in shard.ids),
-        filled[0] if len(filled) == 1 else np.concatenate(filled),
-        EncoderIdentity(**fields),
-        tuple(image for shard in shards for image in shard.images),
-        {one: why for shard in shards for one, why in shard.failures.items()},
+    rows, sha256 = _read_rows(folder / ROWS)
+    # The name comes from the rows, never from a file: a listing opens nothing outside its folder.
+    vectors = _read_vectors(folder / f"vectors-{_name(rows)}.npy", sha256, (len(rows), header.dimension))
+    ids = tuple(row.id for row in rows)
+    if len(set(ids)) != len(ids):
+        raise EmbeddingError("An id stands twice in the store", where=str(folder / ROWS))
+    for start in range(0, len(vectors), _JOINED):
+        if not np.isfinite(vectors[start : start + _JOINED]).all():
+            raise EmbeddingError("The store holds vectors that are not finite", where=str(folder))
+    return Embeddings(ids, vectors, _identity(header, folder), tuple(row.image for row in rows))
+
+
+def batch_of(folder: Path) -> int | None:
+    """Return the batch size of a store, None where there is no store yet."""
+    return _read_header(folder).batch if (folder / HEADER).is_file() else None
+
+
+def _identity(header: StoreHeader, folder: Path) -> EncoderIdentity:
+    try:
+        return EncoderIdentity(**header.encoder)
+    except TypeError:
+        raise EmbeddingError(
+            "The store does not say which encoder made it",
+            where=str(folder / HEADER),
+            expected="model, weights, preprocessing, dtype, embedding",
+            found=", ".join(header.encoder)[:200],
+        ) from None
+
+
+def header_of(
+    identity: EncoderIdentity, dimension: int, *, kind: str, batch: int, template: str = ""
+) -> StoreHeader:
+    """Return the header of a store of one encoder's embeddings."""
+    return StoreHeader(
+        kind=kind, encoder=asdict(identity), dimension=dimension, batch=batch, template=template
     )
 
 
-def _vectors(folder: Path, number: int, shard: _Shard) -> Vectors:
-    path = _vectors_path(folder, number)
-    if not path.is_file() or sha256_of_file(path) != shard.sha256:
-        raise SimilarityError(
-            "A shard is not what its index says",
-            where=str(path),
-            expected=shard.sha256,
-            found=sha256_of_file(path) if path.is_file() else "no file",
-            hint="run the same curation embed again: it computes the shard anew",
+def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None:
+    before: Mapping[str, Any] = msgspec.to_builtins(there)
+    now: Mapping[str, Any] = msgspec.to_builtins(wanted)
+    before, now = before | before["encoder"], now | now["encoder"]
+    for name in sorted(set(before) | set(now)):
+        if name != "encoder" and before.get(name) != now.get(name):
+            raise EmbeddingError(
+                f"The store was made with another {name}",
+                where=str(folder),
+                expected=str(before.get(name))[:300],
+                found=str(now.get(name))[:300],
+                hint="choose another --out, or the options that the store was made with",
+            )
+
+
+def _read_header(folder: Path) -> StoreHeader:
+    if not (folder / HEADER).is_file():
+        raise MissingFileError(
+            "There is no store of embeddings", where=str(folder), hint="curation embed … --out DIR"
         )
+    with _well_formed(folder / HEADER):
+        header = msgspec.json.decode(read_bytes(folder / HEADER), type=StoreHeader)
+    if header.format != _FORMAT or header.kind not in KINDS or not 0 < header.dimension < 1 << 20:
+        raise EmbeddingError(
+            "The store is of a form that this version does not know", where=str(folder / HEADER)
+        )
+    return header
+
+
+def _read_rows(path: Path) -> tuple[list[Row], str]:
+    """Return the rows of a listing and the digest of its array."""
+    with _well_formed(path):
+        listing = msgspec.json.decode(read_bytes(path), type=_Listing)
+    if not 0 < len(listing.ids) == len(listing.images) == len(listing.boxes):
+        raise EmbeddingError("The columns of a store are empty or differ in length", where=str(path))
+    columns = zip(listing.ids, listing.images, listing.boxes, strict=True)
+    return [Row(*row) for row in columns], listing.sha256
+
+
+@contextmanager
+def _well_formed(path: Path) -> Iterator[None]:
     try:
-        array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise SimilarityError("A shard is no array", where=str(path), found=str(error)[:120]) from None
-    if array.ndim != 2 or array.dtype != np.float32 or len(array) != len(shard.ids):
-        raise SimilarityError(
-            "A shard does not hold its vectors",
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EmbeddingError(
+            "A file of the store is damaged", where=str(path), found=str(error)[:200]
+        ) from None
+
+
+def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:
+    """Return the array of a listing, memory-mapped, after its digest is checked."""
+    try:
+        if sha256_of_file(path) != sha256:
+            raise EmbeddingError("The vectors are not those that the store lists", where=str(path))
+        vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise MissingFileError("The vectors of the store are missing", where=str(path)) from None
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
+        raise EmbeddingError(
+            "The vectors of the store cannot be read", where=str(path), found=str(error)[:200]
+        ) from None
+    if vectors.shape != shape or vectors.dtype != np.float32:
+        raise EmbeddingError(
+            "The vectors of the store have another shape than it lists",
             where=str(path),
-            expected=f"float32, {len(shard.ids)} rows",
-            found=f"{array.dtype}, shape {array.shape}",
+            expected=f"float32 {shape}",
+            found=f"{vectors.dtype} {vectors.shape}"[:200],
         )
-    vectors: Vectors = array
     return vectors
 
 
-def _read_store(folder: Path) -> _Store:
-    path = folder / STORE_FILE
-    try:
-        store = msgspec.json.decode(_limited(path), type=_Store)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SimilarityError(
-            "This is no store of embeddings",
-            where=str(path),
-            expected="what curation embed wrote",
-            found=str(error)[:160],
-        ) from None
-    if store.schema != SCHEMA:
-        raise SimilarityError("The store is of another version", where=str(path), expected=str(SCHEMA),
-                              found=str(store.schema))  # fmt: skip
-    return store
+def _name(rows: Sequence[Row]) -> str:
+    return sha256_of_lines("\t".join(row) for row in rows).removeprefix("sha256:")[:_HEX]
 
 
-def _read_shard(folder: Path, number: int) -> _Shard:
-    path = _index_path(folder, number)
-    try:
-        shard = msgspec.json.decode(_limited(path), type=_Shard)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SimilarityError(
-            "The index of a shard is damaged", where=str(path), found=str(error)[:160]
-        ) from None
-    if len(shard.ids) != len(shard.images):
-        raise SimilarityError("The index of a shard is damaged", where=str(path), found="a digest is missing")
-    return shard
-
-
-def _limited(path: Path) -> bytes:
-    data = read_bytes(path, kind="store of embeddings")
-    if len(data) > LARGEST_INDEX:
-        raise SimilarityError(
-            "The index is too large to be one", where=str(path), found=f"{len(data):,} bytes"
-        )
-    return data
-
-
-def _vectors_path(folder: Path, number: int) -> Path:
-    return folder / f"shard-{number:05}.npy"
-
-
-def _index_path(folder: Path, number: int) -> Path:
-    return folder / f"shard-{number:05}.json"
+def _holds_something(folder: Path) -> bool:
+    """Return whether a folder is in use; hidden names are what a kill may have left of writing the header."""
+    if not folder.is_dir():
+        return folder.exists()
+    return any(not entry.name.startswith(".") for entry in folder.iterdir())

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from curation.similarity.embeddings import Embeddings, EncoderIdentity
-from curation.similarity.store import EmbeddingStore, ShardContent
+from curation.similarity.store import EmbeddingStore, Row, header_of
 
 
 def embedded(
@@ -25,6 +25,9 @@ def embedded(
 def stored(folder: Path, rows: Mapping[str, Sequence[float]], *, model: str = "drawn") -> Path:
     """Return the folder of a store that holds these embeddings, as ``curation embed`` would leave it."""
     made = embedded(rows, model=model)
-    store = EmbeddingStore(folder, made.encoder, kind="images", shard_size=1000, batch=10)
-    store.write(0, "sha256:0", ShardContent(made.ids, made.images, made.vectors, {}))
+    header = header_of(made.encoder, made.vectors.shape[1], kind="images", batch=10)
+    store = EmbeddingStore(folder, header)
+    listed = [Row(one, image) for one, image in zip(made.ids, made.images, strict=True)]
+    store.add(listed, made.vectors)
+    store.finish(listed)
     return folder

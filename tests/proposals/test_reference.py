@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from curation.proposals.reference import leave_one_out, reference_of
+from curation.proposals.reference import reference_of
+from curation.similarity.set_similarity import leave_one_out
 from tests.proposals.embedding_world import embedded
 
 ANGLES = (0.0, 0.1, 0.3, 0.7, 1.5)

@@ -20,8 +20,8 @@ from curation.manifest.header import (
 from curation.manifest.manifest import Manifest
 from curation.proposals.proposal import Evidence, Proposal
 from curation.review.images import ReviewImages, arranged, source_images
-from curation.review.photos import PhotoFolder
 from curation.sources.opening import open_source
+from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source
 
 WIDTH, HEIGHT = 96, 64

@@ -6,8 +6,8 @@ from PIL import Image
 
 from curation.errors import ReviewError
 from curation.review.images import arranged, box_slices, part_images, source_images
-from curation.review.photos import PhotoFolder
 from curation.sources.opening import open_source
+from curation.sources.photos import PhotoFolder
 from tests.review.review_world import BOX, ReviewWorld, coco_id, two_parts
 
 
