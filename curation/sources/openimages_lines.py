@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from curation.sources.hex_ids import id_text
 from curation.sources.openimages_rows import COORDINATES, FLAGS, Labels, RowBlock, Words, rows_by_arrow
-from curation.sources.source import Bools, Floats, Int32s, Int64s
+from curation.sources.source import Bools, Floats, Int64s
 from curation.sources.streamed_csv import StreamedCsv
 
 _LAYOUT = ("ImageID", "Source", "LabelName", "Confidence", *COORDINATES, *FLAGS)
@@ -33,8 +34,11 @@ _ZERO = _word(b"0.000000")
 _BEYOND_DIGIT = _word(bytes([0x76, 0x7F, *[0x76] * 6]))
 """Added to the value of each character, sets its high bit where that is no digit, or not the point."""
 _HIGH = np.uint64(0x8080808080808080)
-_NO_FLAGS = _word(b",0,0,0,0")
-_FLAG_BITS = _word(bytes([0, 1] * 4))
+_FORM = b",1,........,........,........,........,0,0,0,0,0"
+_FORM_WORDS = [_word(_FORM[at : at + _WORD]) for at in range(0, _TAIL, _WORD)]
+_FIXED = bytes({ord("."): 0x00, ord("0"): 0xFE}.get(character, 0xFF) for character in _FORM)
+"""The bits in which a tail is as `_FORM`: none of a coordinate, all but the last one of a flag."""
+_FIXED_WORDS = [_word(_FIXED[at : at + _WORD]) for at in range(0, _TAIL, _WORD)]
 _XCLICK, _ACTIVEMIL = _word(b"xclick,/"), _word(b"activemi")
 _MASKS = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
 
@@ -82,54 +86,62 @@ def parse_rows(lines: bytes, file: StreamedCsv, labels: Labels, row: int) -> Row
     return _joined(block, rest, others)
 
 
-def _windows(lines: bytes, dtype: str) -> Any:
-    """Return the words that begin at each byte; gathering from them copies a word at any address."""
-    width = np.dtype(dtype).itemsize
-    return np.ndarray((max(len(lines) - width + 1, 0),), dtype, buffer=lines, strides=(1,))
-
-
 def rows_by_words(lines: bytes, starts: Int64s, ends: Int64s, labels: Labels) -> tuple[RowBlock, Bools]:
     """Return all lines as if they had the usual form, and which ones have it."""
-    n = len(starts)
-    tails = _windows(lines, f"V{_TAIL}")[ends - _TAIL]
-    octets = tails.view(np.uint8).reshape(n, _TAIL)
-    digits = np.ndarray((n, 4), np.uint64, buffer=tails, offset=3, strides=(_TAIL, 9)).copy() ^ _ZERO
-    beyond = ((digits | (digits + _BEYOND_DIGIT)) & _HIGH).any(axis=1)
-    late = np.ndarray((n,), np.uint64, buffer=tails, offset=40, strides=(_TAIL,)) ^ _NO_FLAGS
-    good = ~beyond & ((late & ~_FLAG_BITS) == 0) & (octets[:, 1] == ord("1"))
-    for comma in (0, 2, 11, 20, 29, 38):
-        good &= octets[:, comma] == ord(",")
-    flags = (octets[:, 39::2] - np.uint8(ord("0"))).view(np.int8)
-    good &= flags[:, 0].view(np.uint8) < 2
-    words = _windows(lines, "u8")
-    origin = words[starts + 17]
-    is_mil = origin == _ACTIVEMIL
-    good &= is_mil | (origin == _XCLICK)
-    data = np.frombuffer(lines, np.uint8)
-    key = starts + np.where(is_mil, 27, 24)
-    good &= (data[starts + 16] == ord(",")) & (data[key] == ord("/"))
-    good &= ~is_mil | ((data[key - 2] == ord("l")) & (data[key - 1] == ord(",")))
-    category, known = _keys(words, key, ends - _TAIL - key, labels)
+    tails = _gathered(lines, ends - _TAIL)
+    strange = np.zeros(len(starts), np.uint64)
+    for place, (form, fixed) in enumerate(zip(_FORM_WORDS, _FIXED_WORDS, strict=True)):
+        strange |= (_words(tails, _WORD * place) ^ form) & fixed
+    digits = np.stack([_words(tails, 3 + 9 * place) for place in range(4)], axis=1) ^ _ZERO
+    checked = (digits | (digits + _BEYOND_DIGIT)) & _HIGH
+    for place in range(4):
+        strange |= checked[:, place]
+    heads = _gathered(lines, starts)
+    is_mil, key, begin, good = _keys(heads)
+    lengths = ends - _TAIL - starts - begin
+    fits = (lengths > 0) & (lengths <= 2 * _WORD)
+    lengths = np.where(fits, lengths, 0)
+    key[:, 0] &= _MASKS[np.minimum(lengths, _WORD)]
+    key[:, 1] &= _MASKS[np.maximum(lengths - _WORD, 0)]
+    category = labels.of_words(key)
     block = RowBlock(
-        ids=np.stack([words[starts], words[starts + _WORD]], axis=1),
+        ids=np.stack([_words(heads, 0), _words(heads, _WORD)], axis=1),
         category=category,
         corners=_shares(digits),
-        flags=flags,
-        confidence=np.ones(n, np.float32),
-        origin=np.where(is_mil, np.int8(2), np.int8(1)),
+        flags=(_octets(tails)[:, 39::2] & 1).astype(np.int8),
+        confidence=np.ones(len(starts), np.float32),
+        origin=is_mil.astype(np.int8) + np.int8(1),
     )
-    return block, good & known
+    return block, good & fits & (category >= 0) & (strange == 0)
 
 
-def _keys(words: Words, starts: Int64s, lengths: Int64s, labels: Labels) -> tuple[Int32s, Bools]:
-    fits = (lengths > 0) & (lengths <= 2 * _WORD)
-    kept = np.where(fits, lengths, 0)
-    first, second = np.minimum(kept, _WORD), np.maximum(kept - _WORD, 0)
-    both = np.empty((len(starts), 2), np.uint64)
-    both[:, 0] = words[starts] & _MASKS[first]
-    both[:, 1] = words[starts + _WORD] & _MASKS[second]
-    category = labels.of_words(both)
-    return category, fits & (category >= 0)
+def _keys(heads: Any) -> tuple[Bools, Words, Int64s, Bools]:
+    """Return which lines name activemil; sixteen bytes from the key on, and where it begins; and which are as usual."""
+    origin, octets = _words(heads, 17), _octets(heads)
+    is_mil: Bools = origin == _ACTIVEMIL
+    good: Bools = (octets[:, 16] == ord(",")) & (is_mil | (origin == _XCLICK))
+    key = np.stack([_words(heads, 24), _words(heads, 24 + _WORD)], axis=1)
+    begin = np.full(len(is_mil), 24, np.int64)
+    if len(mil := np.flatnonzero(is_mil)):
+        begin[mil] = 27
+        key[mil, 0], key[mil, 1] = _words(heads, 27)[mil], _words(heads, 27 + _WORD)[mil]
+        good[mil] &= (octets[mil, 25:28] == np.frombuffer(b"l,/", np.uint8)).all(axis=1)
+    return is_mil, key, begin, good
+
+
+def _gathered(lines: bytes, places: Int64s) -> Any:
+    """Return the `_TAIL` bytes from each place on, one after the other: words at any address are copied at once."""
+    windows = np.ndarray((max(len(lines) - _TAIL + 1, 0),), f"V{_TAIL}", buffer=lines, strides=(1,))
+    return windows[places]
+
+
+def _words(gathered: Any, offset: int) -> Words:
+    return np.ndarray((len(gathered),), np.uint64, buffer=gathered, offset=offset, strides=(_TAIL,))
+
+
+def _octets(gathered: Any) -> npt.NDArray[np.uint8]:
+    octets: npt.NDArray[np.uint8] = gathered.view(np.uint8).reshape(len(gathered), _TAIL)
+    return octets
 
 
 def _shares(digits: Words) -> Floats:

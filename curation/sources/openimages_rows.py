@@ -88,7 +88,8 @@ class Labels:
     def of_words(self, words: Words) -> Int32s:
         """Return the place of keys given as two words of bytes with NULs behind, shape (n, 2); -1 where in doubt."""
         found = self._table[_mixed(words)]
-        same = (self._words[found] == words).all(axis=1)
+        listed = self._words[found]
+        same = (listed[:, 0] == words[:, 0]) & (listed[:, 1] == words[:, 1])
         return np.where(same, found, np.int32(-1))
 
     def _index(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,8 @@ from curation.sources.source import FileRecord
 from curation.storage import read_bytes
 
 _BLOCK = 1 << 24
-_LINES = 1 << 21
+_LINES = 1 << 20
+_AHEAD = 8
 _MAX_LINE = 1 << 22
 _MAX_HEADER = 1 << 16
 _GZIP = b"\x1f\x8b"
@@ -130,11 +132,11 @@ class StreamedCsv:
             The file changed while it was read.
         """
         with _Hashing(self.path, self.name, self.size) as stream, ThreadPoolExecutor(1) as reader:
-            pending = reader.submit(stream.read, _LINES)
+            # Reading and hashing the next blocks takes a second core while the caller is busy with this one.
+            pending = deque(reader.submit(stream.read, _LINES) for _ in range(_AHEAD))
             rest, is_first = b"", True
-            while data := pending.result():
-                # Reading and hashing the next block takes a second core while the caller is busy with this one.
-                pending = reader.submit(stream.read, _LINES)
+            while data := pending.popleft().result():
+                pending.append(reader.submit(stream.read, _LINES))
                 whole, feed, rest = (rest + data).rpartition(b"\n")
                 self._check_line(rest)
                 if is_first and feed:
