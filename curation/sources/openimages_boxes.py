@@ -260,9 +260,11 @@ class _Reading:
                 )
             for flag in set(_NEEDED_BY_ALL) | set(self._own) & set(_FLAGS):
                 place = FLAGS.index(_FLAGS[flag])
-                self._count(f"{_FLAGS[flag]} not stated, taken for 0", flags[:, place] == UNSTATED, keep)
+                self._count(
+                    f"{_FLAGS[flag]} flags that are not stated (read as 0)", flags[:, place] == UNSTATED, keep
+                )
         return {flag: flags[:, place] == 1 for place, flag in enumerate(_FLAGS)}
 
     def _origins(self, block: RowBlock, keep: Bools | None) -> npt.NDArray[np.int8]:
-        self._count("Source of no known kind, not kept", block.origin < 0, keep)
+        self._count("Source words of no known kind", block.origin < 0, keep)
         return np.maximum(block.origin, 0)

@@ -27,8 +27,8 @@ _COLUMNS = (
 def run(out: Path) -> list[dict[str, Any]]:
     """Return one row a measurement: what, value, unit, what is required, and whether it is met.
 
-    Each piece of work is a process of its own, so that its peak memory is its own. They take turns, and the best of some
-    is taken: other work on the machine only ever adds to a time.
+    Each piece of work is a process of its own, so that its peak memory is its own. They take turns, and the best of
+    some is taken: other work on the machine only ever adds to a time.
     """
     boxes_file(out)
     found = _best(

@@ -53,7 +53,7 @@ def test_every_column_of_the_published_file_is_kept(tmp_path: Path) -> None:
     assert objects.origin.tolist() == [1, 2, 1, 1]
     assert source.unit_boxes
     assert source.dropped == {
-        f"{flag} not stated, taken for 0": 1
+        f"{flag} flags that are not stated (read as 0)": 1
         for flag in ("IsDepiction", "IsGroupOf", "IsInside", "IsOccluded", "IsTruncated")
     }
 
@@ -232,8 +232,8 @@ def test_columns_that_a_file_lacks_are_told(tmp_path: Path) -> None:
     assert objects.crowd.tolist() == [True]
     assert objects.depiction is objects.inside is objects.confidence is objects.origin is None
     assert source.dropped == {
-        "IsOccluded not stated, taken for 0": 1,
-        "IsTruncated not stated, taken for 0": 1,
+        "IsOccluded flags that are not stated (read as 0)": 1,
+        "IsTruncated flags that are not stated (read as 0)": 1,
     }
 
 
