@@ -102,7 +102,14 @@ def _photos(folder: Path) -> dict[str, Path]:
     from curation.sources.photos import PhotoFolder
 
     root = folder.absolute()
-    return {path.relative_to(root).as_posix(): path for path in map(Path.absolute, PhotoFolder(folder).paths)}
+    found = {
+        path.relative_to(root).as_posix(): path for path in map(Path.absolute, PhotoFolder(folder).paths)
+    }
+    if not found:
+        raise UsageError(
+            "The folder holds no photos", where=str(folder), expected=".jpg, .png or .webp files"
+        )
+    return found
 
 
 def _by_look(options: argparse.Namespace) -> tuple[list[Row], dict[str, Any]]:

@@ -69,7 +69,7 @@ def _add_encoder_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--encoder",
         choices=("colour",),
-        help="histograms of colours and edges: no weights, no torch, no texts",
+        help="histograms of colours and edges: no weights, no torch, no texts (the default without --model)",
     )
     group.add_argument(
         "--model",
@@ -130,12 +130,12 @@ def _check(options: argparse.Namespace) -> None:
             expected="--source NAME=PATH …, --images DIR or --texts FILE",
             found=", ".join(f"--{name}" for name in wanted) or "none",
         )
-    if bool(options.encoder) == bool(options.model):
+    if options.encoder and options.model:
         raise UsageError(
-            "One encoder is needed",
-            expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour",
-            found="both" if options.model else "none",
+            "Two encoders are named", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
         )
+    # Without a model, what needs no weights and runs anywhere.
+    options.encoder = options.encoder or ("" if options.model else "colour")
     if options.boxes and not options.source:
         raise UsageError("--boxes needs annotations", expected="--source NAME=PATH")
     if options.photos and not options.source:

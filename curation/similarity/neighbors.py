@@ -15,6 +15,7 @@ Int64s = npt.NDArray[np.int64]
 Engine = Literal["auto", "torch", "numpy", "faiss"]
 ENGINES = ("auto", "torch", "numpy", "faiss")
 QUERY_BLOCK, FIRST_BLOCK, REFERENCE_BLOCK = 1024, 8192, 2048
+_WORTH_TORCH = 20_000_000
 
 
 def nearest(
@@ -34,7 +35,7 @@ def nearest(
     k : int
         At most r.
     engine : {"auto", "torch", "numpy", "faiss"}
-        ``auto``: torch where it is installed (on a GPU where there is one), else numpy. ``faiss``: `IndexFlatIP`.
+        ``auto``: torch for large sets where it is installed (on a GPU where there is one), else numpy. ``faiss``: `IndexFlatIP`.
 
     Returns
     -------
@@ -47,7 +48,7 @@ def nearest(
         The vectors differ in length, hold NaN, or there are fewer than k references.
     """
     _check(queries, references, k, block)
-    chosen = _engine(engine)
+    chosen = _engine(engine, len(queries) * len(references))
     if not len(queries):
         return np.empty((0, k), np.int64), np.empty((0, k), np.float32)
     if chosen == "faiss":
@@ -75,11 +76,12 @@ def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
             raise SimilarityError(f"The {name} hold NaN or an infinity")
 
 
-def _engine(engine: Engine) -> str:
+def _engine(engine: Engine, products: int) -> str:
     if engine not in ENGINES:
         raise UsageError("Unknown engine", expected=", ".join(ENGINES), found=repr(engine)[:80])
     if engine == "auto":
-        return "torch" if importlib.util.find_spec("torch") else "numpy"
+        # Importing torch takes longer than a few million products.
+        return "torch" if products > _WORTH_TORCH and importlib.util.find_spec("torch") else "numpy"
     if engine in ("torch", "faiss") and importlib.util.find_spec(engine) is None:
         raise MissingExtraError(
             f"The engine {engine} is not installed",

@@ -83,8 +83,8 @@ def test_images_and_texts_of_one_model_can_be_compared(
     [
         (["--encoder", "colour"], "One thing is embedded at a time"),
         (["--images", "a", "--texts", "b", "--encoder", "colour"], "One thing is embedded at a time"),
-        (["--images", "a"], "One encoder is needed"),
-        (["--images", "a", "--encoder", "colour", "--model", "ViT-B-32"], "One encoder is needed"),
+        (["--images", "nowhere"], "does not exist"),
+        (["--images", "a", "--encoder", "colour", "--model", "ViT-B-32"], "Two encoders"),
         (["--images", "a", "--encoder", "colour", "--boxes"], "--boxes needs annotations"),
         (["--images", "a", "--encoder", "colour", "--photos", "b"], "--photos are those of a --source"),
         (["--images", "a", "--encoder", "colour", "--batch", "0"], "--batch needs a number"),

@@ -113,6 +113,7 @@ def test_look_duplicates_are_all_pairs_above_the_threshold() -> None:
          "training images"),
         (("duplicates",), "Nothing says"),
         (("duplicates", "--images", "{none}"), "does not exist"),
+        (("duplicates", "--images", "{store}"), "no photos"),
         (("duplicates", "--images", "{photos}", "--distance", "40"), "out of range"),
         (("duplicates", "--embeddings", "{store}", "--threshold", "3"), "cosine"),
     ],
