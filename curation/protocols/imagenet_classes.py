@@ -140,7 +140,7 @@ def partition(
     Raises
     ------
     ProtocolError
-        A class would be in two roles, or a role that the rule names gets no class.
+        A class would be in two roles, or there is no known class.
     HierarchyError
         A superclass is not in the hierarchy.
     """
@@ -151,7 +151,7 @@ def partition(
         negative=_sorted([*negative, *_below(hierarchy, rule.negative, leaves)]),
         unknown=_sorted([*unknown, *_below(hierarchy, rule.unknown, leaves)]),
     )
-    _require_sound(rule, found)
+    _require_sound(found)
     return found
 
 
@@ -190,7 +190,7 @@ def _sorted(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
-def _require_sound(rule: ClassRule, found: Partition) -> None:
+def _require_sound(found: Partition) -> None:
     pairs = (("known", "negative"), ("known", "unknown"), ("negative", "unknown"))
     for one, other in pairs:
         if both := sorted(set(getattr(found, one)) & set(getattr(found, other))):
@@ -203,11 +203,3 @@ def _require_sound(rule: ClassRule, found: Partition) -> None:
         raise ProtocolError(
             "No class of the dataset lies below the known superclasses", found="0 known classes"
         )
-    for role in ("negative", "unknown"):
-        if getattr(rule, role) and not getattr(found, role):
-            raise ProtocolError(
-                f"No class of the dataset lies below the {role} superclasses",
-                expected=", ".join(getattr(rule, role)[:5]),
-                found=f"0 {role} classes",
-                hint="the published tree drops some classes from theirs: curation hierarchy dropped",
-            )
