@@ -19,6 +19,7 @@ from curation.evaluation.columns import Floats
 from curation.evaluation.ood_detections import method_scores
 from curation.evaluation.ood_logits import ClassReading, logits_of, read_classes
 from curation.evaluation.ood_records import LARGEST_SCORE, UNNAMED, image_key, records_of
+from curation.evaluation.score_arrays import read_npy
 from curation.storage import read_bytes
 
 _FORMS = (
@@ -97,7 +98,7 @@ def read_id_scores(path: Path, *, t_star: float | None = None) -> IdScores:
     data = read_bytes(path, kind="file of ID scores")
     suffix = path.suffix.lower()
     if suffix == ".npy":
-        found = _from_columns({UNNAMED: _array(data, path)}, None, data, path)
+        found = _from_columns({UNNAMED: _array(path)}, None, data, path)
     elif suffix == ".csv":
         found = _from_columns(*_csv_columns(data, path), data, path)
     else:
@@ -162,15 +163,10 @@ def _from_detections(data: bytes, path: Path, t_star: float | None) -> IdScores:
     )
 
 
-def _array(data: bytes, path: Path) -> Floats:
-    try:
-        values = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, OSError, EOFError, MemoryError) as error:
-        raise _unreadable(path, str(error)) from None
-    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiu":
-        raise _unreadable(
-            path, f"{getattr(values, 'dtype', type(values))}, shape {getattr(values, 'shape', ())}"
-        )
+def _array(path: Path) -> Floats:
+    values = read_npy(path)
+    if values.ndim != 1 or values.dtype.kind not in "fiu":
+        raise _unreadable(path, f"{values.dtype}, shape {values.shape}")
     return values.astype(np.float64)
 
 

@@ -104,6 +104,13 @@ def test_arrays_of_other_kinds_are_refused(tmp_path: Path, array: Any) -> None:
         read_id_scores(tmp_path / "id.npy")
 
 
+def test_an_array_with_a_torn_header_is_refused(tmp_path: Path) -> None:
+    header = b"{'descr': L((((\n"
+    (tmp_path / "id.npy").write_bytes(b"\x93NUMPY\x02\x00" + len(header).to_bytes(4, "little") + header)
+    with pytest.raises(PredictionError, match="cannot be read"):
+        read_id_scores(tmp_path / "id.npy")
+
+
 def test_an_absent_file_is_said_to_be_absent(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError):
         read_id_scores(tmp_path / "id.npy")
