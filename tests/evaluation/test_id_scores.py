@@ -6,6 +6,7 @@ import pytest
 
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.id_scores import read_id_scores
+from curation.evaluation.ood_logits import ClassReading
 from tests.evaluation.ood_worlds import by_image, write
 
 ROWS = [
@@ -54,6 +55,26 @@ def test_t_star_cuts_a_detections_file(tmp_path: Path) -> None:
     found = read_id_scores(write(tmp_path / "id.json", ROWS), t_star=0.5)
     assert found.scores["ood_score"].tolist() == [1.5]
     assert sum(found.reported.values()) == 1
+
+
+def test_t_star_cuts_by_the_confidence_of_the_best_class_not_of_the_background(tmp_path: Path) -> None:
+    # Softmax 0.1, 0.1, 0.8, and 0.7, 0.1, 0.2; the last column is the background.
+    rows = [
+        {"image_id": image, "logits": np.log(shares).tolist(), "ood_score": float(image)}
+        for image, shares in enumerate(([0.1, 0.1, 0.8], [0.7, 0.1, 0.2]))
+    ]
+    path = write(tmp_path / "id.json", rows)
+    cut = read_id_scores(path, t_star=0.5, classes=ClassReading(2))
+    assert cut.scores["ood_score"].tolist() == [1]
+    assert sum(cut.reported.values()) == 1
+    official = read_id_scores(path, t_star=0.5, classes=ClassReading(2, official_compat=True))
+    assert official.scores["ood_score"].tolist() == [0, 1]
+
+
+def test_a_method_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "id.json").write_text('{"scores": {"knn": [1, 2], "knn": [5, 6]}}')
+    with pytest.raises(PredictionError, match="stands twice"):
+        read_id_scores(tmp_path / "id.json")
 
 
 def test_t_star_that_cannot_be_applied_is_told(tmp_path: Path) -> None:
