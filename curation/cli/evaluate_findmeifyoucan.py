@@ -178,7 +178,7 @@ def _splits(options: argparse.Namespace, open_truth: Open) -> tuple[Manifest | N
         source = open_truth(truths[name], options, "test")
         part = ground_truth(source, NO_KNOWN, None if manifest is None else manifest.ids(name))
         read = read_ood_detections(files[name], part.truth, policy, classes=classes, t_star=t_star)
-        read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star))
+        read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=classes))
         told = check_apart(read, ids, shared=options.shared_ids)
         methods = choose_methods(read, ids, tuple(options.score) if options.score else None)
         splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *told))

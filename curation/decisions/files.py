@@ -145,8 +145,8 @@ class DecisionLog:
         """Add one decision; it is on the disk when this returns (see `extend`)."""
         self.extend([decision])
 
-    def extend(self, decisions: Sequence[Decision]) -> None:
-        """Add some decisions with one write and one sync; they are on the disk when this returns.
+    def extend(self, decisions: Sequence[Decision]) -> int:
+        """Add some decisions with one write and one sync, and return their bytes; they are on the disk then.
 
         Raises
         ------
@@ -158,11 +158,12 @@ class DecisionLog:
         for one in decisions:
             check_decision(one, where=f"{self.path.name}: new decision")
         if not decisions:
-            return
+            return 0
         data = b"".join(_line(one) for one in decisions)
         with self._locked() as handle:
             self._mend(handle)
             _write_all(handle, data)
+        return len(data)
 
     @contextmanager
     def _locked(self) -> Iterator[int]:

@@ -18,7 +18,7 @@ from curation.sources.datasets import namespace_of
 
 MAX_LINE_BYTES = 64 << 10
 REQUIRED = ("image_id", "dataset", "stage", "action")
-_DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:[.,]\d+)?[eE][+-]\d+")
+_DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:(?:[.,]\d+)?[eE][+-]\d+|[.,]0+)")
 
 
 def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:

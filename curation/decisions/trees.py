@@ -6,6 +6,7 @@ Only plain mappings, lists and scalars pass: no anchors, aliases, tags or second
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ MAX_TREE_BYTES = 16 << 20
 TEXT, INTEGER = "text", "integer"
 _DEEPEST = 6
 _LONGEST_KEY = 200
+_EXPONENT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
+"""A number for readers of YAML 1.2 where it has no quotes, a text for ours, which reads YAML 1.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,10 @@ def _from_node(node: yaml.Node | None, name: str) -> Any:
     if isinstance(node, yaml.SequenceNode):
         return [_from_node(one, name) for one in node.value]
     if isinstance(node, yaml.ScalarNode):
-        kind = {"str": TEXT, "int": INTEGER}.get(node.tag.rpartition(":")[2], node.tag.rpartition(":")[2])
+        tag = node.tag.rpartition(":")[2]
+        kind = {"str": TEXT, "int": INTEGER}.get(tag, tag)
+        if kind == TEXT and not node.style and _EXPONENT.fullmatch(node.value):
+            kind = "float"
         return Leaf(node.value, kind, where)
     raise DecisionError("The file is empty", where=name, expected="lists of texts under keys")
 

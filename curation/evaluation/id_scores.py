@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +19,14 @@ from curation.errors import PredictionError
 from curation.evaluation.columns import Floats
 from curation.evaluation.ood_detections import method_scores
 from curation.evaluation.ood_logits import ClassReading, logits_of, read_classes
-from curation.evaluation.ood_records import LARGEST_SCORE, UNNAMED, image_key, records_of
+from curation.evaluation.ood_records import (
+    LARGEST_SCORE,
+    UNNAMED,
+    image_key,
+    records_of,
+    refuse_repeated_keys,
+)
+from curation.evaluation.score_arrays import read_npy
 from curation.storage import read_bytes
 
 _FORMS = (
@@ -75,7 +83,9 @@ class IdScores:
         }
 
 
-def read_id_scores(path: Path, *, t_star: float | None = None) -> IdScores:
+def read_id_scores(
+    path: Path, *, t_star: float | None = None, classes: ClassReading | None = None
+) -> IdScores:
     """Return the scores of ID detections.
 
     Parameters
@@ -86,6 +96,8 @@ def read_id_scores(path: Path, *, t_star: float | None = None) -> IdScores:
         column a method, and ``image_id`` where known.
     t_star : float, optional
         In a detections file, detections of lower confidence are left out and counted.
+    classes : ClassReading, optional
+        How its logits are read: as those of the OOD file, or t* would cut the two differently.
 
     Raises
     ------
@@ -97,11 +109,11 @@ def read_id_scores(path: Path, *, t_star: float | None = None) -> IdScores:
     data = read_bytes(path, kind="file of ID scores")
     suffix = path.suffix.lower()
     if suffix == ".npy":
-        found = _from_columns({UNNAMED: _array(data, path)}, None, data, path)
+        found = _from_columns({UNNAMED: _array(path)}, None, data, path)
     elif suffix == ".csv":
         found = _from_columns(*_csv_columns(data, path), data, path)
     else:
-        found = _from_json(data, path, t_star)
+        found = _from_json(data, path, t_star, classes or ClassReading())
     _require_finite(found, path)
     return found if t_star is None or found.confident else replace(found, notes=(_UNCUT.format(path.name),))
 
@@ -123,11 +135,13 @@ def _from_columns(
     return IdScores(scores, keys, path.name, sha256_of_bytes(data), {})
 
 
-def _from_json(data: bytes, path: Path, t_star: float | None) -> IdScores:
+def _from_json(data: bytes, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
     start = data.lstrip()[:1]
     try:
         if start == b"{" and "scores" in msgspec.json.decode(data, type=dict[str, msgspec.Raw]):
             lists = msgspec.json.decode(data, type=_Lists)
+            # A decoder keeps the last of two equal keys: scores would vanish without a word.
+            json.loads(data, object_pairs_hook=lambda pairs: refuse_repeated_keys(pairs, str(path)))
             named = lists.scores if isinstance(lists.scores, dict) else {UNNAMED: lists.scores}
             columns = {name: np.array(values, np.float64) for name, values in named.items()}
             return _from_columns(columns, lists.image_ids, data, path)
@@ -136,10 +150,10 @@ def _from_json(data: bytes, path: Path, t_star: float | None) -> IdScores:
             return _from_columns({UNNAMED: values}, None, data, path)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(path, str(error)) from None
-    return _from_detections(data, path, t_star)
+    return _from_detections(data, path, t_star, classes)
 
 
-def _from_detections(data: bytes, path: Path, t_star: float | None) -> IdScores:
+def _from_detections(data: bytes, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
     file = records_of(data, path)
     scores = method_scores(file)
     keys = [image_key("" if record.image_id is None else record.image_id) for record in file.records]
@@ -147,7 +161,10 @@ def _from_detections(data: bytes, path: Path, t_star: float | None) -> IdScores:
     logits = logits_of(file)
     confident = logits is not None or all(record.score is not None for record in file.records)
     if t_star is not None and keys and confident:
-        confidence = read_classes(file, ClassReading()).confidence
+        if logits is None:
+            # The quirk of official-compat is one of logits.
+            classes = ClassReading()
+        confidence = read_classes(file, classes).confidence
         kept = np.flatnonzero(confidence >= t_star)
         if len(kept) < len(keys):
             reported["left out: detections of confidence below t*"] = len(keys) - len(kept)
@@ -162,15 +179,10 @@ def _from_detections(data: bytes, path: Path, t_star: float | None) -> IdScores:
     )
 
 
-def _array(data: bytes, path: Path) -> Floats:
-    try:
-        values = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, OSError, EOFError, MemoryError) as error:
-        raise _unreadable(path, str(error)) from None
-    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiu":
-        raise _unreadable(
-            path, f"{getattr(values, 'dtype', type(values))}, shape {getattr(values, 'shape', ())}"
-        )
+def _array(path: Path) -> Floats:
+    values = read_npy(path)
+    if values.ndim != 1 or values.dtype.kind not in "fiu":
+        raise _unreadable(path, f"{values.dtype}, shape {values.shape}")
     return values.astype(np.float64)
 
 

@@ -145,7 +145,7 @@ def named_scores(record: Record) -> dict[str, float]:
 def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> list[Record]:
     """Return the records of all images, each with its image's id."""
     # A decoder keeps the last of two equal keys: detections would vanish without a word.
-    json.loads(data, object_pairs_hook=lambda pairs: _distinct(pairs, where))
+    json.loads(data, object_pairs_hook=lambda pairs: refuse_repeated_keys(pairs, where))
     records = []
     for image, found in images.items():
         for record in found:
@@ -161,14 +161,15 @@ def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> l
     return records
 
 
-def _distinct(pairs: Sequence[tuple[str, Any]], where: str) -> None:
+def refuse_repeated_keys(pairs: Sequence[tuple[str, Any]], where: str) -> None:
+    """Raise `PredictionError` where a JSON object, given as its pairs, has a key twice."""
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
             raise PredictionError(
-                "A name stands twice in one JSON object (an image that is listed twice?)",
+                "A name stands twice in one JSON object (an image or a score that is listed twice?)",
                 where=where,
-                expected="each image once",
+                expected="each name once",
                 found=repr(key[:80]),
             )
         seen.add(key)

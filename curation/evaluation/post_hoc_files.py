@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from curation.canonical import sha256_of_bytes
+from curation.canonical import sha256_of_file
 from curation.errors import PredictionError
 from curation.evaluation.columns import Floats, Int64s
 from curation.evaluation.post_hoc_layers import LastLayer
-from curation.storage import read_bytes
+from curation.evaluation.score_arrays import keys_of_npz, read_npz
 
-_LARGEST_RATIO = 1000
-"""No array that a network wrote packs as well; a bomb does."""
-_SMALL = 1 << 24
+_ARRAYS = {
+    "test": ("logits", "features", "image_ids"),
+    "train": ("features", "labels"),
+    "layer": ("weight", "bias"),
+}
+"""What is read of each file; other arrays are passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +77,14 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
     arrays, files = {}, {}
     for role, path in (("test", test), ("train", train), ("layer", layer)):
         if path is not None:
-            arrays[role], files[role] = _read(path)
+            arrays[role], files[role] = _read(path, _ARRAYS[role])
     found = arrays["test"]
     logits, features = _matrix(found, "logits", test), _matrix(found, "features", test)
     if logits is None and features is None:
         raise PredictionError(
-            "The file has neither logits nor features", where=str(test), found=", ".join(sorted(found))[:200]
+            "The file has neither logits nor features",
+            where=str(test),
+            found=", ".join(files["test"]["arrays"])[:200],
         )
     trained, labels = _training(arrays.get("train"), train)
     head = _layer(arrays.get("layer"), layer)
@@ -92,27 +95,9 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
     return inputs
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    data = read_bytes(path, kind="file of arrays")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for member in archive.infolist():
-                if member.file_size > _SMALL and member.file_size > _LARGEST_RATIO * member.compress_size:
-                    raise _unreadable(path, f"{member.filename[:40]} unpacks to {member.file_size:,} bytes")
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError, MemoryError, NotImplementedError) as error:
-        raise _unreadable(path, str(error)) from None
-    return arrays, {"name": path.name, "sha256": sha256_of_bytes(data), "arrays": sorted(arrays)}
-
-
-def _unreadable(path: Path, found: str) -> PredictionError:
-    return PredictionError(
-        "The arrays cannot be read",
-        where=str(path),
-        expected="a .npz of numeric arrays: numpy.savez(FILE, logits=…, features=…), no pickled objects",
-        found=found.replace("\n", " ")[:200],
-    )
+def _read(path: Path, names: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    arrays = {name: found for name, (_, found) in read_npz(path, {name: (name,) for name in names}).items()}
+    return arrays, {"name": path.name, "sha256": sha256_of_file(path), "arrays": keys_of_npz(path)}
 
 
 def _matrix(arrays: Mapping[str, Any], name: str, path: Path, *, ndim: int = 2) -> Floats | None:

@@ -14,10 +14,11 @@ from curation.canonical import canonical_json, sha256_of_bytes
 from curation.decisions.decision import Decision, check_decision
 from curation.decisions.files import read_decisions
 from curation.decisions.resolution import resolve
-from curation.errors import ProtocolError
+from curation.errors import DecisionConflictError, DecisionError, ProtocolError
 from curation.manifest.check import DIGEST
 from curation.protocols.findmeifyoucan_pairs import Pool
 
+_RESOLVE = "curation decisions {} --rule {} --out RESOLVED.jsonl, and build with that file"
 _Group = tuple[str, str, str, str, tuple[str, ...]]
 
 
@@ -38,16 +39,28 @@ def read_recorded(text: str) -> str:
     MissingFileError
         There is no such file.
     DecisionError, DecisionConflictError, ProtocolError
-        It holds no decisions, or verdicts contradict each other.
+        It holds no decisions, its last line is cut off, or verdicts contradict each other.
     """
     if not text or re.fullmatch(DIGEST, text):
         return text
     if text.startswith("["):
         return recorded_form(_parsed(text))
     file = read_decisions(Path(text))
+    if file.report.torn:
+        raise DecisionError(
+            "The last line of the decisions is cut off",
+            where=file.report.name,
+            found=ascii(file.report.torn),
+            hint=_RESOLVE.format(file.report.name, "error"),
+        )
     # The authors' lists contradict each other once; what that means for the splits is reported there.
     as_published = file.report.format == "selection"
-    return recorded_form(resolve(file.decisions, rule="error", allow_conflicts=as_published).decisions)
+    try:
+        resolution = resolve(file.decisions, rule="error", allow_conflicts=as_published)
+    except DecisionConflictError as error:
+        error.hint = _RESOLVE.format(file.report.name, "majority")
+        raise
+    return recorded_form(resolution.decisions)
 
 
 def recorded_form(decisions: Iterable[Decision]) -> str:
@@ -72,16 +85,12 @@ def is_pinned_only(text: str) -> bool:
 
 def decisions_of(text: str, pool: Pool) -> tuple[Decision, ...]:
     """Return the decisions that speak of a pool, or of one of its splits, and that the pool takes into account."""
-    if not text or is_pinned_only(text):
-        return ()
-    speaking = [one for one in _parsed(text) if one.dataset in (pool.name, *pool.parts)]
-    if not pool.reasons:
-        return tuple(speaking)
-    return tuple(
-        one
-        for one in speaking
-        if (one.stage, one.action) == ("manual", "remove") and one.reason in pool.reasons
-    )
+    return tuple(one for one in _speaking(text, pool) if _is_heard(one, pool))
+
+
+def disregarded(text: str, pool: Pool) -> int:
+    """Return the number of decisions that speak of a pool and that it does not take into account."""
+    return sum(not _is_heard(one, pool) for one in _speaking(text, pool))
 
 
 def unheard_datasets(text: str, pools: Sequence[Pool]) -> dict[str, int]:
@@ -93,6 +102,17 @@ def unheard_datasets(text: str, pools: Sequence[Pool]) -> dict[str, int]:
             if one.dataset not in heard:
                 counts[one.dataset] = counts.get(one.dataset, 0) + 1
     return dict(sorted(counts.items()))
+
+
+def _speaking(text: str, pool: Pool) -> list[Decision]:
+    if not text or is_pinned_only(text):
+        return []
+    return [one for one in _parsed(text) if one.dataset in (pool.name, *pool.parts)]
+
+
+def _is_heard(one: Decision, pool: Pool) -> bool:
+    is_removal = (one.stage, one.action) == ("manual", "remove")
+    return not pool.reasons or (is_removal and one.reason in pool.reasons)
 
 
 def _parsed(text: str) -> list[Decision]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from curation.manifest.header import Figure
 from curation.protocols import findmeifyoucan_facts as facts
-from curation.protocols.findmeifyoucan_decisions import is_pinned_only, unheard_datasets
+from curation.protocols.findmeifyoucan_decisions import disregarded, is_pinned_only, unheard_datasets
 from curation.protocols.findmeifyoucan_overlap import annotated_overlaps, near_list_overlaps
 from curation.protocols.findmeifyoucan_pairs import PAIRS, Pair
 from curation.protocols.findmeifyoucan_pools import Splits
@@ -155,6 +155,11 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
     for one in splits:
         notes += [f"Overlap: {found}" for found in _annotated(pair, one)]
         notes += one.notes
+        if left := disregarded(parameters["decisions"], one.pool):
+            notes.append(
+                f"{one.pool.name}: {left} decisions do not count: of this pool only manual removals for the reason "
+                f"{' or '.join(map(repr, one.pool.reasons))} do."
+            )
     unheard = unheard_datasets(parameters["decisions"], [one.pool for one in splits])
     if unheard:
         told = ", ".join(f"{n} of {name!r}" for name, n in unheard.items())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from curation.decisions.resolution import standing_verdicts
 from curation.review.progress import BatchProgress, Progress, measure_progress
 from curation.review.review_folder import LOG_FILE, ReviewRecord, read_record
 from curation.review.verdicts import Key, Standing, VerdictBook
@@ -14,8 +15,8 @@ from curation.review.verdicts import Key, Standing, VerdictBook
 def folder_progress(folder: Path, *, also: Sequence[Path] = ()) -> tuple[ReviewRecord, Progress]:
     """Return the record and the progress of a review's folder.
 
-    Batches are those that the verdicts were given in. A decided image of no batch of this
-    review counts as a stranger.
+    Of one reviewer's verdicts on an image in several logs the last one stands. Batches are those that the verdicts were
+    given in. A decided image of no batch of this review counts as a stranger.
 
     Parameters
     ----------
@@ -33,7 +34,9 @@ def folder_progress(folder: Path, *, also: Sequence[Path] = ()) -> tuple[ReviewR
         book = VerdictBook(path, stage=record.stage)
         book.refresh(required=path in also)
         for key, one in book.all_standing().items():
-            standing[key] = Standing((*standing.get(key, Standing(())).verdicts, *one.verdicts))
+            standing[key] = Standing(
+                standing_verdicts((*standing.get(key, Standing(())).verdicts, *one.verdicts))
+            )
     batch_of = {key: batch for key, one in standing.items() if (batch := _batch_of(one)) in record.batches}
     measured = measure_progress(batch_of, standing)
     found = {one.batch: one for one in measured.batches}

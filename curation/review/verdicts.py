@@ -33,6 +33,8 @@ A candidate is in no split yet, so there is nothing to ``keep``; an override of 
 moves it to near, so it has no ``far``.
 """
 
+_SIZE = 2
+"""Place of the size in what is remembered of the file."""
 CONFLICT = "conflict"
 UNDO = "undo"
 
@@ -187,10 +189,16 @@ class VerdictBook:
         if not rows:
             return
         self.refresh()
-        DecisionLog(self.path).extend(rows)
+        before = self._seen
+        written = DecisionLog(self.path).extend(rows)
+        after = self._state()
+        # Another program may have appended since the log was read: then its rows are not known here.
+        if after is None or after[_SIZE] != (before[_SIZE] if before else 0) + written:
+            self.refresh()
+            return
         for row in rows:
             self._lay(row)
-        self._seen = self._state()
+        self._seen = after
 
     def _lay(self, row: Decision) -> None:
         """Lay a row on its reviewer's stack, or take one off; rows of one reviewer and moment are one call."""

@@ -190,3 +190,13 @@ def test_wrong_use_is_told_and_nothing_is_written(
     assert main(arguments(world, *more, "--out", str(world / "p.jsonl"))) == 2
     assert said in capsys.readouterr().err
     assert not (world / "p.jsonl").exists()
+
+
+def test_out_never_overwrites_an_input(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names, source = world / "id.txt", world / "ood.json"
+    for target in (names, source):
+        before = target.read_bytes()
+        arguments = ["propose", "--id-classes", str(names), "--ood", f"coco={source}", "--out", str(target)]
+        assert main(arguments) == 2
+        assert "overwrite an input" in capsys.readouterr().err
+        assert target.read_bytes() == before

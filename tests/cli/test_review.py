@@ -60,6 +60,18 @@ def test_another_reviewers_file_is_taken_in(
     assert main(["review", "status", "--folder", str(folder), "--also", str(tmp_path / "none.jsonl")]) == 2
 
 
+def test_a_verdict_that_stands_in_two_logs_counts_once(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["review", "status", "--folder", str(folder), "--json"])
+    alone = json.loads(capsys.readouterr().out)
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes((folder / "decisions.jsonl").read_bytes())
+    main(["review", "status", "--folder", str(folder), "--also", str(copy), "--json"])
+    assert alone["decided"] > 0
+    assert json.loads(capsys.readouterr().out) == alone
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
 def test_export_writes_what_stands(folder: Path, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"out{suffix}"

@@ -50,7 +50,18 @@ def test_every_list_has_its_meaning_in_yaml_and_json() -> None:
 
 @pytest.mark.parametrize(
     "unquoted",
-    ["0010235000000000", "0.10e+2350000000", "1_0", "0x12", "12:30:45", "null", "yes", "2001-01-01", "~"],
+    [
+        "0010235000000000",
+        "0010e23500000000",
+        "0.10e+2350000000",
+        "1_0",
+        "0x12",
+        "12:30:45",
+        "null",
+        "yes",
+        "2001-01-01",
+        "~",
+    ],
 )
 def test_an_unquoted_id_that_is_no_text_is_refused_with_its_line(unquoted: str) -> None:
     text = f"REMOVE_IDS:\n  openimages:\n  - 'aaaaaaaaaaaaaaaa'\n  - {unquoted}\n"

@@ -96,13 +96,14 @@ def test_only_a_last_line_that_is_cut_off_is_left_out_and_told(cut: int) -> None
         (f"{HEAD}\na,b\n", "number of cells", 2),
         (f"{HEAD}\n\n\na,b\n", "number of cells", 4),
         (f"{HEAD}\n1.00E+238,openimages,manual,remove\n", "spreadsheet", 2),
+        (f"{HEAD}\n13159.0,coco,manual,remove\n", "spreadsheet", 2),
         (f"{HEAD}\n9,coco,manual,explode\n", "no decision", 2),
         (f'{HEAD}\n"9,coco,manual,remove\n', "not CSV", 2),
         (f"{HEAD}\n9,coco,manual,remove\n\0,coco,manual,remove\n", "NUL", 3),
         (f"{HEAD}\n{'9' * 200_000},coco,manual,remove\n", "not CSV", 2),
         (f"{HEAD},reason\n9,coco,manual,remove,\x1b[2J\n", "malformed reason", 2),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_a_bad_table_is_refused_with_its_line(text: str, message: str, line: int) -> None:
     with pytest.raises(DecisionError, match=message) as caught:

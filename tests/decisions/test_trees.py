@@ -9,13 +9,13 @@ from curation.errors import DecisionError
 
 
 def test_scalars_carry_kind_and_line() -> None:
-    tree = parse_yaml_tree(b"a:\n  - '001'\n  - 12\n  - 1e5\n  - 0012e34\n  - plain\n  - null\n", "f.yaml")
+    tree = parse_yaml_tree(b"a:\n  - '001'\n  - 12\n  - 1e5\n  - '0012e34'\n  - plain\n  - null\n", "f.yaml")
     assert isinstance(tree, Keyed)
     leaves = tree.items[0][1]
     assert [(one.text, one.kind) for one in leaves] == [
         ("001", TEXT),
         ("12", INTEGER),
-        ("1e5", TEXT),
+        ("1e5", "float"),
         ("0012e34", TEXT),
         ("plain", TEXT),
         ("null", "null"),

@@ -6,6 +6,7 @@ import pytest
 
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.id_scores import read_id_scores
+from curation.evaluation.ood_logits import ClassReading
 from tests.evaluation.ood_worlds import by_image, write
 
 ROWS = [
@@ -56,6 +57,26 @@ def test_t_star_cuts_a_detections_file(tmp_path: Path) -> None:
     assert sum(found.reported.values()) == 1
 
 
+def test_t_star_cuts_by_the_confidence_of_the_best_class_not_of_the_background(tmp_path: Path) -> None:
+    # Softmax 0.1, 0.1, 0.8, and 0.7, 0.1, 0.2; the last column is the background.
+    rows = [
+        {"image_id": image, "logits": np.log(shares).tolist(), "ood_score": float(image)}
+        for image, shares in enumerate(([0.1, 0.1, 0.8], [0.7, 0.1, 0.2]))
+    ]
+    path = write(tmp_path / "id.json", rows)
+    cut = read_id_scores(path, t_star=0.5, classes=ClassReading(2))
+    assert cut.scores["ood_score"].tolist() == [1]
+    assert sum(cut.reported.values()) == 1
+    official = read_id_scores(path, t_star=0.5, classes=ClassReading(2, official_compat=True))
+    assert official.scores["ood_score"].tolist() == [0, 1]
+
+
+def test_a_method_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "id.json").write_text('{"scores": {"knn": [1, 2], "knn": [5, 6]}}')
+    with pytest.raises(PredictionError, match="stands twice"):
+        read_id_scores(tmp_path / "id.json")
+
+
 def test_t_star_that_cannot_be_applied_is_told(tmp_path: Path) -> None:
     rows = [{key: value for key, value in row.items() if key != "score"} for row in ROWS]
     for content in ({"scores": [1.5, 2.5]}, rows):
@@ -101,6 +122,13 @@ def test_malformed_files_are_refused(tmp_path: Path, name: str, content: Any, to
 def test_arrays_of_other_kinds_are_refused(tmp_path: Path, array: Any) -> None:
     np.save(tmp_path / "id.npy", array, allow_pickle=True)
     with pytest.raises(PredictionError):
+        read_id_scores(tmp_path / "id.npy")
+
+
+def test_an_array_with_a_torn_header_is_refused(tmp_path: Path) -> None:
+    header = b"{'descr': L((((\n"
+    (tmp_path / "id.npy").write_bytes(b"\x93NUMPY\x02\x00" + len(header).to_bytes(4, "little") + header)
+    with pytest.raises(PredictionError, match="cannot be read"):
         read_id_scores(tmp_path / "id.npy")
 
 

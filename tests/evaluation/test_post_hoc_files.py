@@ -1,4 +1,3 @@
-import io
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -75,18 +74,39 @@ def test_files_must_go_together(tmp_path: Path, train: Any, layer: Any, told: st
         read_inputs(test, trained, head)
 
 
-def test_pickles_bombs_and_other_files_are_refused(tmp_path: Path) -> None:
+def archive_of(path: Path, content: bytes, name: str = "logits.npy") -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, content)
+    return path
+
+
+def test_pickles_and_other_files_are_refused(tmp_path: Path) -> None:
     pickled = tmp_path / "p.npz"
-    np.savez(pickled, logits=np.array([{}], object))
-    bomb = tmp_path / "b.npz"
-    stream = io.BytesIO()
-    np.save(stream, np.zeros((1, 1 << 22)))
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("logits.npy", stream.getvalue())
+    np.savez(pickled, logits=np.array([[{}]], object))
     other = tmp_path / "o.npz"
     other.write_bytes(b"PK no archive")
-    for path in (pickled, bomb, other):
-        with pytest.raises(PredictionError, match="cannot be read"):
+    for path in (
+        pickled,
+        other,
+        archive_of(tmp_path / "r.npz", b"raw"),
+        archive_of(tmp_path / "k", b"", "logits"),
+    ):
+        with pytest.raises(PredictionError):
             read_inputs(path)
     with pytest.raises(MissingFileError):
         read_inputs(tmp_path / "none.npz")
+
+
+def test_a_damaged_or_encrypted_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, logits=np.random.default_rng(0).random((50, 30)))
+    damaged = bytearray(path.read_bytes())
+    damaged[200:260] = bytes(60)
+    locked = bytearray(save(tmp_path / "b.npz", logits=np.ones((2, 2))).read_bytes())
+    # Bit 0 of the flags, in the local header and in the directory.
+    locked[locked.find(b"PK\x03\x04") + 6] |= 1
+    locked[locked.find(b"PK\x01\x02") + 8] |= 1
+    for content in (damaged, locked):
+        path.write_bytes(bytes(content))
+        with pytest.raises(PredictionError, match="cannot be read"):
+            read_inputs(path)

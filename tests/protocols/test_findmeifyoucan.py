@@ -115,6 +115,7 @@ def test_bdd_hears_only_removals_of_people(sources: dict[str, Source]) -> None:
     # Dogs may be far from a detector of traffic; trucks may not.
     assert natives(manifest, "coco-rule") == [1, 2, 3, 4, 6, 8, 9, 10]
     assert set(manifest.lists) == {"coco-rule", "coco-start", "coco-farther"}
+    assert any(note.startswith("coco: 3 decisions do not count") for note in manifest.header.notes)
 
 
 def test_a_published_list_outside_the_rule_is_an_error(sources: dict[str, Source]) -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from curation.errors import CurationError, ProtocolError
+from curation.cli import main
+from curation.decisions.files import write_decisions
+from curation.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
 from curation.protocols.findmeifyoucan_decisions import (
     decisions_digest,
     decisions_of,
+    disregarded,
     is_pinned_only,
     read_recorded,
     recorded_form,
@@ -42,6 +45,26 @@ def test_a_pool_with_reasons_hears_its_removals_alone() -> None:
         ("coco:000000000003", "person"),
         ("coco:000000000007", "person"),
     }
+    assert disregarded(recorded_form(DECISIONS), BDD.pools[0]) == 1
+    assert disregarded(recorded_form(DECISIONS), VOC.pools[0]) == 0
+
+
+def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_command_that_mends_it(
+    tmp_path: Path,
+) -> None:
+    near, far = decided("coco", "manual", "to_near", 9), decided("coco", "manual", "to_far", 9)
+    log, whole = tmp_path / "log.jsonl", tmp_path / "whole.jsonl"
+    write_decisions(log, near)
+    log.write_bytes(log.read_bytes() + b'{"image_id": "coc')
+    with pytest.raises(DecisionError, match="cut off") as caught:
+        read_recorded(str(log))
+    assert "curation decisions log.jsonl --rule error --out" in str(caught.value.hint)
+    assert main(["decisions", str(log), "--rule", "error", "--out", str(whole)]) == 0
+    assert read_recorded(str(whole)) == recorded_form(near)
+    write_decisions(log, [*near, *far])
+    with pytest.raises(DecisionConflictError) as refused:
+        read_recorded(str(log))
+    assert "--rule majority --out" in str(refused.value.hint)
 
 
 def test_what_no_pool_hears_is_counted() -> None:

@@ -1,14 +1,17 @@
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.decisions.decision import ACTIONS_OF
-from curation.decisions.files import read_decisions
+from curation.decisions.decision import ACTIONS_OF, Decision
+from curation.decisions.files import DecisionLog, read_decisions
 from curation.errors import CurationError, ReviewError
+from curation.review import verdicts
 from curation.review.verdicts import (
     ACTIONS,
+    CONFLICT,
     VERDICTS,
     VerdictBook,
     checked_reason,
@@ -159,3 +162,23 @@ def test_a_candidate_is_not_kept(tmp_path: Path) -> None:
     with pytest.raises(ReviewError, match="no verdict at stage 'candidate'"):
         book.record(with_batch(KEYS[:1]), "keep", reason="", reviewer="anna")
     assert not (tmp_path / "decisions.jsonl").exists()
+
+
+def test_a_row_that_another_program_appends_in_between_is_not_overlooked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "decisions.jsonl"
+    mine, other = (VerdictBook(path, stage="manual") for _ in range(2))
+    mine.record(with_batch(KEYS[:1]), "far", reason="", reviewer="anna")
+
+    class Overtaken(DecisionLog):
+        def extend(self, decisions: Sequence[Decision]) -> int:
+            monkeypatch.undo()
+            other.record(with_batch(KEYS[:1]), "near", reason="", reviewer="ben")
+            return super().extend(decisions)
+
+    monkeypatch.setattr(verdicts, "DecisionLog", Overtaken)
+    mine.record(with_batch(KEYS[1:2]), "far", reason="", reviewer="anna")
+    mine.refresh()
+    assert mine.standing(KEYS[0]).verdict == CONFLICT
+    assert mine.standing(KEYS[1]).verdict == "far"
