@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,14 @@ from curation.errors import MissingExtraError, SimilarityError, UsageError
 from curation.similarity.embeddings import Vectors
 
 Int64s = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
 Engine = Literal["auto", "torch", "numpy", "faiss"]
 ENGINES = ("auto", "torch", "numpy", "faiss")
-QUERY_BLOCK, FIRST_BLOCK, REFERENCE_BLOCK = 1024, 8192, 2048
+QUERY_BLOCK, REFERENCE_BLOCK = 1024, 2048
 _WORTH_TORCH = 20_000_000
+_MOST_PENDING = 1 << 21
+_KEY_BITS, _SCORE_BITS = 64, 32
+_LARGEST = 1e38
 
 
 def nearest(
@@ -24,9 +28,9 @@ def nearest(
     """Return the k references with the largest scalar product for each query, best first.
 
     Every product is computed: there is no index and nothing is approximate. Equal products go to the smaller row of
-    `references`. Blocks are fixed, so that the same input gives the same bits on one machine for any number of threads
-    that its linear algebra splits rows by; another machine may differ in the last bits of a product, and with it in the
-    order of references whose products agree to about 1e-6.
+    `references`. What is guaranteed is the order of the products as they were computed in float32, in blocks of fixed
+    size; another machine, library or number of threads may round a product otherwise (by about 1e-6 for unit vectors),
+    and with it swap references whose products are that close.
 
     Parameters
     ----------
@@ -36,7 +40,7 @@ def nearest(
         At most r.
     engine : {"auto", "torch", "numpy", "faiss"}
         ``auto``: torch for large sets where it is installed (on a GPU where there is one), else numpy. ``faiss``:
-        `IndexFlatIP`.
+        `IndexFlatIP`, which chooses for itself among equal products at the k-th place.
 
     Returns
     -------
@@ -46,7 +50,8 @@ def nearest(
     Raises
     ------
     SimilarityError
-        The vectors differ in length, hold NaN, or there are fewer than k references.
+        The vectors differ in length, hold NaN or numbers so large that products overflow, or there are fewer than k
+        references.
     """
     _check(queries, references, k, block)
     chosen = _engine(engine, len(queries) * len(references))
@@ -54,8 +59,14 @@ def nearest(
         return np.empty((0, k), np.int64), np.empty((0, k), np.float32)
     if chosen == "faiss":
         return _by_faiss(queries, references, k)
-    search = _torch_block if chosen == "torch" else _numpy_block
-    found = [search(queries[start : start + block], references, k) for start in range(0, len(queries), block)]
+    table = _on_device(references) if chosen == "torch" else references
+    # A candidate's query, score and place share 64 bits.
+    size = min(block, 1 << (_KEY_BITS - _SCORE_BITS - len(references).bit_length()))
+    found = []
+    for start in range(0, len(queries), size):
+        rows = queries[start : start + size]
+        products = _TorchProducts(rows, table) if chosen == "torch" else _NumpyProducts(rows, table)
+        found.append(_Search(len(rows), len(references), k).run(products))
     return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])
 
 
@@ -71,10 +82,17 @@ def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
         raise SimilarityError(
             "There are not so many neighbours", expected=f"1 to {len(references)}", found=str(k)
         )
+    largest = 1.0
     for name, rows in (("queries", queries), ("references", references)):
-        # A sum is NaN or infinite if any number is, and needs no table of flags.
-        if not np.isfinite(np.sum(rows, dtype=np.float64)):
+        # NaN passes through both extremes, and neither needs a table of flags.
+        extremes = (float(rows.min(initial=0)), float(rows.max(initial=0)))
+        if not np.isfinite(extremes).all():
             raise SimilarityError(f"The {name} hold NaN or an infinity")
+        largest *= max(map(abs, extremes))
+    if largest * queries.shape[1] > _LARGEST:
+        raise SimilarityError(
+            "The vectors are so long that their products overflow", hint="scale them to length 1"
+        )
 
 
 def _engine(engine: Engine, products: int) -> str:
@@ -91,93 +109,154 @@ def _engine(engine: Engine, products: int) -> str:
     return engine
 
 
-def _numpy_block(queries: Vectors, references: Vectors, k: int) -> tuple[Int64s, Vectors]:
-    """Return the best k of one block of queries, keeping k candidates while blocks of references go by."""
-    n = len(queries)
-    best = np.full((n, k), -np.inf, np.float32)
-    place = np.full((n, k), len(references), np.int64)
-    for start in range(0, len(references), REFERENCE_BLOCK):
-        scores = queries @ references[start : start + REFERENCE_BLOCK].T
-        # Only what beats the k-th best so far can matter: after a few blocks that is next to nothing.
-        rows, columns = np.nonzero(scores > best[:, -1:])
-        if not len(rows):
-            continue
-        hit, first = np.unique(rows, return_index=True)
-        for row, low, high in zip(
-            hit.tolist(), first.tolist(), [*first[1:].tolist(), len(rows)], strict=True
-        ):
-            chosen = columns[low:high]
-            values = np.concatenate([best[row], scores[row, chosen]])
-            places = np.concatenate([place[row], chosen + start])
-            order = np.lexsort((places, -values))[:k]
-            best[row], place[row] = values[order], places[order]
-    return place, best
+class _Search:
+    """The best k references of a block of queries, while blocks of products go by.
+
+    A product matters only if it is above the k-th best so far; references come in order, so that one which equals it
+    has lost already. A bound that is out of date lets more through and loses none: candidates are sorted only when the
+    references seen have doubled, about log2(r / 2048) times. A candidate is one number, query, falling score and place
+    from the highest bits to the lowest, so that sorting numbers settles everything, ties too.
+    """
+
+    def __init__(self, queries: int, references: int, k: int) -> None:
+        self._n, self._references, self._k = queries, references, k
+        self._place_bits = references.bit_length()
+        self._bounds = np.full(queries, -np.inf, np.float32)
+        self._best: Keys = np.empty(0, np.uint64)
+        self._pending: list[Keys] = []
+
+    def run(self, block: _Products) -> tuple[Int64s, Vectors]:
+        held, due = 0, 0
+        for start in range(0, self._references, REFERENCE_BLOCK):
+            stop = min(start + REFERENCE_BLOCK, self._references)
+            block.multiply(start, stop)
+            is_first = start == 0 and stop > self._k
+            if is_first:
+                self._bounds = block.kth_largest(self._k)
+            flat, scores = block.above(self._bounds, or_equal=is_first)
+            self._pending.append(self._keys(flat, scores, start, stop - start))
+            held += len(flat)
+            if stop >= due or held > _MOST_PENDING or stop == self._references:
+                self._sort_out(min(self._k, stop))
+                held, due = 0, 2 * stop
+        return self._result()
+
+    def _keys(self, flat: Int64s, scores: Vectors, start: int, width: int) -> Keys:
+        rows, columns = np.divmod(flat.astype(np.uint64), np.uint64(width))
+        # Adding zero makes one of the two zeros. Bits of floats rise with positive numbers and fall with negative ones.
+        bits = (scores + np.float32(0)).view(np.uint32)
+        falling = np.where(bits >> np.uint32(31), bits, ~(bits | np.uint32(1 << 31)))
+        places = columns + np.uint64(start)
+        shift = np.uint64(self._place_bits)
+        return (rows << (shift + np.uint64(_SCORE_BITS))) | (falling.astype(np.uint64) << shift) | places
+
+    def _sort_out(self, kept: int) -> None:
+        """Keep the best of each query, and raise the bounds to the last of them."""
+        keys = np.concatenate([self._best, *self._pending])
+        keys.sort()
+        rows = np.arange(self._n, dtype=np.uint64) << np.uint64(self._place_bits + _SCORE_BITS)
+        firsts = np.searchsorted(keys, rows)
+        self._best = keys[(firsts[:, None] + np.arange(kept)).ravel()]
+        self._pending = []
+        if kept == self._k:
+            self._bounds = self._scores(self._best[kept - 1 :: kept])
+
+    def _scores(self, keys: Keys) -> Vectors:
+        falling = (keys >> np.uint64(self._place_bits)).astype(np.uint32)
+        bits = np.where(falling >> np.uint32(31), falling, ~(falling | np.uint32(1 << 31)))
+        return bits.view(np.float32)
+
+    def _result(self) -> tuple[Int64s, Vectors]:
+        places = self._best & np.uint64((1 << self._place_bits) - 1)
+        shape = (self._n, self._k)
+        return places.astype(np.int64).reshape(shape), self._scores(self._best).reshape(shape)
 
 
-def _torch_block(queries: Vectors, references: Vectors, k: int) -> tuple[Int64s, Vectors]:
+class _Products(Protocol):
+    """The products of a block of queries with one block of references after the other."""
+
+    def multiply(self, start: int, stop: int) -> None:
+        """Compute those with references `start` to `stop`."""
+
+    def kth_largest(self, k: int) -> Vectors:
+        """Return the k-th largest product of each query, shape (n,)."""
+
+    def above(self, bounds: Vectors, *, or_equal: bool) -> tuple[Int64s, Vectors]:
+        """Return the products above each bound, or also equal to it: flat positions, ascending, and values."""
+
+
+class _NumpyProducts:
+    def __init__(self, queries: Vectors, references: Vectors) -> None:
+        self._queries = np.ascontiguousarray(queries, np.float32)
+        self._references = references
+        self._table = np.empty(len(queries) * REFERENCE_BLOCK, np.float32)
+        self._mask = np.empty(len(queries) * REFERENCE_BLOCK, np.bool_)
+
+    def multiply(self, start: int, stop: int) -> None:
+        shape = (len(self._queries), stop - start)
+        self._scores = self._table[: shape[0] * shape[1]].reshape(shape)
+        np.matmul(self._queries, self._references[start:stop].T, out=self._scores)
+
+    def kth_largest(self, k: int) -> Vectors:
+        return _kth_largest(self._scores, k)
+
+    def above(self, bounds: Vectors, *, or_equal: bool) -> tuple[Int64s, Vectors]:
+        mask = self._mask[: self._scores.size].reshape(self._scores.shape)
+        compare = np.greater_equal if or_equal else np.greater
+        flat = np.flatnonzero(compare(self._scores, bounds[:, None], out=mask))
+        return flat, self._scores.ravel()[flat]
+
+
+class _TorchProducts:
+    def __init__(self, queries: Vectors, references: Any) -> None:
+        import torch
+
+        self._torch = torch
+        self._references = references
+        self._queries = torch.from_numpy(_writable(queries)).to(references.device)
+        self._table = torch.empty(len(queries) * REFERENCE_BLOCK, device=references.device)
+        self._mask = torch.empty(len(self._table), dtype=torch.bool, device=references.device)
+
+    def multiply(self, start: int, stop: int) -> None:
+        shape = (len(self._queries), stop - start)
+        self._scores = self._table[: shape[0] * shape[1]].view(shape)
+        self._torch.mm(self._queries, self._references[start:stop].T, out=self._scores)
+
+    def kth_largest(self, k: int) -> Vectors:
+        if self._scores.is_cuda:
+            return np.asarray(self._torch.topk(self._scores, k, dim=1).values[:, -1].cpu().numpy())
+        return _kth_largest(self._scores.numpy(), k)
+
+    def above(self, bounds: Vectors, *, or_equal: bool) -> tuple[Int64s, Vectors]:
+        torch = self._torch
+        mask = self._mask[: self._scores.numel()].view(self._scores.shape)
+        compare = torch.ge if or_equal else torch.gt
+        compare(self._scores, torch.from_numpy(bounds).to(mask.device)[:, None], out=mask)
+        if mask.is_cuda:
+            places = mask.view(-1).nonzero()[:, 0]
+            return places.cpu().numpy(), self._scores.view(-1)[places].cpu().numpy()
+        # NumPy skips eight empty places at once: several times quicker than torch where next to none is taken.
+        flat = np.flatnonzero(mask.numpy())
+        return flat, self._scores.numpy().ravel()[flat]
+
+
+def _kth_largest(scores: Vectors, k: int) -> Vectors:
+    place = scores.shape[1] - k
+    return np.partition(scores, place, axis=1)[:, place]
+
+
+def _on_device(references: Vectors) -> Any:
+    """Return the references as a tensor, on the GPU where there is one."""
     import torch
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    with torch.inference_mode():
-        block = torch.from_numpy(_writable(queries)).to(device)
-        table = torch.empty((len(queries), FIRST_BLOCK), device=device)
-        best = place = None
-        start = 0
-        while start < len(references):
-            size = FIRST_BLOCK if best is None else REFERENCE_BLOCK
-            part = torch.from_numpy(_writable(references[start : start + max(size, k)])).to(device)
-            scores = table[:, : len(part)] if len(part) <= FIRST_BLOCK else torch.empty(len(block), len(part))
-            torch.mm(block, part.T, out=scores)
-            if best is None:
-                best, place = _largest(torch, scores, k)
-            else:
-                _merge(torch, best, place, scores, start)
-            start += len(part)
-    return place.cpu().numpy(), best.cpu().numpy()  # type: ignore[union-attr]
+    return torch.from_numpy(_writable(references)).to("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def _writable(rows: Vectors) -> Vectors:
     """Return rows that torch takes without a warning: a memory-mapped array is read-only."""
-    return np.ascontiguousarray(rows) if rows.flags.writeable else np.array(rows, np.float32)
-
-
-def _largest(torch: Any, scores: Any, k: int) -> tuple[Any, Any]:
-    """Return the k largest of each row and their columns, best first, the smaller column of equal ones first."""
-    # One more than k shows whether equal products cross the border; topk takes any of them.
-    top = torch.topk(scores, min(k + 1, scores.shape[1]), dim=1)
-    values, columns = top.values, top.indices
-    if scores.shape[1] > k:
-        torn = (values[:, -1] == values[:, -2]).nonzero()[:, 0]
-        for row in torn.tolist():
-            ordered = torch.sort(scores[row], descending=True, stable=True)
-            values[row], columns[row] = ordered.values[: k + 1], ordered.indices[: k + 1]
-    by_place = torch.sort(columns, dim=1, stable=True).indices
-    values, columns = values.gather(1, by_place), columns.gather(1, by_place)
-    by_value = torch.sort(values, dim=1, descending=True, stable=True).indices[:, :k]
-    return values.gather(1, by_value), columns.gather(1, by_value)
-
-
-def _merge(torch: Any, best: Any, place: Any, scores: Any, start: int) -> None:
-    """Take into the best of each row what beats the last of them, in place."""
-    # After the first block that is a handful of products in each row.
-    rows, columns = (scores > best[:, -1:]).nonzero(as_tuple=True)
-    if not len(rows):
-        return
-    k = best.shape[1]
-    hit, counts = rows.unique_consecutive(return_counts=True)
-    starts = counts.cumsum(0) - counts
-    slot = torch.arange(len(rows), device=rows.device) - starts.repeat_interleave(counts)
-    number = torch.arange(len(hit), device=rows.device).repeat_interleave(counts)
-    width = int(counts.max())
-    values = torch.full((len(hit), k + width), -torch.inf, device=best.device)
-    places = torch.full((len(hit), k + width), torch.iinfo(torch.int64).max, device=best.device)
-    values[:, :k], places[:, :k] = best[hit], place[hit]
-    values[number, k + slot] = scores[rows, columns]
-    places[number, k + slot] = columns + start
-    # Kept ones come from earlier rows and stand in order; new ones come in order of their row: a stable sort is enough.
-    by_value = torch.sort(values, dim=1, descending=True, stable=True).indices[:, :k]
-    best[hit] = values.gather(1, by_value)
-    place[hit] = places.gather(1, by_value)
+    if rows.flags.writeable:
+        return np.ascontiguousarray(rows, np.float32)
+    return np.array(rows, np.float32)
 
 
 def _by_faiss(queries: Vectors, references: Vectors, k: int) -> tuple[Int64s, Vectors]:

@@ -16,8 +16,8 @@ from curation.similarity.neighbors import Engine, nearest
 SampleRule = Literal["hashrank", "paper", "all"]
 SAMPLE_RULES: dict[str, str] = {
     "hashrank": "the 2,000 images of lowest sha256(salt + id): stable when the set grows",
-    "paper": "NumPy's RandomState(42): first a choice of 4,000 training images is drawn, then 2,000 of these, without "
-    "replacement (FindMeIfYouCan's code)",
+    "paper": "2,000 images by NumPy's RandomState(42), without replacement, after a choice of 4,000 training images was "
+    "drawn from it (FindMeIfYouCan's code)",
     "all": "every image",
 }
 SAMPLE, PAPER_TRAIN_SAMPLE, PAPER_SEED = 2000, 4000, 42
@@ -25,6 +25,7 @@ MAD_TO_SIGMA = 1.4826
 """Of a normal distribution: standard deviation over median absolute deviation."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 Int64s = npt.NDArray[np.int64]
+_BLOCK = 1024
 
 
 @dataclass(frozen=True)
@@ -159,11 +160,25 @@ def leave_one_out(embeddings: Embeddings, *, engine: Engine = "auto") -> Vectors
     if n < 2:
         return np.empty(0, np.float32)
     unit = embeddings.normalised()
+    _, image = np.unique([one.partition("#")[0] for one in embeddings.ids], return_inverse=True)
+    if len(np.unique(image)) < n:
+        return _leave_image_out(unit, image)
     places, scores = nearest(unit, unit, 2, engine=engine)
     # An exact copy with a smaller row may stand before the image itself.
     itself = places[:, 0] == np.arange(n)
     similar: Vectors = np.where(itself, scores[:, 1], scores[:, 0])
     return similar
+
+
+def _leave_image_out(unit: Vectors, image: Int64s) -> Vectors:
+    """Return the same for boxes: those of the same image do not count, a box without others has no entry."""
+    chosen = np.full(len(unit), -np.inf, np.float32)
+    for start in range(0, len(unit), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        scores = unit[rows] @ unit.T
+        scores[image[rows, None] == image[None, :]] = -np.inf
+        chosen[rows] = scores.max(axis=1)
+    return chosen[np.isfinite(chosen)]
 
 
 def reference_statistics(embeddings: Embeddings) -> Reference:

@@ -36,7 +36,6 @@ def test_whole_numbers_with_many_ties(engine: Any, q: int, r: int, d: int, seed:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ties_across_blocks(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbors, "FIRST_BLOCK", 16)
     monkeypatch.setattr(neighbors, "REFERENCE_BLOCK", 8)
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -47,6 +46,38 @@ def test_ties_across_blocks(engine: Any, monkeypatch: pytest.MonkeyPatch) -> Non
             expected, values = by_sorting(queries, references, k)
             assert (places == expected).all()
             assert (scores == values).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("order", ["rising", "falling", "equal"])
+def test_any_order_of_references(engine: Any, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rising: every reference is the best so far, and candidates are sorted out before the table of them overflows."""
+    monkeypatch.setattr(neighbors, "REFERENCE_BLOCK", 64)
+    monkeypatch.setattr(neighbors, "_MOST_PENDING", 500)
+    line = np.arange(-1000, 1000, dtype=np.float32)[:, None]
+    references = {"rising": line, "falling": -line, "equal": 0 * line - 3}[order]
+    queries = np.array([[1], [-1], [0], [-0.0], [2]], np.float32)
+    for k in (1, 63, 64, 65, 700, 2000):
+        places, scores = nearest(queries, references, k, engine=engine, block=2)
+        expected, values = by_sorting(queries, references, k)
+        assert (places == expected).all()
+        assert (scores == values).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_smallest_differences_count(engine: Any) -> None:
+    """Neighbouring floats, of both signs and around zero, are told apart."""
+    tiny = np.finfo(np.float32).smallest_normal
+    steps = [np.float32(1)]
+    for _ in range(5):
+        steps.append(np.nextafter(steps[-1], np.float32(2)))
+    values = np.array([*steps, *(-one for one in steps), 0, -0.0, tiny, -tiny], np.float32)
+    references = np.random.default_rng(5).permutation(np.tile(values, 3))[:, None]
+    query = np.ones((1, 1), np.float32)
+    places, scores = nearest(query, references, len(references), engine=engine)
+    expected, ordered = by_sorting(query, references, len(references))
+    assert (places == expected).all()
+    assert (scores == ordered).all()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -86,6 +117,7 @@ def test_faiss_finds_the_same() -> None:
         (np.ones((1, 2)), np.ones((1, 2)), 0, "not so many"),
         (np.full((1, 2), np.nan), np.ones((1, 2)), 1, "NaN"),
         (np.ones((1, 2)), np.full((1, 2), np.inf), 1, "NaN or an infinity"),
+        (np.full((1, 2), 1e20), np.full((1, 2), 1e20), 1, "overflow"),
     ],
 )
 def test_what_is_refused(queries: Any, references: Any, k: int, words: str) -> None:

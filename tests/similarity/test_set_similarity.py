@@ -63,6 +63,9 @@ def test_leave_one_out() -> None:
     found = leave_one_out(embedded({"a:1": [1, 0], "a:2": [1, 0], "a:3": [0, 1], "a:4": [1, 1]}))
     assert found.tolist() == pytest.approx([1, 1, 1 / np.sqrt(2), 1 / np.sqrt(2)], abs=1e-6)
     assert leave_one_out(embedded({"a:1": [1, 0]})).tolist() == []
+    boxes = embedded({"a:1#0": [1, 0], "a:1#1": [1, 0], "a:2#0": [0, 1]})
+    assert leave_one_out(boxes).tolist() == [0, 0, 0]
+    assert leave_one_out(embedded({"a:1#0": [1, 0], "a:1#1": [1, 0]})).tolist() == []
     statistics = reference_statistics(random_set(200, 4, 5))
     similar = leave_one_out(random_set(200, 4, 5))
     assert statistics.median == pytest.approx(float(np.median(similar)))
