@@ -16,8 +16,8 @@ from curation.similarity.neighbors import Engine, nearest
 SampleRule = Literal["hashrank", "paper", "all"]
 SAMPLE_RULES: dict[str, str] = {
     "hashrank": "the 2,000 images of lowest sha256(salt + id): stable when the set grows",
-    "paper": "2,000 images by NumPy's RandomState(42), without replacement, after a choice of 4,000 training images was "
-    "drawn from it (FindMeIfYouCan's code)",
+    "paper": "2,000 images by NumPy's RandomState(42), without replacement, after a choice of 4,000 training images "
+    "(FindMeIfYouCan's code)",
     "all": "every image",
 }
 SAMPLE, PAPER_TRAIN_SAMPLE, PAPER_SEED = 2000, 4000, 42
