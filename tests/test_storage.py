@@ -110,6 +110,15 @@ def test_a_file_in_the_way_of_a_folder(tmp_path: Path) -> None:
             make_folder(folder)
 
 
+@pytest.mark.parametrize("name", [".", "folder"])
+def test_a_folder_in_the_way_of_a_file(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UsageError, match="folder stands where a file"):
+        write_text(Path(name), "x")
+    assert [one.name for one in tmp_path.rglob("*")] == ["folder"]
+
+
 def test_reading_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="The id list does not exist"):
         read_bytes(tmp_path / "no", kind="id list")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 
-from curation.audit.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.audit.needs import missing_lists, missing_roles
 from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, not_applicable, outcome, undecidable
 from curation.audit.target import AuditTarget
+from curation.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
+from curation.sources.photos import PhotoFolder
 from curation.sources.source import Bools, Int32s, Int64s
 
 PHOTOS = "the photos of these images: --photos NAME=DIR"
-_SUFFIXES = (".jpg", ".jpeg", ".png")
 _APART = ("train", "val", "test")
 
 
@@ -49,22 +49,12 @@ def _photos(target: AuditTarget, images: Int64s) -> dict[int, Path]:
     """Return the photo of each image that has one below a given folder."""
     found: dict[int, Path] = {}
     for name, folder in sorted(target.photos.items()):
-        at_hand = _by_name(folder)
+        at_hand = PhotoFolder(folder)
         for image, names in _file_names(target, name, images):
-            path = next((at_hand[one] for one in names if one in at_hand), None)
+            path = at_hand.find(names)
             if path is not None:
                 found.setdefault(image, path)
     return dict(sorted(found.items()))
-
-
-def _by_name(folder: Path) -> dict[str, Path]:
-    """Return the photos below a folder by path, by name and by stem; names from other files open nothing else."""
-    found: dict[str, Path] = {}
-    for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() in _SUFFIXES and path.is_file():
-            for name in (path.relative_to(folder).as_posix(), path.name, path.stem):
-                found.setdefault(name, path)
-    return found
 
 
 def _file_names(target: AuditTarget, name: str, images: Int64s) -> list[tuple[int, tuple[str, ...]]]:
@@ -83,7 +73,7 @@ def _file_names(target: AuditTarget, name: str, images: Int64s) -> list[tuple[in
     for image in images[places[images] >= 0].tolist():
         place = int(places[image])
         stated, native = str(raw.images.file_names[place]), str(raw.images.native[place])
-        rows.append((image, (stated, PurePosixPath(stated).name, native)))
+        rows.append((image, (stated, native)))
     return rows
 
 

@@ -20,11 +20,19 @@ VERBS: dict[str, str] = {
     "verify": "check a manifest against its digests, its sources, or an authors' list",
     "diff": "compare two manifests",
     "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
+    "embed": "photos, boxes or texts as vectors of an encoder, kept in a store that resumes",
+    "neighbors": "nearest images of a reference set, and how alike whole sets are",
+    "duplicates": "photos that are the same, or nearly, under different names",
+    "propose": "rank the images of an OOD source that may hold an ID class; near, far and farther, as proposals",
+    "review": "look at images in the FiftyOne App and record verdicts: start, status, export",
+    "decisions": "what recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness",
+    "apply": "replay recorded verdicts on a manifest: a new version that names their digest",
     "export": "write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files",
     "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
     "cut": "group classes that keep little company: normalized cut of co-occurrence",
     "baseline": "reference methods of the papers, on saved predictions",
     "evaluate": "score predictions",
+    "scores": "post-hoc out-of-distribution scores from logits, features and a last layer",
 }
 
 

@@ -29,6 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tasks", type=Path, metavar="FILE", help="TOML or JSON: tasks of one's own (protocol owod)"
     )
+    parser.add_argument(
+        "--decisions",
+        type=Path,
+        metavar="FILE",
+        help="recorded decisions to replay: jsonl, csv, or the authors' manual_selection (protocol findmeifyoucan)",
+    )
     parser.add_argument("--name", help="name of the manifest, such as elephant/val2017")
     parser.add_argument(
         "--version", dest="manifest_version", metavar="VERSION", help="its version, such as 1.0.0"
@@ -73,6 +79,8 @@ def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
     settings = pairs(options.set, "--set")
     if options.tasks is not None:
         settings = _task_settings(protocol, settings, options.tasks) | settings
+    if options.decisions is not None:
+        settings = settings | {"decisions": _decisions(protocol, settings, options.decisions)}
     parameters = read_parameters(protocol, settings)
     if options.declare:
         if protocol.declare is None:
@@ -95,6 +103,21 @@ def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) 
     return settings_of(read_task_file(path))
 
 
+def _decisions(protocol: Protocol, settings: Mapping[str, str], path: Path) -> str:
+    """Return recorded decisions as the parameter of the protocol holds them."""
+    reader = {parameter.name: parameter.read for parameter in protocol.parameters}.get("decisions")
+    if reader is None:
+        raise UsageError(
+            "The protocol replays no decisions",
+            where=f"--decisions {path}",
+            hint="curation apply MANIFEST --decisions FILE",
+        )
+    if "decisions" in settings:
+        raise UsageError("--decisions FILE and --set decisions=… are the same", where=f"--decisions {path}")
+    # A name such as sha256:… or [] would be taken for the decisions themselves.
+    return str(reader(str(path.absolute())))
+
+
 def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure, ...]]:
     from curation.protocols.building import complete, parameters_of
     from curation.protocols.registry import find_protocol
@@ -108,7 +131,8 @@ def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure,
         )
     protocol = find_protocol(declared.header.rule.protocol)
     sources = _given(options, protocol, parameters_of(declared.header))
-    return complete(declared, sources)
+    decisions = "" if options.decisions is None else _decisions(protocol, {}, options.decisions)
+    return complete(declared, sources, decisions=decisions)
 
 
 def _declared(target: str) -> Manifest:
@@ -232,6 +256,8 @@ def _report(manifest: Manifest, options: argparse.Namespace) -> None:
     if header.origin == "declared":
         verb = f"build {options.out}"
     sources = " ".join(f"--source {entry.name}=PATH" for entry in header.sources)
-    next_out = " --out DIR" if header.origin == "declared" else ""
+    pinned = str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
+    next_out = " --decisions FILE" if pinned else ""
+    next_out += " --out DIR" if header.origin == "declared" else ""
     lines += [f"written to {options.out}", f"next: curation {verb} {sources}{next_out}"]
     emit({"folder": str(options.out), **manifest_data(manifest)}, lines, as_json=options.json)

@@ -172,9 +172,12 @@ def _inputs(
 
     _check(options)
     files = _named(options.scores, "--scores", [])
+    names = list(files)
+    validated = _named(options.val, "--val", names)
+    validation_labels = _named(options.val_labels, "--val-labels", names)
+    _require_validated(options, validated, validation_labels)
     manifest = load_manifest(options.manifest) if options.manifest else None
     classes = None if manifest is None else protocol_classes(manifest)
-    names = list(files)
     reading = _reading(options, names)
     tests = _read(
         files,
@@ -184,8 +187,8 @@ def _inputs(
         _part(options, manifest, options.part),
     )
     validations = _read(
-        _named(options.val, "--val", names),
-        _named(options.val_labels, "--val-labels", names),
+        validated,
+        validation_labels,
         reading,
         classes,
         _part(options, manifest, options.val_part),
@@ -199,6 +202,19 @@ def _check(options: argparse.Namespace) -> None:
     if options.truth and not (options.part or options.val_part):
         raise UsageError(
             "--truth tells the classes of a part's images", expected="--manifest MANIFEST --part PART"
+        )
+
+
+def _require_validated(
+    options: argparse.Namespace, validated: Mapping[str, Path], labels: Mapping[str, Path]
+) -> None:
+    """Refuse what is said of validation scores that are not given: it would have no effect."""
+    lacking = next((name for name in labels if name not in validated), None)
+    if lacking is not None or (options.val_part and not validated):
+        raise UsageError(
+            "--val-labels and --val-part tell about validation scores, and there are none",
+            where=lacking,
+            expected="--val FILE" if lacking is None else f"--val {lacking}=FILE"[:200],
         )
 
 

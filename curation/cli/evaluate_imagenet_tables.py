@@ -158,7 +158,7 @@ def _summary(result: Result) -> Table:
         [
             (
                 "epoch kept",
-                *(str(result["epochs"].get(name, {}).get("kept") or "-") for name in result["classifiers"]),
+                *(_epoch(result["epochs"].get(name)) for name in result["classifiers"]),
             )
         ]
         if result["epochs"]
@@ -229,6 +229,10 @@ def _ones(result: Result) -> list[Any]:
 
 def _has(result: Result, group: str) -> bool:
     return any(one["n"][group] for one in _ones(result))
+
+
+def _epoch(run: Mapping[str, int | None] | None) -> str:
+    return "-" if run is None or run["kept"] is None else str(run["kept"])
 
 
 def _number(value: float | None) -> str:

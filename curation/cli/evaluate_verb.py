@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
 from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
 from curation.cli.evaluate_osod3 import add_osod3, run_osod3
 from curation.cli.evaluate_owod import add_owod, run_owod
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "coco": "the twelve COCO numbers",
         "owod": "open-world metrics: UR, UDR, UDP, A-OSE, wilderness impact, mAP of previous and current classes",
         "osod3": "open-set detection with defined unknowns: AP of known and unknown, A-OSE and WI over the threshold",
+        "findmeifyoucan": "out-of-distribution metrics: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U",
         "imagenet": "open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy",
     }
     for name, summary in summaries.items():
@@ -46,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_elephant(command)
         if name == "owod":
             add_owod(command)
+        if name == "findmeifyoucan":
+            add_findmeifyoucan(command)
         if name == "coco":
             command.add_argument(
                 "--engine", choices=("faster", "pycocotools", "both"), help="default: faster where installed"
@@ -58,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
     several = protocol == "elephant"
-    prefix = {"elephant": "PART=", "owod": "[TASK=]"}.get(protocol, "")
+    prefix = {"elephant": "PART=", "owod": "[TASK=]", "findmeifyoucan": "[SPLIT=]"}.get(protocol, "")
     command.add_argument(
         "--truth",
         action="append",
@@ -71,7 +75,9 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
         action="append",
         required=True,
         metavar=f"{prefix}FILE",
-        help="COCO results JSON, or a folder of VOC results (comp4_det_test_CLASS.txt)",
+        help="COCO results JSON with ood_score, or records by image"
+        if protocol == "findmeifyoucan"
+        else "COCO results JSON, or a folder of VOC results (comp4_det_test_CLASS.txt)",
     )
     form = '{"known": [...], "unknown": [...]}'
     if protocol == "owod":
@@ -155,6 +161,8 @@ def run(options: argparse.Namespace) -> int:
         return run_owod(options, _open)
     if options.protocol == "osod3":
         return run_osod3(options, _open)
+    if options.protocol == "findmeifyoucan":
+        return run_findmeifyoucan(options, _open)
     if options.protocol == "imagenet":
         return run_imagenet(options)
     evaluate = {"elephant": _elephant, "voc": _voc, "coco": _coco}[options.protocol]

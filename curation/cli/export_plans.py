@@ -54,6 +54,8 @@ def _plan(
         from curation.publishing.imagenet_csv import plan_imagenet_csv
 
         return plan_imagenet_csv(manifest, parts, sources)
+    if options.format == "findmeifyoucan":
+        return _findmeifyoucan_plan(options, manifest, parts, sources)
     from curation.publishing.elephant_json import plan_elephant_json
 
     files = _annotation_files(options, manifest, sources)
@@ -84,6 +86,19 @@ def _yolo_plan(
         roots = _photo_roots(options.images, list(sources))
         sizes = photo_sizes(manifest, parts, sources, roots)
     return plan_yolo(manifest, parts, sources, unknown=options.unknown or "last", sizes=sizes)
+
+
+def _findmeifyoucan_plan(
+    options: argparse.Namespace, manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]
+) -> Plan:
+    from curation.protocols.findmeifyoucan_categories import open_images_categories
+    from curation.publishing.findmeifyoucan_layout import plan_findmeifyoucan
+
+    given = (options.class_tree, options.class_names)
+    if (given[0] is None) != (given[1] is None):
+        raise UsageError("--class-tree FILE and --class-names FILE go together")
+    table = open_images_categories(*given) if given[0] is not None else ()
+    return plan_findmeifyoucan(manifest, parts, sources, table)
 
 
 def _photo_roots(texts: Sequence[str], slots: Sequence[str]) -> dict[str, Path]:

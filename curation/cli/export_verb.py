@@ -9,9 +9,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.canonical import sha256_of_bytes
 from curation.cli.output import emit, printable
 from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
+from curation.storage import read_bytes
 
 if TYPE_CHECKING:
     from curation.manifest.header import Header, SourceEntry
@@ -19,7 +21,17 @@ if TYPE_CHECKING:
     from curation.publishing.plan import Plan, WrittenFile
     from curation.sources.source import Source
 
-FORMATS = ("coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagenet-csv", "imagefolder")
+FORMATS = (
+    "coco",
+    "voc",
+    "yolo",
+    "txt",
+    "owod",
+    "elephant-json",
+    "imagenet-csv",
+    "imagefolder",
+    "findmeifyoucan",
+)
 _ONE_FILE = {"coco": ".json", "elephant-json": ".json", "txt": ".txt"}
 _OWN_OPTIONS = {
     "renumber": "coco",
@@ -29,6 +41,8 @@ _OWN_OPTIONS = {
     "images": "yolo",
     "id_form": "txt",
     "strict_layout": "elephant-json",
+    "class_tree": "findmeifyoucan",
+    "class_names": "findmeifyoucan",
 }
 
 
@@ -41,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--part",
         action="append",
         help="a part to write, a pattern such as 't*-test', or all; several go into one output (repeatable; owod "
-        "takes all parts by default)",
+        "takes all parts by default, findmeifyoucan all splits)",
     )
     parser.add_argument(
         "--each",
@@ -103,6 +117,15 @@ def _add_format_options(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="elephant-json: only the authors' fields, without difficult flags and original classes",
     )
+    parser.add_argument(
+        "--class-tree",
+        type=Path,
+        metavar="FILE",
+        help="findmeifyoucan: bbox_labels_600_hierarchy.json, to number Open Images' categories as published",
+    )
+    parser.add_argument(
+        "--class-names", type=Path, metavar="FILE", help="findmeifyoucan: class-descriptions-boxable.csv"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -114,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
     _require_fitting(options)
     require_absent(options.out)
     manifest = load_manifest(options.manifest)
-    options.part = chosen_parts(manifest.header, options.part or ["all"])
+    options.part = chosen_parts(manifest.header, options.part or _usual_parts(options, manifest.header))
     _require_one_output(options)
     sources = _sources(options, manifest)
     if options.format == "imagefolder":
@@ -133,6 +156,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _usual_parts(options: argparse.Namespace, header: Header) -> list[str]:
+    """Return what is written without --part: all parts, or the near, far and farther splits in that layout."""
+    if options.format != "findmeifyoucan":
+        return ["all"]
+    from curation.publishing.findmeifyoucan_layout import split_parts
+
+    return split_parts(header)
+
+
 def _require_fitting(options: argparse.Namespace) -> None:
     """Refuse a format that does not fit, and options of another format."""
     for name, owner in _OWN_OPTIONS.items():
@@ -147,7 +179,7 @@ def _require_fitting(options: argparse.Namespace) -> None:
             where=str(options.out),
             expected="a folder" + (f", or a file that ends in {own}" if own else ""),
         )
-    if not options.part and options.format != "owod":
+    if not options.part and options.format not in ("owod", "findmeifyoucan"):
         raise UsageError(f"--format {options.format} needs --part", expected="--part PART, or --part all")
     if options.each and options.format == "owod":
         raise UsageError("--format owod writes one folder for all parts", found="--each")
@@ -233,7 +265,7 @@ def _note_other_bytes(entry: SourceEntry, source: Source) -> None:
 def _summary(
     options: argparse.Namespace, manifest: Manifest, sources: Mapping[str, Source], plan: Plan
 ) -> dict[str, Any]:
-    chosen = {name: getattr(options, name) for name in _OWN_OPTIONS if name != "images"}
+    chosen = {name: _stated(getattr(options, name)) for name in _OWN_OPTIONS if name != "images"}
     return {
         "manifest": f"{manifest.header.name} {manifest.header.version}",
         "manifest_digest": manifest.digest,
@@ -247,6 +279,11 @@ def _summary(
         **_counts(plan),
         "notes": list(plan.notes),
     } | ({"by_part": {part: _counts(one) for part, one in plan.by_part.items()}} if plan.by_part else {})
+
+
+def _stated(value: object) -> object:
+    """Return an option as the summary states it: a file by its digest, since its path is this machine's."""
+    return sha256_of_bytes(read_bytes(value)) if isinstance(value, Path) else value
 
 
 def _counts(plan: Plan) -> dict[str, dict[str, int]]:

@@ -123,6 +123,17 @@ def _leaves(options: argparse.Namespace) -> Collection[str] | None:
     return tuple(dict.fromkeys(line.split()[0] for line in text.splitlines() if line.split()))
 
 
+def _above(options: argparse.Namespace, leaves: Collection[str] | None) -> Graph:
+    """Return the hierarchy with these leaves in it: one that it lacks is an error, not passed over."""
+    from curation.hierarchy.hierarchy import ancestors
+
+    if options.edges is None:
+        return _graph(options, above=leaves)
+    graph = _graph(options)
+    ancestors(graph, leaves or ())
+    return graph
+
+
 def _view(graph: Graph, tree: str) -> Graph:
     from curation.hierarchy.hierarchy import as_tree
     from curation.hierarchy.ilsvrc2012 import published_parents
@@ -144,7 +155,7 @@ def _show(options: argparse.Namespace) -> int:
             "The depth is out of range", where=f"--depth {options.depth}", expected=f"0 to {_DEEPEST}"
         )
     leaves = _leaves(options)
-    graph = _view(_graph(options, above=leaves if options.edges is None else None), options.tree)
+    graph = _view(_above(options, leaves), options.tree)
     try:
         node = node_of(graph, options.node)
     except HierarchyError as error:
@@ -234,7 +245,7 @@ def _dropped(options: argparse.Namespace) -> int:
             "Name the nodes of your hierarchy", expected="curation hierarchy dropped NODE … --edges FILE"
         )
     leaves = _leaves(options)
-    graph = _graph(options, above=leaves if options.edges is None else None)
+    graph = _above(options, leaves)
     if leaves is None:
         leaves = [node for node in graph if not graph.pred[node]]
     tree = _view(graph, options.tree)

@@ -9,6 +9,9 @@ from curation.cli.output import Table
 from curation.manifest.header import Figure, Header, LabelView, PartEntry
 from curation.manifest.manifest import Manifest, header_as_data
 
+_LONGEST_VALUE = 600
+"""Characters of a parameter that are shown: recorded decisions have tens of thousands."""
+
 
 def manifest_data(manifest: Manifest) -> dict[str, Any]:
     """Return the header as plain data with its digest first, as ``manifest.json`` holds it."""
@@ -135,7 +138,9 @@ def _sources(header: Header) -> Table:
 def _rule(header: Header) -> Table:
     rows = [("protocol", f"{header.rule.protocol}, algorithm version {header.rule.algorithm_version}")]
     for name, value in header.rule.parameters.items():
-        rows.append((name, ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)))
+        text = ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)
+        more = f" … ({len(text):,} characters; --json has all)" if len(text) > _LONGEST_VALUE else ""
+        rows.append((name, text[:_LONGEST_VALUE] + more))
     return Table("Rule", ("parameter", "value"), tuple(rows))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--source``, ``--bad-boxes`` and ``--no-cache`` to a verb."""
+    """Add ``--source``, ``--bad-boxes``, ``--seam`` and ``--no-cache`` to a verb."""
     parser.add_argument(
         "--source",
         action="append",
@@ -31,6 +31,12 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
         choices=("error", "drop"),
         default="error",
         help="what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)",
+    )
+    parser.add_argument(
+        "--seam",
+        choices=("drop", "split", "widest"),
+        default="drop",
+        help="what becomes of MTSD's signs across the seam of a panorama: left out, two objects, the wider of the two",
     )
     parser.add_argument(
         "--no-cache", action="store_true", help="parse annotation files again, and store nothing"
@@ -152,6 +158,7 @@ def _open(options: argparse.Namespace, slot: SourceSlot, part: str, path: Path) 
         part=part or slot.part or _part_of(slot, path),
         cache=not options.no_cache,
         bad_boxes=options.bad_boxes,
+        seam=options.seam,
     )
 
 

@@ -68,6 +68,10 @@ def _rebuild(manifest: Manifest, sources: dict[str, Source], *, strict: bool) ->
     protocol = find_protocol(manifest.header.rule.protocol)
     if manifest.header.origin == "declared":
         return [Finding("rebuild", "manifest", "note", found="declared: `curation build` completes it")]
+    base = manifest.header.supersedes
+    if base is not None and "review_rule" in manifest.header.rule.parameters:
+        told = f"by `curation apply` from version {base.version} ({base.digest}) and its decisions"
+        return [Finding("rebuild", "manifest", "note", found=told)]
     slots = protocol.slots_for(parameters_of(manifest.header))
     require(slots, sources, "curation verify MANIFEST --rebuild")
     built = rebuild(manifest, sources)

@@ -26,6 +26,8 @@ Background = Literal["none", "last", "removed"]
 """Whether the last column is the background class, or one existed and was taken away after softmax."""
 
 ROW_SUM_TOLERANCE = 0.01
+LARGEST_SCORE = 1e100
+"""Far above what float32 holds, and far below where differences of float64 scores become infinite."""
 _ROWS = 4096
 
 Floats = npt.NDArray[np.float64]
@@ -217,8 +219,21 @@ def _require_scores(
     endless = ~np.isfinite(columns["highest"]) | (columns.get("background", columns["highest"]) == np.inf)
     if endless.any():
         _refuse("The highest score of a sample is infinite", endless, where, "a finite number", "infinity")
+    if kind == "real":
+        _require_range(columns, where)
     if kind == "probabilities":
         _require_probabilities(table, columns, background, where)
+
+
+def _require_range(columns: dict[str, Floats], where: str) -> None:
+    beyond = np.zeros(len(columns["highest"]), np.bool_)
+    for column in columns.values():
+        beyond |= (np.abs(column) > LARGEST_SCORE) & (column != -np.inf)
+    if beyond.any():
+        hint = "minus infinity says that a class is out of the question"
+        _refuse(
+            "A score is too large", beyond, where, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", "more", hint
+        )
 
 
 def _require_probabilities(
@@ -257,9 +272,11 @@ def _softmax(table: Table, columns: dict[str, Floats]) -> dict[str, Floats]:
     """Return the softmax of some entries of each row, over all columns of the table."""
     peak = np.maximum(columns["highest"], columns.get("background", columns["highest"]))
     total = np.empty(len(table))
-    for rows in _slices(len(table)):
-        total[rows] = np.exp(table[rows].astype(np.float64) - peak[rows, None]).sum(axis=1)
-    return {name: np.exp(column - peak) / total for name, column in columns.items()}
+    # A gap beyond the largest float is minus infinity, whose exponential is the 0 that it should be.
+    with np.errstate(over="ignore"):
+        for rows in _slices(len(table)):
+            total[rows] = np.exp(table[rows].astype(np.float64) - peak[rows, None]).sum(axis=1)
+        return {name: np.exp(column - peak) / total for name, column in columns.items()}
 
 
 def _slices(n: int) -> Iterator[slice]:

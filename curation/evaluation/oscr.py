@@ -7,6 +7,7 @@ et al., NeurIPS 2018). Four readings of which thresholds count, by name: `GRIDS`
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -32,6 +33,8 @@ QUERIES = ("0.001", "0.01", "0.1", "1")
 """False positive rates at which the paper reports CCR (Table 2)."""
 
 _LONGEST_QUERY = 12
+# Two digits of exponent: a fraction of more takes the machine's memory before it can be refused.
+_DECIMAL = re.compile(r"(?=\.?[0-9])[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +167,8 @@ def ccr_at_fpr(curve: OscrCurve, query: str) -> float | None:
 
 def read_query(text: str) -> Fraction:
     """Return a false positive rate exactly; anything but a decimal number from 0 to 1 is a `UsageError`."""
-    try:
-        value = Fraction(text) if len(text) <= _LONGEST_QUERY and "/" not in text else Fraction(-1)
-    except ValueError:
-        value = Fraction(-1)
+    usable = len(text) <= _LONGEST_QUERY and _DECIMAL.fullmatch(text) is not None
+    value = Fraction(text) if usable else Fraction(-1)
     if not 0 <= value <= 1:
         raise UsageError(
             "A false positive rate is not usable",

@@ -210,7 +210,13 @@ def _edges(data: ClassScores, columns: Mapping[str, Floats]) -> Floats:
         edges[-1] += 1e-6
         return edges
     values = np.concatenate([one[np.isfinite(one)] for one in columns.values()])
-    return np.histogram_bin_edges(values, BINS)
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    scale = max(abs(low), abs(high))
+    if high - low <= scale * 1e-9:
+        # Forty bins need room between neighbouring floats.
+        room = max(0.5, scale * 1e-6)
+        low, high = low - room, high + room
+    return np.linspace(low, high, BINS + 1)
 
 
 def _draw_histogram(axis: Axes, edges: Floats, heights: Any, kind: str) -> None:

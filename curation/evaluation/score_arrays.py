@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ _LONGEST_HEADER = 10_000
 # OSError: a directory that lies about where its members begin makes seek fail.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, OSError,
+    tokenize.TokenError,
 )  # fmt: skip
 
 

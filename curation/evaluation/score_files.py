@@ -136,11 +136,11 @@ def read_scores(
     if labels is not None:
         raw = replace(raw, labels=read_npy(labels))
     where = str(path)
-    if raw.scores.ndim != 2 or not len(raw.scores):
+    if raw.scores.ndim != 2 or not raw.scores.size:
         raise PredictionError(
             "The scores are no table with a row for each sample",
             where=where,
-            expected="shape (N, C), N at least 1",
+            expected="shape (N, C), N and C at least 1",
             found=f"shape {raw.scores.shape}",
         )
     _require_lengths(raw, where)
@@ -279,7 +279,8 @@ def _stated(
     numbers = np.full(len(texts), np.nan)
     for row, text in enumerate(texts):
         try:
-            numbers[row] = float(text) if len(text) <= 20 else np.nan
+            # Python would read 1_0 as ten.
+            numbers[row] = float("" if "_" in text else text) if len(text) <= 20 else np.nan
         except ValueError:
             if classes is not None:
                 labels_of_names(texts, classes, where)

@@ -92,12 +92,16 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
     import pyarrow
 
     try:
-        return _parquet(path, keys, classes) if path.suffix == ".parquet" else _delimited(path, keys, classes)
+        return (
+            _parquet(path, keys, classes)
+            if path.suffix.lower() == ".parquet"
+            else _delimited(path, keys, classes)
+        )
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
         raise PredictionError(
             "The table of scores cannot be read",
             where=str(path),
-            expected="numbers in every score column" if path.suffix == ".csv" else "a Parquet table",
+            expected="numbers in every score column" if path.suffix.lower() == ".csv" else "a Parquet table",
             found=str(error)[:300],
         ) from None
 

@@ -94,15 +94,15 @@ def classes_of_source(source: Source) -> KnownClasses:
     )
 
 
-def classes_of_file(path: Path, source: Source) -> KnownClasses:
-    """Return the known classes of a JSON file ``{"known": [...], "unknown": [...]}``, with the ids of `source`.
+def class_names(path: Path) -> tuple[str, ...]:
+    """Return the known classes of a JSON file ``{"known": [...], "unknown": [...]}``.
 
     Raises
     ------
     MissingFileError
         There is no such file.
     EvaluationError
-        It is not such a file, a class stands twice, or the closed truth has no category of a known class.
+        It is not such a file, it knows no class, or a class stands twice.
     """
     try:
         listed = msgspec.json.decode(read_bytes(path, kind="class file"), type=_ClassFile)
@@ -122,6 +122,20 @@ def classes_of_file(path: Path, source: Source) -> KnownClasses:
             expected="each class once, at least one known",
             found=twice[0][:80] if twice else None,
         )
+    return names
+
+
+def classes_of_file(path: Path, source: Source) -> KnownClasses:
+    """Return the known classes of a JSON file ``{"known": [...], "unknown": [...]}``, with the ids of `source`.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    EvaluationError
+        It is not such a file, a class stands twice, or the closed truth has no category of a known class.
+    """
+    names = class_names(path)
     numbers = dict(zip(source.categories.names, source.categories.numbers, strict=True))
     missing = [name for name in names if name not in numbers]
     if missing:
@@ -163,9 +177,10 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
     EvaluationError
         It lacks an image of `ids`.
     """
-    objects = source.require_objects("An evaluation")
+    source.require_objects("An evaluation")
     names = _stems(source)
     chosen = np.arange(len(source.images)) if ids is None else _chosen(source, names, ids)
+    objects = source.require_pixels("An evaluation", chosen)
     by_name = _named_by_texts(source)
     rank = source.id_ranks if by_name else source.images.numbers
     chosen = chosen[np.argsort(rank[chosen], kind="stable")]

@@ -92,13 +92,18 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     )
 
 
-def complete(declared: Manifest, sources: Mapping[str, Source]) -> tuple[Manifest, tuple[Figure, ...]]:
+def complete(
+    declared: Manifest, sources: Mapping[str, Source], *, decisions: str = ""
+) -> tuple[Manifest, tuple[Figure, ...]]:
     """Return the declared manifest with its lists, and every figure or pinned list that came out otherwise.
 
     Parameters
     ----------
     declared : Manifest
         A manifest of origin ``declared``: it fixes the parameters and the figures to be met.
+    decisions : str
+        The recorded decisions, as the protocol's parameter of that name reads them, of a manifest that pins them by
+        their digest; other ones count as a figure that is not met.
 
     Returns
     -------
@@ -108,7 +113,8 @@ def complete(declared: Manifest, sources: Mapping[str, Source]) -> tuple[Manifes
         Empty when every figure of the paper is met and every list already pinned is the same.
     """
     header = declared.header
-    built = find_protocol(header.rule.protocol).build(sources, parameters_of(header))
+    given = {"decisions": decisions} if decisions else {}
+    built = find_protocol(header.rule.protocol).build(sources, parameters_of(header) | given)
     completed = Manifest(
         header=msgspec.structs.replace(
             built.header,
@@ -119,7 +125,8 @@ def complete(declared: Manifest, sources: Mapping[str, Source]) -> tuple[Manifes
         ),
         lists=built.lists,
     )
-    return completed, (*_missed_figures(header, built.header), *_changed_lists(header, built.header))
+    missed = (*_missed_figures(header, built.header), *_changed_lists(header, built.header))
+    return completed, (*missed, *_other_decisions(header, built.header))
 
 
 def is_approximate(header: Header) -> bool:
@@ -156,6 +163,21 @@ def _changed_lists(declared: Header, built: Header) -> list[Figure]:
                 )
             )
     return changed
+
+
+def _other_decisions(declared: Header, built: Header) -> list[Figure]:
+    if declared.decisions in (None, built.decisions):
+        return []
+    explanation = f"digest {built.decisions}, not {declared.decisions}"
+    return [
+        Figure(
+            name="decisions",
+            paper=None,
+            obtained=None,
+            place="decisions pinned by the declared manifest",
+            explanation=explanation,
+        )
+    ]
 
 
 def _as_text(value: object) -> str:

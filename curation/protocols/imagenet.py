@@ -105,14 +105,36 @@ def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None 
         ``protocol`` and ``hierarchy`` count.
     leaves : sequence of str, optional
         The classes to cut; all 1,000 by default.
+
+    Raises
+    ------
+    ProtocolError
+        See `partition`; or none of all 1,000 classes lies below the negative, or the unknown, superclasses.
     """
     published = parameters["hierarchy"] == "published"
-    return partition(
-        declaration_of(parameters["protocol"]).rule(),
+    rule = declaration_of(parameters["protocol"]).rule()
+    chosen = ilsvrc2012_classes() if leaves is None else leaves
+    found = partition(
+        rule,
         imagenet_tree() if published else imagenet_dag(),
-        ilsvrc2012_classes() if leaves is None else leaves,
+        chosen,
         overlap="each" if published else "first",
     )
+    # A restricted data set may lack a role; a rule that can never fill one is a mistake.
+    if len(chosen) == len(ilsvrc2012_classes()):
+        _require_roles(rule, found)
+    return found
+
+
+def _require_roles(rule: ClassRule, found: Partition) -> None:
+    for role in ("negative", "unknown"):
+        if getattr(rule, role) and not getattr(found, role):
+            raise ProtocolError(
+                f"No class lies below the {role} superclasses",
+                where=", ".join(getattr(rule, role)[:5]),
+                found=f"0 {role} classes",
+                hint="the published tree drops classes (curation hierarchy dropped): --set hierarchy=dag keeps them",
+            )
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:

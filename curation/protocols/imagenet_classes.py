@@ -140,7 +140,7 @@ def partition(
     Raises
     ------
     ProtocolError
-        A class would be in two roles, or a role that the rule names gets no class.
+        A class would be in two roles, or there is no known class.
     HierarchyError
         A superclass is not in the hierarchy.
     """

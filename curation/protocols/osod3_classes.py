@@ -99,8 +99,7 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
 
 def class_labels(source: Source) -> Sequence[str]:
     """Return what a source tells its classes apart by: Open Images' MIDs, else the names."""
-    labels = source.categories.supercategories
-    return labels if all(label.startswith("/") for label in labels) else source.categories.names
+    return source.categories.keys or source.categories.names
 
 
 def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:

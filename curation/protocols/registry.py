@@ -5,12 +5,19 @@ from __future__ import annotations
 import difflib
 
 from curation.errors import UsageError
-from curation.protocols import elephant, imagenet, opendet, osod3, owod
+from curation.protocols import elephant, findmeifyoucan, imagenet, opendet, osod3, owod
 from curation.protocols.protocol import Protocol
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.name: protocol
-    for protocol in (elephant.PROTOCOL, owod.PROTOCOL, opendet.PROTOCOL, imagenet.PROTOCOL, osod3.PROTOCOL)
+    for protocol in (
+        elephant.PROTOCOL,
+        owod.PROTOCOL,
+        opendet.PROTOCOL,
+        imagenet.PROTOCOL,
+        findmeifyoucan.PROTOCOL,
+        osod3.PROTOCOL,
+    )
 }
 
 

@@ -318,7 +318,11 @@ def _concatenated_objects(viewed: Sequence[PartObjects]) -> ContentObjects:
 
 def _raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any]) -> Any:
     """Return one source column at the objects of a part."""
-    columns = [read(one, one.require_objects("An export")) for one in viewed.images.sources]
+    located = viewed.images
+    columns = [
+        read(one, one.require_pixels("An export", located.position[located.source == number]))
+        for number, one in enumerate(located.sources)
+    ]
     return _interleaved(columns, viewed.source, viewed.index)
 
 

@@ -48,7 +48,7 @@ def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping
     Raises
     ------
     ExportError
-        The manifest is about boxes; a class has no role in it; a file name is hostile; no part or one twice.
+        The manifest is about boxes; a class has no role in it; a file or class name is hostile; no part or one twice.
     ManifestError, MissingListError
         See `curation.manifest.views.locate_images`.
     """
@@ -76,6 +76,8 @@ def labelled_images(manifest: Manifest, part: str, sources: Mapping[str, Source]
     category = class_of_images(source)[located.position].tolist()
     entries = {entry.name: entry for entry in manifest.header.classes}
     known = [entries.get(name) for name in source.categories.names]
+    for entry in filter(None, known):
+        safe_name(entry.name, f"part {part}: a class")
     chosen = [_with_role(known[one], source.categories.names[one], part) for one in category]
     names: list[str] = source.images.file_names[located.position].tolist()
     for name in names:

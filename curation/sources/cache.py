@@ -44,6 +44,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     files: tuple[FileRecord, ...]
     dropped: dict[str, int]
     columns: dict[str, tuple[str, int]]
+    unit_boxes: bool = False
 
 
 def frozen(source: Source) -> Source:
@@ -207,6 +208,7 @@ def _header(source: Source, key: str, columns: Mapping[str, Any]) -> _Header:
         files=source.files,
         dropped=source.dropped,
         columns={name: (values.dtype.str, len(values)) for name, values in columns.items()},
+        unit_boxes=source.unit_boxes,
     )
 
 
@@ -259,5 +261,6 @@ def _source(header: _Header, columns: Mapping[str, Any]) -> Source:
             licence=header.licence,
             media_redistributable=header.media_redistributable,
             dropped=header.dropped,
+            unit_boxes=header.unit_boxes,
         )
     )

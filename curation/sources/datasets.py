@@ -35,8 +35,32 @@ _IMAGENET = DatasetFacts(
     "file names and class labels are facts; photos under the terms of access of image-net.org",
     media_redistributable=False,
 )
+_OPEN_IMAGES = DatasetFacts(
+    "annotations CC BY 4.0 (storage.googleapis.com/openimages); photos listed as CC BY 2.0, each to be checked",
+    media_redistributable=False,
+)
+_CUB200 = DatasetFacts(
+    "no licence stated for annotations; photos for non-commercial research and education (vision.caltech.edu)",
+    media_redistributable=False,
+)
+_MTSD = DatasetFacts(
+    "annotations and photos CC BY-NC-SA 4.0, not to be passed on here (mapillary.com/dataset/trafficsign)",
+    media_redistributable=False,
+)
+_BDD100K = DatasetFacts(
+    "annotations and photos for education, research and not-for-profit use (doc.bdd100k.com/license.html)",
+    media_redistributable=False,
+)
 _OTHER = DatasetFacts("not stated", media_redistributable=False)
-_BY_FAMILY = {"coco": _COCO, "voc": _VOC, "imagenet": _IMAGENET}
+_BY_FAMILY = {
+    "coco": _COCO,
+    "voc": _VOC,
+    "imagenet": _IMAGENET,
+    "openimages": _OPEN_IMAGES,
+    "cub200": _CUB200,
+    "mtsd": _MTSD,
+    "bdd100k": _BDD100K,
+}
 
 VOC_NAMES: tuple[str, ...] = (
     "aeroplane",

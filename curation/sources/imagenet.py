@@ -116,11 +116,13 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
         images = _images_in(folder / wnid, stray)
         names += images
         classes += [wnid] * len(images)
-    listing = "".join(f"{wnid}/{name}\n" for wnid, name in zip(classes, names, strict=True)).encode()
+    listing = "".join(f"{wnid}/{name}\n" for wnid, name in zip(classes, names, strict=True))
+    # A name that is no UTF-8 is refused below, with its place.
+    data = listing.encode("utf-8", "surrogateescape")
     record = FileRecord(
         f"{part}/*/* (names)",
-        f"sha256:{hashlib.sha256(listing).hexdigest()}",
-        len(listing),
+        f"sha256:{hashlib.sha256(data).hexdigest()}",
+        len(data),
         len(names),
         len(names),
     )

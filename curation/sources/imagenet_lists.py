@@ -26,6 +26,7 @@ CLASSES = 1000
 _WNID = re.compile(r"n[0-9]{8}")
 _VAL_NAME = "ILSVRC2012_val_{:08d}.JPEG"
 _MOST_IMAGES = 20_000_000
+_LONGEST_LINE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +92,21 @@ def read_labels(path: Path, part: str) -> Labelled:
     else:
         counts_alone = False
         names, classes = _from_lines(text, path)
-    _require_part(names, part, path)
+    if not counts_alone:
+        _require_part(names, part, path)
     record = FileRecord(content.name, content.sha256, content.size, len(names))
     return Labelled(names, classes, record, counts_alone=counts_alone)
 
 
 def _from_lines(text: str, path: Path) -> tuple[list[str], list[str]]:
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    first = lines[0] if lines else ""
-    for form, read in _LAYOUTS.items():
+    lines = [line.strip() for line in text.strip().split("\n")]
+    first = lines[0]
+    for form, read in _LAYOUTS.items() if len(first) <= _LONGEST_LINE else ():
         if re.fullmatch(form, first):
-            return read(lines, path)
+            # Where the place of a line says which image it means, an empty line would shift all later ones.
+            if "" in lines and read in (_validation_wnids, _devkit_numbers):
+                _refuse(path, lines.index("") + 1, "", "a class for every validation image")
+            return read(list(filter(None, lines)), path)
     raise AnnotationFormatError(
         "The list is in no layout of ImageNet that is known",
         where=f"{path}, line 1",
@@ -150,7 +155,7 @@ def _solution(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
     """Read Kaggle's ``ImageId,PredictionString``: the wnid and a box, several times over."""
     names: list[str] = []
     classes: list[str] = []
-    for number, row in enumerate(csv.reader(io.StringIO("\n".join(lines[1:]))), start=2):
+    for number, row in enumerate(_csv_rows(lines[1:], path), start=2):
         words = row[1].split() if len(row) == 2 else []
         wnids = set(words[::5])
         if len(wnids) != 1 or not is_wnid(words[0]) or len(words) % 5 > 1:
@@ -158,6 +163,13 @@ def _solution(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
         names.append(f"{stem(row[0])}.JPEG")
         classes.append(words[0])
     return names, classes
+
+
+def _csv_rows(lines: list[str], path: Path) -> list[list[str]]:
+    try:
+        return list(csv.reader(io.StringIO("\n".join(lines))))
+    except csv.Error as error:
+        raise AnnotationFormatError("The list is no CSV", where=str(path), found=str(error)[:200]) from None
 
 
 def _validation_wnids(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
@@ -223,7 +235,11 @@ def _from_json(text: str, path: Path) -> tuple[list[str], list[str], bool]:
         return names, [wnid for wnid, count in counts.items() for _ in range(count)], True
     lists = {wnid: value for wnid, value in stated.items() if not isinstance(value, int)}
     names = [name.rpartition("/")[2] for value in lists.values() for name in value]
-    return names, [wnid for wnid, value in lists.items() for _ in value], False
+    classes = [wnid for wnid, value in lists.items() for _ in value]
+    for name, wnid in zip(names, classes, strict=True):
+        if is_wnid(name[:9]) and name[:9] != wnid:
+            _refuse(path, 1, name, f"images of {wnid} under {wnid}")
+    return names, classes, False
 
 
 def _require_part(names: list[str], part: str, path: Path) -> None:

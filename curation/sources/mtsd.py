@@ -1,3 +1,299 @@
-"""Reader of MTSD: being merged."""
+"""Reader of the Mapillary Traffic Sign Dataset, one JSON file an image: `read_mtsd`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from curation.errors import AnnotationFormatError, MissingFileError, UsageError
+from curation.sources.datasets import facts_of, namespace_of
+from curation.sources.integrity import BadBoxes, check_policy, numbers_of, select, sound_boxes, texts
+from curation.sources.small_files import SmallFiles, listed_names, paths_below
+from curation.sources.source import Categories, Images, Objects, Source
+from curation.storage import inside, read_bytes
 
 OTHER_SIGN = "other-sign"
+"""The label of a sign of none of the 400 classes."""
+
+Seam = Literal["drop", "split", "widest"]
+SEAMS = ("drop", "split", "widest")
+
+_BELOW = ("", "mtsd_v2_fully_annotated", "mtsd_fully_annotated")
+_MAX_SIDE = 1_000_000
+
+
+class _Box(msgspec.Struct):
+    xmin: float
+    ymin: float
+    xmax: float
+    ymax: float
+    cross_boundary: Any = None
+
+
+class _Properties(msgspec.Struct, rename="kebab"):
+    occluded: bool = False
+    out_of_frame: bool = False
+
+
+class _Sign(msgspec.Struct):
+    label: str
+    bbox: _Box
+    properties: _Properties = msgspec.field(default_factory=_Properties)
+
+
+class _Photo(msgspec.Struct):
+    width: int
+    height: int
+    objects: list[_Sign]
+    ispano: bool = False
+
+
+_decoder = msgspec.json.Decoder(_Photo)
+
+
+def read_mtsd(
+    root: Path, part: str, *, dataset: str = "mtsd", bad_boxes: BadBoxes = "error", seam: Seam = "drop"
+) -> Source:
+    """Return the source that a folder of the fully annotated set holds for one split, ``other-sign`` included.
+
+    Native ids are image keys. Classes are the labels that occur, sorted, numbered from 1. ``occluded`` and
+    ``out-of-frame`` become `Objects.occluded` and `Objects.truncated`; no other property is read. A split of
+    which no image has an annotation file (``test``, as published) is a source without boxes.
+
+    Parameters
+    ----------
+    root : Path
+        Folder with ``splits`` and ``annotations``, or one that holds it as ``mtsd_v2_fully_annotated``.
+    part : str
+        ``train``, ``val`` or ``test``.
+    bad_boxes : {"error", "drop"}
+    seam : {"drop", "split", "widest"}
+        What becomes of a sign across the seam of a panorama, ``xmin > xmax``: left out; two objects, one at each
+        side; or the wider of the two. The pieces are truncated. `Source.dropped` counts the signs.
+
+    Raises
+    ------
+    MissingFileError
+        The split is not there, or an image of it has no annotation file while others have.
+    PathEscapeError
+        A split names a file outside ``annotations``.
+    AnnotationFormatError, DuplicateIdError, BoxError
+        A file is not what it should be; the error names it.
+    """
+    content = MtsdContent(locate_mtsd(root), part)
+    return parse_mtsd(content, dataset=dataset, bad_boxes=bad_boxes, seam=seam)
+
+
+def locate_mtsd(root: Path) -> Path:
+    """Return the folder at or below `root` that has MTSD's two folders, or raise `MissingFileError`."""
+    for below in _BELOW:
+        if (root / below / "splits").is_dir() and (root / below / "annotations").is_dir():
+            return root / below
+    raise MissingFileError(
+        "No folder of the Mapillary Traffic Sign Dataset is there",
+        where=str(root),
+        expected=f"splits/ and annotations/ in it or in {_BELOW[1]}",
+    )
+
+
+def mtsd_parts(root: Path) -> tuple[str, ...]:
+    """Return the splits that a folder offers."""
+    return tuple(part for part in ("train", "val", "test") if (root / "splits" / f"{part}.txt").is_file())
+
+
+class MtsdContent:
+    """A split and the JSON files of its images, in memory.
+
+    Attributes
+    ----------
+    part : str
+    keys : tuple of str
+        Image keys in the order of the split.
+    annotations : tuple of str
+        Names of their JSON files; none where no image of the split has one.
+    files : SmallFiles
+    """
+
+    def __init__(self, root: Path, part: str) -> None:
+        self.part = part
+        self.keys, self.annotations = _names(root, part)
+        self.files = SmallFiles(root, [_split(part), *self.annotations])
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return self.files.size
+
+    @property
+    def sha256(self) -> str:
+        """``sha256:<hex>`` that changes with any of the files."""
+        return self.files.sha256
+
+
+def mtsd_paths(root: Path, part: str) -> list[str]:
+    """Return every file that a split's source is read from: the split, then the JSON files."""
+    return paths_below(root, [_split(part), *_names(root, part)[1]])
+
+
+def _split(part: str) -> str:
+    return f"splits/{part}.txt"
+
+
+def _names(root: Path, part: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    path = inside(root, _split(part))
+    if not path.is_file():
+        raise MissingFileError(
+            f"The folder has no split {part!r}",
+            where=str(path),
+            expected=", ".join(mtsd_parts(root)) or "splits/train.txt",
+        )
+    keys = listed_names(read_bytes(path, kind="split"), _split(part))
+    names = tuple(f"annotations/{key}.json" for key in keys)
+    present = [Path(path).is_file() for path in paths_below(root, names)]
+    return keys, names if any(present) else ()
+
+
+def parse_mtsd(
+    content: MtsdContent, *, dataset: str, bad_boxes: BadBoxes = "error", seam: Seam = "drop"
+) -> Source:
+    """Return the source in files that are in memory already (see `read_mtsd`)."""
+    check_policy(bad_boxes)
+    if seam not in SEAMS:
+        raise UsageError(
+            "There is no such policy for seams", expected=", ".join(SEAMS), found=repr(seam)[:60]
+        )
+    photos = [_photo(content.files.data[name], name) for name in content.annotations]
+    signs, crossing = _signs(photos, content.annotations, seam)
+    categories = _categories(signs)
+    objects: Objects | None = None
+    dropped: dict[str, int] = {}
+    if photos:
+        every = _objects(signs, categories)
+        keep, dropped = sound_boxes(every.boxes, every.areas, bad_boxes, lambda row: signs[row].where)
+        objects = every if keep is None else select(every, keep)
+    if crossing:
+        dropped[f"sign across the seam of a panorama: {_DONE[seam]}"] = crossing
+    facts = facts_of(dataset)
+    split = _split(content.part)
+    records = [content.files.record(split, [split], len(content.keys))]
+    if photos:
+        records.append(
+            content.files.record(
+                "annotations/*.json", content.annotations, sum(len(photo.objects) for photo in photos)
+            )
+        )
+    return Source(
+        dataset=dataset,
+        part=content.part,
+        namespace=namespace_of(dataset),
+        images=_images(content.keys, photos),
+        categories=categories,
+        objects=objects,
+        presence=None if photos else np.empty((0, 2), np.int32),
+        files=tuple(records),
+        licence=facts.licence,
+        media_redistributable=facts.media_redistributable,
+        dropped=dropped,
+    )
+
+
+_DONE = {"drop": "left out", "split": "split in two", "widest": "wider side kept"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    image: int
+    label: str
+    box: tuple[float, float, float, float]
+    occluded: bool
+    truncated: bool
+    where: str
+
+
+def _photo(data: bytes, name: str) -> _Photo:
+    try:
+        photo = _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise AnnotationFormatError(
+            "The annotation file is malformed",
+            where=name,
+            expected="width, height, ispano and objects with label and bbox",
+            found=str(error)[:200],
+        ) from None
+    if not (0 < photo.width <= _MAX_SIDE and 0 < photo.height <= _MAX_SIDE):
+        raise AnnotationFormatError(
+            "The size of an image is malformed",
+            where=name,
+            expected=f"1 to {_MAX_SIDE:,}",
+            found=f"{photo.width} x {photo.height}",
+        )
+    return photo
+
+
+def _signs(photos: Sequence[_Photo], names: Sequence[str], seam: Seam) -> tuple[list[_Row], int]:
+    """Return the objects of all photos, and how many signs lie across a seam."""
+    rows: list[_Row] = []
+    crossing = 0
+    for image, (photo, name) in enumerate(zip(photos, names, strict=True)):
+        for place, sign in enumerate(photo.objects):
+            where = f"{name}: objects[{place}]"
+            if not (0 < len(sign.label) <= 200 and sign.label.isprintable()):
+                raise AnnotationFormatError("A label is malformed", where=where, found=repr(sign.label[:80]))
+            box = sign.bbox
+            across = box.xmin > box.xmax and (photo.ispano or box.cross_boundary is not None)
+            crossing += across
+            for left, right in _pieces(box, photo.width, seam) if across else [(box.xmin, box.xmax)]:
+                corners = (left, box.ymin, right - left, box.ymax - box.ymin)
+                truncated = sign.properties.out_of_frame or across
+                rows.append(_Row(image, sign.label, corners, sign.properties.occluded, truncated, where))
+    return rows, crossing
+
+
+def _pieces(box: _Box, width: int, seam: Seam) -> list[tuple[float, float]]:
+    """Return left and right of what remains of a sign that begins at the right border and ends at the left one."""
+    both = [(box.xmin, float(width)), (0.0, box.xmax)]
+    if seam == "widest":
+        return [max(both, key=lambda one: one[1] - one[0])]
+    return both if seam == "split" else []
+
+
+def _categories(rows: Sequence[_Row]) -> Categories:
+    names = tuple(sorted(Counter(row.label for row in rows)))
+    return Categories(tuple(range(1, len(names) + 1)), names, ("",) * len(names))
+
+
+def _images(keys: Sequence[str], photos: Sequence[_Photo]) -> Images:
+    sizes = np.zeros((len(keys), 2), np.int32)
+    if photos:
+        sizes[:] = [(photo.width, photo.height) for photo in photos]
+    return Images(
+        native=np.array(keys, np.str_),
+        numbers=numbers_of(keys),
+        file_names=texts([f"{key}.jpg" for key in keys]),
+        widths=np.ascontiguousarray(sizes[:, 0]),
+        heights=np.ascontiguousarray(sizes[:, 1]),
+    )
+
+
+def _objects(rows: Sequence[_Row], categories: Categories) -> Objects:
+    place = categories.index()
+    boxes = np.array([row.box for row in rows], np.float64).reshape(-1, 4)
+    none = np.zeros(len(rows), np.bool_)
+    return Objects(
+        image=np.array([row.image for row in rows], np.int32),
+        category=np.array([place[row.label] for row in rows], np.int32),
+        boxes=boxes,
+        areas=boxes[:, 2] * boxes[:, 3],
+        numbers=np.arange(1, len(rows) + 1, dtype=np.int64),
+        crowd=none,
+        difficult=none.copy(),
+        truncated=np.array([row.truncated for row in rows], np.bool_),
+        occluded=np.array([row.occluded for row in rows], np.bool_),
+        pose=none.astype(np.int8),
+    )

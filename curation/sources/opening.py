@@ -10,14 +10,22 @@ from threading import Thread
 from typing import Any
 
 from curation.errors import MissingFileError, UsageError
+from curation.sources.bdd100k import bdd100k_parts, is_bdd100k_file, locate_bdd100k, parse_bdd100k
 from curation.sources.cache import Cache, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
 from curation.sources.content import FileContent
+from curation.sources.cub200 import FILES as CUB200_FILES
+from curation.sources.cub200 import PARTS as CUB200_PARTS
+from curation.sources.cub200 import locate_cub200, parse_cub200
 from curation.sources.datasets import family
 from curation.sources.id_list import parse_id_list
 from curation.sources.imagenet import read_imagenet
 from curation.sources.integrity import BadBoxes, check_policy
 from curation.sources.memo import Stamp
+from curation.sources.mtsd import MtsdContent, Seam, locate_mtsd, mtsd_parts, mtsd_paths, parse_mtsd
+from curation.sources.openimages import parse_openimages
+from curation.sources.openimages_files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
+from curation.sources.small_files import SmallFiles, paths_below
 from curation.sources.source import Source
 from curation.sources.table import Split, parse_table
 from curation.sources.table_cells import SUFFIXES
@@ -36,6 +44,7 @@ def open_source(
     cache: bool | Path = True,
     bad_boxes: BadBoxes = "error",
     split: Split | None = None,
+    seam: Seam = "drop",
 ) -> Source:
     """Return the source at a path, parsed or from the cache: the same columns either way.
 
@@ -44,8 +53,9 @@ def open_source(
     path : Path
         A COCO JSON file; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
         ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
-        (see `curation.sources.imagenet`); a table (``.csv``, ``.tsv``, ``.parquet``); or a list of ids (``.txt``),
-        which says nothing of its images.
+        (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011, MTSD and BDD100K (see the
+        modules of these names); a table (``.csv``, ``.tsv``, ``.parquet``); or a list of ids (``.txt``), which says
+        nothing of its images.
     dataset, part : str
         For example ``voc2007`` and ``test``.
     cache : bool or Path
@@ -53,6 +63,8 @@ def open_source(
     bad_boxes : {"error", "drop"}
     split : (str, str), optional
         Column and value that choose the rows of a table.
+    seam : {"drop", "split", "widest"}
+        What becomes of MTSD's signs across the seam of a panorama.
 
     Raises
     ------
@@ -67,16 +79,20 @@ def open_source(
     if family(dataset) == "imagenet" and path.exists():
         # A million names are listed anew each time: to know that a folder is unchanged is to list it.
         return frozen(read_imagenet(path, dataset=dataset, part=part, split=split))
-    return _open(_raw_files(path, dataset, part, bad_boxes, split), _cache(cache))
+    own = _own_layout(path, dataset, part, bad_boxes, seam)
+    return _open(own or _raw_files(path, dataset, part, bad_boxes, split), _cache(cache))
 
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
-    """Return the parts among train, val and test that a VOC or COCO root offers; none for a single file."""
+    """Return the parts that a root offers, among train, val and test for VOC; none for a single file."""
     if not path.is_dir():
         return ()
     if (path / "annotations").is_dir():
         names = [entry.stem.removeprefix("instances_") for entry in path.glob("annotations/instances_*.json")]
-        return tuple(sorted(names))
+        if names or family(dataset) not in _PARTS_OF:
+            return tuple(sorted(names))
+    if family(dataset) in _PARTS_OF:
+        return _PARTS_OF[family(dataset)](path)
     root = locate_voc(path, dataset)
     return tuple(part for part in _PARTS if (root / "ImageSets" / "Main" / f"{part}.txt").is_file())
 
@@ -91,8 +107,9 @@ class _RawFiles:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def _is_voc(raw: _RawFiles) -> bool:
-    return bool(raw.options["layout"] == "voc")
+def _is_many(raw: _RawFiles) -> bool:
+    """Return whether the files are so many that to list them takes time."""
+    return raw.options["layout"] in ("voc", "mtsd", "bdd100k")
 
 
 def _cache(cache: bool | Path) -> Cache | None:
@@ -106,7 +123,7 @@ def _cache(cache: bool | Path) -> Cache | None:
 
 def _open(raw: _RawFiles, cache: Cache | None) -> Source:
     # A file that is opened twice in one program shall find what its first opening is still writing.
-    if not _is_voc(raw) and (writer := _WRITERS.pop(raw.paths()[0], None)):
+    if not _is_many(raw) and (writer := _WRITERS.pop(raw.paths()[0], None)):
         writer.join()
     return frozen(raw.parse(raw.read()) if cache is None else _through(cache, raw))
 
@@ -188,6 +205,70 @@ _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json, a VOC folder (Annotations and ImageSets/Main), "
     "a table (.csv, .tsv, .parquet), or a list of ids (.txt)"
 )
+
+
+_PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
+    "openimages": offered_parts,
+    "cub200": lambda root: CUB200_PARTS if locate_cub200(root) else (),
+    "mtsd": lambda root: mtsd_parts(locate_mtsd(root)),
+    "bdd100k": bdd100k_parts,
+}
+
+
+def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: Seam) -> _RawFiles | None:
+    """Return the files of a dataset with a layout of its own, None where the path holds another one."""
+    # A part that was converted to COCO's layout is read as such.
+    is_root = path.is_dir() and not (path / "annotations" / f"instances_{part}.json").is_file()
+    kind = family(dataset)
+    own: _RawFiles | None = None
+    if kind == "openimages" and (is_root or is_box_file(path)):
+        own = _openimages(path, dataset, part, bad_boxes)
+    elif kind == "cub200" and is_root:
+        own = _cub200(locate_cub200(path).absolute(), dataset, part, bad_boxes)
+    elif kind == "mtsd" and is_root:
+        own = _mtsd(locate_mtsd(path).absolute(), dataset, part, bad_boxes, seam)
+    elif kind == "bdd100k" and (is_root or (path.suffix == ".json" and is_bdd100k_file(path))):
+        own = _bdd100k(path.absolute(), dataset, part, bad_boxes)
+    if own is not None:
+        own.options.update(layout=kind, dataset=dataset, part=part, bad_boxes=bad_boxes)
+    return own
+
+
+def _openimages(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles:
+    paths = locate_openimages(path, part)
+    return _RawFiles(
+        lambda: [str(one.absolute()) for one in locate_openimages(path, part).given()],
+        partial(OpenImagesContent, paths),
+        partial(parse_openimages, dataset=dataset, bad_boxes=bad_boxes),
+        {"names": [one.name for one in paths.given()]},
+    )
+
+
+def _cub200(root: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles:
+    return _RawFiles(
+        lambda: [str(root / name) for name in CUB200_FILES],
+        partial(SmallFiles, root, CUB200_FILES),
+        partial(parse_cub200, dataset=dataset, part=part, bad_boxes=bad_boxes),
+    )
+
+
+def _mtsd(root: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: Seam) -> _RawFiles:
+    return _RawFiles(
+        partial(mtsd_paths, root, part),
+        partial(MtsdContent, root, part),
+        partial(parse_mtsd, dataset=dataset, bad_boxes=bad_boxes, seam=seam),
+        {"seam": seam},
+    )
+
+
+def _bdd100k(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles:
+    place = locate_bdd100k(path, part)
+    return _RawFiles(
+        lambda: paths_below(place.root, locate_bdd100k(path, part).names),
+        partial(SmallFiles, place.root, place.names),
+        partial(parse_bdd100k, part=place.part, dataset=dataset, bad_boxes=bad_boxes),
+        {"named": place.part, "files": place.names[0] if len(place.names) == 1 else ""},
+    )
 
 
 def _in_folder(folder: Path, dataset: str, part: str) -> tuple[Path, bool]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.errors import PresenceOnlyError
+from curation.errors import PresenceOnlyError, UnitBoxesError
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -19,6 +19,9 @@ Texts = npt.NDArray[Any]
 
 POSES = ("", "Unspecified", "Frontal", "Rear", "Left", "Right")
 """VOC poses; `Objects.pose` indexes this tuple, 0 where the file states none."""
+
+BOX_ORIGINS = ("", "xclick", "activemil")
+"""How a box of Open Images came about; `Objects.origin` indexes this tuple, 0 where the file states none of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +86,14 @@ class Categories:
         Category ids of the file (COCO: 1..90 with gaps).
     names, supercategories : tuple of str
         Names as the file writes them; ``""`` where a supercategory is absent.
+    keys : tuple of str
+        What the dataset itself tells its classes apart by (Open Images: ``/m/0jbk``); empty where that is the name.
     """
 
     numbers: tuple[int, ...]
     names: tuple[str, ...]
     supercategories: tuple[str, ...]
+    keys: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -107,7 +113,7 @@ class Objects:
         Positions in `Source.images` and `Source.categories`.
     boxes : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` in pixels, origin top left, continuous (VOC's 1-based inclusive corners are converted to
-        ``xmin-1, ymin-1, xmax-xmin+1, ymax-ymin+1``).
+        ``xmin-1, ymin-1, xmax-xmin+1, ymax-ymin+1``). For `Source.unit_boxes` see there.
     areas : ndarray of float64, shape (m,)
         The file's area (COCO: of the mask), or ``w*h`` where absent.
     numbers : ndarray of int64, shape (m,)
@@ -118,6 +124,11 @@ class Objects:
         Positions in `POSES`.
     original : ndarray of object, shape (m,), or None
         The class an object had before a protocol renamed it (``orig_category`` of a JSON file), ``""`` where unstated.
+    depiction, inside : ndarray of bool, shape (m,), or None
+        Open Images: a drawing of the object and no real one; an object seen from its inside. None: no such column.
+    confidence : ndarray of float32, shape (m,), or None
+    origin : ndarray of int8, shape (m,), or None
+        Positions in `BOX_ORIGINS`.
     """
 
     image: Int32s
@@ -131,6 +142,10 @@ class Objects:
     occluded: Bools
     pose: npt.NDArray[np.int8]
     original: Texts | None = None
+    depiction: Bools | None = None
+    inside: Bools | None = None
+    confidence: npt.NDArray[np.float32] | None = None
+    origin: npt.NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.image)
@@ -158,6 +173,9 @@ class Source:
         Whether the photos themselves may be passed on.
     dropped : dict
         What a reader left out under a policy, by reason, with counts. Empty when nothing was.
+    unit_boxes : bool
+        Whether the file gives boxes as shares of the image. Boxes and areas of an image without a known size (width 0)
+        are then such shares, from 0 to 1; `require_pixels` keeps them out of what needs pixels.
     """
 
     dataset: str
@@ -171,6 +189,7 @@ class Source:
     media_redistributable: bool = False
     presence: Int32s | None = None
     dropped: dict[str, int] = field(default_factory=dict)
+    unit_boxes: bool = False
 
     @cached_property
     def image_ids(self) -> Texts:
@@ -194,6 +213,33 @@ class Source:
                 found="a table of image and class",
             )
         return self.objects
+
+    def require_pixels(self, purpose: str, images: Int32s | Int64s | None = None) -> Objects:
+        """Return the objects, or raise `UnitBoxesError` if boxes of some images are shares of an unknown size.
+
+        Parameters
+        ----------
+        purpose : str
+            Whatever needs pixels, as the first words of the message.
+        images : ndarray of int, optional
+            Positions of the images that matter; all by default.
+        """
+        objects = self.require_objects(purpose)
+        if not self.unit_boxes:
+            return objects
+        wanted = np.zeros(len(self.images), np.bool_)
+        wanted[slice(None) if images is None else images] = True
+        unsized = np.unique(objects.image[(wanted & (self.images.widths == 0))[objects.image]])
+        if len(unsized):
+            raise UnitBoxesError(
+                f"{purpose} needs boxes in pixels",
+                where=f"source {self.dataset} {self.part}: {self.files[0].name if self.files else ''}",
+                expected="the width and height of every image with boxes",
+                found=f"{len(unsized)} images of unknown size, the first {self.images.native[unsized[0]]}",
+                hint="put a table image_id,width,height beside the boxes, named "
+                f"{self.part or 'PART'}-image-sizes.csv (docs/openimages.md: it can be made from the photos)",
+            )
+        return objects
 
     def class_pairs(self) -> tuple[Int32s, Int32s]:
         """Return image and category positions of every statement "this image shows this class", crowd included.

@@ -148,6 +148,8 @@ def test_large_logits_do_not_overflow() -> None:
         (torch.zeros(2, 2), torch.tensor([0, -2])),
         (torch.zeros(2, 2), torch.tensor([0, 2])),
         (torch.zeros(2, 2), torch.tensor([0.0, 1.0])),
+        (torch.zeros(2, 2), torch.tensor([0, 1], dtype=torch.uint8)),
+        (torch.zeros(2, 2), torch.tensor([False, True])),
     ],
 )
 def test_what_does_not_fit_is_refused(logits: "torch.Tensor", labels: "torch.Tensor") -> None:

@@ -52,6 +52,15 @@ def test_tables_for_people(files: dict[str, Path], capsys: pytest.CaptureFixture
         assert words in text
 
 
+def test_the_first_epoch_may_be_number_zero(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    files["epochs.csv"].write_text("epoch,gamma_plus,gamma_minus\n0,.75,.75\n1,.5,.5\n")
+    assert run("--scores", files["soft.npz"], "--epochs", files["epochs.csv"]) == 0
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if "epoch kept" in one]
+    assert line.split() == ["epoch", "kept", "0"]
+
+
 def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     grid = ("--grid", "table2", "--queries", "0.25,0.5,0.75")
     result = as_json(capsys, "--scores", files["ground.npz"], "--background", *grid)
@@ -162,6 +171,8 @@ def test_kind_and_background_by_classifier(
         (("--bootstrap", "-3"), "1 or more replicates"),
         (("--manifest", "nowhere"), "no such manifest"),
         (("--val", "absent.npz"), "does not exist"),
+        (("--val-labels", "l.npy"), "--val soft=FILE"),
+        (("--manifest", "m", "--val-part", "val"), "--val FILE"),
         (("--epochs", "absent.csv"), "does not exist"),
     ],
 )

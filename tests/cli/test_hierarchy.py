@@ -71,6 +71,17 @@ def test_a_hierarchy_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "\x1b" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("action", ["show", "dropped"])
+def test_a_leaf_that_the_hierarchy_lacks_is_told(
+    action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edges, leaves = tmp_path / "is_a.txt", tmp_path / "leaves.txt"
+    edges.write_text("dog hound\ndog poodle\n")
+    leaves.write_text("hound\nwhippet\n")
+    assert main(["hierarchy", action, "dog", "--edges", str(edges), "--leaves", str(leaves)]) == 2
+    assert "'whippet'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -60,8 +60,10 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(verb in text for verb in VERBS)
 
 
-COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate", "hierarchy"})]
+COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate", "hierarchy", "review"})]
 COMMANDS += [["evaluate", protocol] for protocol in ("elephant", "voc", "coco")]
+COMMANDS += [["evaluate", protocol] for protocol in ("owod", "imagenet", "findmeifyoucan")]
+COMMANDS += [["review", action] for action in ("start", "status", "export")]
 COMMANDS += [["hierarchy", action] for action in ("show", "find", "similarity", "dropped")]
 
 

@@ -129,3 +129,15 @@ def test_classes_must_be_as_many_as_columns() -> None:
     with pytest.raises(PredictionError, match="number of classes"):
         class_scores([0], [[0.5, 0.5]], classes=("a",))
     assert class_scores([0], [[0.5, 0.5]], classes=("a",), background="last").classes == ("a",)
+
+
+def test_logits_as_far_apart_as_floats_go() -> None:
+    data = class_scores([0, 1], [[1e308, -1e308], [1e308, -1e308]], kind="logits")
+    assert data.target.tolist() == [1.0, 0.0]
+
+
+def test_real_scores_beyond_all_reason_are_refused() -> None:
+    for scores in ([[1e300, 0.0]], [[0.0, -1e308]]):
+        with pytest.raises(PredictionError, match="too large"):
+            class_scores([int(scores[0][1] < 0)], scores)
+    assert class_scores([1], [[0.0, -np.inf]]).target.tolist() == [-np.inf]

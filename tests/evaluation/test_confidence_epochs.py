@@ -17,6 +17,11 @@ def test_columns_and_the_model_kept(tmp_path: Path) -> None:
     assert found.chosen == 1
 
 
+def test_float32_means_may_lie_a_rounding_above_one(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("epoch,gamma_plus,gamma_minus\n0,.25,1.0000001\n")
+    assert read_epochs(tmp_path / "e.csv").gamma_minus == (1.0000001,)
+
+
 @pytest.mark.parametrize(
     "text",
     [

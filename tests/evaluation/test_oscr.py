@@ -135,10 +135,20 @@ def test_one_distinct_target_score_leaves_the_papers_grid_empty() -> None:
     assert set(result["reason"].values()) == {"the grid holds no threshold"}
 
 
-@pytest.mark.parametrize("text", ["", "a", "-0.1", "1.1", "nan", "inf", "1/10", "0.00000000000001"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "a", "-0.1", "1.1", "nan", "inf", "1/10", "0.00000000000001", ".", "1_0", "\u0660", "1e-99999999"],
+)
 def test_queries_that_are_no_rates(text: str) -> None:
     with pytest.raises(UsageError):
         read_query(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1e-3", "1/1000"), (".25", "1/4"), ("1.", "1"), ("0", "0"), ("1E-2", "1/100")]
+)
+def test_queries_are_read_exactly(text: str, value: str) -> None:
+    assert read_query(text) == Fraction(value)
 
 
 # Few distinct scores, so that ties of every kind are common.

@@ -63,8 +63,11 @@ def test_figures_are_the_same_bytes_again(tmp_path: Path) -> None:
 def test_every_score_is_in_a_bin(tmp_path: Path) -> None:
     real = class_scores(LABELS, np.array(table(SOFTMAX)) * 90 - 30)
     one = class_scores([0, 1], [[3.0, 3.0], [3.0, 3.0]])
-    rows = read(score_histograms({"soft": SOFT, "real": real, "one": one}, tmp_path / "scores"))
-    for name, n in (("soft", 16), ("real", 16), ("one", 2)):
+    large = class_scores([0, 1], [[1e99, 1e99], [1e99, 1e99]])
+    wide = class_scores([0, -1], [[1e100, 0.0], [-1e100, -1e100]])
+    drawn = {"soft": SOFT, "real": real, "one": one, "large": large, "wide": wide}
+    rows = read(score_histograms(drawn, tmp_path / "scores"))
+    for name, n in (("soft", 16), ("real", 16), ("one", 2), ("large", 2), ("wide", 2)):
         assert sum(int(row["count"]) for row in rows if row["classifier"] == name) == n
 
 

@@ -149,6 +149,8 @@ def test_nothing_tells_the_labels(tmp_path: Path) -> None:
         ({"scores": SCORES, "gt": np.array(TEST_LABELS)[:, None]}, "as many labels"),
         ({"scores": SCORES[:, 0], "gt": np.array(TEST_LABELS)}, "no table"),
         ({"scores": SCORES[:0], "gt": np.array(TEST_LABELS)[:0]}, "no table"),
+        ({"scores": SCORES[:, :0], "gt": np.array(TEST_LABELS)}, "no table"),
+        ({"scores": SCORES, "gt": np.array(["0_1"] * 6)}, "no number"),
         ({"scores": np.full((6, 2), np.nan), "gt": np.array(TEST_LABELS)}, "not a number"),
         ({"scores": SCORES.astype("U9"), "gt": np.array(TEST_LABELS)}, "table of numbers"),
         ({"scores": SCORES, "gt": np.array(["x"] * 6)}, "no number"),

@@ -43,7 +43,9 @@ def source_of(
             widths=np.full(len(natives), 640, np.int32),
             heights=np.full(len(natives), 480, np.int32),
         ),
-        categories=Categories(tuple(range(len(names))), tuple(names), tuple(labels or [""] * len(names))),
+        categories=Categories(
+            tuple(range(len(names))), tuple(names), ("",) * len(names), tuple(labels) if labels else ()
+        ),
         objects=Objects(
             image=np.array([image for image, _ in pairs], np.int32),
             category=np.array([list(names).index(name) for _, name in pairs], np.int32),

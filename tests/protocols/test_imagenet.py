@@ -172,6 +172,16 @@ def test_a_protocol_of_ones_own(given: Given, tmp_path: Path) -> None:
     assert all(one.explanation for one in manifest.header.figures)
 
 
+@pytest.mark.parametrize("role", ["negative", "unknown"])
+def test_superclasses_that_the_published_tree_emptied_are_refused(tmp_path: Path, role: str) -> None:
+    # Of the two elephants the one-parent tree keeps none among the pachyderms.
+    path = tmp_path / "pachyderms.toml"
+    path.write_text(f'name = "pachyderms"\nknown = ["n02084071"]\n{role} = ["n02453108"]\n')
+    with pytest.raises(ProtocolError, match=f"below the {role} superclasses"):
+        class_partition(parameters(protocol=path))
+    assert getattr(class_partition(parameters(protocol=path, hierarchy="dag")), role)
+
+
 def test_nothing_depends_on_the_hash_seed(tmp_path: Path) -> None:
     (tmp_path / "train.json").write_text(json.dumps(p2_names(6)))
     code = (

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from curation.cli import main
@@ -78,6 +79,20 @@ def test_a_photo_that_is_missing_or_leads_outside(world: World, tmp_path: Path) 
     with pytest.raises(ExportError, match="leads outside"):
         write_imagefolder(manifest, ["test"], sources, root, out, summary={})
     assert not out.exists()
+
+
+def test_a_class_name_that_leads_outside_writes_nothing(world: World, tmp_path: Path) -> None:
+    manifest, _, root = world
+    table = tmp_path / "val.csv"
+    table.write_text("image,class\nILSVRC2012_val_00000290.JPEG,../../../evil\n")
+    entry = msgspec.structs.replace(manifest.header.classes[0], name="../../../evil")
+    header = msgspec.structs.replace(manifest.header, classes=(entry, *manifest.header.classes[1:]))
+    hostile = Manifest(header=header, lists={"test": ("imagenet:ILSVRC2012_val_00000290",)})
+    sources = {VAL: read_imagenet(table, part="val")}
+    out = tmp_path / "out" / "links"
+    with pytest.raises(ExportError, match="cannot become a file name"):
+        write_imagefolder(hostile, ["test"], sources, root, out, summary={})
+    assert not out.parent.exists()
 
 
 def test_places_that_cannot_be(world: World, tmp_path: Path) -> None:

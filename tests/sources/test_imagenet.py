@@ -1,6 +1,7 @@
 """ImageNet's layouts, drawn small: each gives the same images and classes."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,20 @@ def test_counts_by_class_have_no_names(tmp_path: Path) -> None:
     source = read_imagenet(path, part="train")
     assert (len(source.images), source.categories.names) == (3, (FOX,))
     assert source.dropped == {NO_NAMES: 3}
+    assert read_imagenet(path, part="val").dropped == source.dropped
+
+
+def test_an_empty_line_never_shifts_the_validation_images(tmp_path: Path) -> None:
+    for layout in ("imagenet_2012_validation_synset_labels.txt", "ILSVRC2012_validation_ground_truth.txt"):
+        path = write_truth(tmp_path, layout)
+        first, *rest = path.read_text().split("\n")
+        path.write_text("\n".join([first, "", *rest]))
+        with pytest.raises(AnnotationFormatError) as raised:
+            read_imagenet(path, part="val")
+        assert str(raised.value.where).endswith("line 2")
+    path = write_truth(tmp_path, "val.txt")
+    path.write_text(path.read_text().replace("\n", "\n\n"))
+    assert val_classes(read_imagenet(path, part="val")) == [WOLF, FOX, FOX]
 
 
 def val_classes(source: Source) -> list[str]:
@@ -161,6 +176,9 @@ def test_the_development_kit_needs_its_order(tmp_path: Path) -> None:
         ("a.txt", f"{FOX}\nfox\n"),
         ("a.csv", f"ImageId,PredictionString\nx,{FOX} 1 2 3 4 {WOLF} 1 2 3 4\n"),
         ("a.csv", "ImageId,PredictionString\nx\n"),
+        ("a.csv", f"ImageId,PredictionString\nILSVRC2012_val_00000001,{FOX} {'1 ' * 70_000}\n"),
+        ("val_.txt", f"{FOX}\n\n{WOLF}\n"),
+        ("a.json", f'{{"{FOX}": ["{WOLF}_1.JPEG"]}}'),
         ("a.json", "["),
         ("a.json", '{"fox": ["a.JPEG"]}'),
         ("a.json", f'{{"{FOX}": ["a.JPEG"], "{WOLF}": 3}}'),
@@ -174,7 +192,7 @@ def test_hostile_lists(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(AnnotationFormatError):
-        read_imagenet(path, part="train" if "val_" not in text else "val")
+        read_imagenet(path, part="val" if "val_" in f"{name} {text}" else "train")
 
 
 def test_an_image_that_stands_twice(tmp_path: Path) -> None:
@@ -198,6 +216,17 @@ def test_a_plain_table_of_image_and_class(tmp_path: Path) -> None:
     path.write_text(f"image,class\nx,{FOX}\nx,{WOLF}\n")
     with pytest.raises(AnnotationFormatError, match="exactly one class"):
         class_of_images(read_imagenet(path, part="train"))
+
+
+def test_a_file_name_that_is_no_utf8(tmp_path: Path) -> None:
+    draw(tmp_path)
+    name = os.fsencode(tmp_path / FOX) + b"/n02119022_\xff.JPEG"
+    try:
+        Path(os.fsdecode(name)).touch()
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names alone")
+    with pytest.raises(AnnotationFormatError, match="cannot be an image id"):
+        read_imagenet(tmp_path, part="train")
 
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from curation.audit.near_duplicates import (
+from curation.errors import UsageError
+from curation.similarity.near_duplicates import (
     LARGEST_DISTANCE,
     AlikePhotos,
     PhotoHashes,
@@ -18,7 +19,6 @@ from curation.audit.near_duplicates import (
     hash_photos,
     near_pairs,
 )
-from curation.errors import UsageError
 
 
 def draw(seed: int, size: int = 96) -> Image.Image:

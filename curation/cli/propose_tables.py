@@ -1,0 +1,66 @@
+"""Proposals as tables for people: categories, sets, the first images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.cli.output import Table, printable, table_lines
+
+if TYPE_CHECKING:
+    from curation.proposals.proposal import ProposalSet
+
+_SHOWN = 12
+
+
+def proposal_data(made: ProposalSet) -> dict[str, Any]:
+    """Return header, counts by verdict and digest as plain data."""
+    return {**made.header(), "counts": made.counts(), "digest": made.digest}
+
+
+def proposal_lines(made: ProposalSet, out: Path | None) -> list[str]:
+    """Return the lines that ``curation propose`` prints; the last says that these are proposals."""
+    tables = (_categories(made), _sets(made), _images(made))
+    lines = [line for table in tables if table.rows for line in table_lines(table)]
+    lines += [f"left out: {n} {printable(reason)}" for reason, n in made.left_out.items()]
+    lines.append(", ".join(f"{n} {verdict}" for verdict, n in made.counts().items()))
+    if out:
+        lines.append(f"wrote {printable(str(out))}: {made.digest}")
+    return [*lines, f"Each is {made.note}."]
+
+
+def _categories(made: ProposalSet) -> Table:
+    rows = tuple(
+        (one.pool, one.category, str(one.images), one.judgement, one.kinship, one.reason)
+        for one in made.categories
+        if one.images and one.judgement != "far"
+    )
+    return Table(
+        "Categories that are not simply far",
+        ("source", "category", "images", "thought", "kinship", "why"),
+        rows,
+    )
+
+
+def _sets(made: ProposalSet) -> Table:
+    rows = tuple(
+        (
+            one.name,
+            one.proposal,
+            str(one.images),
+            one.mean_similarity or "-",
+            one.standard_error or "-",
+            one.mean_kinship or "-",
+            one.reason,
+        )
+        for one in made.sets
+    )
+    return Table("Sets", ("set", "proposal", "images", "mean s", "std. error", "kinship", "why"), rows)
+
+
+def _images(made: ProposalSet) -> Table:
+    rows = tuple(
+        (str(one.rank), one.image_id, one.proposal, "; ".join(piece.detail for piece in one.evidence[:3]))
+        for one in made.proposals[:_SHOWN]
+    )
+    return Table(f"First of {len(made.proposals)} images", ("rank", "image", "proposal", "evidence"), rows)

@@ -1,0 +1,181 @@
+"""``curation scores``: post-hoc out-of-distribution scores from logits, features and a last layer."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.cli.output import Table, emit, table_lines
+from curation.errors import PredictionError, UsageError
+
+if TYPE_CHECKING:
+    from curation.evaluation.post_hoc_files import PostHocInputs
+    from curation.evaluation.post_hoc_methods import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``curation scores``."""
+    parser.add_argument(
+        "--test",
+        type=Path,
+        required=True,
+        metavar="NPZ",
+        help="logits (n, K) and features (n, D), a row a detection",
+    )
+    parser.add_argument(
+        "--train", type=Path, metavar="NPZ", help="features (N, D) and labels (N,) of the training set"
+    )
+    parser.add_argument(
+        "--layer", type=Path, metavar="NPZ", help="weight (K, D) and bias (K,) of the last layer"
+    )
+    parser.add_argument(
+        "--method",
+        action="append",
+        metavar="NAME",
+        help="msp, energy, gen, knn, mahalanobis, ddu, ash, dice, react, dice_react, vim; may be repeated (default: "
+        "all that the files allow)",
+    )
+    parser.add_argument("--engine", choices=("code", "pytorch-ood"), default="code")
+    parser.add_argument(
+        "--detections",
+        type=Path,
+        metavar="FILE",
+        help="put the scores into the records of this file, whose order is that of the rows",
+    )
+    parser.add_argument(
+        "--percentile", type=float, default=90.0, help="of ASH, DICE and ReAct (default: %(default)s)"
+    )
+    parser.add_argument("--k", type=int, default=10, help="of kNN (default: %(default)s)")
+    parser.add_argument(
+        "--knn-distance",
+        choices=("squared", "plain"),
+        default="squared",
+        help="default: %(default)s, as the code",
+    )
+    parser.add_argument("--gamma", type=float, default=0.1, help="of GEN (default: %(default)s)")
+    parser.add_argument("--top", type=int, metavar="M", help="of GEN (default: all classes)")
+    parser.add_argument("--dimension", type=int, metavar="D", help="of ViM's principal subspace")
+    parser.add_argument(
+        "--class-weights", action="store_true", help="DDU with class weights (the paper, not the code)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help=".json or .csv of scores, or .json of detections",
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compute the scores, write them, and print what was done."""
+    from curation import __version__
+    from curation.evaluation.post_hoc_files import read_inputs
+    from curation.evaluation.post_hoc_methods import ENGINES, METHODS, compute, possible
+    from curation.storage import write_text
+
+    _check(options)
+    inputs = read_inputs(options.test, options.train, options.layer)
+    names = tuple(dict.fromkeys(options.method or possible(inputs)))
+    if not names:
+        raise UsageError(
+            "No score can be computed from these files",
+            where=str(options.test),
+            expected="logits, or features with --train or --layer",
+        )
+    settings = _settings(options)
+    scores = {name: compute(inputs, name, settings, engine=options.engine).tolist() for name in names}
+    about = {
+        "curation": __version__,
+        "engine": f"{options.engine}: {ENGINES[options.engine]}",
+        "settings": {name: getattr(settings, name) for name in type(settings).__dataclass_fields__},
+        "methods": {name: METHODS[name].meaning for name in names},
+        "inputs": dict(inputs.files or {}),
+        "detections": len(inputs),
+    }
+    write_text(options.out, _content(options, inputs, scores, about))
+    rows = tuple((name, METHODS[name].meaning, f"{min(v):.6g}", f"{max(v):.6g}") if (v := scores[name]) else
+                 (name, METHODS[name].meaning, "-", "-") for name in names)  # fmt: skip
+    table = Table(
+        f"Scores of {len(inputs)} detections, higher is more ID", ("score", "", "lowest", "highest"), rows
+    )
+    emit(
+        {**about, "written": str(options.out)},
+        [*table_lines(table), f"wrote {options.out}"],
+        as_json=options.json,
+    )
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    suffix = options.out.suffix.lower()
+    if suffix not in (".json", ".csv") or (options.detections and suffix != ".json"):
+        raise UsageError(
+            "--out has a suffix that says nothing",
+            where=str(options.out),
+            expected=".json with --detections; else .json or .csv",
+        )
+    given = [one for one in (options.test, options.train, options.layer, options.detections) if one]
+    if options.out.exists() and any(one.exists() and options.out.samefile(one) for one in given):
+        raise UsageError("--out would overwrite an input", where=str(options.out))
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    from curation.evaluation.post_hoc_methods import Settings
+
+    return Settings(
+        percentile=options.percentile,
+        k=options.k,
+        squared=options.knn_distance == "squared",
+        gamma=options.gamma,
+        top=options.top,
+        dimension=options.dimension,
+        weighted=options.class_weights,
+    )
+
+
+def _content(
+    options: argparse.Namespace,
+    inputs: PostHocInputs,
+    scores: Mapping[str, list[float]],
+    about: Mapping[str, Any],
+) -> str:
+    if options.detections:
+        return json.dumps(_with_scores(options.detections, scores, len(inputs)), allow_nan=False) + "\n"
+    if options.out.suffix.lower() == ".csv":
+        from curation.figure_style import as_csv
+
+        named = {} if inputs.images is None else {"image_id": inputs.images}
+        columns = {**named, **scores}
+        return as_csv(tuple(columns), zip(*columns.values(), strict=True))
+    images = {} if inputs.images is None else {"image_ids": list(inputs.images)}
+    return (
+        json.dumps({"scores": scores, **images, "about": about}, ensure_ascii=False, allow_nan=False) + "\n"
+    )
+
+
+def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
+    """Return the content of a detections file with the scores in its records, everything else as it was."""
+    from curation.evaluation.ood_records import records_of
+    from curation.storage import read_bytes
+
+    data = read_bytes(path, kind="detections file")
+    found = len(records_of(data, path).records)
+    if found != n:
+        raise PredictionError(
+            "The rows of the arrays are not those of the detections file",
+            where=str(path),
+            expected=f"{n} records, in the order of the rows",
+            found=str(found),
+        )
+    content = json.loads(data)
+    records = (
+        content if isinstance(content, list) else [one for rows in content["images"].values() for one in rows]
+    )
+    for row, record in enumerate(records):
+        record["scores"] = {**(record.get("scores") or {}), **{name: scores[name][row] for name in scores}}
+    return content

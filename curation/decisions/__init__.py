@@ -1,0 +1,1 @@
+"""Human verdicts on images: recorded one a line, resolved between reviewers, and replayed."""

@@ -1,0 +1,181 @@
+"""Evidence from a detector: confident detections of ID classes on images that should hold none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from curation.canonical import sha256_of_bytes
+from curation.errors import ProposalError
+from curation.ids import native_of
+from curation.proposals.id_classes import IdClass, name_key, owners
+from curation.proposals.proposal import Evidence, Input
+from curation.proposals.thresholds import decimal_text
+from curation.storage import read_bytes
+
+if TYPE_CHECKING:
+    from curation.sources.source import Source
+
+_HINT = "the results of the detector on the images of this source, as COCO results JSON"
+
+
+class _Row(msgspec.Struct, gc=False):
+    image_id: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | str
+    category_id: int
+    score: Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class _Category(msgspec.Struct):
+    id: int
+    name: str
+
+
+class _Table(msgspec.Struct):
+    categories: tuple[_Category, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorEvidence:
+    """What a detector saw.
+
+    Attributes
+    ----------
+    by_image : dict of str to tuple of Evidence
+        By image id; one piece for each ID class with a confident detection, the most confident first.
+    left_out : dict of str to int
+        Detections not used, by reason.
+    file : Input
+    """
+
+    by_image: dict[str, tuple[Evidence, ...]]
+    left_out: dict[str, int]
+    file: Input
+
+
+def read_categories(path: Path, classes: Sequence[IdClass]) -> dict[int, str]:
+    """Return the ID class of each category number of a detector that means one.
+
+    Parameters
+    ----------
+    path : Path
+        JSON with ``categories`` of ``id`` and ``name``: the annotation file that the detector was trained with.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    ProposalError
+        The file has no such table, a number stands twice, or no category is an ID class.
+    """
+    try:
+        table = msgspec.json.decode(read_bytes(path, kind="category table"), type=_Table).categories
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProposalError(
+            "The category table cannot be read",
+            where=str(path),
+            expected='{"categories": [{"id": 1, "name": "person"}, …]}',
+            found=str(error)[:200],
+        ) from None
+    numbers = [one.id for one in table]
+    if len(set(numbers)) < len(numbers):
+        raise ProposalError("A category number stands twice", where=str(path))
+    by_name = owners(classes)
+    found = {one.id: by_name[key][0] for one in table if (key := name_key(one.name)) in by_name}
+    if not found:
+        raise ProposalError(
+            "No category of the detector is an ID class",
+            where=str(path),
+            expected=", ".join(one.name for one in classes[:5]),
+            found=", ".join(one.name for one in table[:5])[:200],
+        )
+    return found
+
+
+def detector_evidence(
+    path: Path, source: Source, classes: Mapping[int, str], *, threshold: Decimal, pool: str
+) -> DetectorEvidence:
+    """Return the confident detections of ID classes on the images of a source.
+
+    Parameters
+    ----------
+    path : Path
+        COCO results JSON; only ``image_id``, ``category_id`` and ``score`` are read.
+    classes : mapping of int to str
+        ID class of each category number; detections of other numbers are left out and counted.
+    threshold : Decimal
+        Detections of lower confidence are left out and counted.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    ProposalError
+        It is no such list, a score is not in [0, 1], or none of its images is in the source.
+    """
+    data = read_bytes(path, kind="detections file")
+    rows = _rows(data, path)
+    known = _image_ids(source)
+    best: dict[str, dict[str, tuple[float, int]]] = {}
+    left_out = {"on other images": 0, "of other classes": 0, "below the threshold": 0}
+    for row in rows:
+        image = known.get(native_of(str(row.image_id), source.namespace))
+        if image is None:
+            left_out["on other images"] += 1
+        elif row.category_id not in classes:
+            left_out["of other classes"] += 1
+        elif Decimal(repr(row.score)) < threshold:
+            left_out["below the threshold"] += 1
+        else:
+            seen = best.setdefault(image, {})
+            score, count = seen.get(classes[row.category_id], (0.0, 0))
+            seen[classes[row.category_id]] = (max(score, row.score), count + 1)
+    if rows and left_out["on other images"] == len(rows):
+        raise ProposalError(
+            "No detection is on an image of the source",
+            where=str(path),
+            expected=f"ids such as {next(iter(known), '')}",
+            found=str(rows[0].image_id)[:80],
+            hint=_HINT,
+        )
+    return DetectorEvidence(
+        {image: _evidence(seen, threshold) for image, seen in best.items()},
+        {f"detections {reason}": n for reason, n in left_out.items() if n},
+        Input(use=f"detections {pool}", name=path.name, sha256=sha256_of_bytes(data)),
+    )
+
+
+def _evidence(seen: Mapping[str, tuple[float, int]], threshold: Decimal) -> tuple[Evidence, ...]:
+    ordered = sorted(seen.items(), key=lambda item: (-item[1][0], item[0]))
+    return tuple(
+        Evidence(
+            kind="detector",
+            detail=f"{count} detection{'s' if count > 1 else ''} of {name}",
+            score=decimal_text(score),
+            threshold=str(threshold),
+            id_class=name,
+        )
+        for name, (score, count) in ordered
+    )
+
+
+def _image_ids(source: Source) -> dict[str, str]:
+    natives = source.images.native.tolist()
+    return dict(zip(natives, source.image_ids.tolist(), strict=True))
+
+
+def _rows(data: bytes, path: Path) -> list[_Row]:
+    try:
+        return msgspec.json.decode(data, type=list[_Row])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProposalError(
+            "The detections file is malformed",
+            where=str(path),
+            expected='[{"image_id": …, "category_id": …, "bbox": […], "score": …}, …] with scores in [0, 1]',
+            found=str(error)[:200],
+            hint=_HINT,
+        ) from None

@@ -1,0 +1,139 @@
+"""Recorded decisions as one parameter of a manifest: which image, which verdict, for which reason; no more."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from curation.canonical import canonical_json, sha256_of_bytes
+from curation.decisions.decision import Decision, check_decision
+from curation.decisions.files import read_decisions
+from curation.decisions.resolution import resolve
+from curation.errors import DecisionConflictError, DecisionError, ProtocolError
+from curation.manifest.check import DIGEST
+from curation.protocols.findmeifyoucan_pairs import Pool
+
+_RESOLVE = "curation decisions {} --rule {} --out RESOLVED.jsonl, and build with that file"
+_Group = tuple[str, str, str, str, tuple[str, ...]]
+
+
+def read_recorded(text: str) -> str:
+    """Return recorded decisions in the form that a manifest holds, or ``""``, or the digest that pins them.
+
+    The form is JSON: rows ``[dataset, stage, action, reason, [image, …]]``, sorted, images sorted and once. Reviewers
+    and dates stay in the decisions file.
+
+    Parameters
+    ----------
+    text : str
+        A file (see `curation.decisions.files.read_decisions`), the form itself, or ``sha256:…`` of it, with which a
+        declared manifest says which decisions complete it.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    DecisionError, DecisionConflictError, ProtocolError
+        It holds no decisions, its last line is cut off, or verdicts contradict each other.
+    """
+    if not text or re.fullmatch(DIGEST, text):
+        return text
+    if text.startswith("["):
+        return recorded_form(_parsed(text))
+    file = read_decisions(Path(text))
+    if file.report.torn:
+        raise DecisionError(
+            "The last line of the decisions is cut off",
+            where=file.report.name,
+            found=ascii(file.report.torn),
+            hint=_RESOLVE.format(file.report.name, "error"),
+        )
+    # The authors' lists contradict each other once; what that means for the splits is reported there.
+    as_published = file.report.format == "selection"
+    try:
+        resolution = resolve(file.decisions, rule="error", allow_conflicts=as_published)
+    except DecisionConflictError as error:
+        error.hint = _RESOLVE.format(file.report.name, "majority")
+        raise
+    return recorded_form(resolution.decisions)
+
+
+def recorded_form(decisions: Iterable[Decision]) -> str:
+    """Return decisions as the text that a manifest holds (see `read_recorded`)."""
+    images: dict[tuple[str, str, str, str], set[str]] = defaultdict(set)
+    for one in decisions:
+        images[one.dataset, one.stage, one.action, one.reason].add(one.image_id)
+    return canonical_json([[*key, sorted(ids)] for key, ids in sorted(images.items())]).decode("utf-8")
+
+
+def decisions_digest(text: str) -> str | None:
+    """Return the digest of decisions in the form of `recorded_form`; None where there are none."""
+    if re.fullmatch(DIGEST, text):
+        return text
+    return sha256_of_bytes(text.encode("utf-8")) if text else None
+
+
+def is_pinned_only(text: str) -> bool:
+    """Return whether decisions are named by their digest and not at hand."""
+    return bool(re.fullmatch(DIGEST, text))
+
+
+def decisions_of(text: str, pool: Pool) -> tuple[Decision, ...]:
+    """Return the decisions that speak of a pool, or of one of its splits, and that the pool takes into account."""
+    return tuple(one for one in _speaking(text, pool) if _is_heard(one, pool))
+
+
+def disregarded(text: str, pool: Pool) -> int:
+    """Return the number of decisions that speak of a pool and that it does not take into account."""
+    return sum(not _is_heard(one, pool) for one in _speaking(text, pool))
+
+
+def unheard_datasets(text: str, pools: Sequence[Pool]) -> dict[str, int]:
+    """Return the number of decisions by data set that speak of none of some pools."""
+    heard = {name for pool in pools for name in (pool.name, *pool.parts)}
+    counts: dict[str, int] = {}
+    if text and not is_pinned_only(text):
+        for one in _parsed(text):
+            if one.dataset not in heard:
+                counts[one.dataset] = counts.get(one.dataset, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def _speaking(text: str, pool: Pool) -> list[Decision]:
+    if not text or is_pinned_only(text):
+        return []
+    return [one for one in _parsed(text) if one.dataset in (pool.name, *pool.parts)]
+
+
+def _is_heard(one: Decision, pool: Pool) -> bool:
+    is_removal = (one.stage, one.action) == ("manual", "remove")
+    return not pool.reasons or (is_removal and one.reason in pool.reasons)
+
+
+def _parsed(text: str) -> list[Decision]:
+    try:
+        groups = msgspec.convert(json.loads(text), type=tuple[_Group, ...])
+        decisions = [
+            msgspec.convert(
+                {"image_id": image, "dataset": dataset, "stage": stage, "action": action, "reason": reason},
+                type=Decision,
+            )
+            for dataset, stage, action, reason, images in groups
+            for image in images
+        ]
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(
+            "The decisions are not in the form that a manifest holds",
+            where="--set decisions",
+            expected="[[dataset, stage, action, reason, [image, …]], …]",
+            found=str(error)[:200],
+            hint="--decisions FILE reads a file",
+        ) from None
+    for one in decisions:
+        check_decision(one, where="--set decisions")
+    return decisions

@@ -1,0 +1,367 @@
+"""What there is to look at: the images of parts or sources, with their photos, boxes and proposals, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from curation.errors import CurationError, ReviewError
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
+from curation.proposals.proposal import Proposal
+from curation.publishing.photo_sizes import size_of_photo
+from curation.sources.photos import PhotoFolder
+from curation.sources.source import Floats, Int32s, Source
+
+UNPROPOSED = "not proposed"
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """The m boxes of some images.
+
+    Attributes
+    ----------
+    image : ndarray of int32, shape (m,)
+        Position among the images, not descending.
+    xywh : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels, origin top left.
+    labels, roles : tuple of str
+        Name of the class, and its role in the part (``""`` without a manifest).
+    ignore : tuple of bool
+        The label view sets the box aside: neither right nor wrong.
+    """
+
+    image: Int32s
+    xywh: Floats
+    labels: tuple[str, ...]
+    roles: tuple[str, ...]
+    ignore: tuple[bool, ...]
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+@dataclass(frozen=True)
+class ReviewImages:
+    """The n images of a review in the order in which they are shown; all columns have length n.
+
+    Attributes
+    ----------
+    ids, parts, pools : tuple of str
+        Namespaced id, part (or source), and what a decision on the image speaks of.
+    paths : tuple of Path
+    sizes : ndarray of int32, shape (n, 2)
+        Width and height in pixels; 0 where unknown.
+    classes : tuple of tuple of str
+        Sorted names of the classes that annotations name.
+    boxes : Boxes
+    proposals : tuple of Proposal or None
+    batches : tuple of str
+        ``0001``, ``0002``, …
+    left_out : dict of str to int
+        Images that are not shown, by reason; empty when none are.
+    examples : dict of str to str
+        One image of each reason.
+    """
+
+    ids: tuple[str, ...]
+    parts: tuple[str, ...]
+    pools: tuple[str, ...]
+    paths: tuple[Path, ...]
+    sizes: Int32s
+    classes: tuple[tuple[str, ...], ...]
+    boxes: Boxes
+    proposals: tuple[Proposal | None, ...] = ()
+    batches: tuple[str, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The images of one part, or of one source where there is no manifest."""
+
+    name: str
+    ids: Sequence[str]
+    names: Sequence[tuple[str, ...]]
+    folders: Sequence[str]
+    sizes: Int32s
+    classes: list[set[str]]
+    boxes: Boxes
+
+
+def part_images(
+    manifest: Manifest,
+    parts: Sequence[str],
+    sources: Mapping[str, Source],
+    photos: Mapping[str, PhotoFolder],
+    *,
+    pool: str = "",
+) -> ReviewImages:
+    """Return the images of some parts of a manifest, with their boxes as each part's label view leaves them.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        None stands for every part whose list is at hand.
+    sources : mapping of str to Source
+        By the manifest's names; a part whose sources are not all given is shown without boxes.
+    photos : mapping of str to PhotoFolder
+        By the name of a source; the one named ``""`` serves every other.
+    pool : str
+        What the decisions shall speak of, ``""`` for the part.
+
+    Raises
+    ------
+    ReviewError
+        No image has a photo.
+    ManifestError
+        The manifest has no such part, or an image of it is in none of its sources.
+    """
+    chosen = parts or [part.name for part in manifest.header.parts if part.name in manifest.lists]
+    return _gathered([_part_group(manifest, name, sources) for name in chosen], photos, pool)
+
+
+def source_images(
+    sources: Mapping[str, Source], photos: Mapping[str, PhotoFolder], *, pool: str = ""
+) -> ReviewImages:
+    """Return all images of some sources, for a review before there is a manifest (see `part_images`)."""
+    return _gathered([_source_group(name, source) for name, source in sources.items()], photos, pool)
+
+
+def arranged(
+    images: ReviewImages, proposals: Sequence[Proposal], *, batch_size: int, only_proposed: bool = False
+) -> ReviewImages:
+    """Return the images with their proposals, the highest-ranked first, cut into batches.
+
+    Images without a proposal follow in the order of their part, unless `only_proposed` leaves them out.
+
+    Raises
+    ------
+    ReviewError
+        The batch size is not positive, two proposals speak of one image, or none of the images is left.
+    """
+    if batch_size < 1:
+        raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--batch-size 100")
+    by_id: dict[str, Proposal] = {}
+    for one in proposals:
+        if one.image_id in by_id:
+            raise ReviewError("Two proposals speak of one image", where=one.image_id[:200])
+        by_id[one.image_id] = one
+    found = [by_id.get(one) for one in images.ids]
+    last = max((one.rank for one in proposals), default=0) + 1
+    ranks = np.array([last if one is None else one.rank for one in found], np.int64)
+    order = np.argsort(ranks, kind="stable")
+    if only_proposed:
+        order = order[ranks[order] < last]
+        images = _note(images, {UNPROPOSED: [images.ids[row] for row in np.flatnonzero(ranks == last)]})
+    strangers = sorted(set(by_id) - set(images.ids))
+    images = _note(images, {"proposed, but not among the images": strangers})
+    if not len(order):
+        raise ReviewError("There is no image to review", found=_told(images.left_out))
+    rows = order.tolist()
+    batches = tuple(f"{place // batch_size + 1:04}" for place in range(len(rows)))
+    return replace(_taken(images, rows), proposals=tuple(found[row] for row in rows), batches=batches)
+
+
+def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
+    entry, ids = manifest.part(name), list(dict.fromkeys(manifest.ids(name)))
+    natives = [one.partition(":")[2] for one in ids]
+    if not entry.sources or any(one not in sources for one in entry.sources):
+        folder = entry.sources[0] if len(entry.sources) == 1 else ""
+        bare: list[set[str]] = [set() for _ in ids]
+        sizes = np.zeros((len(ids), 2), np.int32)
+        return _Group(name, ids, [(one,) for one in natives], [folder] * len(ids), sizes, bare, _no_boxes())
+    place = locate_images(manifest, name, sources)
+    # A list may name an image again; it is looked at once.
+    lines = {one: line for line, one in reversed(list(enumerate(manifest.ids(name))))}
+    rows = np.array([lines[one] for one in ids], np.int64)
+    classes = [set[str]() for _ in ids]
+    sizes = np.zeros((len(ids), 2), np.int32)
+    names: list[tuple[str, ...]] = [()] * len(ids)
+    for number, source in enumerate(place.sources):
+        of_source = np.flatnonzero(place.source[rows] == number)
+        positions = place.position[rows[of_source]]
+        _describe(source, of_source, positions, sizes, names, classes)
+    folders = [entry.sources[number] for number in place.source[rows].tolist()]
+    boxes = _no_boxes()
+    if all(source.objects is not None for source in place.sources):
+        boxes = _viewed_boxes(manifest, view_objects(manifest, name, sources), rows)
+    return _Group(name, ids, names, folders, sizes, classes, boxes)
+
+
+def _source_group(name: str, source: Source) -> _Group:
+    count = len(source.images)
+    classes = [set[str]() for _ in range(count)]
+    sizes = np.zeros((count, 2), np.int32)
+    names: list[tuple[str, ...]] = [()] * count
+    every = np.arange(count)
+    _describe(source, every, every, sizes, names, classes)
+    boxes = _no_boxes()
+    if source.objects is not None:
+        objects = source.require_pixels("Review")
+        order = np.argsort(objects.image, kind="stable")
+        labels = tuple(source.categories.names[one] for one in objects.category[order].tolist())
+        flags = tuple(objects.crowd[order].tolist())
+        boxes = Boxes(objects.image[order], objects.boxes[order], labels, ("",) * len(labels), flags)
+    return _Group(name, source.image_ids.tolist(), names, [name] * count, sizes, classes, boxes)
+
+
+def _describe(
+    source: Source,
+    rows: np.ndarray,
+    positions: np.ndarray,
+    sizes: Int32s,
+    names: list[tuple[str, ...]],
+    classes: list[set[str]],
+) -> None:
+    """Fill in size, possible file names and classes of the rows that a source holds."""
+    sizes[rows, 0], sizes[rows, 1] = source.images.widths[positions], source.images.heights[positions]
+    row_of = np.full(len(source.images), -1, np.int64)
+    row_of[positions] = rows
+    stated, native = source.images.file_names, source.images.native
+    for row, position in zip(rows.tolist(), positions.tolist(), strict=True):
+        names[row] = (str(stated[position]), str(native[position]))
+    images, categories = source.class_pairs()
+    row = row_of[images]
+    for one, category in zip(row[row >= 0].tolist(), categories[row >= 0].tolist(), strict=True):
+        classes[one].add(source.categories.names[category])
+
+
+def _boxes_of(source: Source, rows: np.ndarray) -> Floats:
+    shown = source.require_objects("Review").image[rows]
+    boxes: Floats = source.require_pixels("Review", shown).boxes[rows]
+    return boxes
+
+
+def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) -> Boxes:
+    line_to_row = np.full(len(objects.images), -1, np.int32)
+    line_to_row[rows] = np.arange(len(rows), dtype=np.int32)
+    xywh = np.zeros((len(objects), 4))
+    for number, source in enumerate(objects.images.sources):
+        mine = objects.source == number
+        xywh[mine] = _boxes_of(source, objects.index[mine])
+    names = [entry.name for entry in manifest.header.classes]
+    return Boxes(
+        image=line_to_row[objects.image],
+        xywh=xywh,
+        labels=tuple(names[label] for label in objects.label.tolist()),
+        roles=tuple(ROLES[role] for role in objects.role.tolist()),
+        ignore=tuple(objects.ignore.tolist()),
+    )
+
+
+def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool: str) -> ReviewImages:
+    """Return the images of all groups that have a photo; the others are counted."""
+    every = _joined(groups, pool)
+    folders = [folder for group in groups for folder in group.folders]
+    names = [one for group in groups for one in group.names]
+    paths: list[Path | None] = []
+    for folder, candidates in zip(folders, names, strict=True):
+        at_hand = photos.get(folder, photos.get(""))
+        paths.append(None if at_hand is None else at_hand.find(candidates))
+    boxed = np.bincount(every.boxes.image, minlength=len(every)) > 0
+    missing, broken, kept = [], [], []
+    for row, path in enumerate(paths):
+        if path is None:
+            missing.append(every.ids[row])
+        elif boxed[row] and not every.sizes[row].all() and not _measured(path, every.sizes[row]):
+            broken.append(every.ids[row])
+        else:
+            kept.append(row)
+    every = _note(every, {"no photo at hand": missing, "the photo cannot be read": broken})
+    if not kept:
+        raise ReviewError(
+            "No image has a photo",
+            found=_told(every.left_out) or "no images",
+            expected="a folder with files named as the annotations name them, or by id",
+            hint="--photos NAME=DIR, or --photos DIR",
+        )
+    return replace(_taken(every, kept), paths=tuple(path for row in kept if (path := paths[row]) is not None))
+
+
+def _measured(path: Path, size: Int32s) -> bool:
+    """Fill in the size of a photo from its head; False where it is broken."""
+    try:
+        size[:] = size_of_photo(path)
+    except CurationError as error:
+        if type(error).__name__ == "MissingExtraError":
+            raise
+        return False
+    return bool((size > 0).all())
+
+
+def _joined(groups: Sequence[_Group], pool: str) -> ReviewImages:
+    starts = np.cumsum([0, *(len(group.ids) for group in groups)]).tolist()
+    boxes = Boxes(
+        image=np.concatenate(
+            [np.zeros(0, np.int32), *(g.boxes.image + s for g, s in zip(groups, starts, strict=False))]
+        ).astype(np.int32),
+        xywh=np.concatenate([np.zeros((0, 4)), *(group.boxes.xywh for group in groups)]),
+        labels=tuple(one for group in groups for one in group.boxes.labels),
+        roles=tuple(one for group in groups for one in group.boxes.roles),
+        ignore=tuple(one for group in groups for one in group.boxes.ignore),
+    )
+    return ReviewImages(
+        ids=tuple(str(one) for group in groups for one in group.ids),
+        parts=tuple(group.name for group in groups for _ in group.ids),
+        pools=tuple(pool or group.name for group in groups for _ in group.ids),
+        paths=(),
+        sizes=np.concatenate([np.zeros((0, 2), np.int32), *(group.sizes for group in groups)]),
+        classes=tuple(tuple(sorted(one)) for group in groups for one in group.classes),
+        boxes=boxes,
+    )
+
+
+def _taken(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
+    """Return some rows of all columns, boxes regrouped by their image's new place."""
+    place = np.full(len(images), -1, np.int32)
+    place[np.asarray(rows, np.int64)] = np.arange(len(rows), dtype=np.int32)
+    image = place[images.boxes.image]
+    kept = np.flatnonzero(image >= 0)
+    kept = kept[np.argsort(image[kept], kind="stable")]
+    numbers = kept.tolist()
+    return replace(
+        images,
+        ids=tuple(images.ids[row] for row in rows),
+        parts=tuple(images.parts[row] for row in rows),
+        pools=tuple(images.pools[row] for row in rows),
+        paths=tuple(images.paths[row] for row in rows) if images.paths else (),
+        sizes=images.sizes[np.asarray(rows, np.int64)],
+        classes=tuple(images.classes[row] for row in rows),
+        boxes=Boxes(
+            image=image[kept],
+            xywh=images.boxes.xywh[kept],
+            labels=tuple(images.boxes.labels[one] for one in numbers),
+            roles=tuple(images.boxes.roles[one] for one in numbers),
+            ignore=tuple(images.boxes.ignore[one] for one in numbers),
+        ),
+    )
+
+
+def _note(images: ReviewImages, found: Mapping[str, Sequence[str]]) -> ReviewImages:
+    counts = {reason: len(ids) for reason, ids in found.items() if len(ids)}
+    shown = {reason: ids[0] for reason, ids in found.items() if len(ids)}
+    return replace(images, left_out={**images.left_out, **counts}, examples={**images.examples, **shown})
+
+
+def _told(left_out: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} images: {reason}" for reason, count in left_out.items())
+
+
+def _no_boxes() -> Boxes:
+    return Boxes(np.zeros(0, np.int32), np.zeros((0, 4)), (), (), ())
+
+
+def box_slices(images: ReviewImages) -> Iterator[slice]:
+    """Yield for each image where its boxes lie among all."""
+    ends = np.searchsorted(images.boxes.image, np.arange(len(images) + 1)).tolist()
+    yield from (slice(start, end) for start, end in pairwise(ends))

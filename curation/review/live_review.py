@@ -1,0 +1,210 @@
+"""A review at work: a dataset and its decisions log, which is written first and read again after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from curation.decisions.decision import STAGES, Stage
+from curation.errors import ReviewError
+from curation.review.dataset_building import READY, info_of
+from curation.review.evidence_fields import VERDICT_FIELDS
+from curation.review.exporting import export_decisions
+from curation.review.progress import Progress, measure_progress, next_batch
+from curation.review.review_folder import require_log
+from curation.review.saved_views import OPEN_VIEW
+from curation.review.verdicts import Key, Standing, VerdictBook, checked_reviewer
+from curation.storage import inside
+
+MOST_AT_ONCE = 100_000
+_OPEN: dict[tuple[str, str, str], LiveReview] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one call did: how many images got or lost a verdict, and a sentence that says so."""
+
+    images: int
+    text: str
+
+
+class LiveReview:
+    """A review dataset together with its log; made by `open_review`.
+
+    Every verdict is in the log, and on the disk, before the samples show it. Should the program die in between,
+    `replay` brings the samples up to the log at the next start.
+    """
+
+    def __init__(self, dataset: Any, book: VerdictBook) -> None:
+        self.dataset = dataset
+        self.book = book
+        # The App runs operators in threads, and two pages may be open.
+        self._lock = Lock()
+        rows = zip(*dataset.values(["id", "pool", "image_id", "batch"]), strict=True)
+        self._key_of: dict[str, Key] = {}
+        self._samples_of: dict[Key, list[str]] = {}
+        self.batch_of: dict[Key, str] = {}
+        for sample, pool, image, batch in rows:
+            key = (pool, image)
+            self._key_of[sample] = key
+            self._samples_of.setdefault(key, []).append(sample)
+            self.batch_of.setdefault(key, batch)
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that verdicts are given at."""
+        return self.book.stage
+
+    def decide(
+        self, samples: Sequence[str], verdict: str, *, reason: str | None = None, reviewer: str | None
+    ) -> Outcome:
+        """Give one verdict on some samples: to the log, then to the dataset.
+
+        Parameters
+        ----------
+        samples : sequence of str
+            Ids of samples, as the App selects them.
+
+        Raises
+        ------
+        ReviewError
+            Nothing is selected, what is selected are no samples of this dataset, or the verdict, reason or reviewer
+            cannot be taken.
+        """
+        with self._lock:
+            keys = self._keys(samples)
+            batches = [(key, self.batch_of[key]) for key in keys]
+            rows = self.book.record(batches, verdict, reason=reason, reviewer=reviewer)
+            self._show(keys)
+        said = f" ({rows[0].reason})" if rows[0].reason else ""
+        return Outcome(len(keys), f"{_images(len(keys))}: {verdict}{said}")
+
+    def undo(self, reviewer: str | None) -> Outcome:
+        """Take back the reviewer's last call that still stands; the log keeps both."""
+        with self._lock:
+            rows = self.book.undo(reviewer)
+            self._show([(row.dataset, row.image_id) for row in rows])
+        if not rows:
+            return Outcome(0, f"{checked_reviewer(reviewer)} has no verdict to undo")
+        return Outcome(len(rows), f"Undone: {_images(len(rows))}")
+
+    def progress(self) -> Progress:
+        """Return how far the review is, as the log stands now."""
+        with self._lock:
+            self.book.refresh()
+            standing = self.book.all_standing()
+        return measure_progress(self.batch_of, standing)
+
+    def next_batch(self, *, reviewer: str = "", after: str = "") -> str | None:
+        """Return the next batch with an image that waits for a reviewer, None where none does."""
+        with self._lock:
+            self.book.refresh()
+            standing = self.book.all_standing()
+        return next_batch(self.batch_of, standing, reviewer=reviewer, after=after)
+
+    def export(self, name: str) -> Path:
+        """Write the standing decisions to a file of this name (.jsonl or .csv) in the log's folder; the path."""
+        if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
+            raise ReviewError(
+                "The export needs a plain file name", found=ascii(name)[:80], expected="such as verdicts.csv"
+            )
+        path = inside(self.book.path.parent, name)
+        export_decisions(self.book.path, path)
+        return path
+
+    def replay(self) -> int:
+        """Bring the samples up to the log and return how many changed; only those are written."""
+        self.book.refresh()
+        standing = self.book.all_standing()
+        names = [field.name for field in VERDICT_FIELDS]
+        shown = dict(zip(self._key_of, zip(*self.dataset.values(names), strict=True), strict=True))
+        stale = {}
+        for sample, key in self._key_of.items():
+            values = _field_values(standing.get(key, Standing(())))
+            if tuple(_plain(one) for one in shown[sample]) != tuple(_plain(one) for one in values):
+                stale[sample] = values
+        self._write(stale)
+        return len(stale)
+
+    def _keys(self, samples: Sequence[str]) -> list[Key]:
+        if not isinstance(samples, Sequence) or isinstance(samples, str) or not samples:
+            raise ReviewError(
+                "No image is selected",
+                hint="tick images in the grid (the box in the corner of each), then give the verdict again",
+            )
+        if len(samples) > MOST_AT_ONCE:
+            raise ReviewError(
+                "Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE)
+            )
+        strangers = [one for one in samples if not isinstance(one, str) or one not in self._key_of]
+        if strangers:
+            raise ReviewError(
+                f"{len(strangers)} of the {len(samples)} selected items are no images of this review",
+                found=ascii(strangers[0])[:80],
+                hint="select whole images: leave views of patches or groups, and reload the page",
+            )
+        return list(dict.fromkeys(self._key_of[one] for one in samples))
+
+    def _show(self, keys: Iterable[Key]) -> None:
+        changed = {}
+        for key in keys:
+            values = _field_values(self.book.standing(key))
+            changed.update(dict.fromkeys(self._samples_of.get(key, ()), values))
+        self._write(changed)
+
+    def _write(self, values: Mapping[str, tuple[Any, ...]]) -> None:
+        if not values:
+            return
+        for place, field in enumerate(VERDICT_FIELDS):
+            column = {sample: row[place] for sample, row in values.items()}
+            self.dataset.set_values(field.name, column, key_field="id")
+
+
+def open_review(dataset: Any) -> LiveReview:
+    """Return the live review of a dataset, the same one for every call of this process while the dataset stays.
+
+    Raises
+    ------
+    ReviewError
+        The dataset is no finished review dataset, or names a log that may not be written.
+    """
+    if dataset is None:
+        raise ReviewError("No dataset is open", hint="choose the review's dataset in the App")
+    info = info_of(dataset)
+    stage = next((one for one in STAGES if one == info.get("stage")), None)
+    if info.get("state") != READY or stage is None:
+        raise ReviewError(
+            "This dataset is no review",
+            where=str(dataset.name)[:80],
+            hint="make one with `curation review start`",
+        )
+    log = require_log(info.get("log"), dataset.name)
+    known = (str(dataset._doc.id), str(log), stage)
+    if known not in _OPEN:
+        manifest = info.get("manifest")
+        book = VerdictBook(log, stage=stage, manifest=manifest if isinstance(manifest, str) else "")
+        _OPEN[known] = LiveReview(dataset, book)
+    return _OPEN[known]
+
+
+def waiting_view(dataset: Any, batch: str | None) -> Any:
+    """Return the view of a batch, or of all that waits where there is none."""
+    return dataset.load_saved_view(OPEN_VIEW) if batch is None else dataset.match({"batch": batch})
+
+
+def _field_values(standing: Standing) -> tuple[Any, ...]:
+    last = standing.last
+    if last is None:
+        return None, None, None, None
+    return standing.verdict, last.reason or None, last.reviewer, standing.texts()
+
+
+def _plain(value: Any) -> Any:
+    return value or None
+
+
+def _images(count: int) -> str:
+    return f"{count} image" if count == 1 else f"{count} images"

@@ -1,0 +1,14 @@
+"""The FiftyOne plugin ``@curation/review``: what it registers; operators and panel stand in their own modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def register(plugin: Any) -> None:
+    """Register every operator and the panel; FiftyOne calls this when it loads the plugin."""
+    from curation.review.plugin.operators import OPERATORS
+    from curation.review.plugin.panel import ReviewPanel
+
+    for operator in (*OPERATORS, ReviewPanel):
+        plugin.register(operator)

@@ -1,0 +1,119 @@
+"""The review panel: reviewer and reason once, a button for each verdict, and how far the review is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fiftyone.operators as foo
+import fiftyone.operators.types as types
+
+from curation.errors import CurationError
+from curation.review.live_review import open_review
+from curation.review.plugin import operators
+from curation.review.progress_text import progress_markdown
+from curation.review.verdicts import ACTIONS
+
+
+class ReviewPanel(foo.Panel):
+    """Verdicts on the selected images, undo, next batch, export, progress and agreement."""
+
+    @property
+    def config(self) -> Any:
+        """Return name, label and icon in the App."""
+        return foo.PanelConfig(
+            name="review_panel",
+            label="Review",
+            icon="fact_check",
+            help_markdown="Tick images in the grid, then click a verdict. Each one is in the decisions log at once.",
+        )
+
+    def on_load(self, ctx: Any) -> None:
+        """Fill in the reviewer named at the start."""
+        if not ctx.panel.state.get("reviewer"):
+            ctx.panel.state.set("reviewer", operators.usual_reviewer())
+
+    def on_change_selected(self, ctx: Any) -> None:
+        """Show the number of selected images anew: FiftyOne renders after every event."""
+
+    def render(self, ctx: Any) -> Any:
+        """Return the panel's layout."""
+        panel = types.Object()
+        try:
+            review = open_review(ctx.dataset)
+            progress = progress_markdown(review.progress())
+        except CurationError as error:
+            panel.md(f"### Review\n\n{error.what}", name="refused")
+            return types.Property(
+                panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2)
+            )
+        count = len(ctx.selected)
+        panel.str("reviewer", label="Reviewer")
+        panel.str("reason", label="Reason (optional)")
+        selected = (
+            f"{count} {'image' if count == 1 else 'images'} selected" if count else "Tick images in the grid"
+        )
+        panel.md(f"**{selected}**", name="selected")
+        verdicts = panel.btn_group("verdicts")
+        for verdict in ACTIONS[review.stage]:
+            verdicts.btn(
+                verdict,
+                label=verdict.capitalize(),
+                icon=operators.ICONS[verdict],
+                variant="contained",
+                on_click=getattr(self, f"on_{verdict}"),
+            )
+        others = panel.btn_group("others")
+        for name, label, icon in (
+            ("undo", "Undo", "undo"),
+            ("next", "Next batch", "skip_next"),
+            ("export", "Export", "file_download"),
+        ):
+            others.btn(name, label=label, icon=icon, variant="outlined", on_click=getattr(self, f"on_{name}"))
+        panel.md(progress, name="progress")
+        return types.Property(
+            panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2)
+        )
+
+    def on_keep(self, ctx: Any) -> None:
+        """Give the verdict keep."""
+        _decide(ctx, "keep")
+
+    def on_remove(self, ctx: Any) -> None:
+        """Give the verdict remove."""
+        _decide(ctx, "remove")
+
+    def on_near(self, ctx: Any) -> None:
+        """Give the verdict near."""
+        _decide(ctx, "near")
+
+    def on_far(self, ctx: Any) -> None:
+        """Give the verdict far."""
+        _decide(ctx, "far")
+
+    def on_unsure(self, ctx: Any) -> None:
+        """Give the verdict unsure."""
+        _decide(ctx, "unsure")
+
+    def on_undo(self, ctx: Any) -> None:
+        """Take back the reviewer's last verdict."""
+        operators.undo(ctx, _reviewer(ctx))
+
+    def on_next(self, ctx: Any) -> None:
+        """Show the next batch that waits for this reviewer."""
+        shown = ctx.panel.state.get("batch")
+        done = operators.show_next_batch(
+            ctx, reviewer=_reviewer(ctx), after=shown if isinstance(shown, str) else ""
+        )
+        ctx.panel.state.set("batch", done.get("batch") or "")
+
+    def on_export(self, ctx: Any) -> None:
+        """Write the standing decisions beside the log."""
+        operators.export(ctx, "export.jsonl")
+
+
+def _decide(ctx: Any, verdict: str) -> None:
+    operators.decide(ctx, verdict, reason=ctx.panel.state.get("reason"), reviewer=_reviewer(ctx))
+
+
+def _reviewer(ctx: Any) -> Any:
+    return ctx.panel.state.get("reviewer") or operators.usual_reviewer()

@@ -1,0 +1,128 @@
+"""The folder of a review: what is under review, the decisions log, and what was exported."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from curation.decisions.decision import Stage
+from curation.errors import MissingFileError, ReviewError
+from curation.storage import make_folder, read_bytes, write_text
+
+REVIEW_FILE = "review.json"
+LOG_FILE = "decisions.jsonl"
+_LARGEST = 64 << 20
+
+
+class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a review is of; kept beside its log, so that status and export need no database.
+
+    Attributes
+    ----------
+    dataset : str
+        Name of the FiftyOne dataset.
+    stage : {"manual", "candidate", "auto_override"}
+    manifest : str
+        Digest of the manifest under review, ``""`` for none.
+    inputs : str
+        Digest of all that the dataset is made of: another one is another review.
+    batches : dict of str to int
+        Images of each batch.
+    left_out : dict of str to int
+        Images that are not shown, by reason.
+    """
+
+    version: int = 1
+    dataset: str
+    stage: Stage
+    manifest: str
+    inputs: str
+    batches: dict[str, int]
+    left_out: dict[str, int] = {}
+
+    @property
+    def images(self) -> int:
+        """Number of images under review."""
+        return sum(self.batches.values())
+
+
+def write_record(folder: Path, record: ReviewRecord) -> None:
+    """Write ``review.json`` atomically."""
+    make_folder(folder)
+    write_text(
+        folder / REVIEW_FILE, json.dumps(msgspec.to_builtins(record), indent=1, ensure_ascii=False) + "\n"
+    )
+
+
+def read_record(folder: Path) -> ReviewRecord:
+    """Return the record of a review's folder.
+
+    Raises
+    ------
+    MissingFileError
+        The folder holds no review.
+    ReviewError
+        The file is not one that `write_record` writes.
+    """
+    path = folder / REVIEW_FILE
+    if not path.is_file():
+        raise MissingFileError(
+            "The folder holds no review",
+            where=str(folder),
+            expected=REVIEW_FILE,
+            hint="curation review start",
+        )
+    if path.stat().st_size > _LARGEST:
+        raise ReviewError("The record of the review is too large", where=str(path))
+    try:
+        record = msgspec.json.decode(read_bytes(path, kind="record of the review"), type=ReviewRecord)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ReviewError(
+            "The record of the review is damaged",
+            where=str(path),
+            found=str(error)[:200],
+            hint="curation review start … --rebuild: the decisions in the log are kept",
+        ) from None
+    if record.version != 1:
+        raise ReviewError(
+            "The review is of another version", where=str(path), expected="1", found=str(record.version)
+        )
+    return record
+
+
+def require_log(text: Any, dataset: str) -> Path:
+    """Return the path of the log that a dataset names, once it is one that may be written.
+
+    Others may write to a database too: only an absolute path to ``decisions.jsonl`` beside a ``review.json`` that names
+    this very dataset is accepted.
+
+    Raises
+    ------
+    ReviewError
+        The path is anything else.
+    """
+    path = Path(text) if isinstance(text, str) and "\0" not in text and len(text) < 4096 else None
+    if path is None or not path.is_absolute() or path.name != LOG_FILE or path.is_symlink():
+        raise _refused(text)
+    try:
+        record = read_record(path.parent)
+    except (ReviewError, MissingFileError, OSError):
+        raise _refused(text) from None
+    if record.dataset != dataset:
+        raise _refused(text)
+    if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
+        raise ReviewError("The decisions log may not be written", where=str(path))
+    return path
+
+
+def _refused(text: Any) -> ReviewError:
+    return ReviewError(
+        "The dataset names no decisions log of its own",
+        found=ascii(text)[:200],
+        expected=f"an absolute path to {LOG_FILE}, beside the {REVIEW_FILE} that `curation review start` writes",
+        hint="curation review start … --rebuild",
+    )

@@ -1,0 +1,230 @@
+"""`start_review`: from columns of images to a dataset that is in step with its log, and the App on it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.canonical import sha256_of_value
+from curation.decisions.decision import Stage
+from curation.errors import ReviewError
+from curation.review.database import load_fiftyone
+from curation.review.dataset_building import READY, build_dataset, info_of
+from curation.review.evidence_fields import FIELDS
+from curation.review.images import ReviewImages
+from curation.review.live_review import LiveReview, open_review
+from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
+from curation.review.verdicts import checked_reviewer
+
+if TYPE_CHECKING:
+    from curation.similarity.embeddings import Embeddings
+
+REVIEWER_VARIABLE = "CURATION_REVIEWER"
+_PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed."""
+
+    review: LiveReview
+    record: ReviewRecord
+    built: bool
+    replayed: int
+
+
+def start_review(
+    folder: Path,
+    name: str,
+    images: ReviewImages,
+    *,
+    stage: Stage = "manual",
+    manifest: str = "",
+    embeddings: Embeddings | None = None,
+    reviewer: str = "",
+    rebuild: bool = False,
+) -> Started:
+    """Return a review whose dataset shows the images with every verdict of the folder's log.
+
+    A dataset of the same inputs is taken as it is, with whatever the user tagged there; another one is built.
+
+    Parameters
+    ----------
+    folder : Path
+        Gets ``decisions.jsonl`` (the log), ``review.json`` and exports; nothing else is written but the database.
+    name : str
+        Of the FiftyOne dataset.
+    images : ReviewImages
+        Arranged: see `curation.review.images.arranged`.
+    manifest : str
+        Digest of the manifest under review.
+    reviewer : str
+        Who reviews, unless the App is told otherwise.
+    rebuild : bool
+        Build anew what a dataset of this name holds. The log is kept and replayed.
+
+    Raises
+    ------
+    ReviewError
+        The folder or the dataset holds another review and `rebuild` is False; or see `load_fiftyone`.
+    """
+    record = ReviewRecord(
+        dataset=_checked_name(name),
+        stage=stage,
+        manifest=manifest,
+        inputs=_digest(images, stage, manifest, embeddings),
+        batches=dict(sorted(Counter(images.batches).items())),
+        left_out=images.left_out,
+    )
+    _require_same(folder, record, rebuild=rebuild)
+    prepare_plugins(folder, reviewer)
+    fiftyone = load_fiftyone()
+    log = (folder / LOG_FILE).absolute()
+    info = {"log": str(log), "manifest": manifest, "stage": stage, "inputs": record.inputs}
+    present = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
+    is_same = present is not None and info_of(present) == {**info, "state": READY}
+    if present is not None and not is_same:
+        _may_replace(info_of(present), name, rebuild=rebuild)
+        fiftyone.delete_dataset(name)
+        present = None
+    elif rebuild and present is not None:
+        fiftyone.delete_dataset(name)
+        present = None
+    write_record(folder, record)
+    dataset = (
+        present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
+    )
+    review = open_review(dataset)
+    return Started(review, record, built=present is None, replayed=review.replay())
+
+
+def resume_review(folder: Path, *, reviewer: str = "") -> Started:
+    """Return the review of a folder whose dataset is in the database still, brought up to its log.
+
+    Raises
+    ------
+    MissingFileError
+        The folder holds no review.
+    ReviewError
+        The dataset is not in this database, or not finished: it has to be built from its sources again.
+    """
+    record = read_record(folder)
+    prepare_plugins(folder, reviewer)
+    fiftyone = load_fiftyone()
+    name = record.dataset
+    present = fiftyone.load_dataset(name) if fiftyone.dataset_exists(name) else None
+    info = {} if present is None else info_of(present)
+    if info.get("state") != READY or info.get("inputs") != record.inputs:
+        raise ReviewError(
+            "The dataset of this review is not in the database",
+            where=f"dataset {name}",
+            hint="start it again with its manifest, sources and photos: the decisions in the log are kept",
+        )
+    review = open_review(present)
+    return Started(review, record, built=False, replayed=review.replay())
+
+
+def prepare_plugins(folder: Path, reviewer: str = "") -> None:
+    """Let the App find our plugin beside the user's own; must run before FiftyOne is imported.
+
+    Where the user has plugins, a folder of links to both is made in the review's folder.
+    """
+    if reviewer:
+        os.environ[REVIEWER_VARIABLE] = checked_reviewer(reviewer)
+    ours = Path(__file__).parent / "plugin"
+    named = os.environ.get(_PLUGINS_VARIABLE)
+    theirs = Path(named) if named else Path.home() / "fiftyone" / "__plugins__"
+    links = (folder / "plugins").absolute()
+    if theirs.absolute() in (ours, links):
+        return
+    if not theirs.is_dir() or not any(theirs.iterdir()):
+        os.environ[_PLUGINS_VARIABLE] = str(ours)
+        return
+    links.mkdir(parents=True, exist_ok=True)
+    for name, target in (("curation-review", ours), ("yours", theirs.absolute())):
+        link = links / name
+        if not (link.is_symlink() and link.readlink() == target):
+            link.unlink(missing_ok=True)
+            link.symlink_to(target, target_is_directory=True)
+    os.environ[_PLUGINS_VARIABLE] = str(links)
+
+
+def launch(dataset: Any, *, remote: bool = False, port: int | None = None, address: str | None = None) -> Any:
+    """Return the App's session on a dataset."""
+    import fiftyone
+
+    # A layout given here makes the page load twice and lose its grid; the Review button opens the panel.
+    return fiftyone.launch_app(dataset, remote=remote, port=port, address=address)
+
+
+def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embeddings | None) -> str:
+    """Return the digest of everything that the dataset shows; numbers as texts, for no float is ever hashed."""
+    rows = zip(images.ids, images.parts, images.pools, images.batches, strict=True)
+    proposals = [
+        None
+        if one is None
+        else [one.proposal, one.reason, str(one.rank), [[e.kind, e.detail, e.score] for e in one.evidence]]
+        for one in images.proposals
+    ]
+    boxes = zip(images.boxes.image.tolist(), images.boxes.labels, images.boxes.roles, strict=True)
+    return sha256_of_value(
+        {
+            "fields": [field.name for field in FIELDS],
+            "stage": stage,
+            "manifest": manifest,
+            "images": [list(row) for row in rows],
+            "paths": [str(path) for path in images.paths],
+            "classes": [list(one) for one in images.classes],
+            "proposals": proposals,
+            "boxes": [list(row) for row in boxes],
+            "xywh": images.boxes.xywh.astype("<f8").tobytes().hex() if len(images.boxes) else "",
+            "embeddings": "" if embeddings is None else embeddings.encoder.digest,
+        }
+    )
+
+
+def _checked_name(name: str) -> str:
+    if not name or len(name) > 100 or not name.isprintable() or "/" in name:
+        raise ReviewError(
+            "The name of the dataset is malformed",
+            found=ascii(name)[:120],
+            expected="1 to 100 characters without /",
+        )
+    return name
+
+
+def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
+    """Refuse to mix the decisions of two reviews in one log."""
+    if rebuild or not (folder / REVIEW_FILE).exists():
+        return
+    before = read_record(folder)
+    for what, theirs, ours in (
+        ("dataset", before.dataset, record.dataset),
+        ("stage", before.stage, record.stage),
+        ("manifest", before.manifest, record.manifest),
+    ):
+        if theirs != ours:
+            raise ReviewError(
+                "The folder holds another review",
+                where=f"{folder / REVIEW_FILE}: {what}",
+                expected=theirs or "none",
+                found=ours or "none",
+                hint="another --folder, or --rebuild to go on with this log",
+            )
+
+
+def _may_replace(info: Mapping[str, Any], name: str, *, rebuild: bool) -> None:
+    if not info:
+        raise ReviewError(
+            "A dataset of this name exists that is no review", where=name, hint="choose another --name"
+        )
+    if info.get("state") == READY and not rebuild:
+        raise ReviewError(
+            "The dataset of this name was made of other inputs",
+            where=name,
+            hint="--rebuild makes it anew and replays the log; --name keeps both",
+        )

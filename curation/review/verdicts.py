@@ -1,0 +1,299 @@
+"""Verdicts: words of the reviewer, decisions of the log, and what stands after all of them.
+
+The decisions log is the truth. It is append-only, so an undo is a row of its own: it repeats the verdict that stood
+before, or says ``unsure``, with a reason that begins with ``undo``. Reading the rows of one reviewer on one image from
+the top, a plain row is laid on a stack and an undo takes one off; what lies on top stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from curation.decisions.decision import Action, Decision, Stage, check_decision
+from curation.decisions.files import DecisionLog, read_decisions
+from curation.errors import ReviewError
+
+Verdict = Literal["keep", "remove", "near", "far", "unsure"]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
+
+ACTIONS: dict[Stage, dict[str, Action]] = {
+    "manual": {"keep": "keep", "remove": "remove", "near": "to_near", "far": "to_far", "unsure": "unsure"},
+    "candidate": {"remove": "reject", "near": "add_near", "far": "add_far", "unsure": "unsure"},
+    "auto_override": {"keep": "keep", "remove": "remove", "near": "keep_near", "unsure": "unsure"},
+}
+"""The action that each verdict means at each stage (section 1.5 of the FindMeIfYouCan protocol).
+
+A candidate is in no split yet, so there is nothing to ``keep``; an override of the automatic stage removes an image or
+moves it to near, so it has no ``far``.
+"""
+
+_SIZE = 2
+"""Place of the size in what is remembered of the file."""
+CONFLICT = "conflict"
+UNDO = "undo"
+
+Key = tuple[str, str]
+"""Pool (`Decision.dataset`) and image id: what a verdict speaks of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands on one image: the last verdict of each reviewer, in the order of their first verdict."""
+
+    verdicts: tuple[Decision, ...]
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict that all reviewers share, ``conflict`` where they differ, None where nobody decided."""
+        words = {word_of(one) for one in self.verdicts}
+        if not words:
+            return None
+        return words.pop() if len(words) == 1 else CONFLICT
+
+    @property
+    def last(self) -> Decision | None:
+        """The verdict that was given last, None where nobody decided."""
+        return max(self.verdicts, key=lambda one: one.date, default=None)
+
+    def texts(self) -> list[str]:
+        """Return one line a reviewer: ``anna: near (zebra beside horse)``."""
+        return [
+            f"{one.reviewer or 'unnamed'}: {word_of(one)}{f' ({one.reason})' if one.reason else ''}"
+            for one in self.verdicts
+        ]
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows of one reviewer on one image that are not undone, and the number of the call that each came from."""
+
+    stack: list[tuple[int, Decision]] = field(default_factory=list)
+
+
+class VerdictBook:
+    """The standing verdicts of a decisions log, kept in step with the file as several programs append to it.
+
+    Parameters
+    ----------
+    path : Path
+        The log, JSON Lines; it is made with the first verdict.
+    stage : {"manual", "candidate", "auto_override"}
+        The stage that new verdicts are given at.
+    manifest : str
+        Digest of the manifest under review, ``""`` for none.
+    """
+
+    def __init__(self, path: Path, *, stage: Stage, manifest: str = "") -> None:
+        self.path = path
+        self.stage: Stage = stage
+        self.manifest = manifest
+        self._seen: tuple[int, ...] | None = None
+        self._rows: dict[Key, dict[str, _Rows]] = {}
+        self._calls: dict[tuple[str, ...], int] = {}
+
+    def refresh(self, *, required: bool = False) -> None:
+        """Read the log anew where it is not the file that was last seen; one that is not there yet is empty."""
+        state = self._state()
+        if state == self._seen and not (required and state is None):
+            return
+        self._rows, self._calls = {}, {}
+        if state is not None or required:
+            for decision in read_decisions(self.path).decisions:
+                self._lay(decision)
+        self._seen = state
+
+    def standing(self, key: Key) -> Standing:
+        """Return what stands on an image."""
+        rows = self._rows.get(key, {})
+        return Standing(tuple(one.stack[-1][1] for one in rows.values() if one.stack))
+
+    def all_standing(self) -> dict[Key, Standing]:
+        """Return what stands on each image that any row speaks of, those whose every verdict was undone included."""
+        return {key: self.standing(key) for key in self._rows}
+
+    def record(
+        self, keys: Sequence[tuple[Key, str]], verdict: str, *, reason: str | None, reviewer: str | None
+    ) -> list[Decision]:
+        """Append one verdict on some images to the log and return its rows; the log is synced when this returns.
+
+        Parameters
+        ----------
+        keys : sequence of ((str, str), str)
+            What each verdict speaks of, and the batch that the image is in.
+
+        Raises
+        ------
+        ReviewError
+            The verdict has no meaning at this stage; reviewer or reason is missing, too long or not printable.
+        """
+        action = ACTIONS[self.stage].get(verdict)
+        if action is None:
+            raise ReviewError(
+                f"{verdict[:40]!r} is no verdict at stage {self.stage!r}",
+                expected=", ".join(ACTIONS[self.stage]),
+            )
+        reviewer = checked_reviewer(reviewer)
+        reason = checked_reason(reason)
+        date = now()
+        rows = [
+            self._decision(key, action, reason=reason, reviewer=reviewer, date=date, batch=batch)
+            for key, batch in keys
+        ]
+        self._append(rows)
+        return rows
+
+    def undo(self, reviewer: str | None) -> list[Decision]:
+        """Append what takes back a reviewer's last call of `record` that still stands; the rows, empty for none."""
+        reviewer = checked_reviewer(reviewer)
+        self.refresh()
+        tops = [
+            (rows.stack[-1][0], key, rows)
+            for key, by_reviewer in self._rows.items()
+            if (rows := by_reviewer.get(reviewer)) and rows.stack
+        ]
+        last = max((call for call, _, _ in tops), default=None)
+        date = now()
+        undone = [self._taken_back(rows, date) for call, _, rows in tops if call == last]
+        self._append(undone)
+        return undone
+
+    def _taken_back(self, rows: _Rows, date: str) -> Decision:
+        (_, top), before = rows.stack[-1], rows.stack[-2][1] if len(rows.stack) > 1 else None
+        if before is None:
+            return msgspec.structs.replace(top, action="unsure", reason=UNDO, date=date)
+        reason = f"{UNDO}: {before.reason}" if before.reason else UNDO
+        return msgspec.structs.replace(top, action=before.action, reason=reason, date=date)
+
+    def _decision(
+        self, key: Key, action: Action, *, reason: str, reviewer: str, date: str, batch: str
+    ) -> Decision:
+        return Decision(
+            image_id=key[1],
+            dataset=key[0],
+            stage=self.stage,
+            action=action,
+            reason=reason,
+            reviewer=reviewer,
+            date=date,
+            manifest=self.manifest,
+            batch=batch,
+        )
+
+    def _append(self, rows: Sequence[Decision]) -> None:
+        if not rows:
+            return
+        self.refresh()
+        before = self._seen
+        written = DecisionLog(self.path).extend(rows)
+        after = self._state()
+        # Another program may have appended since the log was read: then its rows are not known here.
+        if after is None or after[_SIZE] != (before[_SIZE] if before else 0) + written:
+            self.refresh()
+            return
+        for row in rows:
+            self._lay(row)
+        self._seen = after
+
+    def _lay(self, row: Decision) -> None:
+        """Lay a row on its reviewer's stack, or take one off; rows of one reviewer and moment are one call."""
+        if row.stage != self.stage:
+            return
+        moment = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
+        call = self._calls.setdefault(moment, len(self._calls))
+        by_reviewer = self._rows.setdefault((row.dataset, row.image_id), {})
+        stack = by_reviewer.setdefault(row.reviewer, _Rows()).stack
+        if is_undo(row):
+            del stack[-1:]
+        else:
+            stack.append((call, row))
+
+    def _state(self) -> tuple[int, ...] | None:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def is_undo(row: Decision) -> bool:
+    """Return whether a row takes back the one before it instead of adding one."""
+    return row.reason == UNDO or row.reason.startswith(f"{UNDO}: ")
+
+
+def word_of(decision: Decision) -> str:
+    """Return the reviewer's word for a decision's action: ``near`` for ``to_near``, ``add_near``, ``keep_near``."""
+    words = {action: word for word, action in ACTIONS[decision.stage].items()}
+    return words.get(decision.action, decision.action)
+
+
+def standing_rows(decisions: Iterable[Decision]) -> list[Decision]:
+    """Return the decisions that stand after all undos: each reviewer's last of each image and stage, sorted."""
+    stacks: dict[tuple[str, ...], list[Decision]] = {}
+    for row in decisions:
+        stack = stacks.setdefault((row.dataset, row.image_id, row.stage, row.reviewer), [])
+        if is_undo(row):
+            del stack[-1:]
+        else:
+            stack.append(row)
+    return [stacks[key][-1] for key in sorted(stacks) if stacks[key]]
+
+
+def checked_reviewer(text: object) -> str:
+    """Return a reviewer's name without outer blanks.
+
+    Raises
+    ------
+    ReviewError
+        It is empty, or no text.
+    DecisionError
+        It is long, not printable, or names several people.
+    """
+    name = _checked_line(text, "reviewer")
+    if not name:
+        raise ReviewError(
+            "A verdict needs a reviewer",
+            where="the field Reviewer",
+            hint="type your name, or start with `curation review start --reviewer NAME`",
+        )
+    return name
+
+
+def checked_reason(text: object) -> str:
+    """Return a reason without outer blanks.
+
+    Raises
+    ------
+    ReviewError
+        It is no text, or begins with ``undo``.
+    DecisionError
+        It is long or not printable.
+    """
+    reason = _checked_line(text, "reason")
+    if reason == UNDO or reason.startswith(f"{UNDO}:"):
+        raise ReviewError(
+            "A reason may not begin with 'undo'",
+            found=reason[:80],
+            hint="use the operator Undo my last verdict",
+        )
+    return reason
+
+
+def now() -> str:
+    """Return the present moment as ISO 8601 text in UTC with microseconds, so that two calls tell apart."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _checked_line(text: object, field: str) -> str:
+    """Return a text as the log will hold it; what a decision may not hold is a `DecisionError`."""
+    line = "" if text is None else text.strip() if isinstance(text, str) else None
+    if line is None:
+        raise ReviewError(f"The {field} is no text", found=ascii(text)[:80])
+    blank = Decision(image_id="coco:0", dataset="", stage="manual", action="unsure")
+    check_decision(msgspec.structs.replace(blank, **{field: line}), where="verdict")
+    return line

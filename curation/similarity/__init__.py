@@ -1,0 +1,1 @@
+"""How alike images look: encoders, stores of embeddings."""

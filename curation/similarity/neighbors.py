@@ -1,0 +1,269 @@
+"""Exact nearest neighbours by scalar product, block by block."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.errors import MissingExtraError, SimilarityError, UsageError
+from curation.similarity.embeddings import Vectors
+
+Int64s = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
+Engine = Literal["auto", "torch", "numpy", "faiss"]
+ENGINES = ("auto", "torch", "numpy", "faiss")
+QUERY_BLOCK, REFERENCE_BLOCK = 1024, 2048
+_WORTH_TORCH = 20_000_000
+_MOST_PENDING = 1 << 21
+_KEY_BITS, _SCORE_BITS = 64, 32
+_LARGEST = 1e38
+
+
+def nearest(
+    queries: Vectors, references: Vectors, k: int, *, block: int = QUERY_BLOCK, engine: Engine = "auto"
+) -> tuple[Int64s, Vectors]:
+    """Return the k references with the largest scalar product for each query, best first.
+
+    Every product is computed: there is no index and nothing is approximate. Equal products go to the smaller row of
+    `references`. What is guaranteed is the order of the products as they were computed in float32, in blocks of fixed
+    size; another machine, library or number of threads may round a product otherwise (by about 1e-6 for unit vectors),
+    and with it swap references whose products are that close.
+
+    Parameters
+    ----------
+    queries, references : ndarray of float32, shapes (q, d), (r, d)
+        Rows of length 1 make the product the cosine.
+    k : int
+        At most r.
+    engine : {"auto", "torch", "numpy", "faiss"}
+        ``auto``: torch for large sets where it is installed (on a GPU where there is one), else numpy. ``faiss``:
+        `IndexFlatIP`, which chooses for itself among equal products at the k-th place.
+
+    Returns
+    -------
+    indices : ndarray of int64, shape (q, k)
+    scores : ndarray of float32, shape (q, k)
+
+    Raises
+    ------
+    SimilarityError
+        The vectors differ in length, hold NaN or numbers so large that products overflow, or there are fewer than k
+        references.
+    """
+    _check(queries, references, k, block)
+    chosen = _engine(engine, len(queries) * len(references))
+    if not len(queries):
+        return np.empty((0, k), np.int64), np.empty((0, k), np.float32)
+    if chosen == "faiss":
+        return _by_faiss(queries, references, k)
+    table = _on_device(references) if chosen == "torch" else references
+    # A candidate's query, score and place share 64 bits.
+    size = min(block, 1 << (_KEY_BITS - _SCORE_BITS - len(references).bit_length()))
+    found = []
+    for start in range(0, len(queries), size):
+        rows = queries[start : start + size]
+        products = _TorchProducts(rows, table) if chosen == "torch" else _NumpyProducts(rows, table)
+        found.append(_Search(len(rows), len(references), k).run(products))
+    return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])
+
+
+def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
+    if queries.ndim != 2 or references.ndim != 2 or queries.shape[1] != references.shape[1]:
+        raise SimilarityError(
+            "The vectors do not compare",
+            expected="queries and references of equal length",
+            found=f"{queries.shape} and {references.shape}",
+            hint="were both sets embedded by the same encoder?",
+        )
+    if not 1 <= k <= len(references) or block < 1:
+        raise SimilarityError(
+            "There are not so many neighbours", expected=f"1 to {len(references)}", found=str(k)
+        )
+    largest = 1.0
+    for name, rows in (("queries", queries), ("references", references)):
+        # NaN passes through both extremes, and neither needs a table of flags.
+        extremes = (float(rows.min(initial=0)), float(rows.max(initial=0)))
+        if not np.isfinite(extremes).all():
+            raise SimilarityError(f"The {name} hold NaN or an infinity")
+        largest *= max(map(abs, extremes))
+    if largest * queries.shape[1] > _LARGEST:
+        raise SimilarityError(
+            "The vectors are so long that their products overflow", hint="scale them to length 1"
+        )
+
+
+def _engine(engine: Engine, products: int) -> str:
+    if engine not in ENGINES:
+        raise UsageError("Unknown engine", expected=", ".join(ENGINES), found=repr(engine)[:80])
+    if engine == "auto":
+        # Importing torch takes longer than a few million products.
+        return "torch" if products > _WORTH_TORCH and importlib.util.find_spec("torch") else "numpy"
+    if engine in ("torch", "faiss") and importlib.util.find_spec(engine) is None:
+        raise MissingExtraError(
+            f"The engine {engine} is not installed",
+            hint="pip install 'curation[clip]'" if engine == "torch" else "pip install faiss-cpu",
+        )
+    return engine
+
+
+class _Search:
+    """The best k references of a block of queries, while blocks of products go by.
+
+    A product matters only if it is above the k-th best so far; references come in order, so that one which equals it
+    has lost already. A bound that is out of date lets more through and loses none: candidates are sorted only when the
+    references seen have doubled, about log2(r / 2048) times. A candidate is one number, query, falling score and place
+    from the highest bits to the lowest, so that sorting numbers settles everything, ties too.
+    """
+
+    def __init__(self, queries: int, references: int, k: int) -> None:
+        self._n, self._references, self._k = queries, references, k
+        self._place_bits = references.bit_length()
+        self._bounds = np.full(queries, -np.inf, np.float32)
+        self._best: Keys = np.empty(0, np.uint64)
+        self._pending: list[Keys] = []
+
+    def run(self, block: _Products) -> tuple[Int64s, Vectors]:
+        held, due = 0, 0
+        for start in range(0, self._references, REFERENCE_BLOCK):
+            stop = min(start + REFERENCE_BLOCK, self._references)
+            block.multiply(start, stop)
+            is_first = start == 0 and stop > self._k
+            if is_first:
+                self._bounds = block.kth_largest(self._k)
+            flat, scores = block.above(self._bounds, or_equal=is_first)
+            self._pending.append(self._keys(flat, scores, start, stop - start))
+            held += len(flat)
+            if stop >= due or held > _MOST_PENDING or stop == self._references:
+                self._sort_out(min(self._k, stop))
+                held, due = 0, 2 * stop
+        return self._result()
+
+    def _keys(self, flat: Int64s, scores: Vectors, start: int, width: int) -> Keys:
+        rows, columns = np.divmod(flat.astype(np.uint64), np.uint64(width))
+        # Adding zero makes one of the two zeros. Bits of floats rise with positive numbers and fall with negative ones.
+        bits = (scores + np.float32(0)).view(np.uint32)
+        falling = np.where(bits >> np.uint32(31), bits, ~(bits | np.uint32(1 << 31)))
+        places = columns + np.uint64(start)
+        shift = np.uint64(self._place_bits)
+        return (rows << (shift + np.uint64(_SCORE_BITS))) | (falling.astype(np.uint64) << shift) | places
+
+    def _sort_out(self, kept: int) -> None:
+        """Keep the best of each query, and raise the bounds to the last of them."""
+        keys = np.concatenate([self._best, *self._pending])
+        keys.sort()
+        rows = np.arange(self._n, dtype=np.uint64) << np.uint64(self._place_bits + _SCORE_BITS)
+        firsts = np.searchsorted(keys, rows)
+        self._best = keys[(firsts[:, None] + np.arange(kept)).ravel()]
+        self._pending = []
+        if kept == self._k:
+            self._bounds = self._scores(self._best[kept - 1 :: kept])
+
+    def _scores(self, keys: Keys) -> Vectors:
+        falling = (keys >> np.uint64(self._place_bits)).astype(np.uint32)
+        bits = np.where(falling >> np.uint32(31), falling, ~(falling | np.uint32(1 << 31)))
+        return bits.view(np.float32)
+
+    def _result(self) -> tuple[Int64s, Vectors]:
+        places = self._best & np.uint64((1 << self._place_bits) - 1)
+        shape = (self._n, self._k)
+        return places.astype(np.int64).reshape(shape), self._scores(self._best).reshape(shape)
+
+
+class _Products(Protocol):
+    """The products of a block of queries with one block of references after the other."""
+
+    def multiply(self, start: int, stop: int) -> None:
+        """Compute those with references `start` to `stop`."""
+
+    def kth_largest(self, k: int) -> Vectors:
+        """Return the k-th largest product of each query, shape (n,)."""
+
+    def above(self, bounds: Vectors, *, or_equal: bool) -> tuple[Int64s, Vectors]:
+        """Return the products above each bound, or also equal to it: flat positions, ascending, and values."""
+
+
+class _NumpyProducts:
+    def __init__(self, queries: Vectors, references: Vectors) -> None:
+        self._queries = np.ascontiguousarray(queries, np.float32)
+        self._references = references
+        self._table = np.empty(len(queries) * REFERENCE_BLOCK, np.float32)
+        self._mask = np.empty(len(queries) * REFERENCE_BLOCK, np.bool_)
+
+    def multiply(self, start: int, stop: int) -> None:
+        shape = (len(self._queries), stop - start)
+        self._scores = self._table[: shape[0] * shape[1]].reshape(shape)
+        np.matmul(self._queries, self._references[start:stop].T, out=self._scores)
+
+    def kth_largest(self, k: int) -> Vectors:
+        return _kth_largest(self._scores, k)
+
+    def above(self, bounds: Vectors, *, or_equal: bool) -> tuple[Int64s, Vectors]:
+        mask = self._mask[: self._scores.size].reshape(self._scores.shape)
+        compare = np.greater_equal if or_equal else np.greater
+        flat = np.flatnonzero(compare(self._scores, bounds[:, None], out=mask))
+        return flat, self._scores.ravel()[flat]
+
+
+class _TorchProducts:
+    def __init__(self, queries: Vectors, references: Any) -> None:
+        import torch
+
+        self._torch = torch
+        self._references = references
+        self._queries = torch.from_numpy(_writable(queries)).to(references.device)
+        self._table = torch.empty(len(queries) * REFERENCE_BLOCK, device=references.device)
+        self._mask = torch.empty(len(self._table), dtype=torch.bool, device=references.device)
+
+    def multiply(self, start: int, stop: int) -> None:
+        shape = (len(self._queries), stop - start)
+        self._scores = self._table[: shape[0] * shape[1]].view(shape)
+        self._torch.mm(self._queries, self._references[start:stop].T, out=self._scores)
+
+    def kth_largest(self, k: int) -> Vectors:
+        if self._scores.is_cuda:
+            return np.asarray(self._torch.topk(self._scores, k, dim=1).values[:, -1].cpu().numpy())
+        return _kth_largest(self._scores.numpy(), k)
+
+    def above(self, bounds: Vectors, *, or_equal: bool) -> tuple[Int64s, Vectors]:
+        torch = self._torch
+        mask = self._mask[: self._scores.numel()].view(self._scores.shape)
+        compare = torch.ge if or_equal else torch.gt
+        compare(self._scores, torch.from_numpy(bounds).to(mask.device)[:, None], out=mask)
+        if mask.is_cuda:
+            places = mask.view(-1).nonzero()[:, 0]
+            return places.cpu().numpy(), self._scores.view(-1)[places].cpu().numpy()
+        # NumPy skips eight empty places at once: several times quicker than torch where next to none is taken.
+        flat = np.flatnonzero(mask.numpy())
+        return flat, self._scores.numpy().ravel()[flat]
+
+
+def _kth_largest(scores: Vectors, k: int) -> Vectors:
+    place = scores.shape[1] - k
+    return np.partition(scores, place, axis=1)[:, place]
+
+
+def _on_device(references: Vectors) -> Any:
+    """Return the references as a tensor, on the GPU where there is one."""
+    import torch
+
+    return torch.from_numpy(_writable(references)).to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _writable(rows: Vectors) -> Vectors:
+    """Return rows that torch takes without a warning: a memory-mapped array is read-only."""
+    if rows.flags.writeable:
+        return np.ascontiguousarray(rows, np.float32)
+    return np.array(rows, np.float32)
+
+
+def _by_faiss(queries: Vectors, references: Vectors, k: int) -> tuple[Int64s, Vectors]:
+    import faiss
+
+    index = faiss.IndexFlatIP(references.shape[1])
+    index.add(np.ascontiguousarray(references, np.float32))
+    scores, places = index.search(np.ascontiguousarray(queries, np.float32), k)
+    order = np.lexsort((places, -scores), axis=1)
+    return np.take_along_axis(places, order, axis=1), np.take_along_axis(scores, order, axis=1)

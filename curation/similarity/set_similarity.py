@@ -1,0 +1,202 @@
+"""How alike two sets of images are: each image's nearest neighbour in a sample of the ID set."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.errors import SimilarityError, UsageError
+from curation.similarity.embeddings import Embeddings, Vectors
+from curation.similarity.neighbors import Engine, nearest
+
+SampleRule = Literal["hashrank", "paper", "all"]
+SAMPLE_RULES: dict[str, str] = {
+    "hashrank": "the 2,000 images of lowest sha256(salt + id): stable when the set grows",
+    "paper": "2,000 images by NumPy's RandomState(42), without replacement, after a choice of 4,000 training images "
+    "(FindMeIfYouCan's code)",
+    "all": "every image",
+}
+SAMPLE, PAPER_TRAIN_SAMPLE, PAPER_SEED = 2000, 4000, 42
+MAD_TO_SIGMA = 1.4826
+"""Of a normal distribution: standard deviation over median absolute deviation."""
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+Int64s = npt.NDArray[np.int64]
+_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class SetSimilarity:
+    """The images of a set, each with its nearest ID image.
+
+    Attributes
+    ----------
+    ids, nearest : tuple of str, length n
+    similarity : ndarray of float32, shape (n,)
+        Cosine of each image and its nearest ID image: the largest over the sample, with no averaging.
+    margin : ndarray of float32, shape (n,)
+        How much more similar the nearest is than the second nearest; NaN where the sample has one image.
+    """
+
+    ids: tuple[str, ...]
+    nearest: tuple[str, ...]
+    similarity: Vectors
+    margin: Vectors
+
+    def statistics(self) -> dict[str, Any]:
+        """Return n, mean, standard deviation (population), standard error and quantiles; None without images."""
+        n = len(self.ids)
+        values = self.similarity.astype(np.float64)
+        std = float(values.std()) if n else None
+        return {
+            "n": n,
+            "mean": float(values.mean()) if n else None,
+            "std": std,
+            "standard_error": None if std is None else std / float(np.sqrt(n)),
+            "quantiles": {str(q): float(np.quantile(values, q)) if n else None for q in QUANTILES},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """How similar ID images are to one another, each without itself.
+
+    Attributes
+    ----------
+    n : int
+    median, sigma : float or None
+        Median m0 of the nearest-neighbour similarities, and 1.4826 times their median absolute deviation; None with
+        fewer than three images.
+    """
+
+    n: int
+    median: float | None
+    sigma: float | None
+
+
+def sample_rows(
+    embeddings: Embeddings,
+    rule: SampleRule = "hashrank",
+    *,
+    n_train: int | None = None,
+    salt: str = "id-sample/",
+) -> Int64s:
+    """Return the rows of the ID sample, ascending.
+
+    Parameters
+    ----------
+    rule : {"hashrank", "paper", "all"}
+        See `SAMPLE_RULES`.
+    n_train : int
+        Training images of the ID set: under ``paper`` the generator has drawn 4,000 of them before.
+
+    Raises
+    ------
+    UsageError
+        The rule has another name, or ``paper`` lacks the number of training images.
+    """
+    n = len(embeddings.ids)
+    if rule not in SAMPLE_RULES:
+        raise UsageError(
+            "Unknown rule of the ID sample", expected=", ".join(SAMPLE_RULES), found=repr(rule)[:80]
+        )
+    if rule == "all" or (rule == "hashrank" and n <= SAMPLE):
+        return np.arange(n)
+    if rule == "hashrank":
+        ranked = sorted(
+            range(n), key=lambda row: hashlib.sha256((salt + embeddings.ids[row]).encode()).digest()
+        )
+        return np.sort(np.array(ranked[:SAMPLE], np.int64))
+    if n_train is None or n_train < 1:
+        raise UsageError(
+            "The paper's sample depends on the number of training images",
+            expected="the training images of the ID set",
+        )
+    # Legacy generator on purpose: its sequences never change.
+    generator = np.random.RandomState(PAPER_SEED)
+    generator.choice(n_train, min(PAPER_TRAIN_SAMPLE, n_train), replace=False)
+    # The authors' helper would keep two images of a set above 2,000 (it takes the length of a dict); theirs never is.
+    return np.sort(generator.choice(n, min(SAMPLE, n), replace=False))
+
+
+def set_similarity(
+    embeddings: Embeddings, reference: Embeddings, rows: Int64s | None = None, *, engine: Engine = "auto"
+) -> SetSimilarity:
+    """Return the nearest ID image of each image of a set (FindMeIfYouCan, section 3.1 and Fig. 3).
+
+    Parameters
+    ----------
+    reference : Embeddings
+        Of the ID set, by the same encoder.
+    rows : ndarray of int64, optional
+        The sample, from `sample_rows`; all by default.
+
+    Raises
+    ------
+    SimilarityError
+        The encoders differ, or the sample is empty.
+    """
+    require_same_encoder(embeddings, reference)
+    chosen = np.arange(len(reference.ids)) if rows is None else rows
+    if not len(chosen):
+        raise SimilarityError("There is no ID image to compare with", expected="at least one embedding")
+    k = min(2, len(chosen))
+    places, scores = nearest(embeddings.normalised(), reference.normalised()[chosen], k, engine=engine)
+    margin = scores[:, 0] - scores[:, 1] if k == 2 else np.full(len(scores), np.nan, np.float32)
+    return SetSimilarity(
+        embeddings.ids,
+        tuple(reference.ids[row] for row in chosen[places[:, 0]].tolist()),
+        scores[:, 0].copy(),
+        margin.astype(np.float32),
+    )
+
+
+def leave_one_out(embeddings: Embeddings, *, engine: Engine = "auto") -> Vectors:
+    """Return the cosine of each embedding and the nearest one of another image, shape (n,)."""
+    n = len(embeddings.ids)
+    if n < 2:
+        return np.empty(0, np.float32)
+    unit = embeddings.normalised()
+    _, image = np.unique([one.partition("#")[0] for one in embeddings.ids], return_inverse=True)
+    if len(np.unique(image)) < n:
+        return _leave_image_out(unit, image)
+    places, scores = nearest(unit, unit, 2, engine=engine)
+    # An exact copy with a smaller row may stand before the image itself.
+    itself = places[:, 0] == np.arange(n)
+    similar: Vectors = np.where(itself, scores[:, 1], scores[:, 0])
+    return similar
+
+
+def _leave_image_out(unit: Vectors, image: Int64s) -> Vectors:
+    """Return the same for boxes: those of the same image do not count, a box without others has no entry."""
+    chosen = np.full(len(unit), -np.inf, np.float32)
+    for start in range(0, len(unit), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        scores = unit[rows] @ unit.T
+        scores[image[rows, None] == image[None, :]] = -np.inf
+        chosen[rows] = scores.max(axis=1)
+    return chosen[np.isfinite(chosen)]
+
+
+def reference_statistics(embeddings: Embeddings) -> Reference:
+    """Return median and robust sigma of the leave-one-out similarities of an ID sample."""
+    similar = leave_one_out(embeddings)
+    if len(similar) < 3:
+        return Reference(len(similar), None, None)
+    median = float(np.median(similar))
+    return Reference(len(similar), median, MAD_TO_SIGMA * float(np.median(np.abs(similar - median))))
+
+
+def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
+    """Raise `SimilarityError` unless two sets were made by one encoder."""
+    one, two = first.encoder, second.encoder
+    if one != two:
+        raise SimilarityError(
+            "The embeddings are of different encoders",
+            expected=f"{one.model}, {one.embedding}, weights {one.weights[:19]}, {one.dtype}",
+            found=f"{two.model}, {two.embedding}, weights {two.weights[:19]}, {two.dtype}",
+            hint="embed both sets with the same --model, --pretrained and --embedding",
+        )

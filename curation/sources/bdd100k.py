@@ -1,0 +1,295 @@
+"""Reader of BDD100K's label JSON, as published in 2018 and in 2020: `read_bdd100k`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from curation.errors import AnnotationFormatError, MissingFileError, UsageError
+from curation.sources.datasets import facts_of, namespace_of
+from curation.sources.integrity import (
+    BadBoxes,
+    check_policy,
+    check_unique,
+    numbers_of,
+    select,
+    sound_boxes,
+    texts,
+)
+from curation.sources.small_files import SmallFiles, check_name
+from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+
+PARTS = ("train", "val", "test")
+WIDTH, HEIGHT = 1280, 720
+"""Of every image of the dataset; its label files do not repeat it."""
+
+_CLASSES = (
+    ("pedestrian", "person"),
+    ("rider",),
+    ("car",),
+    ("truck",),
+    ("bus",),
+    ("train",),
+    ("motorcycle", "motor"),
+    ("bicycle", "bike"),
+    ("traffic light",),
+    ("traffic sign",),
+)
+"""The ten classes in the order of their published numbers, each as called in 2020 and in 2018."""
+_PLACES = (
+    "labels/det_20/det_{part}.json",
+    "det_20/det_{part}.json",
+    "det_{part}.json",
+    "labels/bdd100k_labels_images_{part}.json",
+    "bdd100k_labels_images_{part}.json",
+    "labels/100k/{part}",
+    "100k/{part}",
+)
+_BELOW = ("", "bdd100k")
+_SHAPES = ("lane", "drivable area", "area")
+
+
+class _Box(msgspec.Struct):
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+class _Attributes(msgspec.Struct):
+    occluded: bool | None = None
+    truncated: bool | None = None
+    crowd: bool | None = None
+
+
+class _Label(msgspec.Struct):
+    category: str
+    box2d: _Box | None = None
+    attributes: _Attributes | None = None
+
+
+class _Frame(msgspec.Struct):
+    name: str = ""
+    labels: list[_Label] | None = None
+    objects: list[_Label] | None = None
+
+
+class _File(msgspec.Struct):
+    frames: list[_Frame]
+    name: str = ""
+
+
+def read_bdd100k(
+    path: Path, part: str = "", *, dataset: str = "bdd100k", bad_boxes: BadBoxes = "error"
+) -> Source:
+    """Return the source that BDD100K's labels hold for one part; lanes and drivable areas are counted and left out.
+
+    Native ids are image names without suffix. Boxes are ``x1, y1, x2-x1, y2-y1``: corners are continuous here, while
+    the dataset's own converter to COCO adds a pixel to width and height. The ten classes have their published numbers
+    and the names of the file (2018: person, motor, bike; 2020: pedestrian, motorcycle, bicycle); others follow by name.
+
+    Parameters
+    ----------
+    path : Path
+        A label file (``det_val.json``, ``bdd100k_labels_images_val.json``), a folder of one JSON file an image
+        (``labels/100k/val``), or a root that holds one of these.
+    part : str
+        ``train`` or ``val``; for a file or folder of labels any name.
+    bad_boxes : {"error", "drop"}
+
+    Raises
+    ------
+    MissingFileError, UsageError
+        There are no labels of the part, or several kinds.
+    AnnotationFormatError, DuplicateIdError, BoxError
+        A file is not what it should be; the error names the record.
+    """
+    place = locate_bdd100k(path, part)
+    return parse_bdd100k(
+        SmallFiles(place.root, place.names), part=place.part, dataset=dataset, bad_boxes=bad_boxes
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bdd100kPlace:
+    """Where the labels of a part lie: file names below a root."""
+
+    root: Path
+    names: tuple[str, ...]
+    part: str
+
+
+def locate_bdd100k(path: Path, part: str) -> Bdd100kPlace:
+    """Return the label files of a part (see `read_bdd100k` for parameters and errors)."""
+    if path.is_file():
+        return Bdd100kPlace(path.parent, (path.name,), part or path.stem.rpartition("_")[2])
+    if names := _json_names(path):
+        return Bdd100kPlace(path, names, part or path.name)
+    offered = bdd100k_parts(path)
+    part = part or (offered[0] if len(offered) == 1 else "")
+    found = _found(path, part) if part else []
+    if not found:
+        raise MissingFileError(
+            f"The folder holds no labels of BDD100K {part}".rstrip(),
+            where=str(path),
+            expected=", ".join(place.format(part=part or "PART") for place in _PLACES),
+            found=f"labels of {', '.join(offered)}" if offered else None,
+        )
+    if len(found) > 1:
+        raise UsageError(
+            f"The folder holds labels of {part} of several kinds",
+            where=str(path),
+            expected="one of them",
+            found=", ".join(str(one.relative_to(path)) for one in found),
+            hint=f"--source bdd100k@{part}={found[0]}",
+        )
+    return locate_bdd100k(found[0], part)
+
+
+def bdd100k_parts(root: Path) -> tuple[str, ...]:
+    """Return the parts whose labels lie below a root."""
+    return tuple(part for part in PARTS if _found(root, part))
+
+
+def is_bdd100k_file(path: Path) -> bool:
+    """Return whether a JSON file is a list of frames, or an object of such, and not COCO's."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except OSError:
+        return False
+    return start.startswith(b"[") or b'"frames"' in start
+
+
+def _found(root: Path, part: str) -> list[Path]:
+    places = [root / below / place.format(part=part) for below in _BELOW for place in _PLACES]
+    return [place for place in places if place.is_file() or _json_names(place)]
+
+
+def _json_names(folder: Path) -> tuple[str, ...]:
+    """Return the label files of a folder of one an image; a root holds files of whole parts in place of these."""
+    if not folder.is_dir():
+        return ()
+    names = sorted(entry.name for entry in folder.glob("*.json"))
+    of_parts = any(name.startswith(("det_", "bdd100k_labels_")) for name in names)
+    return () if of_parts else tuple(names)
+
+
+def parse_bdd100k(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
+    """Return the source in files that are in memory already (see `read_bdd100k`)."""
+    check_policy(bad_boxes)
+    frames = [frame for name, data in content.data.items() for frame in _frames(data, name)]
+    natives = [PurePosixPath(frame.name.replace("\\", "/")).name for frame in frames]
+    natives = [name.removesuffix(".jpg").removesuffix(".png") for name in natives]
+    single = next(iter(content.data)) if len(content.data) == 1 else f"{part}/*.json"
+    for place, native in enumerate(natives):
+        check_name(native, f"{single}: image {place}")
+    check_unique(natives, "image name", lambda row: f"{single}: image {row}")
+    rows, dropped = _rows(frames, single)
+    categories = _categories(rows)
+    objects = _objects(rows, categories)
+    keep, bad = sound_boxes(objects.boxes, objects.areas, bad_boxes, lambda row: rows[row].where)
+    facts = facts_of(dataset)
+    return Source(
+        dataset=dataset,
+        part=part,
+        namespace=namespace_of(dataset),
+        images=Images(
+            native=np.array(natives, np.str_),
+            numbers=numbers_of(natives),
+            file_names=texts([f"{native}.jpg" for native in natives]),
+            widths=np.full(len(natives), WIDTH, np.int32),
+            heights=np.full(len(natives), HEIGHT, np.int32),
+        ),
+        categories=categories,
+        objects=objects if keep is None else select(objects, keep),
+        files=(_record(content, single, len(rows)),),
+        licence=facts.licence,
+        media_redistributable=facts.media_redistributable,
+        dropped=dropped | bad,
+    )
+
+
+def _record(content: SmallFiles, name: str, rows: int) -> FileRecord:
+    return content.record(name, list(content.data), rows)
+
+
+def _frames(data: bytes, name: str) -> Sequence[_Frame]:
+    """Return the images of a file: a list of them, an object that holds it, or one image with its frames."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        if data.lstrip().startswith(b"["):
+            return msgspec.json.decode(data, type=list[_Frame])
+        file = msgspec.json.decode(data, type=_File)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise AnnotationFormatError(
+            "The label file is malformed",
+            where=name,
+            expected="a list of frames with name and labels, or one image with name and frames",
+            found=str(error)[:200],
+        ) from None
+    if not file.name:
+        return file.frames
+    return [_Frame(file.name, [label for frame in file.frames for label in frame.objects or ()])]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    image: int
+    label: _Label
+    where: str
+
+
+def _rows(frames: Sequence[_Frame], name: str) -> tuple[list[_Row], dict[str, int]]:
+    """Return the labels with a box, and how many have none, by kind."""
+    rows: list[_Row] = []
+    dropped: dict[str, int] = {}
+    for image, frame in enumerate(frames):
+        for place, label in enumerate(frame.labels or ()):
+            where = f"{name}: {frame.name[:80]}: labels[{place}]"
+            if not (0 < len(label.category) <= 200 and label.category.isprintable()):
+                raise AnnotationFormatError(
+                    "A category is malformed", where=where, found=repr(label.category[:80])
+                )
+            if label.box2d is not None:
+                rows.append(_Row(image, label, where))
+                continue
+            kind = label.category.partition("/")[0]
+            reason = f"label without box: {kind if kind in _SHAPES else 'other'}"
+            dropped[reason] = dropped.get(reason, 0) + 1
+    return rows, dict(sorted(dropped.items()))
+
+
+def _categories(rows: Sequence[_Row]) -> Categories:
+    found = {row.label.category for row in rows}
+    names = [next((name for name in spelled if name in found), spelled[0]) for spelled in _CLASSES]
+    names += sorted(found - set(names))
+    return Categories(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names))
+
+
+def _objects(rows: Sequence[_Row], categories: Categories) -> Objects:
+    place = categories.index()
+    corners = [(b.x1, b.y1, b.x2, b.y2) for row in rows if (b := row.label.box2d) is not None]
+    boxes = np.array(corners, np.float64).reshape(-1, 4)
+    boxes[:, 2:] -= boxes[:, :2]
+
+    def flags(name: str) -> Any:
+        return np.array([bool(getattr(row.label.attributes, name, False)) for row in rows], np.bool_)
+
+    return Objects(
+        image=np.array([row.image for row in rows], np.int32),
+        category=np.array([place[row.label.category] for row in rows], np.int32),
+        boxes=boxes,
+        areas=boxes[:, 2] * boxes[:, 3],
+        numbers=np.arange(1, len(rows) + 1, dtype=np.int64),
+        crowd=flags("crowd"),
+        difficult=np.zeros(len(rows), np.bool_),
+        truncated=flags("truncated"),
+        occluded=flags("occluded"),
+        pose=np.zeros(len(rows), np.int8),
+    )

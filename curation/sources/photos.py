@@ -1,0 +1,130 @@
+"""Photos of a folder, found by the names that annotations give them, and decoded under one policy.
+
+The stored pixels count: an orientation tag is not applied, since boxes of annotation files refer to stored pixels. Of
+an animated picture the first frame counts. Names from files open nothing but what lies below the folder.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from curation.errors import MissingExtraError, MissingFileError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
+LARGEST_FILE = 512 << 20
+"""Bytes of a photo file that are read at most."""
+MEGAPIXELS = 170
+"""Millions of pixels that are decoded at most: a file of a few bytes can claim gigabytes."""
+
+
+class PhotoFolder:
+    """The photos below a folder, listed once.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Raises
+    ------
+    MissingFileError
+        There is no such folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise MissingFileError("The folder of photos does not exist", where=str(folder))
+        self.folder = folder
+
+    def find(self, names: Iterable[str]) -> Path | None:
+        """Return the photo that lies under one of some names, the first that does: path, file name, or stem."""
+        for name in names:
+            found = self._by_name.get(name) or self._by_name.get(PurePosixPath(name).name)
+            if name and found is not None:
+                return found
+        return None
+
+    @cached_property
+    def paths(self) -> tuple[Path, ...]:
+        """All photos below the folder, sorted by path."""
+        found = self.folder.absolute().rglob("*")
+        return tuple(sorted(path for path in found if path.suffix.lower() in SUFFIXES and path.is_file()))
+
+    @cached_property
+    def _by_name(self) -> dict[str, Path]:
+        found: dict[str, Path] = {}
+        root = self.folder.absolute()
+        for path in self.paths:
+            for name in (path.relative_to(root).as_posix(), path.name, path.stem):
+                found.setdefault(name, path)
+        return found
+
+
+class BrokenPhotoError(Exception):
+    """A photo cannot be used; the text says why, without naming the photo."""
+
+
+def read_photo(path: Path) -> bytes:
+    """Return the bytes of a photo file.
+
+    Raises
+    ------
+    BrokenPhotoError
+        It does not exist, cannot be read, or is larger than `LARGEST_FILE`.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        raise BrokenPhotoError("it does not exist") from None
+    except OSError as error:
+        raise BrokenPhotoError(f"it cannot be read: {error.strerror}") from None
+    if len(data) > LARGEST_FILE:
+        raise BrokenPhotoError(f"it is larger than {LARGEST_FILE >> 20} MiB")
+    return data
+
+
+def decode_photo(data: bytes) -> Image:
+    """Return the RGB picture of a photo file's bytes: stored pixels, first frame, 8 bits a channel.
+
+    Transparency is dropped, not blended. Pillow warns of large pictures: callers that decode in threads silence these
+    warnings once, around all threads, since the state of warnings is shared.
+
+    Raises
+    ------
+    BrokenPhotoError
+        It is no picture, is truncated, has more than 8 bits a channel, or more than `MEGAPIXELS` million pixels.
+    MissingExtraError
+        Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingExtraError(
+            "Reading photos needs Pillow", hint="pip install 'curation[photos]'"
+        ) from None
+    try:
+        with Image.open(io.BytesIO(data)) as photo:
+            width, height = photo.size
+            if width * height > MEGAPIXELS * 1_000_000:
+                raise BrokenPhotoError(
+                    f"it has more than {MEGAPIXELS} million pixels: {width:,} x {height:,}"
+                )
+            if photo.mode[0] in "IF":
+                # Converting to 8 bits clips: different photos would become one.
+                raise BrokenPhotoError(f"it has more than 8 bits a channel (mode {photo.mode})")
+            return photo.convert("RGB")
+    except Image.DecompressionBombError:
+        raise BrokenPhotoError(f"it has more than {MEGAPIXELS} million pixels") from None
+    # Pillow's decoders raise errors of many kinds on broken files.
+    except (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, OverflowError,
+            ArithmeticError, MemoryError, AttributeError, RuntimeError, AssertionError) as error:  # fmt: skip
+        why = " ".join(str(error).split())[:120] or type(error).__name__
+        # BytesIO's own description holds an address, which differs from run to run.
+        raise BrokenPhotoError(f"it cannot be decoded: {why.partition(' <_io.')[0]}") from None

@@ -1,0 +1,231 @@
+"""`StreamedCsv`: a large CSV file read block by block into typed columns, and hashed while it is read."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from curation.errors import AnnotationFormatError, MissingFileError, SourceError
+from curation.sources.source import FileRecord
+from curation.storage import read_bytes
+
+_BLOCK = 1 << 24
+_LINES = 1 << 20
+_AHEAD = 8
+_MAX_LINE = 1 << 22
+_MAX_HEADER = 1 << 16
+_GZIP = b"\x1f\x8b"
+
+
+class StreamedCsv:
+    """A CSV file with a header, of any size: never more than some blocks of it are in memory.
+
+    Parameters
+    ----------
+    path : Path
+
+    Attributes
+    ----------
+    name : str
+        Plain file name.
+    path : Path
+    size : int
+        Bytes.
+    header : tuple of str
+        Column names, unique.
+
+    Raises
+    ------
+    MissingFileError
+        The file cannot be read.
+    AnnotationFormatError
+        It is empty or compressed, or its first line is no header.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.path = path
+        self._stamp = _stamp(path)
+        self.size = self._stamp[0]
+        self.header = _header(path)
+        self._digest = ""
+
+    @property
+    def sha256(self) -> str:
+        """``sha256:<hex>`` of the bytes, known once `batches` has come to its end; else the file is read for it."""
+        if not self._digest:
+            with self.path.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256")
+            self._finish(digest.hexdigest())
+        return self._digest
+
+    def record(self, rows: int) -> FileRecord:
+        """Return what was read, for `Source.files`."""
+        return FileRecord(self.name, self.sha256, self.size, rows)
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Raise `AnnotationFormatError` unless the header has these columns."""
+        lacking = [name for name in columns if name not in self.header]
+        if lacking:
+            raise AnnotationFormatError(
+                "The table lacks a column",
+                where=f"{self.name}: row 1",
+                expected=", ".join(columns),
+                found=", ".join(self.header)[:300],
+            )
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator[Any]:
+        """Yield record batches with the columns of `types`, rows in file order; the other columns are skipped.
+
+        An empty cell is null in a column of numbers and ``""`` in one of texts.
+
+        Parameters
+        ----------
+        types : mapping of str to pyarrow.DataType
+            Columns of the header.
+
+        Raises
+        ------
+        AnnotationFormatError
+            A row has another number of columns than the header, or a value does not fit; the message names the row.
+        SourceError
+            The file changed while it was read.
+        """
+        import pyarrow
+        from pyarrow import csv as arrow_csv
+
+        with _Hashing(self.path, self.name, self.size) as stream:
+            try:
+                yield from arrow_csv.open_csv(
+                    pyarrow.PythonFile(stream, mode="r"),
+                    read_options=arrow_csv.ReadOptions(block_size=_BLOCK),
+                    convert_options=arrow_csv.ConvertOptions(
+                        include_columns=list(types),
+                        column_types=dict(types),
+                        null_values=[""],
+                        strings_can_be_null=False,
+                    ),
+                )
+            except pyarrow.ArrowException as error:
+                raise AnnotationFormatError(
+                    "The table cannot be read",
+                    where=self.name,
+                    expected=f"CSV in UTF-8 with {len(self.header)} columns in each row",
+                    found=str(error)[:300],
+                ) from None
+            if stream.read_so_far == self.size:
+                self._finish(stream.digest.hexdigest())
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the rows as blocks of whole lines, each with its line feed; the header is left out.
+
+        Raises
+        ------
+        AnnotationFormatError
+            A line is longer than any row.
+        SourceError
+            The file changed while it was read.
+        """
+        with _Hashing(self.path, self.name, self.size) as stream, ThreadPoolExecutor(1) as reader:
+            # Reading and hashing the next blocks takes a second core while the caller is busy with this one.
+            pending = deque(reader.submit(stream.read, _LINES) for _ in range(_AHEAD))
+            rest, is_first = b"", True
+            while data := pending.popleft().result():
+                pending.append(reader.submit(stream.read, _LINES))
+                whole, feed, rest = (rest + data).rpartition(b"\n")
+                self._check_line(rest)
+                if is_first and feed:
+                    whole, is_first = whole.partition(b"\n")[2], False
+                    feed = feed if whole else b""
+                if feed:
+                    yield whole + feed
+            if rest and not is_first:
+                yield rest + b"\n"
+            self._finish(stream.digest.hexdigest())
+
+    def _check_line(self, line: bytes) -> None:
+        if len(line) > _MAX_LINE:
+            raise AnnotationFormatError(
+                "A line is too long",
+                where=self.name,
+                expected=f"rows of at most {_MAX_LINE:,} bytes",
+                found="no line feed, or one far away",
+            )
+
+    def _finish(self, digest: str) -> None:
+        if _stamp(self.path) != self._stamp:
+            raise SourceError(
+                "The annotation file changed while it was read", where=str(self.path), hint="run again"
+            )
+        self._digest = f"sha256:{digest}"
+
+
+class _Hashing:
+    """A file whose bytes are hashed as they are read: pyarrow reads ahead in a thread, so it costs a second core."""
+
+    def __init__(self, path: Path, name: str, size: int) -> None:
+        from tqdm import tqdm
+
+        self.digest = hashlib.sha256()
+        self.read_so_far = 0
+        self._stream = path.open("rb", buffering=0)
+        self._bar = tqdm(total=size, desc=name, unit="B", unit_scale=True, leave=False, disable=None)
+
+    def __enter__(self) -> _Hashing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        self._bar.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._stream.closed
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def read(self, count: int = -1) -> bytes:
+        data = self._stream.read(count)
+        self.digest.update(data)
+        self.read_so_far += len(data)
+        self._bar.update(len(data))
+        return data
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise MissingFileError(f"The table cannot be read: {error.strerror}", where=str(path)) from None
+    return facts.st_size, facts.st_mtime_ns, facts.st_ino
+
+
+def _header(path: Path) -> tuple[str, ...]:
+    where = f"{path.name}: row 1"
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(_MAX_HEADER)
+    except OSError:
+        start = read_bytes(path, kind="table")[:_MAX_HEADER]
+    if start.startswith(_GZIP):
+        raise AnnotationFormatError("The table is compressed", where=path.name, hint=f"gunzip -k {path}")
+    line = (start.splitlines() or [b""])[0]
+    try:
+        names = tuple(next(csv.reader([line.decode("utf-8-sig")]), ()))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise AnnotationFormatError(
+            "The header of the table cannot be read", where=where, found=str(error)[:200]
+        ) from None
+    if not any(names):
+        raise AnnotationFormatError("The table is empty", where=path.name, expected="a header and rows")
+    if len(set(names)) != len(names):
+        raise AnnotationFormatError(
+            "Two columns of the table have one name", where=where, found=", ".join(names)[:200]
+        )
+    return names

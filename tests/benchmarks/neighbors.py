@@ -1,0 +1,85 @@
+"""Top-50 of 5,000 queries among 118,000 references of 512 numbers, beside faiss's exact index, pair by pair.
+
+Each runs in a process of its own: torch and faiss bring thread pools that get in each other's way. Both are given unit
+vectors in memory; faiss's time holds the filling of its index.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+QUERIES, REFERENCES, DIMENSION, K, PAIRS = 5_000, 118_000, 512, 50, 3
+_COMMON = f"""
+import sys, time, numpy
+rng = numpy.random.default_rng(0)
+queries, references = (rng.standard_normal((n, {DIMENSION}), dtype=numpy.float32) for n in ({QUERIES}, {REFERENCES}))
+queries /= numpy.linalg.norm(queries, axis=1, keepdims=True)
+references /= numpy.linalg.norm(references, axis=1, keepdims=True)
+"""
+_OURS = (
+    _COMMON
+    + f"""
+import torch
+from curation.similarity.neighbors import nearest
+nearest(queries[:10], references[:1000], {K})
+start = time.perf_counter()
+places, scores = nearest(queries, references, {K})
+"""
+)
+_FAISS = (
+    _COMMON
+    + f"""
+import faiss
+start = time.perf_counter()
+index = faiss.IndexFlatIP({DIMENSION})
+index.add(references)
+scores, places = index.search(queries, {K})
+"""
+)
+_END = "\nprint(time.perf_counter() - start)\nnumpy.savez(sys.argv[1], places=places, scores=scores)\n"
+
+
+def run(out: Path) -> list[dict[str, Any]]:
+    """Return one row a measurement: what, value, unit, what is required, whether it is met."""
+    note = f"{QUERIES:,} x {REFERENCES:,} x {DIMENSION}, top-{K}; median of {PAIRS} interleaved pairs"
+    if importlib.util.find_spec("faiss") is None:
+        seconds, _ = _timed(_OURS, out / "ours.npz")
+        return [_row("ours", seconds, "s", f"{note}; faiss is not installed: pip install faiss-cpu")]
+    pairs = [(_timed(_OURS, out / "ours.npz"), _timed(_FAISS, out / "faiss.npz")) for _ in range(PAIRS)]
+    ratio = statistics.median(ours[0] / theirs[0] for ours, theirs in pairs)
+    best = min(ours[0] for ours, _ in pairs) / min(theirs[0] for _, theirs in pairs)
+    (_, ours), (_, theirs) = pairs[-1]
+    same = float(np.mean(ours["places"] == theirs["places"]))
+    gap = float(np.abs(ours["scores"] - theirs["scores"]).max())
+    return [
+        _row("ours", min(one[0] for one, _ in pairs), "s", note),
+        _row("faiss IndexFlatIP", min(two[0] for _, two in pairs), "s", note),
+        _row("ours / faiss, median of pairs", ratio, "ratio", f"best of each: {best:.2f}", most=1.2),
+        _row(
+            "places that agree", same, "share", "the others are ties to the last bit or nearly", least=0.999
+        ),
+        _row("largest difference of a product", gap, "", note, most=1e-5),
+    ]
+
+
+def _timed(script: str, path: Path) -> tuple[float, Any]:
+    done = subprocess.run(
+        [sys.executable, "-c", script + _END, str(path)], capture_output=True, text=True, check=True
+    )
+    return float(done.stdout.split()[-1]), np.load(path, allow_pickle=False)
+
+
+def _row(
+    what: str, value: float, unit: str, note: str, *, most: float | None = None, least: float | None = None
+) -> dict[str, Any]:
+    limit = most if most is not None else least
+    met = None if limit is None else value <= limit if most is not None else value >= limit
+    word = "" if limit is None else f"at {'most' if most is not None else 'least'} {limit:g}"
+    return {"what": what, "value": round(value, 4), "unit": unit, "required": word, "met": met, "note": note}

@@ -1,0 +1,180 @@
+"""``curation apply`` as a user runs it: a new version, warnings, refusals, and kills at any moment."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from curation.cli import main
+from curation.decisions.decision import Decision
+from curation.decisions.files import write_decisions
+from curation.manifest.store import read_manifest
+from tests.small_world import SmallWorld, write_small_world
+from tests.test_kill import is_killed_after, leftovers, start
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
+    return write_small_world(tmp_path_factory.mktemp("apply"), n_closed=10, n_wilderness=20)
+
+
+def sources(world: SmallWorld) -> list[str]:
+    given = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    return [*given, "--no-cache"]
+
+
+@pytest.fixture(scope="module")
+def base(world: SmallWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("base") / "m"
+    assert main(["build", "elephant", *sources(world), "--out", str(out)]) == 0
+    return out
+
+
+def verdicts(base: Path, path: Path, *rows: tuple[int, str, str]) -> Path:
+    """Write verdicts on images of the part wilderness: number in its list, action, reviewer."""
+    images = read_manifest(base).ids("wilderness")
+    write_decisions(
+        path,
+        [
+            Decision(
+                image_id=images[number],
+                dataset="wilderness",
+                stage="manual",
+                action=action,
+                reviewer=name,  # type: ignore[arg-type]
+            )
+            for number, action, name in rows
+        ],
+    )
+    return path
+
+
+def test_a_new_version_is_written_and_verified(
+    base: Path, world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = verdicts(
+        base, tmp_path / "d.jsonl", (0, "remove", "anna"), (1, "to_near", "anna"), (2, "keep", "anna")
+    )
+    command = ["apply", str(base), "--decisions", str(file), "--near", "ood-near", "--far", "ood-far"]
+    command += ["--version", "2.0.0", *sources(world), "--out", str(tmp_path / "new")]
+    assert main([*command, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    made, old = read_manifest(tmp_path / "new"), read_manifest(base)
+    assert (shown["digest"], shown["resolution"]["digest"]) == (made.digest, made.header.decisions)
+    assert made.ids("ood-near") == (old.ids("wilderness")[1],)
+    assert set(made.ids("wilderness")) == set(old.ids("wilderness")[2:])
+    assert main(["verify", str(tmp_path / "new"), *sources(world), "--rebuild"]) == 0
+    told = capsys.readouterr().out
+    assert "curation apply" in told
+    # The same again changes no byte; other decisions never overwrite.
+    assert main(command) == 0
+    capsys.readouterr()
+    other = verdicts(base, tmp_path / "other.csv", (3, "remove", "anna"))
+    rest = ["--version", "2.0.0", "--out", str(tmp_path / "new")]
+    assert main(["apply", str(base), "--decisions", str(other), *rest]) == 2
+    assert "never edited" in capsys.readouterr().err
+
+
+def test_reviewers_who_differ_need_a_rule(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = verdicts(base, tmp_path / "anna.jsonl", (0, "remove", "anna"), (1, "remove", "anna"))
+    two = verdicts(base, tmp_path / "ben.csv", (0, "keep", "ben"), (1, "keep", "ben"))
+    six = verdicts(base, tmp_path / "cleo.csv", (1, "remove", "cleo"))
+    command = ["apply", str(base), *(f"--decisions={file}" for file in (one, two, six)), "--version", "2.0.0"]
+    assert main([*command, "--out", str(tmp_path / "a")]) == 2
+    error = capsys.readouterr().err
+    assert "contradict each other on 2 images" in error
+    assert "--rule majority" in error
+    for name, options, removed in (
+        ("majority", ["--rule", "majority"], [1]),
+        ("senior", ["--rule", "senior", "--senior", "ben"], []),
+        ("all", ["--allow-conflicts"], [0, 1]),
+    ):
+        out = tmp_path / name
+        assert main([*command, *options, "--out", str(out)]) == 0
+        old, new = read_manifest(base).ids("wilderness"), read_manifest(out).ids("wilderness")
+        assert [old.index(one) for one in old if one not in new] == removed
+    assert main([*command, "--rule", "majority", "--strict", "--out", str(tmp_path / "strict")]) == 2
+    assert main([*command, "--rule", "senior", "--out", str(tmp_path / "nobody")]) == 2
+    assert not list(tmp_path.glob("strict*"))
+    assert not list(tmp_path.glob("nobody*"))
+
+
+def test_doubts_are_told_and_strict_refuses_them(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "d.jsonl"
+    row = {"image_id": "coco:000000000000", "dataset": "wilderness", "stage": "manual", "action": "remove"}
+    file.write_text(json.dumps(row | {"manifest": "sha256:" + "3" * 64}) + '\n{"image_id": "coco:0000')
+    command = ["apply", str(base), "--decisions", str(file), "--version", "1.0.1"]
+    assert main([*command, "--out", str(tmp_path / "m")]) == 0
+    told = capsys.readouterr().err
+    for piece in ("cut off", "in no part", "were made on sha256:333", "no list changed"):
+        assert piece in told
+    assert main([*command, "--strict", "--out", str(tmp_path / "s")]) == 2
+    assert "cut off" in capsys.readouterr().err
+    file.write_text(json.dumps(row) + "\n")
+    assert main([*command, "--strict", "--out", str(tmp_path / "s")]) == 2
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_version_that_is_too_small_for_the_change_is_told(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = verdicts(base, tmp_path / "d.jsonl", (0, "remove", "anna"))
+    command = ["apply", str(base), "--decisions", str(file), "--out", str(tmp_path / "m"), "--version"]
+    assert main([*command, "1.0.1"]) == 0
+    assert "deserves a major version" in capsys.readouterr().err
+    for version in ("1.0.0", "two"):
+        assert main([*command, version]) == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--near", "a=x", "--near", "a=y"],
+        ["--near", "../x"],
+        ["--reason", "a\nb"],
+        ["--decisions", "d.jsonl"],
+    ],
+    ids=range(4),
+)
+def test_options_that_cannot_work(
+    base: Path,
+    tmp_path: Path,
+    options: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    verdicts(base, Path("d.jsonl"), (0, "remove", "anna"))
+    command = ["apply", str(base), "--decisions", "d.jsonl", "--version", "2.0.0", "--out", "m", *options]
+    assert main(command) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    assert not Path("m").exists()
+
+
+@pytest.mark.slow
+def test_apply_survives_kills(base: Path, world: SmallWorld, tmp_path: Path) -> None:
+    file = verdicts(base, tmp_path / "d.jsonl", *((number, "remove", "anna") for number in range(5)))
+    before = file.read_bytes()
+    out, cache = tmp_path / "new", tmp_path / "cache"
+    command = ["apply", str(base), "--decisions", str(file), "--version", "2.0.0", *sources(world)]
+    began = time.perf_counter()
+    assert start([*command, "--out", str(tmp_path / "whole")], cache).wait(timeout=300) == 0
+    whole = time.perf_counter() - began
+    digest = read_manifest(tmp_path / "whole").digest
+    killed = 0
+    for attempt in range(10):
+        killed += is_killed_after([*command, "--out", str(out)], cache, whole * (0.3 + 0.7 * attempt / 10))
+        if out.exists():
+            assert read_manifest(out).digest == digest
+            shutil.rmtree(out)
+    assert killed
+    assert start([*command, "--out", str(out)], cache).wait(timeout=300) == 0
+    assert read_manifest(out).digest == digest
+    assert file.read_bytes() == before
+    assert not leftovers(tmp_path)

@@ -1,0 +1,142 @@
+"""FindMeIfYouCan on the command line: build, complete, verify, export."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.cli import main
+from curation.manifest.store import read_manifest
+from curation.sources.coco_categories import COCO_CATEGORIES
+
+NUMBERS = {name: number for number, name, _ in COCO_CATEGORIES}
+VAL = {1: ["kite"], 2: ["zebra"], 3: ["person"], 4: [], 5: ["pizza"]}
+TRAIN = {101: ["kite"], 102: ["kite", "person"]}
+
+
+def instances(path: Path, shown: dict[int, list[str]]) -> Path:
+    pairs = [(image, name) for image, names in shown.items() for name in names]
+    content = {
+        "images": [{"id": one, "file_name": f"{one:012d}.jpg", "width": 9, "height": 9} for one in shown],
+        "annotations": [
+            {
+                "id": place,
+                "image_id": image,
+                "category_id": NUMBERS[name],
+                "bbox": [1, 1, 2, 2],
+                "area": 4,
+                "iscrowd": 0,
+            }
+            for place, (image, name) in enumerate(pairs, start=1)
+        ],
+        "categories": [{"id": number, "name": name} for name, number in NUMBERS.items()],
+    }
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "start.txt").write_text("1\n2\n4\n5\n")
+    rows = [
+        {"dataset": "coco", "image_id": f"coco:{image:012d}", "stage": stage, "action": action, "reason": ""}
+        for image, stage, action in ((4, "manual", "remove"), (101, "candidate", "add_far"))
+    ]
+    (tmp_path / "decisions.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return {
+        "sources": [
+            f"--source=coco-val2017={instances(tmp_path / 'val.json', VAL)}",
+            f"--source=coco-train2017={instances(tmp_path / 'train.json', TRAIN)}",
+        ],
+        "list": f"--source=vos-coco-voc={tmp_path / 'start.txt'}",
+        "decisions": f"--decisions={tmp_path / 'decisions.jsonl'}",
+    }
+
+
+def test_build_verify_and_export(
+    given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "m"
+    sources = [*given["sources"], given["list"], "--no-cache"]
+    assert (
+        main(
+            [
+                "build",
+                "findmeifyoucan",
+                *sources,
+                given["decisions"],
+                "--set",
+                "pools=coco",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
+    manifest = read_manifest(out)
+    assert manifest.header.origin == "reviewed"
+    assert manifest.ids("coco-near") == ("coco:000000000002",)
+    assert manifest.ids("coco-far") == ("coco:000000000001", "coco:000000000101")
+    assert main(["verify", str(out), *sources, "--rebuild", "--strict"]) == 0
+    capsys.readouterr()
+    files = tmp_path / "files"
+    assert main(["export", str(out), "--format", "findmeifyoucan", *sources, "--out", str(files)]) == 0
+    far = json.loads((files / "far_coco_wrt_voc.json").read_text())
+    assert [one["id"] for one in far["images"]] == [1, 101]
+    assert {path.name for path in files.iterdir()} == {
+        "_export.json",
+        *(f"{one}_coco_wrt_voc.{suffix}" for one in ("near", "far") for suffix in ("json", "txt")),
+    }
+
+
+def test_a_declared_manifest_takes_the_decisions_and_refuses_other_figures(
+    given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declared = tmp_path / "declared"
+    assert (
+        main(
+            ["build", "findmeifyoucan", "--declare", *given["sources"], "--no-cache", "--out", str(declared)]
+        )
+        == 0
+    )
+    capsys.readouterr()
+    command = [
+        "build",
+        str(declared),
+        *given["sources"],
+        given["list"],
+        given["decisions"],
+        "--no-cache",
+        "--json",
+    ]
+    assert main([*command, "--out", str(tmp_path / "x")]) == 1
+    missed = {one["figure"] for one in json.loads(capsys.readouterr().out)["missed"]}
+    assert {"decisions", "coco-start.images", "coco-near.images"} <= missed
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_pair_of_ones_own_from_toml(given: dict[str, Any], tmp_path: Path) -> None:
+    pair = tmp_path / "pair.toml"
+    pair.write_text(
+        'name = "lab/x"\nid_classes = ["person"]\n[[pools]]\nname = "zoo"\ndataset = "coco"\nnear = { zebra = "x" }\n'
+    )
+    source = f"--source=zoo={tmp_path / 'val.json'}"
+    out = tmp_path / "own"
+    assert (
+        main(["build", "findmeifyoucan", f"--set=pair={pair}", source, "--no-cache", "--out", str(out)]) == 0
+    )
+    manifest = read_manifest(out)
+    assert manifest.ids("zoo-near") == ("coco:000000000002",)
+    assert manifest.ids("zoo-far") == ("coco:000000000001", "coco:000000000004", "coco:000000000005")
+    assert main(["verify", str(out), source, "--rebuild", "--no-cache"]) == 0
+
+
+def test_other_protocols_take_no_decisions(given: dict[str, Any], tmp_path: Path) -> None:
+    for words in (["owod"], ["findmeifyoucan", "--set", "decisions=[]"]):
+        assert main(["build", *words, given["decisions"], "--out", str(tmp_path / "x")]) == 2
+
+
+def test_options_of_the_layout_belong_to_it(tmp_path: Path) -> None:
+    command = ["export", "elephant/val2017@1.0.0", "--part", "closed", "--out", str(tmp_path / "x")]
+    assert main([*command, "--format", "coco", "--class-tree", "t.json"]) == 2

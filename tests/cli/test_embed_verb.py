@@ -1,0 +1,137 @@
+"""``curation embed`` from the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.cli import main
+from curation.similarity.store import open_embeddings
+from tests.similarity.clip_world import write_config, write_photos
+
+pytest.importorskip("PIL.Image")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    assert main(["embed", *map(str, arguments), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.fixture
+def coco(tmp_path: Path) -> Path:
+    root = tmp_path / "coco"
+    for number, path in enumerate(write_photos(root / "val2017", 3), start=1):
+        path.rename(path.with_name(f"{number:012d}.png"))
+    content = {
+        "images": [{"id": n, "file_name": f"{n:012d}.png", "width": 40, "height": 30} for n in (1, 2, 3, 4)],
+        "annotations": [
+            {"id": n, "image_id": 1 + n % 2, "category_id": 1, "bbox": [n, n, 9, 9], "area": 81, "iscrowd": 0}
+            for n in range(1, 6)
+        ],
+        "categories": [{"id": 1, "name": "cat"}],
+    }
+    (root / "annotations").mkdir()
+    (root / "annotations" / "instances_val2017.json").write_text(json.dumps(content))
+    return root
+
+
+def test_a_root_holds_its_photos(coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "s"
+    arguments = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--out", out, "--no-cache"]
+    data = run(capsys, *arguments)
+    assert (data["embedded"], data["computed"], data["skipped"]) == (3, 3, {"no photo of it is at hand": 1})
+    assert open_embeddings(out).ids == tuple(f"coco:{n:012d}" for n in (1, 2, 3))
+    assert data["encoder"]["digest"] == open_embeddings(out).encoder.digest
+    assert run(capsys, *arguments)["reused"] == 3
+    assert main(["embed", *map(str, arguments), "--broken", "refuse"]) == 2
+    assert "coco:000000000004" in capsys.readouterr().err
+
+
+def test_boxes_of_an_annotation_file_with_photos_elsewhere(
+    coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = f"coco-val2017={coco / 'annotations' / 'instances_val2017.json'}"
+    arguments = ["--source", source, "--boxes", "--encoder", "colour", "--no-cache", "--out", tmp_path / "s"]
+    assert main(["embed", *map(str, arguments)]) == 2
+    assert "--photos coco-val2017=DIR" in capsys.readouterr().err
+    data = run(capsys, *arguments, "--photos", f"coco-val2017={coco / 'val2017'}")
+    assert (data["kind"], data["embedded"]) == ("boxes", 5)
+    assert open_embeddings(tmp_path / "s").ids[:2] == ("coco:000000000001#0", "coco:000000000001#1")
+
+
+def test_images_and_texts_of_one_model_can_be_compared(
+    coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    model = ["--model", write_config(tmp_path), "--random-weights", 1]
+    (tmp_path / "names.txt").write_text("cat\n\n  zebra \n")
+    run(capsys, "--images", coco, "--namespace", "mine", *model, "--out", tmp_path / "i")
+    run(capsys, "--texts", tmp_path / "names.txt", *model, "--out", tmp_path / "t")
+    images, texts = open_embeddings(tmp_path / "i"), open_embeddings(tmp_path / "t")
+    assert images.ids[0] == "mine:val2017/000000000001"
+    assert texts.ids == ("cat", "zebra")
+    assert images.encoder.digest == texts.encoder.digest
+    assert (images.normalised() @ texts.normalised().T).shape == (3, 2)
+    assert np.isfinite(images.vectors).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--encoder", "colour"], "One thing is embedded at a time"),
+        (["--images", "a", "--texts", "b", "--encoder", "colour"], "One thing is embedded at a time"),
+        (["--images", "nowhere"], "does not exist"),
+        (["--images", "a", "--encoder", "colour", "--model", "ViT-B-32"], "Two encoders"),
+        (["--images", "a", "--encoder", "colour", "--boxes"], "--boxes needs annotations"),
+        (["--images", "a", "--encoder", "colour", "--photos", "b"], "--photos are those of a --source"),
+        (["--images", "a", "--encoder", "colour", "--batch", "0"], "--batch needs a number"),
+        (["--images", "a", "--encoder", "colour", "--precision", "float16"], "--precision is for --model"),
+        (["--images", "nowhere", "--encoder", "colour"], "does not exist"),
+        (["--texts", "nowhere", "--encoder", "colour"], "does not exist"),
+        (["--source", "coco=nowhere", "--encoder", "colour"], "does not exist"),
+    ],
+)
+def test_wrong_use_is_told(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["embed", *arguments, "--out", str(tmp_path / "s")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "s").exists()
+
+
+def test_photos_of_a_source_that_is_not_embedded_are_refused(
+    coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = [
+        "--source",
+        f"coco@val2017={coco}",
+        "--encoder",
+        "colour",
+        "--no-cache",
+        "--out",
+        str(tmp_path / "s"),
+    ]
+    assert main(["embed", *source, "--photos", f"voc={coco}"]) == 2
+    assert "names no source" in capsys.readouterr().err
+
+
+def test_real_photos_of_coco(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = shared / "data" / "coco" / "mini"
+    data = run(
+        capsys,
+        "--source",
+        f"coco@val2017={root}",
+        "--encoder",
+        "colour",
+        "--out",
+        tmp_path / "s",
+        "--no-cache",
+    )
+    assert (data["embedded"], data["skipped"]) == (79, {})
+    like = open_embeddings(tmp_path / "s").normalised()
+    like = like @ like.T - np.eye(79, dtype=np.float32) * 2
+    # All photos are different.
+    assert like.max() < 0.999

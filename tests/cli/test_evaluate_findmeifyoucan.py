@@ -1,0 +1,292 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.canonical import sha256_of_lines
+from curation.cli import main
+from curation.manifest.header import (
+    ClassEntry,
+    FileEntry,
+    Header,
+    LabelView,
+    Paper,
+    PartEntry,
+    Rule,
+    SourceEntry,
+)
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import write_manifest
+from tests.evaluation.ood_reference import EXAMPLE, EXPECTED
+from tests.evaluation.ood_worlds import (
+    by_image,
+    example_files,
+    hexadecimal,
+    plain,
+    results_content,
+    truth_content,
+    write,
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    return example_files(tmp_path)
+
+
+def arguments(files: dict[str, Path], *more: str) -> list[str]:
+    given = ["evaluate", "findmeifyoucan", "--no-cache", "--truth", str(files["truth"])]
+    return [*given, "--detections", str(files["detections"]), "--id-scores", str(files["id"]), *more]
+
+
+def result(capsys: pytest.CaptureFixture[str], given: list[str]) -> dict[str, Any]:
+    assert main([*given, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def error(capsys: pytest.CaptureFixture[str], given: list[str]) -> str:
+    assert main(given) == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [plain, hexadecimal])
+def test_the_worked_example(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: Any) -> None:
+    found = result(capsys, arguments(example_files(tmp_path, name)))
+    for profile, expected in EXPECTED.items():
+        assert {key: found[profile][key] for key in expected} == pytest.approx(expected, abs=5e-4)
+    assert found["pct_images_without_predictions"] == 16.67
+    assert found["results"]["ood"]["paper"] == found["paper"]
+
+
+def test_a_result_says_what_it_rests_on(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    found = result(
+        capsys, arguments(files, "--t-star", "0.39", "--threshold", "quantile", "--fpr", "nearest")
+    )
+    assert found["settings"]["t_star"] == "0.39"
+    assert found["settings"]["threshold"]["rule"] == found["threshold_rule"] == "quantile"
+    assert found["settings"]["fpr"]["rule"] == found["FPR95"]["rule"] == "nearest"
+    assert "ID" in found["settings"]["positive_class"]
+    assert set(found["versions"]) == {"python", "numpy"}
+    inputs = found["inputs"]["ood"]
+    digests = [
+        inputs["truth"]["files"][0]["sha256"],
+        inputs["detections"]["sha256"],
+        inputs["id_scores"]["sha256"],
+    ]
+    assert len({digest for digest in digests if digest.startswith("sha256:")}) == 3
+
+
+def test_tables_and_files(files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(arguments(files, "--out", str(out), "--bootstrap", "20")) == 0
+    printed = capsys.readouterr().out
+    for text in ("nOSE counts detections", "nOSE counts objects", "16.67 (1/6)", "AUROC", "bootstrap"):
+        assert text in printed
+    written = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    names = {"metrics_official", "metrics_paper", "scores_ood_score"}
+    expected = {f"{name}.{kind}" for name in names for kind in ("png", "svg", "csv")} | {"metrics.csv"}
+    assert set(written["written"]) == expected
+    with (out / "metrics.csv").open(encoding="utf-8") as stream:
+        cells = {(row["profile"], row["metric"]): row["value"] for row in csv.DictReader(stream)}
+    assert float(cells["official", "nOSE"]) == 50
+    assert float(cells["paper", "P_U"]) == 50
+
+
+def test_several_splits_and_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = results_content(EXAMPLE)
+    for row in rows:
+        row["scores"] = {"energy": row.pop("ood_score"), "noise": 1.0}
+    files = {**example_files(tmp_path), "detections": write(tmp_path / "d.json", by_image(rows))}
+    ids = write(tmp_path / "ids.json", {"scores": {"energy": EXAMPLE.ids, "noise": [1.0] * 20}})
+    given = ["evaluate", "findmeifyoucan", "--no-cache", "--id-scores", str(ids)]
+    for split in ("near", "far"):
+        given += ["--truth", f"{split}={files['truth']}", "--detections", f"{split}={files['detections']}"]
+    found = result(capsys, given)
+    assert set(found["results"]) == {
+        f"{split}/{score}" for split in ("near", "far") for score in ("energy", "noise")
+    }
+    assert "AUROC" not in found
+    assert found["results"]["far/energy"]["paper"]["TP_U"] == 3
+    assert found["results"]["near/noise"]["AUROC"] == 0.5
+    one = result(capsys, [*given, "--score", "energy", "--out", str(tmp_path / "out")])
+    assert set(one["results"]) == {"near", "far"}
+
+
+def test_background_is_unknown_only_with_official_compat(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = results_content(EXAMPLE)
+    for row in rows:
+        row["logits"] = [0.0, 1.0, 9.0 if row["ood_score"] == 9.0 else 0.5]
+    files = {**example_files(tmp_path), "detections": write(tmp_path / "d.json", rows)}
+    clean = result(capsys, arguments(files, "--id-classes", "2"))
+    compat = result(capsys, arguments(files, "--id-classes", "2", "--official-compat"))
+    assert (clean["official"]["n_det_unknown"], compat["official"]["n_det_unknown"]) == (6, 7)
+    assert compat["counts"]["background_taken_as_unknown"] == 1
+    listed = write(tmp_path / "classes.json", {"known": ["a", "b"], "unknown": []})
+    assert result(capsys, arguments(files, "--classes", str(listed)))["settings"]["id_classes"] == 2
+    assert "disagree" in error(capsys, arguments(files, "--classes", str(listed), "--id-classes", "3"))
+
+
+def test_a_t_star_leaves_out_and_is_told(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    found = result(capsys, arguments(files, "--t-star", "0.75"))
+    assert found["counts"]["ood_detections"] == 7
+    assert sum(found["inputs"]["ood"]["detections"]["reported"].values()) == 2
+    assert found["images_without_predictions"] == 2
+
+
+def test_shared_images_are_refused_or_told(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared = write(files["id"], {"scores": EXAMPLE.ids, "image_ids": [1] * 20})
+    assert "share images" in error(capsys, arguments({**files, "id": shared}))
+    assert main(arguments({**files, "id": shared}, "--shared-ids", "report", "--json")) == 0
+    assert "share 1 image ids: 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("which", "content", "told"),
+    [
+        (
+            "detections",
+            [{"image_id": 77, "bbox": [1, 1, 2, 2], "score": 0.5, "ood_score": 1}],
+            "not in the ground truth",
+        ),
+        (
+            "detections",
+            '[{"image_id": 1, "bbox": [1, 1, 2, 2], "score": 0.5, "ood_score": NaN}]',
+            "cannot be read",
+        ),
+        ("detections", [{"image_id": 1, "bbox": [1, 1, 2, 1e99], "score": 0.5, "ood_score": 1}], "cannot be"),
+        ("detections", [{"image_id": 1, "bbox": [1, 1, 2, 2], "score": 0.5}], "no OOD score in common"),
+        ("detections", truth_content(EXAMPLE), "ground-truth file"),
+        ("id", "[]x", "cannot be read"),
+        ("truth", {"images": [{"id": 1}, {"id": 1}], "annotations": [], "categories": []}, "id"),
+        (
+            "truth",
+            {
+                "images": [{"id": 1}],
+                "annotations": [{"id": 1, "image_id": 9, "category_id": 1, "bbox": [0, 0, 1, 1]}],
+                "categories": [{"id": 1, "name": "fox"}],
+            },
+            "9",
+        ),
+    ],
+)
+def test_bad_files_are_told(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str], which: str, content: Any, told: str
+) -> None:
+    write(files[which], content)
+    assert told in error(capsys, arguments(files))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--threshold", "best"),
+        ("--t-star", "high"),
+        ("--t-star", "nan"),
+        ("--id-classes", "0"),
+        ("--bootstrap", "-1"),
+        ("--score", "energy"),
+        ("--truth", "other.json"),
+        ("--detections", "far=other.json"),
+        ("--id-scores", "far=other.json"),
+        ("--manifest", "no-such-manifest"),
+        ("--official-compat",),
+    ],
+)
+def test_unusable_options_are_told(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    message = error(capsys, arguments(files, *more))
+    assert message.startswith("error: ")
+    assert "Traceback" not in message
+
+
+def test_nothing_is_written_when_an_input_is_bad(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(files["id"], "no scores")
+    assert error(capsys, arguments(files, "--out", str(tmp_path / "out")))
+    assert not (tmp_path / "out").exists()
+
+
+def test_empty_files_are_evaluated(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(files["detections"], [])
+    found = result(capsys, arguments(files, "--out", str(tmp_path / "out")))
+    assert found["AUROC"] is None
+    assert found["pct_images_without_predictions"] == 100
+    write(files["id"], {"scores": []})
+    assert result(capsys, arguments(files, "--out", str(tmp_path / "out")))["threshold"] is None
+
+
+def manifest_of(folder: Path, lists: dict[str, tuple[str, ...]]) -> str:
+    """Write a manifest whose parts are OOD splits."""
+    parts = tuple(
+        PartEntry(
+            name=name,
+            role="test",
+            sources=("coco",),
+            selection="by hand",
+            view=LabelView(),
+            images=len(ids),
+            sha256=sha256_of_lines(ids),
+        )
+        for name, ids in lists.items()
+    )
+    source = SourceEntry(
+        name="coco",
+        dataset="coco",
+        part="val2017",
+        namespace="coco",
+        licence="CC0",
+        media_redistributable=False,
+        files=(FileEntry(name="truth.json", sha256="sha256:" + "1" * 64, size=1, rows=1),),
+    )
+    header = Header(
+        schema_version=1,
+        name="findmeifyoucan/toy",
+        version="1.0.0",
+        title="Two splits",
+        paper=Paper(title="T", authors="A", year=2025, venue="V", bibtex="@misc{t}"),
+        taxonomy="OSOD-I",
+        origin="as_published",
+        classes=(ClassEntry(name="fox", role="unknown", index=0),),
+        parts=parts,
+        sources=(source,),
+        rule=Rule(protocol="toy", algorithm_version=1, parameters={}),
+    )
+    write_manifest(Manifest(header, lists), folder)
+    return str(folder)
+
+
+def test_a_manifest_names_splits_and_their_images(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = {image: f"coco:{image:012d}" for image in EXAMPLE.objects}
+    lists = {
+        "near": tuple(ids[image] for image in (1, 2, 4)),
+        "far": tuple(ids[image] for image in (3, 5, 6)),
+    }
+    given = ["evaluate", "findmeifyoucan", "--no-cache", "--manifest", manifest_of(tmp_path / "toy", lists)]
+    given += ["--truth", str(files["truth"]), "--id-scores", str(files["id"]), "--stray", "drop"]
+    both = [
+        *given,
+        "--detections",
+        f"near={files['detections']}",
+        "--detections",
+        f"far={files['detections']}",
+    ]
+    found = result(capsys, both)
+    assert found["manifest"]["parts"] == ["near", "far"]
+    near, far = found["results"]["near"], found["results"]["far"]
+    assert (near["images"], far["images"]) == (3, 3)
+    assert near["paper"]["TP_U"] + far["paper"]["TP_U"] == 3
+    assert near["pct_images_without_predictions"] == 33.33
+    assert "does not say which split" in error(capsys, [*given, "--detections", str(files["detections"])])

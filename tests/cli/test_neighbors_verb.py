@@ -1,0 +1,128 @@
+"""``curation neighbors`` and ``curation duplicates`` on stores and photos that are made on the spot."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from curation.cli import main
+from curation.similarity.look_duplicates import look_duplicates
+from tests.similarity.vectors import embedded, random_set
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Six photos; the sixth is a copy of the first, the fifth a smaller one of the second, one file is broken."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number in range(4):
+        coarse = rng.integers(0, 255, (6, 8, 3)).astype(np.uint8)
+        Image.fromarray(coarse).resize((160, 120), Image.Resampling.BICUBIC).save(folder / f"{number}.png")
+    with Image.open(folder / "1.png") as second:
+        second.resize((80, 60)).save(folder / "4.png")
+    shutil.copy(folder / "0.png", folder / "5.png")
+    (folder / "broken.jpg").write_bytes(b"\xff\xd8 no photo")
+    return folder
+
+
+def embed(photos: Path, out: Path) -> Path:
+    assert main(["embed", "--images", str(photos), "--encoder", "colour", "--out", str(out)]) == 0
+    return out
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *arguments: Any) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
+
+
+def test_neighbors_of_photos(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = embed(photos, tmp_path / "store")
+    result = as_json(
+        capsys, "neighbors", "--queries", store, "--references", store, "-k", "2", "--out", tmp_path / "o"
+    )
+    near = {
+        row["id"].split(":")[1]: row["neighbor"].split(":")[1]
+        for row in result["neighbors"]
+        if row["rank"] == 2
+    }
+    assert near["5"] in ("0", "5")
+    assert near["4"] == "1"
+    assert (tmp_path / "o/neighbors.csv").read_text().splitlines()[0] == "id,rank,neighbor,similarity"
+
+
+def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = embed(photos, tmp_path / "store")
+    given = ("neighbors", "--queries", f"near={store}", "--queries", f"far={store}", "--references", store)
+    result = as_json(capsys, *given, "--set-similarity", "--out", tmp_path / "o")
+    assert result["sets"]["near"]["mean"] == pytest.approx(1)
+    assert result["reference"]["n"] == 6
+    names = {path.name for path in (tmp_path / "o").iterdir()}
+    assert names == {
+        "similarity.csv",
+        "statistics.json",
+        "histograms.png",
+        "histograms.svg",
+        "histograms.csv",
+    }
+
+
+def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = as_json(capsys, "duplicates", "--images", photos, "--out", tmp_path / "o")
+    pairs = {(row["first"], row["second"]): row["how"] for row in result["pairs"]}
+    assert pairs["0.png", "5.png"] == "same pixels"
+    assert pairs["1.png", "4.png"].startswith("perceptual")
+    assert len(pairs) == 2
+    assert result["unreadable"] == 1
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(photos / "2.png", other / "copy.png")
+    across = as_json(capsys, "duplicates", "--images", photos, "--against", other)["pairs"]
+    assert [(row["first"], row["second"]) for row in across] == [("2.png", "copy.png")]
+    look = as_json(
+        capsys, "duplicates", "--embeddings", embed(photos, tmp_path / "s"), "--threshold", "0.99"
+    )["pairs"]
+    assert ("photos:0", "photos:5") in {(row["first"], row["second"]) for row in look}
+
+
+def test_look_duplicates_are_all_pairs_above_the_threshold() -> None:
+    one, two = random_set(60, 3, 1), random_set(50, 3, 2, "voc")
+    products = one.normalised() @ two.normalised().T
+    expected = {
+        (one.ids[a], two.ids[b]) for a, b in zip(*np.nonzero(products >= np.float32(0.9)), strict=True)
+    }
+    assert {pair[:2] for pair in look_duplicates(one, two, 0.9)} == expected
+    within = look_duplicates(one, None, 0.9)
+    assert all(first < second for first, second, _ in within)
+    assert look_duplicates(embedded({"a:1": [1, 0], "a:2": [2, 0]}), None, 1.0)[0][:2] == ("a:1", "a:2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("neighbors", "--queries", "{none}", "--references", "{store}"), "none"),
+        (("neighbors", "--queries", "{store}", "--references", "{store}", "-k", "99"), "not so many"),
+        (("neighbors", "--queries", "a={store}", "--queries", "b={store}", "--references", "{store}"), "one set"),
+        (("neighbors", "--queries", "a={store}", "--queries", "a={store}", "--references", "{store}"), "twice"),
+        (("neighbors", "--queries", "{store}", "--references", "{store}", "--set-similarity", "--sample", "paper"),
+         "training images"),
+        (("duplicates",), "Nothing says"),
+        (("duplicates", "--images", "{none}"), "does not exist"),
+        (("duplicates", "--images", "{store}"), "no photos"),
+        (("duplicates", "--images", "{photos}", "--distance", "40"), "out of range"),
+        (("duplicates", "--embeddings", "{store}", "--threshold", "3"), "cosine"),
+    ],
+)  # fmt: skip
+def test_wrong_use(
+    photos: Path, tmp_path: Path, arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = embed(photos, tmp_path / "store")
+    capsys.readouterr()
+    given = [one.format(store=store, photos=photos, none=tmp_path / "none") for one in arguments]
+    assert main(given) == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,202 @@
+"""``curation propose`` as a user runs it: what is printed, what is written, what is refused."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from curation.cli import main
+from curation.proposals.files import read_proposals
+from tests.proposals.embedding_world import stored
+
+CATEGORIES = ("zebra", "couch", "laptop", "dog")
+
+
+def coco(path: Path, images: Mapping[int, Sequence[str]]) -> Path:
+    annotations = [(image, name) for image, names in images.items() for name in names]
+    path.write_text(
+        json.dumps(
+            {
+                "images": [
+                    {"id": image, "file_name": f"{image:012d}.jpg", "width": 64, "height": 48}
+                    for image in images
+                ],
+                "annotations": [
+                    {
+                        "id": number,
+                        "image_id": image,
+                        "category_id": CATEGORIES.index(name) + 1,
+                        "bbox": [1, 1, 5, 5],
+                        "area": 25,
+                        "iscrowd": 0,
+                    }
+                    for number, (image, name) in enumerate(annotations, 1)
+                ],
+                "categories": [{"id": place, "name": name} for place, name in enumerate(CATEGORIES, 1)],
+            }
+        ),
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    """ID classes and an OOD source of four images."""
+    (tmp_path / "id.txt").write_text("horse\nsofa\n")
+    coco(tmp_path / "ood.json", {1: ["zebra"], 2: ["couch"], 3: ["laptop"], 4: []})
+    return tmp_path
+
+
+def arguments(world: Path, *more: str) -> list[str]:
+    given = [
+        "propose",
+        "--id-classes",
+        str(world / "id.txt"),
+        "--ood",
+        f"coco={world / 'ood.json'}",
+        "--no-cache",
+    ]
+    return [*given, *more]
+
+
+def test_proposals_are_printed_and_written(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments(world, "--out", str(world / "p.jsonl"))) == 0
+    printed = capsys.readouterr().out
+    assert "a proposal, not a decision" in printed
+    assert "1 remove, 1 near, 1 far, 0 farther, 1 undecided" in printed
+    made = read_proposals(world / "p.jsonl")
+    assert [one.image_id for one in made.proposals][:1] == ["coco:000000000002"]
+    assert made.digest in printed
+
+
+def test_json_holds_header_counts_and_digest_and_no_path(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(world, "--json", "--set", "near_wup=0.95")) == 0
+    text = capsys.readouterr().out
+    data = json.loads(text)
+    assert data["counts"]["near"] == 0
+    assert data["thresholds"]["near_wup"] == "0.95"
+    assert data["note"].startswith("a proposal, not a decision")
+    assert {one["use"] for one in data["inputs"]} == {"id_classes", "ood coco"}
+    assert str(world) not in text
+
+
+def test_two_runs_write_the_same_bytes(world: Path) -> None:
+    for name in ("a", "b"):
+        main(arguments(world, "--out", str(world / name)))
+    assert (world / "a").read_bytes() == (world / "b").read_bytes()
+
+
+def test_a_detector_adds_its_evidence(world: Path) -> None:
+    rows = [{"image_id": 3, "category_id": 7, "score": 0.9, "bbox": [0, 0, 1, 1]}]
+    (world / "dets.json").write_text(json.dumps(rows))
+    (world / "train.json").write_text('{"categories": [{"id": 7, "name": "horse"}]}')
+    more = ("--detections", str(world / "dets.json"), "--detector-categories", str(world / "train.json"))
+    assert main(arguments(world, *more, "--out", str(world / "p.jsonl"))) == 0
+    found = {one.image_id[-1]: one for one in read_proposals(world / "p.jsonl").proposals}
+    assert (found["3"].proposal, found["3"].reason) == ("undecided", "suspected: horse")
+    assert main(arguments(world, *more, "--set", "agreeing=1", "--out", str(world / "q.jsonl"))) == 0
+    found = {one.image_id[-1]: one for one in read_proposals(world / "q.jsonl").proposals}
+    assert (found["3"].proposal, found["3"].reason) == ("remove", "remove: suspected horse")
+
+
+def test_stores_of_embeddings_and_prompts_add_their_evidence(world: Path) -> None:
+    ood = {"coco:000000000001": [1.0, 0.1], "coco:000000000003": [0.0, 1.0], "coco:000000000004": [0.1, 1.0]}
+    more = ["--embeddings-ood", str(stored(world / "ood", ood))]
+    more += ["--embeddings-id", str(stored(world / "id", {f"voc2007:{n}": [1.0, n / 10] for n in range(5)}))]
+    more += ["--texts", str(stored(world / "texts", {"horse": [1.0, 0.0], "laptop": [0.0, 1.0]}))]
+    assert main(arguments(world, *more, "--out", str(world / "p.jsonl"))) == 0
+    made = read_proposals(world / "p.jsonl")
+    found = {one.image_id[-1]: one for one in made.proposals}
+    assert [one.kind for one in found["1"].evidence] == ["image_text", "image_image", "near_kinship"]
+    assert found["1"].reason == "remove: suspected horse"
+    assert found["3"].proposal == "far"
+    assert {"embeddings id", "embeddings coco", "texts"} <= {one.use for one in made.inputs}
+    assert made.left_out == {"coco: images without an embedding": 1}
+    other = stored(world / "other", ood, model="another")
+    assert (
+        main(arguments(world, *more[2:], "--embeddings-ood", str(other), "--out", str(world / "q.jsonl")))
+        == 2
+    )
+    assert not (world / "q.jsonl").exists()
+
+
+def test_far_sets_of_another_file_serve_as_comparison(world: Path) -> None:
+    own = ["--embeddings-id", str(stored(world / "id", {f"voc2007:{n}": [1.0, n / 10] for n in range(5)}))]
+    coco(world / "far.json", {n: ["laptop"] for n in range(1, 9)})
+    nearer = {f"coco:{n:012d}": [1.0, 0.5 + n / 50] for n in range(1, 9)}
+    farther = {f"coco:{n:012d}": [0.2, 1.0 + n / 50] for n in range(1, 9)}
+    given = ["propose", "--id-classes", str(world / "id.txt"), "--no-cache", *own]
+    first = [*given, "--ood", f"coco-one={world / 'far.json'}"]
+    first += [
+        "--embeddings-ood",
+        str(stored(world / "one", nearer)),
+        "--synset-map",
+        f"coco-one={world / 'map.csv'}",
+    ]
+    (world / "map.csv").write_text("laptop,n02958343\n")
+    assert main([*first, "--set", "near_wup=1", "--out", str(world / "one.jsonl")]) == 0
+    second = [
+        *given,
+        "--ood",
+        f"coco-two={world / 'far.json'}",
+        "--embeddings-ood",
+        str(stored(world / "two", farther)),
+    ]
+    assert main([*second, "--compare", str(world / "one.jsonl"), "--out", str(world / "two.jsonl")]) == 0
+    made = read_proposals(world / "two.jsonl")
+    assert {one.name: one.proposal for one in made.sets} == {
+        "coco-two far": "farther",
+        "coco-two all": "farther",
+    }
+    assert made.counts()["farther"] == 8
+
+
+def test_a_manifest_gives_the_classes(shared: Path, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = shared / "data/coco/mini/annotations/instances_val2017.json"
+    manifest = min(Path("manifests/elephant").rglob("manifest.json")).parent
+    given = ["propose", "--manifest", str(manifest), "--ood", f"coco-val2017={source}", "--json"]
+    assert main([*given, "--no-cache"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["inputs"][0]["use"] == "manifest"
+    assert sum(data["counts"].values()) == 79
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--set", "near=1"), "no such threshold"),
+        (("--set", "near_wup"), "NAME=VALUE"),
+        (("--near-classes", "coco=unicorn"), "no category"),
+        (("--near-classes", "voc=zebra"), "no such OOD source"),
+        (("--synset-map", "voc=x.csv"), "synset map"),
+        (("--synset-map", "id=absent.csv"), "does not exist"),
+        (("--detections", "absent.json"), "category_id"),
+        (("--embeddings-id", "absent"), "not embedded"),
+        (("--embeddings-ood", "absent"), "nothing to compare"),
+        (("--texts", "absent"), "not embedded"),
+        (("--tree", "coco=absent.json"), "does not exist"),
+        (("--compare", "absent.jsonl"), "does not exist"),
+        (("--ood", "coco=again.json"), "twice"),
+        (("--ood", "id=again.json"), "may not name"),
+    ],
+)
+def test_wrong_use_is_told_and_nothing_is_written(
+    world: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
+) -> None:
+    assert main(arguments(world, *more, "--out", str(world / "p.jsonl"))) == 2
+    assert said in capsys.readouterr().err
+    assert not (world / "p.jsonl").exists()
+
+
+def test_out_never_overwrites_an_input(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names, source = world / "id.txt", world / "ood.json"
+    for target in (names, source):
+        before = target.read_bytes()
+        arguments = ["propose", "--id-classes", str(names), "--ood", f"coco={source}", "--out", str(target)]
+        assert main(arguments) == 2
+        assert "overwrite an input" in capsys.readouterr().err
+        assert target.read_bytes() == before

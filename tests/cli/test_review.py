@@ -1,0 +1,154 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from curation.cli import main
+from curation.decisions.files import read_decisions
+from curation.review.review_folder import ReviewRecord, write_record
+from curation.review.verdicts import VerdictBook
+from tests.review.conftest import database_uri, review_environment  # noqa: F401  (fixtures)
+from tests.review.review_world import ReviewWorld, write_world
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A review of eight images in two batches, with verdicts of two people, one of them undone."""
+    path = tmp_path / "review"
+    batches = {"0001": 4, "0002": 4}
+    write_record(path, ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches=batches))
+    book = VerdictBook(path / "decisions.jsonl", stage="manual")
+    keys = [(("pool", f"coco:{number:012d}"), "0001") for number in range(4)]
+    book.record(keys, "near", reason="stripes", reviewer="anna")
+    book.record(keys[:3], "near", reason="", reviewer="ben")
+    book.record(keys[2:3], "far", reason="", reviewer="ben")
+    book.record(keys[:1], "remove", reason="", reviewer="anna")
+    book.undo("anna")
+    return path
+
+
+def test_status_needs_no_database(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["review", "status", "--folder", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert "4 of 8 images decided: near 3, conflict 1" in text
+    assert "0002   0 of 4" in text
+    assert "anna, ben" in text
+
+
+def test_status_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["review", "status", "--folder", str(folder), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["images"], data["decided"], data["conflicts"]) == (8, 4, 1)
+    assert data["batches"][1] == {"batch": "0002", "images": 4, "decided": 0, "conflicts": 0}
+    assert data["agreement"][0]["images"] == 3
+
+
+def test_another_reviewers_file_is_taken_in(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = VerdictBook(tmp_path / "eva.jsonl", stage="manual")
+    other.record([(("pool", "coco:000000000003"), "0001")], "remove", reason="", reviewer="eva")
+    assert (
+        main(["review", "status", "--folder", str(folder), "--also", str(tmp_path / "eva.jsonl"), "--json"])
+        == 0
+    )
+    data = json.loads(capsys.readouterr().out)
+    assert data["conflicts"] == 2
+    assert data["fleiss"]["items"] == 4
+    assert main(["review", "status", "--folder", str(folder), "--also", str(tmp_path / "none.jsonl")]) == 2
+
+
+def test_a_verdict_that_stands_in_two_logs_counts_once(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["review", "status", "--folder", str(folder), "--json"])
+    alone = json.loads(capsys.readouterr().out)
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes((folder / "decisions.jsonl").read_bytes())
+    main(["review", "status", "--folder", str(folder), "--also", str(copy), "--json"])
+    assert alone["decided"] > 0
+    assert json.loads(capsys.readouterr().out) == alone
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+def test_export_writes_what_stands(folder: Path, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"out{suffix}"
+    assert main(["review", "export", "--folder", str(folder), "--out", str(path)]) == 0
+    rows = read_decisions(path).decisions
+    assert [(row.image_id[-1], row.reviewer, row.action) for row in rows] == [
+        ("0", "anna", "to_near"),
+        ("0", "ben", "to_near"),
+        ("1", "anna", "to_near"),
+        ("1", "ben", "to_near"),
+        ("2", "anna", "to_near"),
+        ("2", "ben", "to_far"),
+        ("3", "anna", "to_near"),
+    ]
+    assert {row.reason for row in rows if row.reviewer == "anna"} == {"stripes"}
+
+
+def test_export_never_overwrites_the_log(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = folder / "decisions.jsonl"
+    before = log.read_bytes()
+    assert main(["review", "export", "--folder", str(folder), "--out", str(log)]) == 2
+    assert "never overwritten" in capsys.readouterr().err
+    assert log.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["start", "--photos", "."], "There is nothing to review"),
+        (["start", "--source", "coco=x.json"], "A review needs the photos"),
+        (["start", "--source", "coco=x.json", "--photos", "nowhere"], "folder of photos does not exist"),
+        (["start", "no-such-manifest", "--photos", "."], "There is no such manifest"),
+        (["start"], "The folder holds no review"),
+        (["status"], "The folder holds no review"),
+        (["export", "--out", "x.jsonl"], "The folder holds no review"),
+    ],
+)
+def test_wrong_use_is_told(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["review", *arguments, "--folder", str(tmp_path / "r")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.mongo
+@pytest.mark.slow
+def test_start_without_app_then_again(tmp_path: Path, review_environment: dict[str, str]) -> None:  # noqa: F811
+    world: ReviewWorld = write_world(tmp_path / "world")
+
+    def start(*more: str) -> dict[str, object]:
+        command = [
+            sys.executable,
+            "-m",
+            "curation",
+            "review",
+            "start",
+            "--folder",
+            str(tmp_path / "cli-review"),
+        ]
+        done = subprocess.run(
+            [*command, "--no-app", "--json", *more],
+            env=review_environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found: dict[str, object] = json.loads(done.stdout)
+        return found
+
+    inputs = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
+    first = start(*inputs, "--batch-size", "5")
+    assert (first["images"], first["batches"], first["built"], first["dataset"]) == (
+        12,
+        3,
+        True,
+        "cli-review",
+    )
+    second = start()
+    assert (second["built"], second["replayed"]) == (False, 0)

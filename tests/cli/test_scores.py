@@ -1,0 +1,133 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.cli import main
+from curation.evaluation.post_hoc_methods import METHODS, compute
+from tests.evaluation.ood_reference import EXAMPLE
+from tests.evaluation.ood_worlds import by_image, example_files, results_content, write
+from tests.evaluation.post_hoc_cases import drawn
+
+
+@pytest.fixture
+def arrays(tmp_path: Path) -> dict[str, Path]:
+    case = drawn(9)
+    assert case.layer is not None
+    np.savez(tmp_path / "test.npz", features=case.features)
+    np.savez(tmp_path / "train.npz", features=case.train, labels=case.labels)
+    np.savez(tmp_path / "layer.npz", weight=case.layer.weight, bias=case.layer.bias)
+    return {name: tmp_path / f"{name}.npz" for name in ("test", "train", "layer")}
+
+
+def arguments(arrays: dict[str, Path], out: Path, *more: str) -> list[str]:
+    given = ["scores", "--out", str(out), *more]
+    for name, path in arrays.items():
+        given += [f"--{name}", str(path)]
+    return given
+
+
+def test_every_method_that_the_files_allow(
+    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(arrays, tmp_path / "s.json", "--percentile", "50")) == 0
+    assert "higher is more ID" in capsys.readouterr().out
+    written = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
+    assert tuple(written["scores"]) == tuple(METHODS)
+    assert written["scores"]["vim"] == pytest.approx(compute(drawn(9), "vim").tolist())
+    assert written["about"]["inputs"]["train"]["sha256"].startswith("sha256:")
+    few = {"test": arrays["test"], "train": arrays["train"]}
+    assert main(arguments(few, tmp_path / "few.csv", "--json")) == 0
+    with (tmp_path / "few.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert set(rows[0]) == {"knn", "mahalanobis", "ddu"}
+    assert [float(row["knn"]) for row in rows] == compute(drawn(9), "knn").tolist()
+
+
+@pytest.mark.parametrize("form", [list, by_image])
+def test_scores_go_into_detections_and_from_there_into_the_evaluation(
+    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], form: Any
+) -> None:
+    files = example_files(tmp_path)
+    given = write(tmp_path / "given.json", form(results_content(EXAMPLE)))
+    scored = tmp_path / "scored.json"
+    assert (
+        main(
+            arguments(
+                arrays, scored, "--detections", str(given), "--method", "mahalanobis", "--method", "knn"
+            )
+        )
+        == 0
+    )
+    ids = tmp_path / "id.json"
+    np.savez(tmp_path / "id.npz", features=drawn(30, seed=4).features)
+    assert (
+        main(
+            arguments(
+                {**arrays, "test": tmp_path / "id.npz"}, ids, "--method", "knn", "--method", "mahalanobis"
+            )
+        )
+        == 0
+    )
+    capsys.readouterr()
+    evaluated = [
+        "evaluate",
+        "findmeifyoucan",
+        "--no-cache",
+        "--truth",
+        str(files["truth"]),
+        "--detections",
+        str(scored),
+    ]
+    assert main([*evaluated, "--id-scores", str(ids), "--json", "--score", "knn"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["method"] == "knn"
+    assert result["counts"]["id_detections"] == 30
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--method", "odin"),
+        ("--percentile", "100"),
+        ("--k", "10000", "--method", "knn"),
+        ("--dimension", "99", "--method", "vim"),
+        ("--detections", "none.json"),
+        ("--engine", "pytorch-ood", "--method", "dice_react"),
+    ],
+)
+def test_unusable_requests_are_told_and_nothing_is_written(
+    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    assert main(arguments(arrays, tmp_path / "s.json", *more)) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_an_input_is_never_overwritten(
+    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = write(tmp_path / "given.json", results_content(EXAMPLE))
+    before = given.read_bytes()
+    assert main(arguments(arrays, given, "--detections", str(given))) == 2
+    assert main(arguments(arrays, tmp_path / "s.txt")) == 2
+    assert given.read_bytes() == before
+    capsys.readouterr()
+
+
+def test_rows_must_be_those_of_the_detections(
+    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = write(tmp_path / "given.json", results_content(EXAMPLE)[1:])
+    assert main(arguments(arrays, tmp_path / "s.json", "--detections", str(given), "--method", "energy")) == 2
+    assert "not those of the detections file" in capsys.readouterr().err
+
+
+def test_features_alone_allow_no_score(
+    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments({"test": arrays["test"]}, tmp_path / "s.json")) == 2
+    assert "No score can be computed" in capsys.readouterr().err

@@ -1,0 +1,76 @@
+"""Decisions that do not fit a manifest: image gone, no such part, another version."""
+
+import pytest
+
+from curation.decisions.decision import Decision
+from curation.decisions.staleness import find_stale, images_in, parts_spoken_of
+from curation.manifest.manifest import Manifest
+from curation.sources.source import Source
+
+
+def row(
+    image: str, dataset: str = "wilderness", stage: str = "manual", action: str = "keep", manifest: str = ""
+) -> Decision:
+    return Decision(
+        image_id=image,
+        dataset=dataset,
+        stage=stage,
+        action=action,
+        manifest=manifest,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("dataset", "parts"),
+    [
+        ("", ["closed", "wilderness", "wr1", "wr1-hash"]),
+        ("closed", ["closed"]),
+        ("wr1", ["wr1"]),
+        ("coco", ["wilderness", "wr1", "wr1-hash"]),
+        ("voc2007", ["closed"]),
+        ("openimages", []),
+    ],
+)
+def test_what_a_data_set_means(base: Manifest, dataset: str, parts: list[str]) -> None:
+    assert list(parts_spoken_of(base.header, dataset)) == parts
+
+
+def test_fitting_decisions_are_not_stale(base: Manifest) -> None:
+    rows = [row(base.ids("wilderness")[0], manifest=base.digest), row(base.ids("closed")[0], "voc2007")]
+    found = find_stale(base, rows)
+    assert not found
+    assert found.notes() == []
+    assert not find_stale(base, [])
+
+
+def test_each_kind_is_told(base: Manifest) -> None:
+    other = "sha256:" + "2" * 64
+    rows = [
+        row("coco:000000000000"),
+        row(base.ids("closed")[0]),
+        row("x:1", "nowhere"),
+        row(base.ids("wilderness")[0], manifest=other),
+    ]
+    found = find_stale(base, rows)
+    assert found.gone == ("coco:000000000000", base.ids("closed")[0])
+    assert (found.unheard, found.other_manifests) == ({"nowhere": 1}, {other: 1})
+    assert len(found.notes()) == 3
+
+
+def test_a_candidate_may_stand_in_any_part_or_source(base: Manifest, raw: dict[str, Source]) -> None:
+    listed = set().union(*base.lists.values())
+    outside = next(one for one in raw["coco"].image_ids.tolist() if one not in listed)
+    rows = [
+        row(outside, stage="candidate", action="add_far"),
+        row(base.ids("closed")[0], stage="candidate", action="add_far"),
+    ]
+    assert find_stale(base, rows).gone == (outside,)
+    assert find_stale(base, rows, raw).gone == ()
+    # A verdict on what should be listed already is not saved by a source.
+    assert find_stale(base, [row(outside)], raw).gone == (outside,)
+
+
+def test_where_images_lie(raw: dict[str, Source]) -> None:
+    voc, coco = (raw[name].image_ids[0] for name in ("voc2007-test", "coco"))
+    assert images_in(raw, [voc, coco, "coco:none", "x:1"]) == {voc: "voc2007-test", coco: "coco"}
+    assert images_in({}, [voc]) == {}

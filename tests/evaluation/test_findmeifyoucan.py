@@ -1,0 +1,145 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from curation.errors import EvaluationError, UsageError
+from curation.evaluation.columns import Floats
+from curation.evaluation.findmeifyoucan import (
+    OodOptions,
+    check_apart,
+    choose_methods,
+    evaluate_split,
+    images_without_predictions,
+    paired,
+)
+from curation.evaluation.id_scores import IdScores
+from curation.evaluation.ood_detections import OodDetections, ReadOodDetections
+from tests.evaluation.ood_reference import EXAMPLE, EXPECTED, OodWorld
+from tests.evaluation.ood_worlds import columns
+
+
+def ids(values: Floats | None = None, name: str = "s", images: tuple[str, ...] | None = None) -> IdScores:
+    scores = np.array(EXAMPLE.ids) if values is None else values
+    return IdScores({name: scores}, images, "id.json", "sha256:1", {})
+
+
+def read(detections: OodDetections, images: frozenset[str] = frozenset({"1"})) -> ReadOodDetections:
+    return ReadOodDetections(detections, "d.json", "sha256:2", len(detections), {}, images, None)
+
+
+def only(**scores: Floats) -> ReadOodDetections:
+    return read(replace(columns(EXAMPLE)[1], scores=scores))
+
+
+@pytest.mark.parametrize("rule", ["zscore", "quantile", "5"])
+def test_the_worked_example_in_both_readings(rule: str) -> None:
+    truth, detections = columns(EXAMPLE)
+    found = evaluate_split(truth, detections, ids(), "s", OodOptions(threshold=rule))
+    for profile, expected in EXPECTED.items():
+        section = found[profile]
+        assert {name: section[name] for name in expected} == pytest.approx(expected, abs=5e-4)
+        assert section["unrounded"]["AP_U"] == pytest.approx(expected["AP_U"], abs=1e-12)
+    assert found["pct_images_without_predictions"] == 16.67
+    assert found["threshold_zscore"] == pytest.approx(4.014467265883269, abs=1e-12)
+    assert found["threshold_quantile"] == 5.0
+    assert found["FPR95"]["value"] == found["FPR95_first"] == 1 / 3
+    assert found["id_share_at_least_threshold"] == 0.95
+    assert found["undefined"] == {}
+
+
+@pytest.mark.parametrize(
+    ("rule", "key"), [("nearest", "FPR95_nearest_vos"), ("ood_positive", "FPR95_ood_positive")]
+)
+def test_the_chosen_rule_is_named(rule: str, key: str) -> None:
+    truth, detections = columns(EXAMPLE)
+    found = evaluate_split(truth, detections, ids(), "s", OodOptions(fpr=rule, profile="paper"))
+    assert (found["FPR95"]["rule"], found["FPR95"]["value"]) == (rule, found[key])
+    assert "official" not in found
+
+
+def test_without_id_scores_all_that_rests_on_them_is_undefined() -> None:
+    truth, detections = columns(EXAMPLE)
+    found = evaluate_split(truth, detections, ids(np.empty(0)), "s")
+    assert found["AUROC"] is found["threshold"] is found["official"] is found["paper"] is None
+    assert "no ID" in found["undefined"]["AUROC"]
+    assert "no threshold" in found["undefined"]["paper"]
+    assert found["pct_images_without_predictions"] == 16.67
+    # A threshold of one's own needs no ID scores.
+    given = evaluate_split(truth, detections, ids(np.empty(0)), "s", OodOptions(threshold="5"))
+    assert given["paper"]["TP_U"] == 3
+
+
+def test_without_detections_rates_are_zero_and_auroc_undefined() -> None:
+    truth, detections = columns(OodWorld(EXAMPLE.objects, {}))
+    found = evaluate_split(truth, detections, ids(), "s")
+    assert found["AUROC"] is None
+    assert (found["paper"]["P_U"], found["paper"]["R_U"], found["paper"]["nOSE"]) == (0, 0, 0)
+    assert found["pct_images_without_predictions"] == 100
+
+
+@pytest.mark.parametrize(
+    ("without", "images", "share"), [(483, 1761, 27.43), (333, 930, 35.81), (851, 1880, 45.27)]
+)
+def test_shares_of_published_counts(without: int, images: int, share: float) -> None:
+    # Table 1 of the paper prints these shares for the counts that they stand for.
+    world = OodWorld({k: [] for k in range(images)}, {})
+    truth, empty = columns(world)
+    some = replace(
+        empty,
+        image=np.arange(without, images, dtype=np.int32),
+        confidence=np.ones(images - without),
+    )
+    found = images_without_predictions(truth, some)
+    assert (found["images_without_predictions"], found["pct_images_without_predictions"]) == (without, share)
+
+
+def test_files_without_names_are_paired_with_the_only_name() -> None:
+    one = np.zeros(9)
+    for ours, theirs in (("ood_score", "energy"), ("energy", "ood_score")):
+        left, right = paired(only(**{ours: one}), ids(name=theirs))
+        assert choose_methods(left, right) == ("energy",)
+    empty = read(columns(OodWorld({1: []}, {}))[1])
+    left, right = paired(replace(empty, detections=replace(empty.detections, scores={})), ids(name="knn"))
+    assert choose_methods(left, right) == ("knn",)
+
+
+def test_methods_are_chosen_or_common() -> None:
+    one = np.zeros(9)
+    both = IdScores({"msp": one, "energy": one}, None, "id", "sha256:1", {})
+    assert choose_methods(only(energy=one, msp=one, knn=one), both) == ("energy", "msp")
+    assert choose_methods(only(energy=one, msp=one), both, ("msp",)) == ("msp",)
+    with pytest.raises(EvaluationError, match="'knn' is not in both"):
+        choose_methods(only(energy=one, msp=one, knn=one), both, ("knn",))
+    with pytest.raises(EvaluationError, match="no OOD score in common"):
+        choose_methods(only(knn=one), both)
+
+
+def test_id_and_ood_must_be_apart() -> None:
+    detections = columns(EXAMPLE)[1]
+    assert check_apart(read(detections), ids(images=("2", "3"))) == []
+    with pytest.raises(EvaluationError, match="share images"):
+        check_apart(read(detections), ids(images=("1", "3")))
+    assert "1 image ids" in check_apart(read(detections), ids(images=("1", "3")), shared="report")[0]
+    with pytest.raises(EvaluationError, match="one file"):
+        check_apart(replace(read(detections), sha256="sha256:1"), ids())
+    with pytest.raises(EvaluationError, match="different lengths"):
+        check_apart(replace(read(detections), logits_length=5), replace(ids(), logits_length=6))
+
+
+def test_unknown_rules_are_refused() -> None:
+    truth, detections = columns(EXAMPLE)
+    for options in (OodOptions(fpr="best"), OodOptions(threshold="best"), OodOptions(profile="best")):
+        with pytest.raises(UsageError):
+            evaluate_split(truth, detections, ids(), "s", options)
+
+
+def test_a_monotone_change_of_the_score_moves_the_zscore_alone() -> None:
+    truth, detections = columns(EXAMPLE)
+    changed = replace(detections, scores={"s": detections.scores["s"] ** 3})
+    for rule, same in (("quantile", True), ("zscore", False)):
+        options = OodOptions(threshold=rule)
+        before = evaluate_split(truth, detections, ids(), "s", options)
+        after = evaluate_split(truth, changed, ids(np.array(EXAMPLE.ids) ** 3), "s", options)
+        assert after["AUROC"] == before["AUROC"]
+        assert (after["paper"]["n_det_unknown"] == before["paper"]["n_det_unknown"]) == same

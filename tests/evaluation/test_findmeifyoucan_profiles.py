@@ -1,0 +1,145 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from curation.errors import UsageError
+from curation.evaluation.findmeifyoucan_profiles import (
+    PROFILES,
+    OpenSetOutcomes,
+    open_set_metrics,
+    open_set_outcomes,
+    profiles_of,
+    unknown_detections,
+)
+from tests.evaluation.ood_reference import EXAMPLE, EXPECTED, Found, OodWorld, open_set
+from tests.evaluation.ood_worlds import columns, ood_worlds
+
+
+def outcomes(world: OodWorld, threshold: float, profile: str) -> OpenSetOutcomes:
+    truth, detections = columns(world)
+    unknown = unknown_detections(detections, "s", threshold)
+    return open_set_outcomes(truth, detections, unknown, PROFILES[profile])
+
+
+def metrics(world: OodWorld, threshold: float, profile: str) -> dict[str, float]:
+    found = open_set_metrics(outcomes(world, threshold, profile), PROFILES[profile])
+    return {**found, **found["unrounded"]}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("threshold", [5.0, 13.5 - 1.645 * (399 / 12) ** 0.5])
+def test_the_worked_example(profile: str, threshold: float) -> None:
+    found = metrics(EXAMPLE, threshold, profile)
+    assert {name: found[name] for name in EXPECTED[profile]} == pytest.approx(EXPECTED[profile], abs=1e-12)
+    # The loops that the random cases are compared with give the same.
+    assert open_set(EXAMPLE, threshold, profile) == pytest.approx(EXPECTED[profile], abs=1e-12)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@given(ood_worlds())
+def test_every_number_is_that_of_plain_loops(profile: str, world: OodWorld) -> None:
+    found = metrics(world, 0.5, profile)
+    for name, value in open_set(world, 0.5, profile).items():
+        if math.isnan(value):
+            assert found[name] is None
+        else:
+            assert found[name] == pytest.approx(value, abs=1e-9), name
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@given(ood_worlds())
+def test_what_must_hold(profile: str, world: OodWorld) -> None:
+    found = metrics(world, 0.5, profile)
+    n = found["n_unknown_gt"]
+    assert n == found["TP_U"] + found["objects_misclassified"] + found["objects_ignored"]
+    assert found["objects_ignored"] >= 0
+    assert found["objects_misclassified"] <= found["AOSE"] <= found["n_det_known"]
+    if n:
+        assert 0 <= found["AP_U"] <= found["R_U"] + 1e-9
+        assert 0 <= found["R_U"] <= 100
+        assert found["nOSE"] >= 0
+        assert profile == "official" or found["nOSE"] <= 100
+    assert 0 <= found["P_U"] <= 100
+
+
+@given(ood_worlds())
+def test_continuous_boxes_find_what_pixels_find(world: OodWorld) -> None:
+    # On images with objects the paper's reading calls the same detections unknown; only matching differs.
+    official, paper = (outcomes(world, 0.5, name) for name in ("official", "paper"))
+    assert np.array_equal(official.unknown, paper.unknown)
+    assert np.array_equal(official.target >= 0, paper.target >= 0)
+    assert (official.counted <= paper.counted).all()
+
+
+def test_nose_of_the_code_may_exceed_100() -> None:
+    world = OodWorld({1: [(0, 0, 10, 10)]}, {1: [Found((0, 0, 10, 10), 0.9, 9.0)] * 3}, [1.0])
+    assert metrics(world, 5, "official")["nOSE"] == 300
+    assert metrics(world, 5, "paper")["nOSE"] == 100
+
+
+def test_no_second_best_object_is_tried() -> None:
+    # Both detections are nearest to the first object; the second one also overlaps the other by 0.6.
+    world = OodWorld(
+        {1: [(0, 0, 10, 10), (0, 2, 10, 10)]},
+        {1: [Found((0, 0, 10, 10), 0.9, 0.0), Found((0, 0.5, 10, 10.5), 0.8, 0.0)]},
+    )
+    assert metrics(world, 1, "paper")["TP_U"] == 1
+    assert metrics(world, 1, "paper")["FP_U"] == 1
+
+
+def test_a_known_detection_on_a_found_object_counts_for_aose_alone() -> None:
+    box = (0.0, 0.0, 10.0, 10.0)
+    world = OodWorld({1: [box]}, {1: [Found(box, 0.9, 0.0), Found(box, 0.95, 9.0)]})
+    for profile in PROFILES:
+        found = metrics(world, 1, profile)
+        assert (found["TP_U"], found["AOSE"], found["objects_misclassified"]) == (1, 1, 0)
+
+
+def test_equal_confidences_keep_their_order() -> None:
+    # The first of two equal detections is the false positive: AP 1/2 instead of 1. By text .3004 equals .3 as well.
+    wrong, right = Found((50, 50, 60, 60), 0.3, 0.0), Found((0, 0, 10, 10), 0.3, 0.0)
+    world = OodWorld({1: [(0, 0, 10, 10)]}, {1: [wrong, right]})
+    assert metrics(world, 1, "paper")["AP_U"] == 50
+    turned = OodWorld({1: [(0, 0, 10, 10)]}, {1: [right, wrong]})
+    assert metrics(turned, 1, "paper")["AP_U"] == 100
+    finer = OodWorld({1: [(0, 0, 10, 10)]}, {1: [wrong, replace(right, confidence=0.3004)]})
+    assert (metrics(finer, 1, "official")["AP_U"], metrics(finer, 1, "paper")["AP_U"]) == (50, 100)
+
+
+def test_zero_is_explained_and_undefined_is_none() -> None:
+    box = (0.0, 0.0, 10.0, 10.0)
+    cases = {
+        "no detections": OodWorld({1: [box]}, {}),
+        "no detection is called unknown": OodWorld({1: [box]}, {1: [Found(box, 0.9, 9.0)]}),
+        "no unknown detection matches": OodWorld({1: [box]}, {1: [Found((50, 50, 60, 60), 0.9, 0.0)]}),
+    }
+    for reason, world in cases.items():
+        found = metrics(world, 1, "official")
+        assert (found["P_U"], found["R_U"], found["AP_U"]) == (0, 0, 0)
+        assert reason in found["notes"][0]  # type: ignore[index]
+    empty = metrics(OodWorld({1: []}, {1: [Found(box, 0.9, 0.0)]}), 1, "official")
+    assert empty["R_U"] is empty["AP_U"] is empty["nOSE"] is None
+    assert "N_U is 0" in empty["undefined"]["R_U"]  # type: ignore[index]
+
+
+def test_all_on_images_without_annotation_is_told() -> None:
+    world = OodWorld({1: [], 2: [(0, 0, 5, 5)]}, {1: [Found((0, 0, 5, 5), 0.9, 0.0)]})
+    assert "leaves out" in metrics(world, 1, "official")["notes"][0]  # type: ignore[index]
+    assert metrics(world, 1, "paper")["FP_U"] == 1
+
+
+def test_background_is_unknown_whatever_its_score() -> None:
+    truth, detections = columns(EXAMPLE)
+    marked = replace(detections, background=np.arange(len(detections)) == 2)
+    assert unknown_detections(marked, "s", 5.0).sum() == 7
+    assert unknown_detections(detections, "s", 5.0).sum() == 6
+    assert truth.n_images == 6
+
+
+def test_profiles_have_names() -> None:
+    assert [one.name for one in profiles_of("all")] == ["official", "paper"]
+    with pytest.raises(UsageError, match="Unknown profile"):
+        profiles_of("clean")

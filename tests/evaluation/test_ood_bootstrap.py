@@ -1,0 +1,103 @@
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from curation.errors import UsageError
+from curation.evaluation.findmeifyoucan_profiles import (
+    PROFILES,
+    open_set_metrics,
+    open_set_outcomes,
+    unknown_detections,
+)
+from curation.evaluation.id_scores import IdScores
+from curation.evaluation.ood_bootstrap import ImageSample, bootstrap_intervals
+from curation.evaluation.ood_curves import RankedScores, auroc, fpr95_first
+from tests.evaluation.ood_reference import EXAMPLE, OodWorld
+from tests.evaluation.ood_worlds import columns, ood_worlds
+
+BOTH = tuple(PROFILES.values())
+
+
+def sample(world: OodWorld, images: tuple[str, ...] | None = None, threshold: float = 0.5) -> ImageSample:
+    truth, detections = columns(world)
+    ids = IdScores({"s": np.array(world.ids)}, images, "id", "sha256:1", {})
+    return ImageSample.of(truth, detections, ids, "s", threshold, BOTH)
+
+
+@settings(max_examples=60)
+@given(ood_worlds())
+def test_unit_weights_give_the_numbers_of_the_data(world: OodWorld) -> None:
+    one = sample(world)
+    found = one.statistics(np.ones(one.n_images, np.int64), np.ones(one.n_id_images, np.int64))
+    truth, detections = columns(world)
+    if len(detections):
+        ranked = RankedScores.of(np.array(world.ids), detections.scores["s"])
+        assert found["AUROC"] == auroc(ranked)
+        assert found["FPR95_first"] == pytest.approx(fpr95_first(ranked), abs=1e-15)
+    for profile in BOTH:
+        outcomes = open_set_outcomes(truth, detections, unknown_detections(detections, "s", 0.5), profile)
+        rates = open_set_metrics(outcomes, profile)["unrounded"]
+        for name in ("nOSE", "P_U", "R_U"):
+            value = found[f"{profile.name}.{name}"]
+            assert (rates[name] is None and math.isnan(value)) or value == pytest.approx(rates[name])
+
+
+@settings(max_examples=40)
+@given(ood_worlds())
+def test_a_weight_is_a_copy_of_the_image(world: OodWorld) -> None:
+    """Weights 2, 0, 1, … equal a file in which images stand twice, not at all, once."""
+    one = sample(world)
+    weights = np.array([2, 0, 1, 2, 0][: one.n_images])
+    id_weights = np.arange(one.n_id_images) % 3
+    copies = [
+        image for image, n in zip(sorted(world.objects), weights.tolist(), strict=True) for _ in range(n)
+    ]
+    ids = [score for score, n in zip(world.ids, id_weights.tolist(), strict=True) for _ in range(n)]
+    copied = OodWorld(
+        {k: world.objects[image] for k, image in enumerate(copies, 1)},
+        {k: world.found.get(image, []) for k, image in enumerate(copies, 1)},
+        ids,
+    )
+    found = one.statistics(weights, id_weights)
+    other = sample(copied)
+    expected = other.statistics(np.ones(other.n_images, np.int64), np.ones(other.n_id_images, np.int64))
+    assert found == pytest.approx(expected, nan_ok=True)
+
+
+def test_intervals_hold_the_estimate_and_come_again_with_the_seed() -> None:
+    images = tuple(str(100 + k // 2) for k in range(len(EXAMPLE.ids)))
+    one = sample(EXAMPLE, images, 5.0)
+    assert one.n_id_images == 10
+    first, again, other = (bootstrap_intervals(one, replicates=50, seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first["metrics"] != other["metrics"]
+    for name, cell in first["metrics"].items():
+        assert cell["low"] <= cell["estimate"] <= cell["high"], name
+        assert cell["undefined"] == 0
+    assert first["metrics"]["paper.P_U"]["estimate"] == 50
+
+
+def test_fewer_replicates_are_the_first_of_more() -> None:
+    def drawn(n: int) -> dict[str, Any]:
+        return bootstrap_intervals(sample(EXAMPLE, threshold=5.0), replicates=n, seed=3)["metrics"]["AUROC"]
+
+    assert drawn(1)["low"] == drawn(1)["high"]
+    assert drawn(40) != drawn(1)
+
+
+def test_what_is_undefined_in_a_replicate_is_counted() -> None:
+    # One image of five has objects: in some replicates it is not drawn, and N_U is 0.
+    world = replace(EXAMPLE, objects={k: [(0, 0, 5, 5)] if k == 1 else [] for k in range(1, 6)}, found={})
+    cells = bootstrap_intervals(sample(world), replicates=40, seed=1)["metrics"]
+    assert 0 < cells["paper.R_U"]["undefined"] < 40
+    assert cells["AUROC"] == {"estimate": None, "low": None, "high": None, "undefined": 40}
+
+
+@pytest.mark.parametrize(("replicates", "seed"), [(0, 1), (-1, 1), (5, -1), (5, 2**64)])
+def test_parameters_out_of_range_are_refused(replicates: int, seed: int) -> None:
+    with pytest.raises(UsageError):
+        bootstrap_intervals(sample(EXAMPLE), replicates=replicates, seed=seed)

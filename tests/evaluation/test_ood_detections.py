@@ -1,0 +1,117 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.errors import PredictionError
+from curation.evaluation.columns import GroundTruth
+from curation.evaluation.detections import Policy
+from curation.evaluation.findmeifyoucan import NO_KNOWN
+from curation.evaluation.ood_detections import ReadOodDetections, read_ood_detections
+from curation.evaluation.truth import ground_truth
+from curation.sources.opening import open_source
+from tests.evaluation.ood_reference import EXAMPLE
+from tests.evaluation.ood_worlds import (
+    by_image,
+    columns,
+    hexadecimal,
+    plain,
+    results_content,
+    truth_content,
+    write,
+)
+
+ROW: dict[str, Any] = {"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5, "ood_score": 1.0}
+
+
+def truth(folder: Path, name: Any = plain) -> GroundTruth:
+    path = write(folder / "truth.json", truth_content(EXAMPLE, name))
+    return ground_truth(open_source(path, dataset="coco", part="ood", cache=False), NO_KNOWN).truth
+
+
+def read(
+    folder: Path, content: Any, name: Any = plain, policy: Policy | None = None, **more: Any
+) -> ReadOodDetections:
+    return read_ood_detections(write(folder / "d.json", content), truth(folder, name), policy, **more)
+
+
+@pytest.mark.parametrize("name", [plain, hexadecimal])
+@pytest.mark.parametrize("form", [list, by_image])
+def test_integer_and_text_ids_in_both_forms_are_the_same_detections(
+    tmp_path: Path, name: Any, form: Any
+) -> None:
+    found = read(tmp_path, form(results_content(EXAMPLE, name)), name).detections
+    expected = columns(EXAMPLE)[1]
+    assert found.image.tolist() == expected.image.tolist()
+    assert np.array_equal(found.corners, expected.corners)
+    assert found.scores["ood_score"].tolist() == expected.scores["s"].tolist()
+
+
+def test_the_order_of_images_in_the_file_changes_nothing(tmp_path: Path) -> None:
+    rows = results_content(EXAMPLE)
+    first, turned = read(tmp_path, rows), read(tmp_path, sorted(rows, key=lambda row: -row["image_id"]))
+    assert np.array_equal(first.detections.corners, turned.detections.corners)
+    assert np.array_equal(first.detections.confidence, turned.detections.confidence)
+
+
+def test_boxes_of_both_kinds_are_the_same_corners(tmp_path: Path) -> None:
+    other = {key: value for key, value in ROW.items() if key != "bbox"}
+    found = read(tmp_path, [ROW, {**other, "bbox_xyxy": [1, 2, 4, 6]}]).detections
+    assert found.corners.tolist() == [[1, 2, 4, 6], [1, 2, 4, 6]]
+
+
+def test_corners_keep_every_digit_of_the_file(tmp_path: Path) -> None:
+    # x1 + (x2 - x1) is not x2 in binary, and .1f rounds at 20.25.
+    row = {
+        **{key: value for key, value in ROW.items() if key != "bbox"},
+        "bbox_xyxy": [0.1, 0.1, 20.25, 20.25],
+    }
+    assert read(tmp_path, [row]).detections.corners[0].tolist() == [0.1, 0.1, 20.25, 20.25]
+
+
+def test_detections_below_t_star_are_left_out_and_counted(tmp_path: Path) -> None:
+    found = read(tmp_path, [ROW, {**ROW, "score": 0.25}], t_star=0.5)
+    assert found.detections.confidence.tolist() == [0.5]
+    assert found.reported == {"left out: detections of confidence below t*": 1}
+
+
+def test_strays_are_refused_or_counted(tmp_path: Path) -> None:
+    with pytest.raises(PredictionError, match="not in the ground truth"):
+        read(tmp_path, [ROW, {**ROW, "image_id": 99}])
+    found = read(tmp_path, [ROW, {**ROW, "image_id": 99}], policy=Policy(stray="drop"))
+    assert (len(found.detections), found.rows, sum(found.reported.values())) == (1, 2, 1)
+    assert found.image_ids == {"1"}
+
+
+def test_no_detections_are_no_error(tmp_path: Path) -> None:
+    for content in ([], {"images": {}}, {"images": {"1": []}}):
+        found = read(tmp_path, content)
+        assert len(found.detections) == 0
+        assert not found.detections.scores
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"bbox": None}, "no box"),
+        ({"bbox_xyxy": [0, 0, 1, 1]}, "two boxes"),
+        ({"bbox": [0, 0, -1, 5]}, "cannot be"),
+        ({"bbox": [0, 0, 1e300, 5]}, "cannot be"),
+        ({"bbox_xyxy": [9, 9, 1, 1], "bbox": None}, "cannot be"),
+        ({"score": 1.5}, "score"),
+        ({"score": None}, "no confidence"),
+        ({"ood_score": 1e300}, "beyond any scale"),
+    ],
+)
+def test_unusable_records_are_named(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    with pytest.raises(PredictionError, match=told) as caught:
+        read(tmp_path, [ROW, {**ROW, **change}])
+    assert "record 1" in str(caught.value)
+
+
+def test_negative_sizes_may_be_taken_as_empty(tmp_path: Path) -> None:
+    row = {**{key: value for key, value in ROW.items() if key != "bbox"}, "bbox_xyxy": [9, 9, 1, 10]}
+    found = read(tmp_path, [row], policy=Policy(boxes="empty"))
+    assert found.detections.corners.tolist() == [[9, 9, 9, 10]]
+    assert sum(found.reported.values()) == 1

@@ -1,0 +1,61 @@
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.evaluation.findmeifyoucan import evaluate_split
+from curation.evaluation.id_scores import IdScores
+from curation.evaluation.ood_figures import metric_bars, score_histograms
+from tests.evaluation.ood_reference import EXAMPLE, OodWorld
+from tests.evaluation.ood_worlds import columns
+
+IDS = np.array(EXAMPLE.ids)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def section(split: str, world: OodWorld = EXAMPLE) -> dict[str, Any]:
+    truth, detections = columns(world)
+    return {"split": split, **evaluate_split(truth, detections, IdScores({"s": IDS}, None, "", "", {}), "s")}
+
+
+def test_the_table_beside_the_bars_holds_their_heights(tmp_path: Path) -> None:
+    paths = metric_bars([section("near"), section("far $x")], "paper", tmp_path / "bars")
+    assert [path.suffix for path in paths] == [".png", ".svg", ".csv"]
+    found = {(row["split"], row["metric"]): row["value"] for row in rows(paths[-1])}
+    assert float(found["near", "P_U"]) == 50
+    assert float(found["far $x", "FPR95"]) == pytest.approx(100 / 3)
+    assert len(found) == 12
+
+
+def test_undefined_bars_are_empty_cells(tmp_path: Path) -> None:
+    paths = metric_bars([section("none", OodWorld({1: []}, {}))], "official", tmp_path / "bars")
+    found = {row["metric"]: row["value"] for row in rows(paths[-1])}
+    assert found["AUROC"] == found["R_U"] == ""
+
+
+def test_histograms_count_every_detection(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    pair = rng.normal(2, 1, 5000), rng.normal(0, 1, 400)
+    paths = score_histograms(
+        {"far": pair, "odd": (IDS, IDS)}, {"far": 0.5, "odd": None}, "energy", tmp_path / "h"
+    )
+    found = [row for row in rows(paths[-1]) if row["split"] == "far"]
+    assert sum(int(row["id_detections"]) for row in found) == 5000
+    assert sum(int(row["ood_detections"]) for row in found) == 400
+    assert {row["threshold"] for row in found} == {"0.5"}
+
+
+def test_equal_scores_can_be_drawn(tmp_path: Path) -> None:
+    paths = score_histograms({"s": (np.ones(3), np.ones(2))}, {"s": 99.0}, "msp", tmp_path / "h")
+    assert sum(int(row["id_detections"]) for row in rows(paths[-1])) == 3
+
+
+def test_figures_are_the_same_bytes_each_time(tmp_path: Path) -> None:
+    first, again = (metric_bars([section("a")], "paper", tmp_path / name / "bars") for name in ("one", "two"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]

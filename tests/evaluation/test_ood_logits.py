@@ -1,0 +1,79 @@
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.errors import PredictionError, UsageError
+from curation.evaluation.ood_logits import ClassReading, ReadClasses, logit_scores, read_classes
+from curation.evaluation.ood_records import RecordFile, read_records
+from tests.evaluation.ood_worlds import write
+
+# Two classes and a background column that is highest: e^2, e^1, e^3.
+BACKGROUND = [2.0, 1.0, 3.0]
+
+
+def file(folder: Path, *rows: dict[str, Any]) -> RecordFile:
+    return read_records(write(folder / "d.json", [{"image_id": 1, **row} for row in rows]))
+
+
+def read(folder: Path, *rows: dict[str, Any], **reading: Any) -> ReadClasses:
+    return read_classes(file(folder, *rows), ClassReading(**reading))
+
+
+def test_confidence_is_the_softmax_of_the_class(tmp_path: Path) -> None:
+    total = sum(map(math.exp, BACKGROUND))
+    every = read(tmp_path, {"logits": BACKGROUND})
+    assert every.confidence[0] == pytest.approx(math.exp(3) / total)
+    clean = read(tmp_path, {"logits": BACKGROUND}, n_classes=2)
+    assert clean.confidence[0] == pytest.approx(math.exp(2) / total)
+    assert not clean.background.any()
+
+
+def test_background_becomes_unknown_only_as_the_code_has_it(tmp_path: Path) -> None:
+    for k, compat, expected in ((2, True, True), (2, False, False), (3, True, False), (None, True, False)):
+        found = read(tmp_path, {"logits": BACKGROUND}, n_classes=k, official_compat=compat)
+        assert found.background.tolist() == [expected]
+        assert bool(found.notes) == (k is None)
+
+
+def test_a_stated_score_wins_except_in_the_code(tmp_path: Path) -> None:
+    row = {"logits": [0.0, 0.0], "score": 0.75}
+    assert read(tmp_path, row).confidence[0] == 0.75
+    assert read(tmp_path, row, official_compat=True, n_classes=2).confidence[0] == 0.5
+
+
+def test_scores_of_logits(tmp_path: Path) -> None:
+    found = logit_scores(file(tmp_path, {"logits": [0.0, 0.0]}))
+    assert found["msp"][0] == 0.5
+    assert found["energy"][0] == pytest.approx(math.log(2))
+    assert found["gen"][0] == pytest.approx(-2 * 0.25**0.1)
+    assert logit_scores(file(tmp_path, {"score": 0.5})) == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([{"logits": [1.0, 2.0]}, {"logits": [1.0]}], "unequal length"),
+        ([{"logits": [1.0, 2.0]}, {"score": 0.5}], "unequal length"),
+        ([{"score": 0.5}, {"logits": [1.0]}], "unequal length"),
+        ([{"logits": []}], "empty"),
+        ([{"logits": [1e300]}], "beyond any scale"),
+        ([{"score": 0.5}, {}], "no confidence"),
+    ],
+)
+def test_records_that_do_not_go_together_are_refused(
+    tmp_path: Path, rows: list[dict[str, Any]], told: str
+) -> None:
+    with pytest.raises(PredictionError, match=told):
+        read(tmp_path, *rows)
+
+
+def test_the_number_of_classes_must_go_with_the_logits(tmp_path: Path) -> None:
+    with pytest.raises(PredictionError, match="number of ID classes"):
+        read(tmp_path, {"logits": BACKGROUND}, n_classes=5)
+
+
+def test_the_quirk_needs_logits(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="needs the logits"):
+        read(tmp_path, {"score": 0.5}, official_compat=True)

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.errors import UsageError
+from curation.evaluation.ood_thresholds import quantile_threshold, threshold_of, zscore_threshold
+from tests.evaluation import ood_reference as reference
+
+FINITE = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80)
+
+
+def test_the_worked_example() -> None:
+    ids = np.array(reference.EXAMPLE.ids)
+    # 4 … 23: mean 13.5, population variance (20² - 1) / 12.
+    assert zscore_threshold(ids) == pytest.approx(13.5 - 1.645 * (399 / 12) ** 0.5, abs=1e-12)
+    assert quantile_threshold(ids) == 5.0
+
+
+@given(FINITE)
+def test_at_least_95_percent_of_id_scores_reach_the_quantile(ids: list[float]) -> None:
+    threshold = quantile_threshold(np.array(ids))
+    assert threshold == reference.quantile(ids)
+    assert 20 * sum(one >= threshold for one in ids) >= 19 * len(ids)
+
+
+@given(FINITE)
+def test_the_zscore_is_that_of_exact_sums(ids: list[float]) -> None:
+    assert zscore_threshold(np.array(ids)) == pytest.approx(reference.zscore(ids), rel=1e-9, abs=1e-6)
+
+
+def test_only_the_quantile_follows_a_monotone_change_of_the_score() -> None:
+    ids = np.arange(1.0, 101.0)
+    assert quantile_threshold(ids**2) == quantile_threshold(ids) ** 2  # type: ignore[operator]
+    assert zscore_threshold(ids**2) != pytest.approx(zscore_threshold(ids) ** 2)  # type: ignore[operator]
+
+
+def test_a_number_is_a_threshold_and_keeps_its_margin() -> None:
+    given_value = threshold_of(np.empty(0), "2.5")
+    assert (given_value.rule, given_value.value) == ("given", 2.5)
+    assert given_value.margin(np.array([1.0, 2.25, 9.0])) == 0.25
+    assert given_value.margin(np.empty(0)) is None
+
+
+def test_without_scores_there_is_no_threshold() -> None:
+    assert threshold_of(np.empty(0), "zscore").value is None
+    assert threshold_of(np.empty(0), "quantile").value is None
+    assert threshold_of(np.empty(0), "quantile").margin(np.ones(2)) is None
+
+
+@pytest.mark.parametrize("rule", ["median", "nan", "inf", "", "1e999", "9" * 50])
+def test_other_rules_are_refused(rule: str) -> None:
+    with pytest.raises(UsageError, match="neither a rule nor a number"):
+        threshold_of(np.ones(3), rule)

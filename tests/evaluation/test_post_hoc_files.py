@@ -1,0 +1,112 @@
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.errors import MissingFileError, PredictionError
+from curation.evaluation.post_hoc_files import read_inputs
+
+
+def save(path: Path, **arrays: Any) -> Path:
+    np.savez(path, **arrays)
+    return path
+
+
+def test_arrays_come_back_with_the_digests_of_their_files(tmp_path: Path) -> None:
+    test = save(
+        tmp_path / "t.npz", logits=np.ones((2, 3), np.float32), features=np.ones((2, 4)), image_ids=[1, 2]
+    )
+    train = save(tmp_path / "n.npz", features=np.ones((5, 4)), labels=np.arange(5))
+    layer = save(tmp_path / "l.npz", weight=np.ones((3, 4)), bias=np.ones(3))
+    found = read_inputs(test, train, layer)
+    assert len(found) == 2
+    assert found.images == ("1", "2")
+    assert found.logits is not None
+    assert found.logits.dtype == np.float64
+    assert set(found.files or ()) == {"test", "train", "layer"}
+
+
+def test_logits_follow_from_features_and_the_layer(tmp_path: Path) -> None:
+    test = save(tmp_path / "t.npz", features=np.array([[1.0, 2.0]]))
+    layer = save(tmp_path / "l.npz", weight=np.array([[1.0, 1.0], [0.0, 1.0]]), bias=np.array([10.0, 0.0]))
+    found = read_inputs(test, None, layer).logits
+    assert found is not None
+    assert found.tolist() == [[13, 2]]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "told"),
+    [
+        ({"other": np.ones(2)}, "neither logits nor features"),
+        ({"logits": np.ones(3)}, "not what it should be"),
+        ({"logits": np.array([["a"]])}, "not what it should be"),
+        ({"logits": np.array([[np.nan]])}, "not finite"),
+        ({"logits": np.ones((2, 0))}, "not what it should be"),
+        ({"logits": np.ones((2, 2)), "features": np.ones((3, 2))}, "number of rows"),
+        ({"logits": np.ones((2, 2)), "image_ids": np.ones(2)}, "image_ids"),
+        ({"logits": np.ones((2, 2)), "image_ids": ["a"]}, "number of rows"),
+    ],
+)
+def test_unusable_arrays_are_refused(tmp_path: Path, arrays: dict[str, Any], told: str) -> None:
+    with pytest.raises(PredictionError, match=told):
+        read_inputs(save(tmp_path / "t.npz", **arrays))
+
+
+@pytest.mark.parametrize(
+    ("train", "layer", "told"),
+    [
+        ({"labels": [1]}, {}, "no features"),
+        ({"features": np.ones((2, 2)), "labels": [0.5, 1]}, {}, "labels"),
+        ({"features": np.ones((2, 2)), "labels": [1]}, {}, "labels"),
+        ({"features": np.ones((2, 9))}, {}, "dimensions"),
+        ({}, {"weight": np.ones((3, 2))}, "not whole"),
+        ({}, {"weight": np.ones((3, 2)), "bias": np.ones(2)}, "not whole"),
+        ({}, {"weight": np.ones((9, 2)), "bias": np.ones(9)}, "classes"),
+    ],
+)
+def test_files_must_go_together(tmp_path: Path, train: Any, layer: Any, told: str) -> None:
+    test = save(tmp_path / "t.npz", features=np.ones((1, 2)), logits=np.ones((1, 3)))
+    trained = save(tmp_path / "n.npz", **train) if train else None
+    head = save(tmp_path / "l.npz", **layer) if layer else None
+    with pytest.raises(PredictionError, match=told):
+        read_inputs(test, trained, head)
+
+
+def archive_of(path: Path, content: bytes, name: str = "logits.npy") -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, content)
+    return path
+
+
+def test_pickles_and_other_files_are_refused(tmp_path: Path) -> None:
+    pickled = tmp_path / "p.npz"
+    np.savez(pickled, logits=np.array([[{}]], object))
+    other = tmp_path / "o.npz"
+    other.write_bytes(b"PK no archive")
+    for path in (
+        pickled,
+        other,
+        archive_of(tmp_path / "r.npz", b"raw"),
+        archive_of(tmp_path / "k", b"", "logits"),
+    ):
+        with pytest.raises(PredictionError):
+            read_inputs(path)
+    with pytest.raises(MissingFileError):
+        read_inputs(tmp_path / "none.npz")
+
+
+def test_a_damaged_or_encrypted_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, logits=np.random.default_rng(0).random((50, 30)))
+    damaged = bytearray(path.read_bytes())
+    damaged[200:260] = bytes(60)
+    locked = bytearray(save(tmp_path / "b.npz", logits=np.ones((2, 2))).read_bytes())
+    # Bit 0 of the flags, in the local header and in the directory.
+    locked[locked.find(b"PK\x03\x04") + 6] |= 1
+    locked[locked.find(b"PK\x01\x02") + 8] |= 1
+    for content in (damaged, locked):
+        path.write_bytes(bytes(content))
+        with pytest.raises(PredictionError, match="cannot be read"):
+            read_inputs(path)

@@ -1,0 +1,79 @@
+import math
+
+import numpy as np
+import pytest
+
+from curation.errors import EvaluationError
+from curation.evaluation.post_hoc import energy
+from curation.evaluation.post_hoc_layers import (
+    Dice,
+    DiceReAct,
+    LastLayer,
+    ReAct,
+    ViM,
+    ash_s,
+    principal_dimension,
+)
+from tests.evaluation.post_hoc_cases import drawn
+
+IDENTITY = LastLayer(np.eye(2), np.zeros(2))
+
+
+def test_ash_by_hand() -> None:
+    # Of 3 and 1 the top half stays: S1 = 4, S2 = 3.
+    found = ash_s(np.array([[3.0, 1.0]]), IDENTITY, percentile=50)
+    assert found[0] == pytest.approx(math.log(math.exp(3 * math.exp(4 / 3)) + 1))
+
+
+def test_ash_refuses_what_it_cannot_divide_by() -> None:
+    with pytest.raises(EvaluationError, match="ASH divides"):
+        ash_s(np.zeros((1, 2)), IDENTITY, percentile=50)
+    # One of a thousand equal activations stays: S1 / S2 = 1000.
+    with pytest.raises(EvaluationError, match="overflows"):
+        ash_s(np.ones((1, 1000)), LastLayer(np.ones((1, 1000)), np.zeros(1)), percentile=99.9)
+
+
+def test_react_by_hand() -> None:
+    # The 50th percentile of all activations 0, 2, 4, 6 is 3.
+    score = ReAct.fit(np.array([[0.0, 2.0], [4.0, 6.0]]), IDENTITY, percentile=50)
+    assert score.ceiling == 3
+    assert score.score(np.array([[9.0, 1.0]]))[0] == pytest.approx(math.log(math.exp(3) + math.e))
+
+
+def test_dice_by_hand() -> None:
+    # Mean activations 1 and 2, weights 1, 2, 3, 4: contributions 1, 4, 3, 8; their median is 3.5.
+    layer = LastLayer(np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2))
+    score = Dice.fit(np.array([[1.0, 2.0]]), layer, percentile=50)
+    assert score.layer.weight.tolist() == [[0, 2], [0, 4]]
+    assert score.score(np.array([[5.0, 0.5]]))[0] == pytest.approx(math.log(math.e + math.exp(2)))
+
+
+def test_dice_and_react_compose() -> None:
+    case = drawn()
+    both = DiceReAct.fit(case.train, case.layer, percentile=80)  # type: ignore[arg-type]
+    ceiling = np.percentile(case.train, 80)  # type: ignore[arg-type]
+    clipped = np.minimum(case.features, ceiling)  # type: ignore[arg-type]
+    dice = Dice.fit(case.train, case.layer, percentile=80)  # type: ignore[arg-type]
+    assert both.score(case.features) == pytest.approx(dice.score(clipped))  # type: ignore[arg-type]
+
+
+def test_vim_by_hand() -> None:
+    # No bias: the origin is 0. Training features lie mainly on the first axis; the residual is the second.
+    train = np.array([[4.0, 1.0], [-4.0, 1.0], [4.0, -1.0], [-4.0, -1.0]])
+    score = ViM.fit(train, IDENTITY, dimension=1)
+    assert np.abs(score.residual[:, 0]) == pytest.approx([0, 1], abs=1e-12)
+    # Highest logits 4, 1, 4, -1: mean 2; residual norms 1.
+    assert score.alpha == pytest.approx(2)
+    assert score.score(np.array([[3.0, -5.0]]))[0] == pytest.approx(energy(np.array([[3.0, -5.0]]))[0] - 10)
+
+
+def test_vim_needs_a_residual() -> None:
+    with pytest.raises(EvaluationError, match="leaves nothing"):
+        ViM.fit(np.eye(2), IDENTITY, dimension=2)
+    with pytest.raises(EvaluationError, match="no residual"):
+        ViM.fit(np.zeros((3, 2)), IDENTITY, dimension=1)
+
+
+@pytest.mark.parametrize(("d", "size"), [(4, 2), (767, 383), (768, 512), (2047, 512), (2048, 1000)])
+def test_the_code_chooses_the_dimension(d: int, size: int) -> None:
+    assert principal_dimension(d) == size

@@ -1,0 +1,183 @@
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from curation.hierarchy.dataset_trees import read_open_images
+from curation.hierarchy.synset_maps import Reading, synset_map
+from curation.proposals.category_judgement import is_near
+from curation.proposals.category_relations import ClassTree, Relation, category_relations, nearest_classes
+from curation.proposals.id_classes import IdClass, checked_classes
+from curation.proposals.synsets import synsets_of
+from curation.proposals.thresholds import Thresholds
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_NAMES_OF_VOC, VOC_NAMES
+
+VOC = checked_classes([IdClass(name) for name in VOC_NAMES], "VOC")
+NEAR_IN_COCO = (
+    *(
+        "zebra",
+        "bench",
+        "broccoli",
+        "spoon",
+        "fork",
+        "carrot",
+        "orange",
+        "bowl",
+        "apple",
+        "cup",
+        "laptop",
+        "bed",
+    ),
+    *("bear", "vase"),
+)
+"""Table 6 of FindMeIfYouCan, from its code."""
+REMOVED_FROM_COCO = ("spoon", "fork", "pizza", "sandwich", "cake", "hot dog", "wine glass", "knife")
+"""Table 5 of FindMeIfYouCan, from its code."""
+
+
+def relate(
+    categories: Sequence[str], classes: Sequence[IdClass] = VOC, **more: object
+) -> dict[str, Relation]:
+    return category_relations(
+        categories,
+        classes,
+        synsets=synsets_of(categories, dataset="openimages"),
+        id_synsets=synsets_of([one.name for one in classes]),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("category", "kind", "id_class"),
+    [
+        ("Bird", "label_name", "bird"),
+        ("Couch", "label_synonym", "sofa"),
+        ("airplane", "label_synonym", "aeroplane"),
+        ("Television", "label_synonym", "tvmonitor"),
+        ("Woman", "label_kind", "person"),
+        ("Taxi", "label_kind", "car"),
+        ("Eagle", "label_kind", "bird"),
+        ("Human face", "label_part", "person"),
+        ("Human hair", "label_part", "person"),
+        ("Human body", "label_part", "person"),
+        ("Carnivore", "label_broader", ""),
+        ("Furniture", "label_broader", ""),
+    ],
+)
+def test_what_a_category_is_to_an_id_class(category: str, kind: str, id_class: str) -> None:
+    found = relate([category])[category]
+    assert (found.kind, found.id_class) == (kind, id_class)
+
+
+@pytest.mark.parametrize("category", ["Leopard", "Zebra", "Truck", "Raccoon", "Laptop", "Food"])
+def test_what_is_no_id_class_has_no_relation(category: str) -> None:
+    assert relate([category]) == {}
+
+
+def test_an_alias_is_told_from_a_name() -> None:
+    classes = checked_classes([IdClass("pottedplant", ("Houseplant",))], "here")
+    assert relate(["Houseplant"], classes)["Houseplant"].kind == "label_alias"
+
+
+def test_a_name_without_a_synset_may_be_a_word_of_wordnet_for_an_id_class() -> None:
+    assert relate(["auto"])["auto"] == Relation("label_synonym", "car", "is a word for car in WordNet")
+
+
+def test_a_kind_goes_to_the_nearest_of_two_classes_above_it() -> None:
+    classes = checked_classes([IdClass("animal", synset="n00015388"), IdClass("dog")], "here")
+    found = category_relations(
+        ["poodle"],
+        classes,
+        synsets={"poodle": "n02113335"},
+        id_synsets={"animal": "n00015388", "dog": "n02084071"},
+    )
+    assert found["poodle"] == Relation("label_kind", "dog", "is a kind of dog")
+
+
+def test_a_data_sets_own_tree_says_what_wordnet_does_not(shared: Path) -> None:
+    folder = shared / "data" / "openimages"
+    files = folder / "bbox_labels_600_hierarchy.json", folder / "class-descriptions-boxable.csv"
+    tree = ClassTree(read_open_images(*files), read_open_images(*files, parts=True))
+    assert "Bicycle wheel" not in relate(["Bicycle wheel"])
+    found = relate(["Bicycle wheel"], tree=tree)["Bicycle wheel"]
+    assert (found.kind, found.id_class) == ("label_part", "bicycle")
+
+
+def test_tree_kinds_are_no_parts(tmp_path: Path) -> None:
+    (tmp_path / "tree.json").write_text(
+        '{"LabelName": "all", "Subcategory": [{"LabelName": "dog", "Subcategory": [{"LabelName": "rex"}],'
+        ' "Part": [{"LabelName": "tailpiece"}]}]}'
+    )
+    path = tmp_path / "tree.json"
+    tree = ClassTree(read_open_images(path), read_open_images(path, parts=True))
+    found = relate(["rex", "tailpiece"], tree=tree)
+    assert {name: one.kind for name, one in found.items()} == {"rex": "label_kind", "tailpiece": "label_part"}
+
+
+def categories_between_near_and_far() -> list[str]:
+    """The 54 categories of COCO that are neither ID classes nor removed; spoon and fork are near all the same."""
+    own = set(COCO_NAMES_OF_VOC.values())
+    return [
+        name
+        for _, name, _ in COCO_CATEGORIES
+        if name not in own and (name not in REMOVED_FROM_COCO or name in NEAR_IN_COCO)
+    ]
+
+
+def auroc(near: Sequence[float], far: Sequence[float]) -> float:
+    return sum((a > b) + 0.5 * (a == b) for a in near for b in far) / (len(near) * len(far))
+
+
+HEAD_WORDS = {
+    "stop sign": "n06791372",
+    "sports ball": "n02778669",
+    "cell phone": "n04401088",
+}
+"""First noun senses of the head words sign, ball and phone in WordNet 3.0, where the phrase is no lemma."""
+
+
+def test_wordnet_cannot_reproduce_the_near_list_of_the_paper() -> None:
+    """Facts measured apart from this project with NLTK: 54 categories, 7 of 14 found, 3 of 40 flagged, AUROC 0.65."""
+    categories = categories_between_near_and_far()
+    assert len(categories) == 54
+    curated = synset_map("coco")
+    near = nearest_classes({name: curated[name] for name in categories}, synset_map("voc"))
+    cut = Thresholds().near_wup
+    found = {name for name, one in near.items() if is_near(one.score, cut)}
+    assert len(found & set(NEAR_IN_COCO)) == 7
+    assert {(name, near[name].id_class) for name in found - set(NEAR_IN_COCO)} == {
+        ("truck", "car"),
+        ("giraffe", "sheep"),
+        ("handbag", "bicycle"),
+    }
+    assert [round(near[name].score, 2) for name in ("truck", "giraffe", "handbag")] == [0.92, 0.90, 0.82]
+
+
+@pytest.mark.parametrize(
+    ("reading", "area"),
+    [
+        # Of the nouns alone and the 17 names that are lemmas: 0.6509, the 0.65 that the specification states.
+        ("first_sense", 0.6509),
+        # A right synset does not make WordNet agree with the eye.
+        ("curated", 0.5982),
+    ],
+)
+def test_wordnet_orders_near_and_far_little_better_than_chance(reading: Reading, area: float) -> None:
+    categories = categories_between_near_and_far()
+    synsets = HEAD_WORDS | synset_map("coco", reading)
+    near = nearest_classes({name: synsets[name] for name in categories}, synset_map("voc", reading))
+    listed = [near[name].score for name in categories if name in NEAR_IN_COCO]
+    rest = [near[name].score for name in categories if name not in NEAR_IN_COCO]
+    assert (len(listed), len(rest)) == (14, 40)
+    assert round(auroc(listed, rest), 4) == area
+
+
+def test_ties_go_to_the_first_id_class() -> None:
+    both = nearest_classes({"zebra": "n02391049"}, {"b": "n02374451", "a": "n02374451"})
+    assert both["zebra"].id_class == "b"
+
+
+def test_without_synsets_nothing_is_near() -> None:
+    assert nearest_classes({}, {"dog": "n02084071"}) == {}
+    assert nearest_classes({"dog": "n02084071"}, {}) == {}

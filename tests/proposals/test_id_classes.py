@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import pytest
+
+from curation.errors import CurationError, MissingFileError, ProposalError
+from curation.proposals.id_classes import IdClass, checked_classes, name_key, owners, read_id_classes
+
+
+def write(tmp_path: Path, name: str, text: str) -> Path:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("classes.txt", "# what it knows\naeroplane = airplane\ndog\n"),
+        (
+            "classes.json",
+            '{"known": ["aeroplane", "dog"], "unknown": ["fox"], "aliases": {"aeroplane": ["airplane"]}}',
+        ),
+        ("pair.toml", 'id_classes = ["aeroplane", "dog"]\n[aliases]\naeroplane = ["airplane"]\n'),
+        (
+            "own.json",
+            '{"classes": [["aeroplane", ["airplane"]], ["dog"]]}'.replace(
+                '["aeroplane", ["airplane"]], ["dog"]',
+                '{"name": "aeroplane", "aliases": ["airplane"]}, {"name": "dog"}',
+            ),
+        ),
+    ],
+)
+def test_all_forms_say_the_same(tmp_path: Path, name: str, text: str) -> None:
+    assert read_id_classes(write(tmp_path, name, text)) == (
+        IdClass("aeroplane", ("airplane",)),
+        IdClass("dog"),
+    )
+
+
+def test_spellings_of_one_name_are_one() -> None:
+    assert name_key("Potted plant") == name_key("pottedplant") == name_key("potted_plant")
+    assert owners((IdClass("tvmonitor", ("tv",)),)) == {
+        "tv": ("tvmonitor", False),
+        "tvmonitor": ("tvmonitor", True),
+    }
+
+
+def test_an_alias_may_repeat_its_own_class() -> None:
+    assert checked_classes([IdClass("bird", ("Bird",))], "here")[0].name == "bird"
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        [],
+        [IdClass("dog"), IdClass("Dog")],
+        [IdClass("dog", ("hound",)), IdClass("hound")],
+        [IdClass("dog"), IdClass("cat", ("dog",))],
+        [IdClass("")],
+        [IdClass("…")],
+        [IdClass("d" * 300)],
+        [IdClass("dog\x1b[2J")],
+        [IdClass("dog", synset="n99999999")],
+        [IdClass("dog", synset="dog.n.01")],
+    ],
+)
+def test_classes_that_cannot_be_told_apart_or_shown_are_refused(classes: list[IdClass]) -> None:
+    with pytest.raises(ProposalError):
+        checked_classes(classes, "here")
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"known": "dog"}', '{"known": [1]}', '{"known": ["dog"], "aliases": {"cat": ["x"]}}']
+)
+def test_a_malformed_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ProposalError) as caught:
+        read_id_classes(write(tmp_path, "classes.json", text))
+    assert "classes.json" in str(caught.value)
+
+
+def test_bytes_that_are_no_text_and_missing_files_are_told(tmp_path: Path) -> None:
+    (tmp_path / "raw.txt").write_bytes(b"dog\xff")
+    with pytest.raises(CurationError, match="UTF-8"):
+        read_id_classes(tmp_path / "raw.txt")
+    with pytest.raises(MissingFileError):
+        read_id_classes(tmp_path / "absent.txt")

@@ -1,0 +1,116 @@
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from curation.errors import ProposalError
+from curation.proposals.clip_overlap import Look
+from curation.proposals.set_distance import (
+    SetStatistics,
+    farther_pools,
+    propose_sets,
+    set_statistics,
+    statistics_of,
+)
+from curation.proposals.thresholds import Thresholds
+
+DEFAULT = Thresholds()
+
+
+def far(
+    pool: str, mean: float | None, error: float | None = 0.01, kinship: float | None = 0.6
+) -> SetStatistics:
+    return SetStatistics(pool, "far", 10, mean, error, kinship, "e")
+
+
+def test_statistics_by_hand() -> None:
+    look = Look(("a", "b", "c"), np.array([0.5, 0.7, 0.1], np.float32), ("x", "x", "y"), "e")
+    found = set_statistics("p", "far", ["a", "b", "z"], look, [0.25, 0.75])
+    assert (found.images, found.kinship, found.encoder) == (2, 0.5, "e")
+    assert found.mean == pytest.approx(0.6, abs=1e-6)
+    # Deviation of 0.5 and 0.7 is 0.2 / sqrt 2; over the square root of two images, 0.1.
+    assert found.error == pytest.approx(0.1, abs=1e-6)
+
+
+def test_one_image_has_no_error_and_none_no_mean() -> None:
+    look = Look(("a",), np.array([0.5], np.float32), ("x",), "e")
+    assert set_statistics("p", "far", ["a"], look, []).error is None
+    assert set_statistics("p", "far", ["b"], look, []).mean is None
+    assert set_statistics("p", "far", ["a"], None, []).mean is None
+
+
+@pytest.mark.parametrize(
+    ("mean", "kinship", "proposal", "said"),
+    [
+        (0.40, 0.5, "farther", "WordNet agrees"),
+        (0.40, 0.7, "undecided", "other order"),
+        (0.40, 0.6, "undecided", "other order"),
+        (0.40, None, "undecided", "WordNet says nothing"),
+        (0.48, 0.5, "undecided", "not farther"),
+        (0.60, 0.5, "undecided", "not farther"),
+        (None, 0.5, "undecided", "too few"),
+    ],
+)
+def test_farther_needs_similarity_and_wordnet(
+    mean: float | None, kinship: float | None, proposal: str, said: str
+) -> None:
+    others = [far("high", 0.6), far("low", 0.5)]
+    found = propose_sets([far("p", mean, kinship=kinship)], others, DEFAULT)[0]
+    assert found.proposal == proposal
+    assert said in found.reason
+    assert farther_pools([found]) == ({"p"} if proposal == "farther" else set())
+
+
+def test_two_standard_errors_are_not_more_than_two() -> None:
+    # Errors 0.03 and 0.04 make 0.05 for the difference; 0.625 - 0.5 is 2.5 of them.
+    for standard_errors, proposal in ((Decimal("2.4"), "farther"), (Decimal("2.6"), "undecided")):
+        sets = [far("p", 0.5, 0.03, 0.5), far("q", 0.625, 0.04, 0.6)]
+        found = propose_sets(sets, [], Thresholds(standard_errors=standard_errors))
+        assert found[0].proposal == proposal
+
+
+def test_alone_a_set_is_undecided() -> None:
+    assert propose_sets([far("p", 0.1)], [], DEFAULT)[0].proposal == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("mean", "proposal"), [(0.4, "farther"), (0.6, "far"), (0.49, "undecided"), (0.51, "undecided")]
+)
+def test_a_number_of_the_users_decides_with_the_error(mean: float, proposal: str) -> None:
+    thresholds = Thresholds(farther_below=Decimal("0.5"))
+    assert propose_sets([far("p", mean)], [], thresholds)[0].proposal == proposal
+
+
+def test_a_near_group_must_look_nearer_than_the_far_one() -> None:
+    for mean, proposal in ((0.6, "near"), (0.51, "undecided"), (0.4, "undecided")):
+        near = SetStatistics("p", "near", 10, mean, 0.01, 0.9, "e")
+        assert propose_sets([near, far("p", 0.5)], [], DEFAULT)[0].proposal == proposal
+        assert propose_sets([near, far("q", 0.5)], [], DEFAULT)[0].proposal == "undecided"
+
+
+def test_sets_without_spread_are_compared_all_the_same() -> None:
+    assert propose_sets([far("p", 0.4, 0.0, 0.5), far("q", 0.5, 0.0)], [], DEFAULT)[0].proposal == "farther"
+    assert propose_sets([far("p", 0.5, 0.0, 0.5), far("q", 0.5, 0.0)], [], DEFAULT)[0].proposal == "undecided"
+
+
+def test_sets_of_two_encoders_are_not_compared() -> None:
+    with pytest.raises(ProposalError, match="encoders"):
+        propose_sets([far("p", 0.4)], [SetStatistics("q", "far", 5, 0.5, 0.1, 0.5, "other")], DEFAULT)
+
+
+def test_statistics_survive_a_proposals_file() -> None:
+    one = far("my pool", 0.4321, 0.0123, 0.5)
+    made = propose_sets([one], [], DEFAULT)[0]
+    assert statistics_of(made, "file") == one
+
+
+def test_hostile_statistics_are_refused() -> None:
+    made = propose_sets([far("p", 0.4)], [], DEFAULT)[0]
+    for text in ("nan", "1e9", "much"):
+        hostile = type(made)(
+            **{**{name: getattr(made, name) for name in made.__struct_fields__}, "mean_similarity": text}
+        )
+        with pytest.raises(ProposalError):
+            statistics_of(hostile, "file")
+    assert not math.isnan(float(made.mean_similarity or "nan"))

@@ -1,0 +1,90 @@
+"""A small world for FindMeIfYouCan: COCO val and train, Open Images, published start lists, decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from curation.decisions.decision import Decision
+from curation.manifest.manifest import Manifest
+from curation.protocols.building import read_parameters
+from curation.protocols.findmeifyoucan import PROTOCOL
+from curation.protocols.findmeifyoucan_decisions import recorded_form
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+
+COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
+OI_NAMES = ["Person", "Woman", "Dog", "Fox", "Food", "Knife", "Coin", "Duck", "Flag", "Salad", "Bird"]
+
+
+def source_of(
+    dataset: str, part: str, shown: Mapping[str, Sequence[str]], names: Sequence[str], *, boxes: bool = True
+) -> Source:
+    """Return a source of native ids and the classes on them; the k-th annotation has the number k, from 0."""
+    natives = list(shown)
+    pairs = [(image, name) for image, native in enumerate(natives) for name in shown[native]]
+    m = len(pairs)
+    off = np.zeros(m, np.bool_)
+    numeric = dataset.startswith("coco")
+    return Source(
+        dataset=dataset,
+        part=part,
+        namespace="coco" if numeric else dataset,
+        images=Images(
+            native=np.array(natives, np.str_),
+            numbers=np.array([int(one) if numeric else k for k, one in enumerate(natives)], np.int64),
+            file_names=np.array([f"{one}.jpg" for one in natives], object),
+            widths=np.full(len(natives), 640, np.int32),
+            heights=np.full(len(natives), 480, np.int32),
+        ),
+        categories=Categories(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names)),
+        objects=Objects(
+            image=np.array([image for image, _ in pairs], np.int32),
+            category=np.array([names.index(name) for _, name in pairs], np.int32),
+            boxes=np.tile([10.123456, 20.0, 30.005, 40.0], (m, 1)),
+            areas=np.full(m, 7.5),
+            numbers=np.arange(m),
+            crowd=off,
+            difficult=off,
+            truncated=off,
+            occluded=off,
+            pose=np.zeros(m, np.int8),
+        )
+        if boxes
+        else None,
+        presence=None if boxes else np.empty((0, 2), np.int32),
+        files=(FileRecord(f"{dataset}_{part}.json", "sha256:" + "0" * 64, 1, m),),
+        licence="stated",
+    )
+
+
+def coco(part: str, shown: Mapping[int, Sequence[str]]) -> Source:
+    return source_of("coco", part, {f"{one:012d}": names for one, names in shown.items()}, COCO_NAMES)
+
+
+def open_images(shown: Mapping[str, Sequence[str]]) -> Source:
+    return source_of("openimages", "train", shown, OI_NAMES)
+
+
+def listed(dataset: str, natives: Sequence[str]) -> Source:
+    return source_of(dataset, "list", {one: [] for one in natives}, [], boxes=False)
+
+
+def decided(pool: str, stage: str, action: str, *natives: int | str, reason: str = "") -> list[Decision]:
+    """Return decisions of one kind on some images of ``coco`` (numbers) or another data set (texts)."""
+    ids = [f"coco:{one:012d}" if isinstance(one, int) else f"{pool}:{one}" for one in natives]
+    return [
+        Decision(image_id=one, dataset=pool, stage=stage, action=action, reason=reason)  # type: ignore[arg-type]
+        for one in ids
+    ]
+
+
+def build(sources: Mapping[str, Source], decisions: Sequence[Decision] = (), **settings: str) -> Manifest:
+    recorded = {"decisions": recorded_form(decisions)} if decisions else {}
+    return PROTOCOL.build(sources, read_parameters(PROTOCOL, {**recorded, **settings}))
+
+
+def natives(manifest: Manifest, part: str) -> list[int | str]:
+    texts = [one.partition(":")[2] for one in manifest.ids(part)]
+    return [int(one) if one.isdigit() and len(one) == 12 else one for one in texts]

@@ -1,0 +1,82 @@
+"""The facts of FindMeIfYouCan agree with each other, and with the published category files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.protocols import findmeifyoucan_facts as facts
+from curation.sources.coco_categories import COCO_CATEGORIES
+
+COCO = {name for _, name, _ in COCO_CATEGORIES}
+
+
+def test_the_six_splits_have_the_sizes_of_the_paper() -> None:
+    sizes = {
+        part: kept + facts.ADDED[pair][part]
+        for pair, several in facts.KEPT.items()
+        for part, kept in several.items()
+    }
+    assert sizes == {
+        "coco-near": 1174,
+        "coco-far": 938,
+        "openimages-near": 908,
+        "openimages-far": 1179,
+        "coco-farther": 1873,
+        "openimages-farther": 1695,
+    }
+    assert sum(sizes.values()) == 7767
+
+
+def test_what_is_removed_is_the_start_list_less_the_kept_images() -> None:
+    removed = {
+        (pair, pool): size - sum(n for part, n in facts.KEPT[pair].items() if part.startswith(pool))
+        for pair, pools in facts.START.items()
+        for pool, size in pools.items()
+    }
+    assert removed == {
+        ("voc", "coco"): 146,
+        ("voc", "openimages"): 259,
+        ("bdd", "coco"): 7,
+        ("bdd", "openimages"): 66,
+    }
+
+
+def test_the_start_rules_leave_60_and_71_categories() -> None:
+    assert len(COCO - set(facts.VOC_IN_COCO)) == 60
+    assert len(COCO - set(facts.BDD_IN_COCO)) == 71
+    assert "truck" not in facts.VOC_IN_COCO
+    assert "truck" in facts.BDD_IN_COCO
+    assert set(facts.VOC_IN_COCO) | set(facts.BDD_IN_COCO) <= COCO
+
+
+@pytest.mark.shared
+def test_category_tables_are_those_of_the_authors(shared: Path) -> None:
+    voc = json.loads((shared / "data/findmeifyoucan/categories_voc.json").read_text())
+    bdd = json.loads((shared / "data/findmeifyoucan/categories_bdd.json").read_text())
+    assert set(voc["VOC_CLASSES"]["coco"]) == set(facts.VOC_IN_COCO)
+    assert set(voc["VOC_CLASSES"]["openimages"]) == set(facts.VOC_IN_OPEN_IMAGES)
+    assert set(voc["CATS_TO_REMOVE"]["coco"]) == set(facts.VOC_REMOVED_FROM_COCO)
+    assert set(voc["CATS_TO_REMOVE"]["openimages"]) == set(facts.VOC_REMOVED_FROM_OPEN_IMAGES)
+    assert set(voc["CATS_TO_NEAR_OOD"]["coco"]) == set(facts.VOC_NEAR_IN_COCO)
+    assert set(voc["CATS_TO_NEAR_OOD"]["openimages"]) == set(facts.VOC_NEAR_IN_OPEN_IMAGES)
+    assert set(bdd["BDD_CLASSES"]["openimages"]) == set(facts.BDD_IN_OPEN_IMAGES)
+    assert set(bdd["CATS_TO_REMOVE"]["openimages"]) == set(facts.BDD_REMOVED_FROM_OPEN_IMAGES)
+    assert bdd["CATS_TO_REMOVE"]["coco"] == []
+
+
+@pytest.mark.shared
+def test_names_of_id_classes_that_open_images_has_not(shared: Path) -> None:
+    rows = (
+        (shared / "data/openimages/class-descriptions-boxable.csv").read_text(encoding="utf-8").splitlines()
+    )
+    names = {row.split(",")[1] for row in rows}
+    assert set(facts.VOC_IN_OPEN_IMAGES) - names == {
+        "Human",
+        "Body part",
+        "Cow",
+        "Dining table",
+        "Potted plant",
+    }
+    assert {"Cattle", "Kitchen & dining room table", "Houseplant"} <= names
+    assert set(facts.VOC_REMOVED_FROM_OPEN_IMAGES) | set(facts.VOC_NEAR_IN_OPEN_IMAGES) <= names

@@ -1,0 +1,39 @@
+"""Parameters: defaults that are read, and values that are refused."""
+
+import pytest
+
+from curation.errors import CurationError
+from curation.protocols.building import read_parameters
+from curation.protocols.findmeifyoucan import PROTOCOL
+
+
+def test_the_defaults_are_the_published_pair_without_decisions() -> None:
+    assert read_parameters(PROTOCOL, {}) == {
+        "pair": "voc",
+        "decisions": "",
+        "pools": "",
+        "start": "published",
+        "shared": "report",
+        "id_objects": "unknown",
+        "candidates": 0,
+        "scan": "whole_image",
+        "salt": "findmeifyoucan",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("pair", "imagenet"),
+        ("start", "list"),
+        ("shared", "yes"),
+        ("id_objects", "drop"),
+        ("candidates", "-1"),
+        ("candidates", "1e3"),
+        ("scan", "all"),
+        ("decisions", "nowhere.jsonl"),
+    ],
+)
+def test_other_values_are_refused(name: str, value: str) -> None:
+    with pytest.raises(CurationError):
+        read_parameters(PROTOCOL, {name: value})

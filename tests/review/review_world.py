@@ -1,0 +1,153 @@
+"""Twelve small photos with boxes, a manifest of two parts, and proposals: enough for every step of a review."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+from curation.canonical import sha256_of_lines
+from curation.manifest.header import (
+    SCHEMA_VERSION,
+    ClassEntry,
+    Header,
+    LabelView,
+    Paper,
+    PartEntry,
+    Rule,
+    SourceEntry,
+)
+from curation.manifest.manifest import Manifest
+from curation.proposals.proposal import Evidence, Proposal
+from curation.review.images import ReviewImages, arranged, source_images
+from curation.sources.opening import open_source
+from curation.sources.photos import PhotoFolder
+from curation.sources.source import Source
+
+WIDTH, HEIGHT = 96, 64
+COUNT = 12
+NAMES = {1: "person", 24: "zebra", 59: "pizza"}
+BOX = [12.0, 8.0, 48.0, 32.0]
+
+
+def coco_id(number: int) -> str:
+    return f"coco:{number:012d}"
+
+
+@dataclass(frozen=True)
+class ReviewWorld:
+    annotations: Path
+    photos: Path
+
+    def source(self) -> Source:
+        return open_source(self.annotations, dataset="coco", part="val2017", cache=False)
+
+    def images(self, proposals: list[Proposal] | None = None, *, batch_size: int = 5) -> ReviewImages:
+        found = source_images({"coco": self.source()}, {"": PhotoFolder(self.photos)})
+        return arranged(found, self.proposals() if proposals is None else proposals, batch_size=batch_size)
+
+    def proposals(self) -> list[Proposal]:
+        """Images 12, 11, 10 hold a person; 9, 8 a zebra: proposed in this order, the others not at all."""
+        made = []
+        for rank, number in enumerate((12, 11, 10, 9, 8), 1):
+            near = rank > 3
+            evidence = Evidence(
+                kind="near_kinship" if near else "label_name",
+                detail="zebra is near horse" if near else "person (1 object)",
+                score="0.92" if near else "",
+                threshold="0.82" if near else "",
+                id_class="horse" if near else "person",
+            )
+            made.append(
+                Proposal(
+                    image_id=coco_id(number),
+                    proposal="near" if near else "remove",
+                    reason="near: zebra" if near else "remove: person",
+                    evidence=(evidence,),
+                    rank=rank,
+                )
+            )
+        return made
+
+
+def category_of(number: int) -> int:
+    return 1 if number >= 10 else 24 if number >= 8 else 59
+
+
+def write_world(folder: Path) -> ReviewWorld:
+    photos = folder / "photos"
+    photos.mkdir(parents=True)
+    for number in range(1, COUNT + 1):
+        photo = Image.new("RGB", (WIDTH, HEIGHT), (20 * number, 200 - 10 * number, 90))
+        ImageDraw.Draw(photo).rectangle((12, 8, 60, 40), fill=(250, 10 * number, 0))
+        photo.save(photos / f"{number:012d}.jpg")
+    content = {
+        "images": [
+            {"id": n, "file_name": f"{n:012d}.jpg", "width": WIDTH, "height": HEIGHT}
+            for n in range(1, COUNT + 1)
+        ],
+        "annotations": [
+            {
+                "id": n,
+                "image_id": n,
+                "category_id": category_of(n),
+                "bbox": BOX,
+                "area": BOX[2] * BOX[3],
+                "iscrowd": int(n == 1),
+            }
+            for n in range(1, COUNT + 1)
+        ],
+        "categories": [{"id": n, "name": name, "supercategory": "thing"} for n, name in NAMES.items()],
+    }
+    path = folder / "instances_val2017.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return ReviewWorld(path, photos)
+
+
+def two_parts(source: Source) -> Manifest:
+    """Return a manifest: near holds images 8 to 12, far 1 to 7; pizza boxes are unknown, persons are dropped."""
+    lists = {
+        "far": tuple(coco_id(n) for n in range(1, 8)),
+        "near": tuple(coco_id(n) for n in range(8, 13)),
+    }
+    view = LabelView(known="drop", unknown="keep")
+    parts = tuple(
+        PartEntry(
+            name=name,
+            role="test",
+            sources=("coco",),
+            selection="by hand",
+            view=view,
+            images=len(ids),
+            sha256=sha256_of_lines(ids),
+        )
+        for name, ids in lists.items()
+    )
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name="pair",
+        version="1.0.0",
+        title="A pair",
+        paper=Paper(title="None", authors="Nobody", year=2025, venue="", bibtex=""),
+        taxonomy="OSC",
+        origin="regenerated",
+        classes=(
+            ClassEntry(name="person", role="known", index=0),
+            ClassEntry(name="zebra", role="unknown", index=-1),
+            ClassEntry(name="pizza", role="unknown", index=-1),
+        ),
+        parts=parts,
+        sources=(
+            SourceEntry(
+                name="coco",
+                dataset="coco",
+                part="val2017",
+                namespace="coco",
+                licence="",
+                media_redistributable=False,
+                files=(),
+            ),
+        ),
+        rule=Rule(protocol="pair", algorithm_version=1, parameters={}),
+    )
+    return Manifest(header=header, lists=lists)

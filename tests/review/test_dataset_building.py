@@ -1,0 +1,155 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.errors import ReviewError
+from curation.review.dataset_building import build_dataset, info_of, state_of
+from curation.review.evidence_fields import EMBEDDING_KEY
+from curation.review.live_review import LiveReview
+from curation.similarity.embeddings import Embeddings
+from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id
+
+# FiftyOne's own use of its packages is not ours to mend.
+pytestmark = [pytest.mark.mongo, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+VOLATILE = ("_id", "_rand", "_dataset_id", "created_at", "last_modified_at")
+
+
+@pytest.fixture
+def name(tmp_path: Path, fiftyone: Any) -> Any:
+    yield tmp_path.name
+    for one in fiftyone.list_datasets():
+        if one.startswith(tmp_path.name):
+            fiftyone.delete_dataset(one)
+
+
+def stored(dataset: Any) -> list[dict[str, Any]]:
+    rows = []
+    for row in dataset._sample_collection.find().sort("_id"):
+        for box in row["ground_truth"]["detections"]:
+            del box["_id"]
+        rows.append({key: value for key, value in row.items() if key not in VOLATILE})
+    return rows
+
+
+def test_written_in_bulk_is_what_fiftyone_itself_stores(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    images = world.images()
+    ours = build_dataset(fiftyone, name, images, {})
+    theirs = build_dataset(fiftyone, name + "-slow", images, {}, in_bulk=False)
+    assert stored(ours) == stored(theirs)
+    assert ours.get_field_schema().keys() == theirs.get_field_schema().keys()
+    assert all("_rand" in row for row in ours._sample_collection.find())
+    # Objects of FiftyOne come back whole, and may be saved.
+    sample = ours.first()
+    sample["batch"] = "0009"
+    sample.save()
+    assert ours.match({"batch": "0009"}).values("image_id") == [coco_id(12)]
+
+
+def test_the_grid_is_in_the_order_of_review(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    images = world.images()
+    dataset = build_dataset(fiftyone, name, images, {})
+    assert tuple(dataset.values("image_id")) == images.ids
+    assert len(set(dataset.values("id"))) == len(images)
+
+
+def test_boxes_are_relative_and_carry_role_and_class(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    dataset = build_dataset(fiftyone, name, world.images(), {})
+    box = dataset.first().ground_truth.detections[0]
+    assert box.bounding_box == [12 / WIDTH, 8 / HEIGHT, 48 / WIDTH, 32 / HEIGHT]
+    assert (box.label, box["role"], box["ignore"]) == ("person", "", False)
+
+
+def test_evidence_is_shown_as_a_proposal(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    dataset = build_dataset(fiftyone, name, world.images(), {})
+    sample = dataset.match({"image_id": coco_id(9)}).first()
+    assert (sample.proposal, sample.reason, sample.rank) == ("near?", "near: zebra", 4)
+    assert sample.evidence == ["near_kinship: zebra is near horse (0.92, threshold 0.82)"]
+    assert sample.id_classes == ["horse"]
+    assert dataset.last().proposal is None
+
+
+def test_ids_are_indexed_and_views_saved(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    dataset = build_dataset(fiftyone, name, world.images(), {})
+    assert {"image_id", "batch", "verdict", "reason"} <= set(dataset.get_index_information())
+    views = dataset.list_saved_views()
+    assert views == [
+        "to decide",
+        "conflicts",
+        "remove: person",
+        "near: zebra",
+        "batch 0001",
+        "batch 0002",
+        "batch 0003",
+    ]
+    assert dataset.load_saved_view("remove: person").values("image_id") == [coco_id(n) for n in (12, 11, 10)]
+    assert len(dataset.load_saved_view("to decide")) == 12
+    assert len(dataset.load_saved_view("batch 0003")) == 2
+
+
+def test_reasons_that_look_alike_get_views_of_their_own(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    import msgspec
+
+    made = [
+        msgspec.structs.replace(one, reason=f"near {'#' * place}")
+        for place, one in enumerate(world.proposals())
+    ]
+    dataset = build_dataset(fiftyone, name, world.images(made), {})
+    views = [one for one in dataset.list_saved_views() if one.startswith("near")]
+    assert sorted(len(dataset.load_saved_view(one)) for one in views) == [1] * 5
+
+
+def test_a_build_that_was_killed_is_replaced(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    dataset = build_dataset(fiftyone, name, world.images(), {})
+    dataset.info["curation_review"]["state"] = "building"
+    dataset.save()
+    dataset.delete_samples(dataset.values("id")[:7])
+    again = build_dataset(fiftyone, name, world.images(), {})
+    assert len(again) == 12
+    assert state_of(again) == "ready"
+
+
+def test_a_finished_dataset_is_not_overwritten(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    build_dataset(fiftyone, name, world.images(), {})
+    with pytest.raises(ReviewError, match="exists"):
+        build_dataset(fiftyone, name, world.images(), {})
+
+
+def test_a_dataset_of_others_says_nothing(fiftyone: Any, name: str) -> None:
+    dataset = fiftyone.Dataset(name)
+    dataset.info["curation_review"] = "no mapping"
+    assert info_of(dataset) == {}
+    assert state_of(dataset) == ""
+
+
+def test_images_are_sorted_by_their_embeddings(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    images = world.images()
+    # Image n points n tenths of a radian away from image 12; image 1 has no embedding.
+    angles = {coco_id(n): (12 - n) / 10 for n in range(2, 13)}
+    vectors = np.array([[np.cos(a), np.sin(a)] for a in angles.values()], np.float32)
+    embeddings = Embeddings(tuple(angles), vectors, encoder_identity(), ("",) * len(angles))
+    dataset = build_dataset(fiftyone, name, images, {}, embeddings=embeddings)
+    query = dataset.match({"image_id": coco_id(12)}).first().id
+    view = dataset.sort_by_similarity(query, k=4, brain_key=EMBEDDING_KEY)
+    assert view.values("image_id") == [coco_id(n) for n in (12, 11, 10, 9)]
+
+
+def encoder_identity() -> Any:
+    from types import SimpleNamespace
+
+    return SimpleNamespace(digest="sha256:" + "0" * 64)
+
+
+def test_embeddings_of_other_images_are_refused(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    embeddings = Embeddings(("voc2007:000001",), np.ones((1, 2), np.float32), encoder_identity(), ("",))
+    with pytest.raises(ReviewError, match="none of the images"):
+        build_dataset(fiftyone, name, world.images(), {}, embeddings=embeddings)
+
+
+def test_the_sidebar_begins_with_the_review(review: LiveReview) -> None:
+    config = review.dataset.app_config
+    assert config.sidebar_groups[0].name == "review"
+    assert config.sidebar_groups[0].paths[0] == "verdict"
+    paths = [path for group in config.sidebar_groups for path in group.paths]
+    assert len(paths) == len(set(paths))

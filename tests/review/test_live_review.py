@@ -1,0 +1,236 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.decisions.decision import Decision
+from curation.decisions.files import DecisionLog, read_decisions
+from curation.errors import CurationError, MissingFileError, ReviewError
+from curation.review.live_review import LiveReview, open_review
+from curation.review.session import resume_review, start_review
+from tests.review.review_world import ReviewWorld, coco_id
+
+# FiftyOne's own use of its packages is not ours to mend.
+pytestmark = [pytest.mark.mongo, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+def samples(review: LiveReview, *numbers: int) -> list[str]:
+    by_image = dict(zip(*review.dataset.values(["image_id", "id"]), strict=True))
+    return [by_image[coco_id(number)] for number in numbers]
+
+
+def verdicts(review: LiveReview) -> dict[str, str]:
+    values = zip(*review.dataset.values(["image_id", "verdict"]), strict=True)
+    return {image: verdict for image, verdict in values if verdict}
+
+
+def test_a_verdict_is_in_the_log_and_on_the_samples(review: LiveReview) -> None:
+    done = review.decide(samples(review, 8, 9), "near", reason="stripes", reviewer="anna")
+    assert (done.images, done.text) == (2, "2 images: near (stripes)")
+    assert verdicts(review) == {coco_id(8): "near", coco_id(9): "near"}
+    rows = read_decisions(review.book.path).decisions
+    assert [(row.image_id, row.action, row.batch, row.dataset) for row in rows] == [
+        (coco_id(8), "to_near", "0001", "coco"),
+        (coco_id(9), "to_near", "0001", "coco"),
+    ]
+    sample = review.dataset.match({"image_id": coco_id(8)}).first()
+    assert (sample.verdict_reason, sample.reviewer, sample.verdicts) == (
+        "stripes",
+        "anna",
+        ["anna: near (stripes)"],
+    )
+
+
+def test_only_samples_with_a_verdict_are_written(review: LiveReview) -> None:
+    before = dict(zip(*review.dataset.values(["id", "last_modified_at"]), strict=True))
+    chosen = samples(review, 3)
+    review.decide(chosen, "far", reviewer="anna")
+    review.dataset.reload()
+    after = dict(zip(*review.dataset.values(["id", "last_modified_at"]), strict=True))
+    assert [one for one in after if after[one] != before[one]] == chosen
+
+
+def test_two_reviewers_may_differ(review: LiveReview) -> None:
+    review.decide(samples(review, 8, 9), "near", reviewer="anna")
+    review.decide(samples(review, 8, 9), "near", reviewer="ben")
+    review.decide(samples(review, 9), "far", reviewer="ben")
+    assert verdicts(review) == {coco_id(8): "near", coco_id(9): "conflict"}
+    assert len(review.dataset.load_saved_view("conflicts")) == 1
+    progress = review.progress()
+    assert (progress.decided, progress.conflicts) == (2, 1)
+    (pair,) = progress.agreement
+    assert (pair.first, pair.second, pair.images, pair.same) == ("anna", "ben", 2, 1)
+
+
+def test_undo_empties_the_fields(review: LiveReview) -> None:
+    review.decide(samples(review, 8), "near", reason="stripes", reviewer="anna")
+    assert review.undo("anna").images == 1
+    sample = review.dataset.match({"image_id": coco_id(8)}).first()
+    assert (sample.verdict, sample.verdict_reason, sample.reviewer, sample.verdicts) == (None,) * 4
+    assert review.undo("anna").text == "anna has no verdict to undo"
+
+
+@pytest.mark.parametrize("chosen", [[], None, "0" * 24, ["0" * 24], ["nonsense"], [{"$ne": 1}], [None], 7])
+def test_what_is_no_selection_is_refused_and_leaves_no_row(review: LiveReview, chosen: Any) -> None:
+    with pytest.raises(ReviewError):
+        review.decide(chosen, "near", reviewer="anna")
+    assert not review.book.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "reviewer"),
+    [
+        ("maybe", "", "anna"),
+        ("near", "\x1b[2J", "anna"),
+        ("near", "", ""),
+        ("near", "", "a" * 999),
+        ("near", 7, "anna"),
+    ],
+)
+def test_hostile_words_leave_no_row(review: LiveReview, verdict: Any, reason: Any, reviewer: Any) -> None:
+    with pytest.raises(CurationError):
+        review.decide(samples(review, 8), verdict, reason=reason, reviewer=reviewer)
+    assert not review.book.path.exists()
+    assert verdicts(review) == {}
+
+
+def test_next_batch_waits_for_each_reviewer(review: LiveReview) -> None:
+    assert review.next_batch(reviewer="anna") == "0001"
+    review.decide(samples(review, 12, 11, 10, 9, 8), "remove", reviewer="anna")
+    assert review.next_batch(reviewer="anna") == "0002"
+    assert review.next_batch(reviewer="ben") == "0001"
+    assert review.next_batch(reviewer="ben", after="0001") == "0002"
+    assert review.next_batch(reviewer="anna", after="0003") == "0002"
+    review.decide(samples(review, *range(1, 8)), "far", reviewer="anna")
+    assert review.next_batch(reviewer="anna") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["../out.jsonl", "/out.jsonl", "a/b.csv", ".hidden.csv", "", "x.txt", 7, "decisions.jsonl"]
+)
+def test_an_export_stays_in_the_folder_of_the_log(review: LiveReview, name: Any) -> None:
+    review.decide(samples(review, 8), "near", reviewer="anna")
+    before = review.book.path.read_bytes()
+    with pytest.raises(CurationError):
+        review.export(name)
+    assert review.book.path.read_bytes() == before
+
+
+def test_an_export_holds_what_stands(review: LiveReview) -> None:
+    review.decide(samples(review, 8, 9), "near", reviewer="anna")
+    review.decide(samples(review, 9), "far", reviewer="anna")
+    review.decide(samples(review, 7), "unsure", reviewer="anna")
+    review.undo("anna")
+    for name in ("out.jsonl", "out.csv"):
+        rows = read_decisions(review.export(name)).decisions
+        assert [(row.image_id, row.action) for row in rows] == [
+            (coco_id(8), "to_near"),
+            (coco_id(9), "to_far"),
+        ]
+
+
+def test_a_crash_after_the_log_is_made_good_at_the_next_start(review: LiveReview) -> None:
+    review.decide(samples(review, 8), "near", reviewer="anna")
+    row = Decision(
+        image_id=coco_id(9),
+        dataset="coco",
+        stage="manual",
+        action="remove",
+        reviewer="ben",
+        date="2025-03-01T10:00:00Z",
+    )
+    DecisionLog(review.book.path).append(row)
+    assert verdicts(review) == {coco_id(8): "near"}
+    started = resume_review(review.book.path.parent)
+    assert started.replayed == 1
+    assert verdicts(started.review) == {coco_id(8): "near", coco_id(9): "remove"}
+    assert resume_review(review.book.path.parent).replayed == 0
+
+
+def test_a_database_that_lost_everything_is_rebuilt_from_the_log(
+    fiftyone: Any, world: ReviewWorld, tmp_path: Path
+) -> None:
+    started = start_review(tmp_path / "review", "lost", world.images())
+    started.review.decide(samples(started.review, 8, 9), "near", reviewer="anna")
+    fiftyone.delete_dataset("lost")
+    with pytest.raises(ReviewError, match="not in the database"):
+        resume_review(tmp_path / "review")
+    again = start_review(tmp_path / "review", "lost", world.images())
+    assert again.replayed == 2
+    assert verdicts(again.review) == {coco_id(8): "near", coco_id(9): "near"}
+    fiftyone.delete_dataset("lost")
+
+
+KILLED = """
+import sys, json
+from pathlib import Path
+from curation.review.session import resume_review
+from curation.review.database import load_fiftyone
+review = resume_review(Path(sys.argv[1])).review
+ids = review.dataset.values("id")
+verdicts = ("near", "far", "remove", "keep")
+for turn in range(10**6):
+    done = review.decide(ids[turn % 4 :: 4], verdicts[turn % 3], reviewer="anna")
+    print(turn, flush=True)
+"""
+
+
+def test_killed_at_any_moment_no_confirmed_verdict_is_lost(
+    review: LiveReview, review_environment: dict[str, str]
+) -> None:
+    folder = review.book.path.parent
+    command = [sys.executable, "-c", KILLED, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=review_environment) as program:
+        assert program.stdout is not None
+        for _ in range(5):
+            program.stdout.readline()
+        time.sleep(0.02)
+        program.send_signal(signal.SIGKILL)
+        rest = program.stdout.read()
+    confirmed = 5 + len(rest.splitlines())
+    rows = read_decisions(review.book.path).decisions
+    # Twelve images in four interleaved groups: three rows a call, and a call is one write.
+    assert len(rows) >= 3 * confirmed
+    resume_review(folder)
+    expected = {row.image_id: row.action.removeprefix("to_") for row in rows}
+    assert verdicts(review) == expected
+
+
+def test_a_dataset_may_not_name_a_log_of_its_choice(review: LiveReview, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    original = dict(review.dataset.info["curation_review"])
+    (other / "review.json").write_text(json.dumps({"dataset": "x"}))
+    outside = [
+        str(other / "decisions.jsonl"),
+        "decisions.jsonl",
+        os.devnull,
+        7,
+        None,
+        "\0",
+        str(tmp_path / "x.jsonl"),
+    ]
+    for log in outside:
+        review.dataset.info["curation_review"] = {**original, "log": log}
+        with pytest.raises(ReviewError, match="names no decisions log of its own"):
+            open_review(review.dataset)
+    assert not (other / "decisions.jsonl").exists()
+
+
+def test_a_foreign_dataset_is_no_review(fiftyone: Any) -> None:
+    dataset = fiftyone.Dataset()
+    with pytest.raises(ReviewError, match="no review"):
+        open_review(dataset)
+    with pytest.raises(ReviewError, match="No dataset"):
+        open_review(None)
+
+
+def test_a_missing_log_has_nothing_to_export(review: LiveReview) -> None:
+    with pytest.raises(MissingFileError):
+        review.export("out.jsonl")

@@ -1,0 +1,116 @@
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.decisions.files import read_decisions
+from curation.errors import MissingFileError, ReviewError
+from curation.review.review_folder import ReviewRecord, read_record, require_log, write_record
+from curation.review.session import prepare_plugins, resume_review, start_review
+from tests.review.review_world import ReviewWorld
+
+RECORD = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="sha256:0", batches={"0001": 3})
+
+
+@pytest.mark.mongo
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+class TestOneReviewAfterAnother:
+    @pytest.fixture(autouse=True)
+    def clean(self, fiftyone: Any) -> Any:
+        yield
+        for name in ("s", "t"):
+            if fiftyone.dataset_exists(name):
+                fiftyone.delete_dataset(name)
+
+    def test_the_same_inputs_continue_with_what_the_user_tagged(
+        self, world: ReviewWorld, tmp_path: Path
+    ) -> None:
+        first = start_review(tmp_path / "r", "s", world.images())
+        first.review.dataset.tag_samples("mine")
+        second = start_review(tmp_path / "r", "s", world.images())
+        assert (first.built, second.built) == (True, False)
+        assert second.review.dataset.count_sample_tags() == {"mine": 12}
+        assert not resume_review(tmp_path / "r").built
+
+    def test_other_inputs_need_rebuild_and_keep_the_log(self, world: ReviewWorld, tmp_path: Path) -> None:
+        first = start_review(tmp_path / "r", "s", world.images())
+        first.review.decide(first.review.dataset.values("id")[:2], "near", reviewer="anna")
+        with pytest.raises(ReviewError, match="other inputs"):
+            start_review(tmp_path / "r", "s", world.images([]))
+        again = start_review(tmp_path / "r", "s", world.images([]), rebuild=True)
+        assert (again.built, again.replayed) == (True, 2)
+        assert len(read_decisions(again.review.book.path).decisions) == 2
+
+    def test_a_folder_holds_one_review(self, world: ReviewWorld, tmp_path: Path) -> None:
+        start_review(tmp_path / "r", "s", world.images())
+        with pytest.raises(ReviewError, match="another review"):
+            start_review(tmp_path / "r", "t", world.images())
+        with pytest.raises(ReviewError, match="another review"):
+            start_review(tmp_path / "r", "s", world.images(), stage="candidate")
+
+    def test_a_users_own_dataset_is_never_replaced(
+        self, fiftyone: Any, world: ReviewWorld, tmp_path: Path
+    ) -> None:
+        fiftyone.Dataset("s")
+        for rebuild in (False, True):
+            with pytest.raises(ReviewError, match="no review"):
+                start_review(tmp_path / "r", "s", world.images(), rebuild=rebuild)
+        assert fiftyone.dataset_exists("s")
+
+    @pytest.mark.parametrize("name", ["", "a/b", "x" * 101, "\x1b"])
+    def test_a_malformed_name_is_refused(self, world: ReviewWorld, tmp_path: Path, name: str) -> None:
+        with pytest.raises(ReviewError, match="name of the dataset"):
+            start_review(tmp_path / "r", name, world.images())
+
+
+def test_a_folder_without_review_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="holds no review"):
+        resume_review(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"dataset": 1}', "\x00", '{"x":' * 5000])
+def test_a_damaged_record_is_told(tmp_path: Path, content: str) -> None:
+    (tmp_path / "review.json").write_text(content)
+    with pytest.raises(ReviewError, match="damaged"):
+        read_record(tmp_path)
+
+
+def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    write_record(tmp_path / "r", RECORD)
+    assert read_record(tmp_path / "r") == RECORD
+
+
+def test_a_log_belongs_to_the_dataset_that_its_record_names(tmp_path: Path) -> None:
+    write_record(tmp_path, RECORD)
+    log = tmp_path / "decisions.jsonl"
+    assert require_log(str(log), "d") == log
+    with pytest.raises(ReviewError):
+        require_log(str(log), "another")
+    (tmp_path / "real.jsonl").touch()
+    log.symlink_to(tmp_path / "real.jsonl")
+    with pytest.raises(ReviewError):
+        require_log(str(log), "d")
+
+
+def test_the_users_own_plugins_stay_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = tmp_path / "theirs"
+    (theirs / "one").mkdir(parents=True)
+    (theirs / "one" / "fiftyone.yml").write_text("name: one\n")
+    monkeypatch.setenv("FIFTYONE_PLUGINS_DIR", str(theirs))
+    for _ in range(2):
+        prepare_plugins(tmp_path / "r")
+        folder = Path(os.environ["FIFTYONE_PLUGINS_DIR"])
+        assert folder == tmp_path / "r" / "plugins"
+        assert (folder / "curation-review" / "fiftyone.yml").is_file()
+        assert (folder / "yours" / "one" / "fiftyone.yml").is_file()
+
+
+def test_without_plugins_of_the_user_ours_are_taken_as_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FIFTYONE_PLUGINS_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    prepare_plugins(tmp_path / "r")
+    assert (Path(os.environ["FIFTYONE_PLUGINS_DIR"]) / "fiftyone.yml").is_file()
+    assert not (tmp_path / "r").exists()

@@ -1,0 +1,244 @@
+"""The pipeline: the right vector for each picture, whatever is broken, killed, changed or threaded."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curation.errors import DuplicateIdError, EmbeddingError, EncoderError
+from curation.similarity.colour_encoder import ColourEncoder
+from curation.similarity.embed import embed_photos, embed_texts
+from curation.similarity.items import Photo, photos_of_folder
+from curation.similarity.store import open_embeddings
+from curation.sources.photos import PhotoFolder
+from tests.similarity.clip_world import MeanEncoder, picture, write_photos
+
+image_module = pytest.importorskip("PIL.Image")
+ROOT = Path(__file__).parents[2]
+
+
+def photos_of(folder: Path) -> list[Photo]:
+    return photos_of_folder(PhotoFolder(folder), "toy")
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("threads", [1, 5])
+def test_every_picture_has_its_own_vector_in_order(tmp_path: Path, threads: int) -> None:
+    write_photos(tmp_path / "p", 23)
+    encoder = MeanEncoder()
+    result = embed_photos(
+        photos_of(tmp_path / "p"), encoder, tmp_path / "s", batch=4, shard=8, threads=threads
+    )
+    found = open_embeddings(tmp_path / "s")
+    means = np.stack([picture(number).reshape(-1, 3).mean(axis=0) for number in range(23)])
+    np.testing.assert_allclose(found.vectors, means, rtol=1e-6)
+    assert found.ids == tuple(f"toy:{number:03d}" for number in range(23))
+    assert (result.embedded, result.computed, result.reused, result.let_go) == (23, 23, 0, 0)
+    assert encoder.batches == [4, 4, 4, 4, 4, 3]
+
+
+def test_boxes_are_cut_from_the_photo(tmp_path: Path) -> None:
+    path = write_photos(tmp_path, 1)[0]
+    boxes = ((0.5, 3.0, 7.0, 9.0), (30.0, 20.0, 99.0, 99.0), (40.0, 0.0, 5.0, 5.0))
+    result = embed_photos([Photo("toy:a", path, boxes, (40, 30))], MeanEncoder(), tmp_path / "s")
+    pixels = picture(0).astype(float)
+    expected = [pixels[3:12, 0:8].mean(axis=(0, 1)), pixels[20:30, 30:40].mean(axis=(0, 1))]
+    found = open_embeddings(tmp_path / "s", kind="boxes")
+    np.testing.assert_allclose(found.vectors, expected, rtol=1e-6)
+    assert found.ids == ("toy:a#0", "toy:a#1")
+    assert [(one.id, one.reason) for one in result.skipped] == [("toy:a#2", "the box lies outside the photo")]
+
+
+def test_boxes_of_another_size_of_the_photo_are_left_out(tmp_path: Path) -> None:
+    first, second = write_photos(tmp_path, 2)
+    photos = [Photo("toy:a", first, ((0, 0, 9, 9),), (80, 60)), Photo("toy:b", second, ((0, 0, 9, 9),))]
+    result = embed_photos(photos, MeanEncoder(), tmp_path / "s")
+    assert [one.reason for one in result.skipped] == ["it is 40 x 30, and its boxes are of 80 x 60"]
+
+
+def broken_photos(folder: Path) -> list[Photo]:
+    paths = write_photos(folder, 6)
+    paths[0].write_bytes(b"")
+    paths[1].write_bytes(b"no picture at all")
+    paths[2].write_bytes(paths[2].read_bytes()[:200])
+    image_module.new("I;16", (4, 4)).save(paths[3])
+    photos = photos_of(folder)
+    paths[4].unlink()
+    return [*photos, Photo("toy:nowhere", None)]
+
+
+def test_broken_photos_are_counted_and_listed(tmp_path: Path) -> None:
+    result = embed_photos(broken_photos(tmp_path / "p"), MeanEncoder(), tmp_path / "s", batch=2)
+    assert open_embeddings(tmp_path / "s").ids == ("toy:005",)
+    report = json.loads((tmp_path / "s" / "report.json").read_text())
+    assert report["embedded"] == 1
+    reasons = {one["id"]: one["reason"] for one in report["skipped"]}
+    assert list(reasons) == [f"toy:00{n}" for n in range(5)] + ["toy:nowhere"]
+    assert "identify" in reasons["toy:001"]
+    assert "0x" not in reasons["toy:001"]
+    assert "truncated" in reasons["toy:002"]
+    assert "more than 8 bits" in reasons["toy:003"]
+    assert reasons["toy:004"] == "it does not exist"
+    assert reasons["toy:nowhere"] == "no photo of it is at hand"
+    assert len(result.skipped) == 6
+
+
+def test_refusing_stops_at_the_first_broken_photo_and_keeps_finished_shards(tmp_path: Path) -> None:
+    paths = write_photos(tmp_path / "p", 9)
+    whole = paths[7].read_bytes()
+    paths[7].write_bytes(whole[:99])
+    photos, out = photos_of(tmp_path / "p"), tmp_path / "s"
+    with pytest.raises(EmbeddingError, match="cannot be embedded") as raised:
+        embed_photos(photos, MeanEncoder(), out, batch=2, shard=4, broken="refuse")
+    assert "toy:007" in str(raised.value)
+    paths[7].write_bytes(whole)
+    result = embed_photos(photos, MeanEncoder(), out, shard=4, broken="refuse")
+    assert (result.reused, result.computed) == (4, 5)
+
+
+def test_a_bomb_is_not_decoded(tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 1)
+    image_module.new("1", (14_000, 13_000)).save(tmp_path / "p" / "bomb.png")
+    result = embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), tmp_path / "s")
+    assert "million pixels" in result.skipped[0].reason
+
+
+def test_nothing_to_embed_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingError, match="None of the images"):
+        embed_photos([Photo("toy:a", None)], MeanEncoder(), tmp_path / "s")
+    with pytest.raises(EmbeddingError, match="None of the images"):
+        embed_photos([], MeanEncoder(), tmp_path / "t")
+
+
+def test_vectors_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 3)
+    with np.errstate(over="ignore"), pytest.raises(EncoderError, match="not finite"):
+        embed_photos(photos_of(tmp_path / "p"), MeanEncoder(scale=1e300), tmp_path / "s")
+
+
+def test_changed_bytes_are_computed_again_and_nothing_else(tmp_path: Path) -> None:
+    paths = write_photos(tmp_path / "p", 10)
+    out = tmp_path / "s"
+    embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), out, batch=2, shard=4)
+    before, times = content(out), paths[3].stat()
+    encoder = MeanEncoder()
+    again = embed_photos(photos_of(tmp_path / "p"), encoder, out, shard=4)
+    assert (again.computed, encoder.batches, content(out)) == (0, [], before)
+    # Same size and times as before: only the bytes tell.
+    data = bytearray(paths[3].read_bytes())
+    image_module.fromarray(picture(99)).save(paths[3])
+    changed = paths[3].read_bytes()
+    assert changed != bytes(data)
+    os.utime(paths[3], ns=(times.st_atime_ns, times.st_mtime_ns))
+    paths[8].unlink()
+    third = embed_photos(photos_of(tmp_path / "p"), encoder, out, shard=4)
+    assert (third.embedded, third.computed, third.reused, third.let_go) == (9, 1, 8, 2)
+    fresh = embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), tmp_path / "fresh", batch=2, shard=4)
+    assert fresh.embedded == 9
+    assert content(out) == content(tmp_path / "fresh")
+
+
+def test_threads_and_shards_do_not_change_a_byte(tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 11)
+    results = []
+    for number, (threads, shard) in enumerate([(1, 1024), (7, 1024), (3, 4)]):
+        out = tmp_path / str(number)
+        embed_photos(photos_of(tmp_path / "p"), ColourEncoder(), out, threads=threads, shard=shard, batch=4)
+        results.append(content(out))
+    assert results[0] == results[1] == results[2]
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from curation.similarity.embed import embed_photos
+from curation.similarity.items import photos_of_folder
+from curation.sources.photos import PhotoFolder
+from tests.similarity.clip_world import MeanEncoder
+
+class Slow(MeanEncoder):
+    def encode_prepared(self, batch):
+        time.sleep(0.02)
+        with open(sys.argv[3], "a") as log:
+            log.write("".join(f"{one[0]:.6f}\\n" for one in batch))
+        return super().encode_prepared(batch)
+
+embed_photos(photos_of_folder(PhotoFolder(Path(sys.argv[1])), "toy"), Slow(), Path(sys.argv[2]), batch=2, shard=4)
+"""
+
+
+@pytest.mark.slow
+def test_kills_lose_no_finished_shard(tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 60)
+    reference, out, log = tmp_path / "reference", tmp_path / "s", tmp_path / "log"
+    embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), reference, batch=2, shard=4)
+    means = open_embeddings(reference).vectors
+    kills = 0
+    for attempt in range(60):
+        # What is on disk before an attempt must not be computed in it.
+        kept = {row for path in out.glob("shards/[!.]*.json") for row in json.loads(path.read_text())["ids"]}
+        log.write_text("")
+        arguments = [sys.executable, "-c", KILLED, str(tmp_path / "p"), str(out), str(log)]
+        with subprocess.Popen(arguments, cwd=ROOT) as process:
+            wait_for_lines(log, 1 + attempt % 9, process)
+            process.send_signal(signal.SIGKILL)
+        assert process.returncode in (0, -signal.SIGKILL)
+        computed = {float(line) for line in log.read_text().splitlines() if line}
+        first = [float(np.float64(mean)) for mean in means[:, 0]]
+        ids = {f"toy:{n:03d}" for n in range(60) if any(abs(first[n] - one) < 1e-3 for one in computed)}
+        assert not ids & kept
+        if process.returncode == 0:
+            break
+        kills += 1
+    assert kills >= 5
+    assert process.returncode == 0
+    assert content(out) == content(reference)
+
+
+def wait_for_lines(log: Path, lines: int, process: "subprocess.Popen[bytes]") -> None:
+    ends = time.monotonic() + 60
+    while log.read_text().count("\n") < lines and process.poll() is None and time.monotonic() < ends:
+        time.sleep(0.005)
+
+
+def test_texts_are_rows_under_their_own_words(tmp_path: Path) -> None:
+    encoder = MeanEncoder()
+    result = embed_texts(["cat", "zebra"], encoder, tmp_path / "s", template="a {}!")
+    found = open_embeddings(tmp_path / "s", kind="texts")
+    assert found.ids == ("cat", "zebra")
+    np.testing.assert_array_equal(found.vectors[:, 0], [len("a cat!"), len("a zebra!")])
+    assert (result.embedded, result.computed) == (2, 2)
+    more = embed_texts(["zebra", "ox", "cat"], encoder, tmp_path / "s", template="a {}!")
+    assert (more.computed, more.reused) == (1, 2)
+    assert open_embeddings(tmp_path / "s").ids == ("zebra", "ox", "cat")
+    with pytest.raises(EmbeddingError, match="another template"):
+        embed_texts(["cat"], encoder, tmp_path / "s", template="the {}")
+
+
+@pytest.mark.parametrize("texts", [[], ["cat", " "], ["x" * 1001], ["a\x1b[31m"]])
+def test_texts_that_cannot_be_prompts_are_refused(tmp_path: Path, texts: list[str]) -> None:
+    with pytest.raises(EmbeddingError):
+        embed_texts(texts, MeanEncoder(), tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+def test_repeated_texts_templates_and_textless_encoders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DuplicateIdError):
+        embed_texts(["cat", "cat"], MeanEncoder(), tmp_path / "s")
+    for template in ("a photo", "{} {}"):
+        with pytest.raises(EmbeddingError, match="template"):
+            embed_texts(["cat"], MeanEncoder(), tmp_path / "s", template=template)
+    with pytest.raises(EncoderError, match="no text tower"):
+        embed_texts(["cat"], ColourEncoder(), tmp_path / "s")
+    assert not (tmp_path / "s").exists()

@@ -1,0 +1,135 @@
+"""Exact neighbours against a stable sort of all products; ties, blocks, engines."""
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.errors import MissingExtraError, SimilarityError, UsageError
+from curation.similarity import neighbors
+from curation.similarity.neighbors import nearest
+
+ENGINES = [one for one in ("numpy", "torch") if one == "numpy" or importlib.util.find_spec(one)]
+
+
+def by_sorting(queries: Any, references: Any, k: int) -> tuple[Any, Any]:
+    products = queries @ references.T
+    order = np.argsort(-products, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(products, order, axis=1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(st.integers(1, 9), st.integers(1, 60), st.integers(1, 4), st.integers(0, 10**6))
+def test_whole_numbers_with_many_ties(engine: Any, q: int, r: int, d: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    queries = rng.integers(-2, 3, (q, d)).astype(np.float32)
+    references = rng.integers(-2, 3, (r, d)).astype(np.float32)
+    k = int(rng.integers(1, r + 1))
+    places, scores = nearest(queries, references, k, engine=engine, block=4)
+    expected, values = by_sorting(queries, references, k)
+    assert (places == expected).all()
+    assert (scores == values).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ties_across_blocks(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbors, "REFERENCE_BLOCK", 8)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        queries = rng.integers(-1, 2, (7, 3)).astype(np.float32)
+        references = rng.integers(-1, 2, (int(rng.integers(20, 120)), 3)).astype(np.float32)
+        for k in (1, 5, 16):
+            places, scores = nearest(queries, references, k, engine=engine, block=3)
+            expected, values = by_sorting(queries, references, k)
+            assert (places == expected).all()
+            assert (scores == values).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("order", ["rising", "falling", "equal"])
+def test_any_order_of_references(engine: Any, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rising: every reference is the best so far, and candidates are sorted out before the table of them overflows."""
+    monkeypatch.setattr(neighbors, "REFERENCE_BLOCK", 64)
+    monkeypatch.setattr(neighbors, "_MOST_PENDING", 500)
+    line = np.arange(-1000, 1000, dtype=np.float32)[:, None]
+    references = {"rising": line, "falling": -line, "equal": 0 * line - 3}[order]
+    queries = np.array([[1], [-1], [0], [-0.0], [2]], np.float32)
+    for k in (1, 63, 64, 65, 700, 2000):
+        places, scores = nearest(queries, references, k, engine=engine, block=2)
+        expected, values = by_sorting(queries, references, k)
+        assert (places == expected).all()
+        assert (scores == values).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_smallest_differences_count(engine: Any) -> None:
+    """Neighbouring floats, of both signs and around zero, are told apart."""
+    tiny = np.finfo(np.float32).smallest_normal
+    steps = [np.float32(1)]
+    for _ in range(5):
+        steps.append(np.nextafter(steps[-1], np.float32(2)))
+    values = np.array([*steps, *(-one for one in steps), 0, -0.0, tiny, -tiny], np.float32)
+    references = np.random.default_rng(5).permutation(np.tile(values, 3))[:, None]
+    query = np.ones((1, 1), np.float32)
+    places, scores = nearest(query, references, len(references), engine=engine)
+    expected, ordered = by_sorting(query, references, len(references))
+    assert (places == expected).all()
+    assert (scores == ordered).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_real_numbers_and_blocks(engine: Any) -> None:
+    rng = np.random.default_rng(1)
+    queries, references = (rng.normal(size=(n, 24)).astype(np.float32) for n in (40, 3000))
+    places, scores = nearest(queries, references, 20, engine=engine, block=7)
+    again, _ = nearest(queries, references, 20, engine=engine, block=40)
+    exact = queries.astype(np.float64) @ references.astype(np.float64).T
+    assert np.abs(np.take_along_axis(exact, places, axis=1) - scores).max() < 1e-4
+    assert (np.diff(scores, axis=1) <= 0).all()
+    assert (places == again).mean() > 0.99
+    assert (np.sort(exact, axis=1)[:, -20:][:, ::-1] - np.take_along_axis(exact, places, axis=1) < 1e-4).all()
+
+
+def test_read_only_vectors_are_taken() -> None:
+    references = np.eye(3, dtype=np.float32)
+    references.flags.writeable = False
+    assert nearest(references, references, 1)[0][:, 0].tolist() == [0, 1, 2]
+
+
+def test_faiss_finds_the_same() -> None:
+    pytest.importorskip("faiss", reason="faiss is absent: it is an optional engine")
+    rng = np.random.default_rng(2)
+    queries, references = (rng.normal(size=(n, 16)).astype(np.float32) for n in (30, 500))
+    assert (
+        nearest(queries, references, 5, engine="faiss")[0] == nearest(queries, references, 5)[0]
+    ).mean() > 0.99
+
+
+@pytest.mark.parametrize(
+    ("queries", "references", "k", "words"),
+    [
+        (np.ones((1, 2)), np.ones((1, 3)), 1, "do not compare"),
+        (np.ones(2), np.ones((1, 2)), 1, "do not compare"),
+        (np.ones((1, 2)), np.ones((1, 2)), 2, "not so many"),
+        (np.ones((1, 2)), np.ones((1, 2)), 0, "not so many"),
+        (np.full((1, 2), np.nan), np.ones((1, 2)), 1, "NaN"),
+        (np.ones((1, 2)), np.full((1, 2), np.inf), 1, "NaN or an infinity"),
+        (np.full((1, 2), 1e20), np.full((1, 2), 1e20), 1, "overflow"),
+    ],
+)
+def test_what_is_refused(queries: Any, references: Any, k: int, words: str) -> None:
+    with pytest.raises(SimilarityError, match=words):
+        nearest(queries.astype(np.float32), references.astype(np.float32), k)
+
+
+def test_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = np.ones((1, 2), np.float32)
+    with pytest.raises(UsageError, match="engine"):
+        nearest(one, one, 1, engine="annoy")  # type: ignore[arg-type]
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError):
+        nearest(one, one, 1, engine="torch")
+    assert nearest(one, one, 1)[0].tolist() == [[0]]

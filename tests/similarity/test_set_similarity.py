@@ -1,0 +1,84 @@
+"""Set similarity by hand, the paper's sample, and what is refused."""
+
+import numpy as np
+import pytest
+
+from curation.errors import SimilarityError, UsageError
+from curation.similarity.set_similarity import (
+    leave_one_out,
+    reference_statistics,
+    sample_rows,
+    set_similarity,
+)
+from tests.similarity.vectors import embedded, random_set
+
+AXES = {"voc:1": [1, 0, 0], "voc:2": [0, 2, 0], "voc:3": [3, 3, 0]}
+
+
+def test_by_hand() -> None:
+    ood = embedded({"coco:1": [5, 0, 0], "coco:2": [1, 1, 1], "coco:3": [0, 0, 1]})
+    found = set_similarity(ood, embedded(AXES))
+    assert found.nearest[:2] == ("voc:1", "voc:3")
+    assert found.similarity.tolist() == pytest.approx([1, 2 / np.sqrt(6), 0], abs=1e-6)
+    assert found.margin.tolist()[0] == pytest.approx(1 - 1 / np.sqrt(2), abs=1e-6)
+    statistics = found.statistics()
+    assert statistics["n"] == 3
+    assert statistics["mean"] == pytest.approx((1 + 2 / np.sqrt(6)) / 3, abs=1e-6)
+    assert statistics["quantiles"]["0.5"] == pytest.approx(2 / np.sqrt(6), abs=1e-6)
+
+
+def test_against_all_products() -> None:
+    ood, known = random_set(40, 12, 1), random_set(300, 12, 2, "voc")
+    found = set_similarity(ood, known)
+    products = ood.normalised() @ known.normalised().T
+    assert found.similarity == pytest.approx(products.max(axis=1), abs=1e-6)
+    assert found.nearest == tuple(known.ids[row] for row in products.argmax(axis=1))
+
+
+def test_one_id_image_has_no_margin() -> None:
+    found = set_similarity(embedded({"coco:1": [1, 0]}), embedded({"voc:1": [1, 1]}))
+    assert np.isnan(found.margin).all()
+
+
+def test_the_paper_s_sample() -> None:
+    known = random_set(2500, 2, 3, "voc")
+    generator = np.random.RandomState(42)
+    generator.choice(5011, 4000, replace=False)
+    expected = sorted(generator.choice(2500, 2000, replace=False).tolist())
+    assert sample_rows(known, "paper", n_train=5011).tolist() == expected
+    # Every image of a smaller set: the authors' helper would keep two.
+    assert sample_rows(random_set(50, 2, 3), "paper", n_train=9).tolist() == list(range(50))
+
+
+def test_our_sample_is_stable_when_the_set_grows() -> None:
+    small, large = random_set(2100, 2, 4), random_set(2400, 2, 4)
+    first = {small.ids[row] for row in sample_rows(small)}
+    second = {large.ids[row] for row in sample_rows(large)}
+    assert len(first) == len(second) == 2000
+    assert {one for one in second if one in set(small.ids)} <= first
+    assert sample_rows(random_set(30, 2, 4)).tolist() == list(range(30))
+
+
+def test_leave_one_out() -> None:
+    found = leave_one_out(embedded({"a:1": [1, 0], "a:2": [1, 0], "a:3": [0, 1], "a:4": [1, 1]}))
+    assert found.tolist() == pytest.approx([1, 1, 1 / np.sqrt(2), 1 / np.sqrt(2)], abs=1e-6)
+    assert leave_one_out(embedded({"a:1": [1, 0]})).tolist() == []
+    boxes = embedded({"a:1#0": [1, 0], "a:1#1": [1, 0], "a:2#0": [0, 1]})
+    assert leave_one_out(boxes).tolist() == [0, 0, 0]
+    assert leave_one_out(embedded({"a:1#0": [1, 0], "a:1#1": [1, 0]})).tolist() == []
+    statistics = reference_statistics(random_set(200, 4, 5))
+    similar = leave_one_out(random_set(200, 4, 5))
+    assert statistics.median == pytest.approx(float(np.median(similar)))
+    assert statistics.sigma == pytest.approx(1.4826 * float(np.median(np.abs(similar - np.median(similar)))))
+    assert reference_statistics(embedded({"a:1": [1, 0], "a:2": [0, 1]})).median is None
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(SimilarityError, match="different encoders"):
+        set_similarity(embedded({"a:1": [1, 0]}), embedded({"b:1": [1, 0]}, weights="sha256:1"))
+    with pytest.raises(SimilarityError, match="no ID image"):
+        set_similarity(embedded({"a:1": [1, 0]}), embedded({"b:1": [1, 0]}), np.empty(0, np.int64))
+    with pytest.raises(UsageError, match="Unknown rule"):
+        sample_rows(random_set(3, 2, 1), "random")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="training images"):
+        sample_rows(random_set(3, 2, 1), "paper")

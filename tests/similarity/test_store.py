@@ -1,0 +1,200 @@
+"""Stores: what is kept, what is refused, and that no damage is read as embeddings."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curation.errors import EmbeddingError, MissingFileError
+from curation.similarity.embeddings import EncoderIdentity
+from curation.similarity.store import EmbeddingStore, Row, batch_of, header_of, open_embeddings
+
+IDENTITY = EncoderIdentity("m", "sha256:1", "p", "float32")
+HEADER = header_of(IDENTITY, 2, kind="images", batch=4)
+ROWS = [Row(f"coco:{number:012d}", f"sha256:{number}") for number in range(5)]
+VECTORS = np.arange(10, dtype=np.float32).reshape(5, 2)
+
+
+def finished(folder: Path) -> Path:
+    store = EmbeddingStore(folder, HEADER)
+    store.add(ROWS[:3], VECTORS[:3])
+    store.add(ROWS[3:], VECTORS[3:])
+    store.finish(ROWS)
+    return folder
+
+
+def test_what_was_added_is_opened_in_the_order_of_the_rows(tmp_path: Path) -> None:
+    store = EmbeddingStore(tmp_path / "s", HEADER)
+    store.add(ROWS[3:], VECTORS[3:])
+    store.add(ROWS[:3], VECTORS[:3])
+    store.finish(ROWS)
+    found = open_embeddings(tmp_path / "s", kind="images")
+    np.testing.assert_array_equal(found.vectors, VECTORS)
+    assert found.ids == tuple(row.id for row in ROWS)
+    assert found.images == tuple(row.image for row in ROWS)
+    assert found.encoder == IDENTITY
+    assert isinstance(found.vectors, np.memmap)
+    assert not found.vectors.flags.writeable
+    assert batch_of(tmp_path / "s") == 4
+    assert batch_of(tmp_path / "none") is None
+
+
+def test_bytes_do_not_depend_on_how_shards_were_cut(tmp_path: Path) -> None:
+    finished(tmp_path / "a")
+    store = EmbeddingStore(tmp_path / "b", HEADER)
+    for row, vector in zip(ROWS, VECTORS, strict=True):
+        store.add([row], vector[None])
+    store.finish(ROWS)
+    files = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in "ab"]
+    assert files[0] == files[1]
+
+
+def test_shards_of_an_unfinished_store_are_found_again(tmp_path: Path) -> None:
+    EmbeddingStore(tmp_path, HEADER).add(ROWS[:3], VECTORS[:3])
+    with pytest.raises(EmbeddingError, match="not finished"):
+        open_embeddings(tmp_path)
+    again = EmbeddingStore(tmp_path, HEADER)
+    assert [row in again for row in ROWS] == [True, True, True, False, False]
+    assert Row(ROWS[0].id, "sha256:other") not in again
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".json"])
+def test_a_damaged_shard_counts_for_nothing(tmp_path: Path, suffix: str) -> None:
+    store = EmbeddingStore(tmp_path, HEADER)
+    store.add(ROWS[:2], VECTORS[:2])
+    store.add(ROWS[2:], VECTORS[2:])
+    torn = sorted((tmp_path / "shards").glob(f"*{suffix}"))[0]
+    torn.write_bytes(torn.read_bytes()[:-3])
+    assert len(EmbeddingStore(tmp_path, HEADER)) in (2, 3)
+    other = torn.with_suffix(".npy" if suffix == ".json" else ".json")
+    other.unlink()
+    assert len(EmbeddingStore(tmp_path, HEADER)) in (2, 3)
+
+
+def test_a_damaged_array_is_refused_and_made_anew(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "s")
+    array = next(folder.glob("vectors-*.npy"))
+    good = array.read_bytes()
+    array.write_bytes(good[:-1] + b"\x7f")
+    with pytest.raises(EmbeddingError, match="not those that the store lists"):
+        open_embeddings(folder)
+    assert len(EmbeddingStore(folder, HEADER)) == 0
+    finished(folder)
+    assert array.read_bytes() == good
+    array.unlink()
+    with pytest.raises(MissingFileError, match="missing"):
+        open_embeddings(folder)
+
+
+def test_other_rows_are_let_go_and_nothing_is_left_over(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "s")
+    EmbeddingStore(folder, HEADER).finish([ROWS[4], ROWS[1]])
+    np.testing.assert_array_equal(open_embeddings(folder).vectors, [[8, 9], [2, 3]])
+    assert len(list(folder.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"kind": "boxes"}, "kind"),
+        ({"batch": 8}, "batch"),
+        ({"dimension": 3}, "dimension"),
+        ({"identity": EncoderIdentity("m", "sha256:2", "p", "float32")}, "weights"),
+        ({"identity": EncoderIdentity("m", "sha256:1", "p", "float32", "pooled")}, "embedding"),
+    ],
+)
+def test_a_store_of_something_else_is_refused(tmp_path: Path, changes: dict[str, object], said: str) -> None:
+    folder = finished(tmp_path / "s")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    arguments: dict[str, object] = {
+        "identity": IDENTITY,
+        "dimension": 2,
+        "kind": "images",
+        "batch": 4,
+    } | changes
+    with pytest.raises(EmbeddingError, match=f"another {said}"):
+        EmbeddingStore(folder, header_of(**arguments))  # type: ignore[arg-type]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("all of it")
+    with pytest.raises(EmbeddingError, match="is no store"):
+        EmbeddingStore(tmp_path, HEADER)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(EmbeddingError, match="is no store"):
+        EmbeddingStore(tmp_path / "thesis.tex", HEADER)
+
+
+def test_what_a_kill_left_of_the_header_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / ".store.partial-999999999-aa.json").write_bytes(b"{")
+    finished(tmp_path)
+    assert len(open_embeddings(tmp_path)) == 5
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("store.json", {"format": 2}),
+        ("store.json", {"kind": "videos"}),
+        ("store.json", {"dimension": "2"}),
+        ("store.json", {"dimension": 10**30}),
+        ("store.json", {"encoder": {"model": "m"}}),
+        ("store.json", {"more": 1}),
+        ("rows.json", {"sha256": "../../etc/passwd"}),
+        ("rows.json", {"ids": ["coco:1"]}),
+        ("rows.json", {"ids": [1, 2, 3, 4, 5]}),
+        ("rows.json", {"boxes": None}),
+        ("rows.json", {"images": ["x"] * 5}),
+        ("rows.json", {"ids": [], "images": [], "boxes": []}),
+    ],
+)
+def test_hostile_files_are_refused(tmp_path: Path, name: str, change: dict[str, object]) -> None:
+    folder = finished(tmp_path / "s")
+    (folder / name).write_text(json.dumps(json.loads((folder / name).read_text()) | change))
+    with pytest.raises((EmbeddingError, MissingFileError)):
+        open_embeddings(folder)
+
+
+@pytest.mark.parametrize("text", ["", "[", "null", "[" * 100_000, '"\\ud800"'])
+@pytest.mark.parametrize("name", ["store.json", "rows.json"])
+def test_broken_json_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    folder = finished(tmp_path / "s")
+    (folder / name).write_text(text)
+    with pytest.raises(EmbeddingError):
+        open_embeddings(folder)
+
+
+def test_an_id_that_stands_twice_and_infinite_vectors_are_refused(tmp_path: Path) -> None:
+    store = EmbeddingStore(tmp_path / "twice", HEADER)
+    rows = [Row("coco:1", "sha256:1"), Row("coco:1", "sha256:2")]
+    store.add(rows, VECTORS[:2])
+    store.finish(rows)
+    with pytest.raises(EmbeddingError, match="twice"):
+        open_embeddings(tmp_path / "twice")
+    store = EmbeddingStore(tmp_path / "infinite", HEADER)
+    store.add(rows[:1], np.array([[1, np.inf]], np.float32))
+    store.finish(rows[:1])
+    with pytest.raises(EmbeddingError, match="not finite"):
+        open_embeddings(tmp_path / "infinite")
+
+
+def test_pickles_are_not_read(tmp_path: Path) -> None:
+    from curation.canonical import sha256_of_file
+
+    folder = finished(tmp_path / "s")
+    array = next(folder.glob("vectors-*.npy"))
+    np.save(array, np.array([[print, 1]] * 5, dtype=object), allow_pickle=True)
+    listing = json.loads((folder / "rows.json").read_text()) | {"sha256": sha256_of_file(array)}
+    (folder / "rows.json").write_text(json.dumps(listing))
+    with pytest.raises(EmbeddingError, match="cannot be read"):
+        open_embeddings(folder)
+
+
+def test_absent_stores_and_other_kinds_are_told(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="no store"):
+        open_embeddings(tmp_path / "none")
+    with pytest.raises(EmbeddingError, match="another kind"):
+        open_embeddings(finished(tmp_path / "s"), kind="texts")

@@ -1,0 +1,96 @@
+"""Photos: found below a folder alone, decoded under one policy, refused with a reason."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curation.errors import MissingFileError
+from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, read_photo
+
+image_module = pytest.importorskip("PIL.Image")
+PIXELS = np.random.default_rng(1).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+
+
+def encoded(tmp_path: Path, image: object, name: str = "a.png", **options: object) -> bytes:
+    image.save(tmp_path / name, **options)  # type: ignore[attr-defined]
+    return (tmp_path / name).read_bytes()
+
+
+def test_photos_are_found_by_path_name_and_stem_and_nothing_outside(tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    (folder / "v").mkdir(parents=True)
+    for path in (folder / "v" / "1.JPG", folder / "2.png", tmp_path / "secret.png"):
+        path.write_bytes(b"x")
+    photos = PhotoFolder(folder)
+    assert (
+        photos.find(["v/1.JPG"])
+        == photos.find(["1"])
+        == photos.find(["else/1.JPG"])
+        == folder / "v" / "1.JPG"
+    )
+    assert photos.find(["none", "2"]) == folder / "2.png"
+    for name in ("../secret.png", str(tmp_path / "secret.png"), "secret", ""):
+        assert photos.find([name]) is None
+    assert [path.name for path in photos.paths] == ["2.png", "1.JPG"]
+    with pytest.raises(MissingFileError):
+        PhotoFolder(tmp_path / "none")
+
+
+def test_stored_pixels_count_whatever_the_orientation_tag_says(tmp_path: Path) -> None:
+    exif = image_module.Exif()
+    exif[0x0112] = 6
+    data = encoded(tmp_path, image_module.fromarray(PIXELS), exif=exif)
+    np.testing.assert_array_equal(np.asarray(decode_photo(data)), PIXELS)
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "RGBA", "LA", "1", "CMYK"])
+def test_every_mode_of_eight_bits_becomes_rgb(tmp_path: Path, mode: str) -> None:
+    image = image_module.fromarray(PIXELS).convert(mode)
+    name = "a.jpg" if mode == "CMYK" else "a.png"
+    assert decode_photo(encoded(tmp_path, image, name)).mode == "RGB"
+
+
+def test_of_an_animation_the_first_frame_counts(tmp_path: Path) -> None:
+    frames = [image_module.new("RGB", (4, 4), colour) for colour in ("red", "blue")]
+    data = encoded(tmp_path, frames[0], "a.webp", save_all=True, append_images=frames[1:], lossless=True)
+    assert decode_photo(data).getpixel((0, 0)) == (255, 0, 0)
+
+
+@pytest.mark.parametrize("length", [0, 1, 20, 60])
+def test_broken_bytes_have_a_reason_that_is_the_same_each_time(tmp_path: Path, length: int) -> None:
+    data = encoded(tmp_path, image_module.fromarray(PIXELS))[:length]
+    reasons = set()
+    for _ in range(3):
+        with pytest.raises(BrokenPhotoError) as raised:
+            decode_photo(bytes(data))
+        reasons.add(str(raised.value))
+    assert len(reasons) == 1
+    assert reasons.pop().startswith("it cannot be decoded: ")
+
+
+def test_sixteen_bits_and_large_pictures_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPhotoError, match="more than 8 bits"):
+        decode_photo(encoded(tmp_path, image_module.new("I;16", (3, 3))))
+    for side in (13_100, 20_000):
+        with pytest.raises(BrokenPhotoError, match="million pixels"):
+            decode_quietly(encoded(tmp_path, image_module.new("1", (side, side))))
+
+
+def decode_quietly(data: bytes) -> None:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        decode_photo(data)
+
+
+def test_files_that_cannot_be_read_have_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BrokenPhotoError, match="does not exist"):
+        read_photo(tmp_path / "none.jpg")
+    with pytest.raises(BrokenPhotoError, match="cannot be read"):
+        read_photo(tmp_path)
+    monkeypatch.setattr("curation.sources.photos.LARGEST_FILE", 3)
+    (tmp_path / "a.jpg").write_bytes(b"1234")
+    with pytest.raises(BrokenPhotoError, match="larger than"):
+        read_photo(tmp_path / "a.jpg")
