@@ -225,10 +225,14 @@ def _start_lines(started: Started) -> list[str]:
 
 
 def _serve(options: argparse.Namespace, started: Started) -> None:
-    """Keep the App open until its last page is closed, or Ctrl-C."""
+    """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
+    import signal
     import sys
 
     from curation.review.session import launch
+
+    # A shell without job control starts background programs with Ctrl-C ignored: SIGTERM ends them as cleanly.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     session: Any = launch(
         started.review.dataset, remote=options.remote, port=options.port, address=options.address
