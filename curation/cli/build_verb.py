@@ -247,7 +247,8 @@ def _report(manifest: Manifest, options: argparse.Namespace) -> None:
     for entry in header.sources:
         if entry.dropped:
             warn(
-                f"source {entry.name}: left out {', '.join(f'{n} {reason}' for reason, n in entry.dropped.items())}"
+                f"source {entry.name}: left out or changed: "
+                f"{', '.join(f'{n} {reason}' for reason, n in entry.dropped.items())}"
             )
     lines = [f"{header.name} {header.version}  {manifest.digest}", ""]
     lines += table_lines(part_table(header))

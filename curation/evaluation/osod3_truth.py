@@ -15,6 +15,7 @@ from curation.evaluation.columns import Bools, GroundTruth
 from curation.evaluation.owod_task import OwodTask
 from curation.evaluation.owod_truth import TaskTruth, task_truth
 from curation.evaluation.truth import UNKNOWN
+from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from curation.storage import read_bytes
@@ -25,6 +26,21 @@ OUTSIDE: dict[str, str] = {
     "ignore": "objects of other classes are ignored regions of unknown: an unknown detection on one is neither right "
     "nor wrong",
 }
+Crowd = Literal["ignore", "keep", "drop"]
+CROWD: dict[Crowd, str] = {
+    "ignore": "group boxes are ignored regions",
+    "keep": "group boxes are ordinary objects",
+    "drop": "group boxes are removed",
+}
+
+
+def crowd_of(view: LabelView | None) -> Crowd:
+    """Return what a part's label view says of group boxes; without a view they are ignored regions."""
+    if view is None or view.crowd not in ("keep", "drop"):
+        return "ignore"
+    return "keep" if view.crowd == "keep" else "drop"
+
+
 TAXONOMIES = ("OSOD-I", "OSOD-II", "OSOD-III")
 _EXAMPLE = '{"known": ["cat", "dog"], "unknown": ["lynx"]}'
 _SHOWN = 300
@@ -67,12 +83,17 @@ class OpenSetTruth:
         Its last class is ``unknown``. Outside objects are gone, or ignored regions of ``unknown``.
     outside : {"delete", "ignore"}
     outside_objects : int
+    crowd : {"ignore", "keep", "drop"}
+    crowd_objects : int
+        Group boxes of the source.
     """
 
     classes: OpenSetClasses
     task: TaskTruth
     outside: Outside
     outside_objects: int
+    crowd: Crowd = "ignore"
+    crowd_objects: int = 0
 
     @property
     def truth(self) -> GroundTruth:
@@ -95,6 +116,8 @@ class OpenSetTruth:
             "unknown_objects": int((counted & (truth.label == self.unknown)).sum()),
             "outside": self.outside,
             "outside_objects": self.outside_objects,
+            "crowd": CROWD[self.crowd],
+            "crowd_objects": self.crowd_objects,
         }
 
 
@@ -159,13 +182,18 @@ def _checked(classes: OpenSetClasses, where: str) -> OpenSetClasses:
 
 
 def open_set_truth(
-    source: Source, classes: OpenSetClasses, ids: Sequence[str] | None = None, *, outside: Outside = "delete"
+    source: Source,
+    classes: OpenSetClasses,
+    ids: Sequence[str] | None = None,
+    *,
+    outside: Outside = "delete",
+    crowd: Crowd = "ignore",
 ) -> OpenSetTruth:
     """Return the ground truth of a case on the images of a list (all of the source by default).
 
     *Rectifying Open-Set Object Detection*, section 3.2 and code: a box keeps the name of its known class, becomes
     ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an exported
-    truth is unknown.
+    truth is unknown. `crowd` says what becomes of group boxes (`CROWD`).
 
     Raises
     ------
@@ -181,12 +209,16 @@ def open_set_truth(
     truth = task_truth(source, task, ids)
     _check_unknown(source, classes)
     others = _outside(truth, classes)
+    grouped = truth.truth.crowd
+    flagged = grouped & (crowd == "ignore")
+    kept = ~(grouped & (crowd == "drop"))
     if outside == "delete":
-        changed = _kept(truth.truth, ~others)
+        kept &= ~others
     else:
-        changed = replace(truth.truth, crowd=truth.truth.crowd | others)
+        flagged = flagged | others
+    changed = _kept(replace(truth.truth, crowd=flagged), kept)
     reduced = replace(truth, part=replace(truth.part, truth=changed))
-    return OpenSetTruth(classes, reduced, outside, int(others.sum()))
+    return OpenSetTruth(classes, reduced, outside, int(others.sum()), crowd, int(grouped.sum()))
 
 
 def _check_unknown(source: Source, classes: OpenSetClasses) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import get_args
+from typing import NoReturn, get_args
 
 from curation.canonical import sha256_of_lines
 from curation.errors import CurationError, DigestMismatchError, ManifestError
@@ -52,6 +52,7 @@ def check_header(header: Header, *, where: str) -> None:
     _check_sources(header, where)
     _check_parts(header, where)
     _check_tasks(header, where)
+    _check_superclass(header, where)
     if header.origin != "declared" and any(part.sha256 is None for part in header.parts):
         _refuse(where, "origin", "declared where a part has no digest", header.origin)
 
@@ -211,6 +212,28 @@ def _check_tasks(header: Header, where: str) -> None:
             _refuse(where, f"parts[{part.name[:64]}].task", "a task or an empty text", part.task)
 
 
+def _check_superclass(header: Header, where: str) -> None:
+    """OSOD-III: known and unknown classes together are the super-class, but for those listed as left out."""
+    if header.taxonomy != "OSOD-III":
+        return
+    listed = header.rule.parameters
+    members, left_out = listed.get("superclass_members"), listed.get("superclass_left_out", ())
+    if not isinstance(members, tuple) or not isinstance(left_out, tuple):
+        _refuse(where, "rule.parameters.superclass_members", "the classes of the super-class", "none")
+    played = {entry.name for entry in header.classes if entry.role in ("known", "unknown")}
+    if outside := sorted(played - set(members)):
+        _refuse(where, "classes", "known and unknown classes within the super-class", ", ".join(outside[:5]))
+    if missing := sorted(set(map(str, members)) - played - set(left_out)):
+        _refuse(
+            where,
+            "classes",
+            "a role for every class of the super-class, or its name in rule.parameters.superclass_left_out",
+            ", ".join(missing[:5]),
+        )
+    if left_out and not listed.get("superclass_left_out_because"):
+        _refuse(where, "rule.parameters.superclass_left_out_because", "a reason", "none")
+
+
 def _check_parts(header: Header, where: str) -> None:
     names = [part.name for part in header.parts]
     _unique(names, where, "parts: name")
@@ -250,7 +273,7 @@ def _match(pattern: str, text: str, where: str, field: str, *, longest: int = 30
         _refuse(where, field, f"a text of the form {pattern}", repr(text[:100]))
 
 
-def _refuse(where: str, field: str, expected: str, found: str) -> None:
+def _refuse(where: str, field: str, expected: str, found: str) -> NoReturn:
     raise ManifestError(
         "A manifest is inconsistent", where=f"{where}: {field}", expected=expected, found=found[:300]
     )

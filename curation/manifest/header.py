@@ -84,7 +84,7 @@ class LabelView(_Record, frozen=True):
     """What becomes of the boxes of each role when a part is written out or scored.
 
     ``keep``: as they are; ``rename:unknown``: box kept, class becomes unknown; ``drop``: box removed; ``ignore``: box
-    kept and flagged, neither positive nor negative.
+    kept and flagged, neither positive nor negative. ``depiction`` speaks of drawings of an object (Open Images).
     """
 
     known: Treatment = "keep"
@@ -94,6 +94,7 @@ class LabelView(_Record, frozen=True):
     crowd: Treatment = "ignore"
     difficult: Treatment = "ignore"
     previous: Treatment = "keep"
+    depiction: Treatment = "keep"
 
 
 class TaskEntry(_Record, frozen=True):

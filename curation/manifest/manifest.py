@@ -83,6 +83,7 @@ def header_as_data(header: Header) -> dict[str, Any]:
         _omit_default(part, "task", PartEntry)
         _omit_default(part, "repeats", PartEntry)
         _omit_default(part["view"], "previous", LabelView)
+        _omit_default(part["view"], "depiction", LabelView)
     return data
 
 

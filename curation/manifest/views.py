@@ -167,7 +167,7 @@ def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s,
 def select_objects(classes: Sequence[ClassEntry], view: LabelView, images: PartImages) -> PartObjects:
     """Return the objects of some images as a view leaves them: the columnar core of `view_objects`.
 
-    An object takes the strongest treatment among those of its role, of crowd and of difficult: ``drop`` over
+    An object takes the strongest treatment among those of its role, of crowd, difficult and depiction: ``drop`` over
     ``ignore`` over the rest; ``rename:unknown`` decides the category alone.
     """
     rows = _objects_of_all(classes, images)
@@ -193,10 +193,15 @@ def count_annotated(images: PartImages) -> int:
 
 
 def class_positions(classes: Sequence[ClassEntry], source: Source) -> Int32s:
-    """Return for each category of a source the position of its class, found by name or alias; -1 for none."""
+    """Return for each category of a source the position of its class, -1 for none.
+
+    A source whose classes have keys (Open Images' label names) is matched by these first: names differ between copies.
+    """
     place = {alias: position for position, entry in enumerate(classes) for alias in entry.aliases}
     place |= {entry.name: position for position, entry in enumerate(classes)}
-    return np.array([place.get(name, -1) for name in source.categories.names], np.int32)
+    names, keys = source.categories.names, source.categories.keys or source.categories.names
+    found = [place.get(key, place.get(name, -1)) for key, name in zip(keys, names, strict=True)]
+    return np.array(found, np.int32)
 
 
 def _objects_of_all(classes: Sequence[ClassEntry], images: PartImages) -> Int32s:
@@ -209,7 +214,8 @@ def _viewed(classes: Sequence[ClassEntry], view: LabelView, images: PartImages, 
     crowd, difficult = rows[:, 4].astype(np.bool_), rows[:, 5].astype(np.bool_)
     role = np.array([ROLES.index(entry.role) for entry in classes], np.int8)[label]
     category = np.array([_category(entry, view) for entry in classes], np.int32)[label]
-    dropped = _treated("drop", view, role, crowd, difficult)
+    flags = {"crowd": crowd, "difficult": difficult, "depiction": rows[:, 6].astype(np.bool_)}
+    dropped = _treated("drop", view, role, flags)
     kept = ~dropped
     return PartObjects(
         images=images,
@@ -219,7 +225,7 @@ def _viewed(classes: Sequence[ClassEntry], view: LabelView, images: PartImages, 
         label=label[kept],
         role=role[kept],
         category_id=category[kept],
-        ignore=_treated("ignore", view, role, crowd, difficult)[kept],
+        ignore=_treated("ignore", view, role, flags)[kept],
         crowd=crowd[kept],
         difficult=difficult[kept],
         dropped=int(dropped.sum()),
@@ -227,7 +233,7 @@ def _viewed(classes: Sequence[ClassEntry], view: LabelView, images: PartImages, 
 
 
 def _objects_of(classes: Sequence[ClassEntry], images: PartImages, number: int) -> Int32s:
-    """Return one source's objects in the part, columns image, source, index, label, crowd, difficult."""
+    """Return one source's objects in the part, columns image, source, index, label, crowd, difficult, depiction."""
     one = images.sources[number]
     objects = one.require_objects("A label view")
     listed = np.flatnonzero(images.source == number)
@@ -238,13 +244,14 @@ def _objects_of(classes: Sequence[ClassEntry], images: PartImages, number: int) 
     index = np.flatnonzero(image >= 0).astype(np.int32)
     label = class_positions(classes, one)[objects.category[index]]
     _require_roles(label, one, index)
-    columns = np.empty((len(index), 6), np.int32)
+    columns = np.empty((len(index), 7), np.int32)
     columns[:, 0] = image[index]
     columns[:, 1] = number
     columns[:, 2] = index
     columns[:, 3] = label
     columns[:, 4] = objects.crowd[index]
     columns[:, 5] = objects.difficult[index]
+    columns[:, 6] = 0 if objects.depiction is None else objects.depiction[index]
     return columns
 
 
@@ -265,12 +272,11 @@ def _category(entry: ClassEntry, view: LabelView) -> int:
 
 
 def _treated(
-    treatment: str, view: LabelView, role: npt.NDArray[np.int8], crowd: Bools, difficult: Bools
+    treatment: str, view: LabelView, role: npt.NDArray[np.int8], flags: Mapping[str, Bools]
 ) -> Bools:
     """Return which objects a treatment reaches through their role or one of their flags."""
     by_role = np.array([getattr(view, name) == treatment for name in ROLES], np.bool_)[role]
-    if view.crowd == treatment:
-        by_role |= crowd
-    if view.difficult == treatment:
-        by_role |= difficult
+    for name, flag in flags.items():
+        if getattr(view, name) == treatment:
+            by_role |= flag
     return by_role

@@ -10,18 +10,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+import numpy as np
+
 from curation.errors import ProtocolError
 from curation.manifest.header import SCHEMA_VERSION, Figure, Header, LabelView, Rule
 from curation.manifest.manifest import Manifest
-from curation.protocols.osod3_classes import ClassRoles, cub_roles, mtsd_roles, open_images_roles
-from curation.protocols.osod3_facts import CUB_IMAGES, MTSD_CLUSTERS, PAPER, TEST_VIEW, TRAIN_VIEW
+from curation.protocols.osod3_classes import ClassRoles, cub_roles, open_images_roles
+from curation.protocols.osod3_facts import CUB_IMAGES, PAPER, TEST_VIEW, TRAIN_VIEW
 from curation.protocols.osod3_parameters import PARAMETERS
 from curation.protocols.osod3_selection import (
     hidden_unknown,
+    images_by_part,
     images_with_role,
     images_without_role,
-    split_validation,
+    split_share,
 )
+from curation.protocols.osod3_signs import mtsd_roles
 from curation.protocols.parts import Part, Selection, make_part, source_entry, source_note
 from curation.protocols.protocol import Protocol, SourceSlot
 from curation.sources.source import Source
@@ -42,6 +47,14 @@ SLOTS = (
     SourceSlot(
         "mtsd-val", "mtsd", "val", False, "MTSD fully annotated, validation images (the annotated test set)"
     ),
+)
+_OURS = (
+    "The authors publish neither their splits nor the generator: this split is this project's. Their own lists come in "
+    "through their category files (docs/osod3.md)."
+)
+_AUTHORS = (
+    "The classes of each part are the authors' own lists (rule.parameters.published_digests); images follow from them "
+    "by the rules stated here."
 )
 _BY_PROBLEM = {"openimages": _OPEN_IMAGES, "cub": _CUB, "mtsd": _MTSD}
 
@@ -87,7 +100,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         title=roles.title,
         paper=PAPER,
         taxonomy="OSOD-III",
-        origin="regenerated",
+        origin="as_published" if roles.published else "regenerated",
         classes=roles.entries,
         parts=tuple(part.entry for part in parts),
         sources=tuple(
@@ -97,20 +110,38 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         rule=Rule(
             protocol="osod3", algorithm_version=ALGORITHM_VERSION, parameters={**parameters, **roles.recorded}
         ),
-        figures=(*roles.figures, *figures),
-        notes=(
-            "The authors publish neither their splits nor the generator: this split is this project's. Their own lists "
-            "come in through their category files (docs/osod3.md).",
-        ),
+        figures=(*roles.figures, *figures, *_images_of_parts(sources[_BY_PROBLEM[problem][0]], roles)),
+        notes=(_AUTHORS if roles.published else _OURS,),
     )
     return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
+
+
+def _images_of_parts(source: Source, roles: ClassRoles) -> list[Figure]:
+    """Return how many training images show a class of each part: the parts are very unequal in the paper too."""
+    counts = images_by_part(source, roles.every_unknown or roles.entries, roles.parts)
+    words = [f"{count:,}" for count in counts]
+    ratio = f"; the largest has {max(counts) / min(counts):.1f} times the smallest" if all(counts) else ""
+    return [
+        Figure(
+            name=f"part_{place}.train_images",
+            paper=None,
+            obtained=count,
+            place="training images that show a class of the part",
+            explanation=f"of {' / '.join(words)}{ratio}",
+        )
+        for place, count in enumerate(counts, 1)
+    ]
 
 
 def _open_images(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ClassRoles, list[Part], list[Figure]]:
     roles = open_images_roles(sources[_OPEN_IMAGES[0]], parameters)
-    treated: dict[str, Any] = {"ignored": parameters["inner_nodes"], "crowd": parameters["group_of"]}
+    treated: dict[str, Any] = {
+        "ignored": parameters["inner_nodes"],
+        "crowd": parameters["group_of"],
+        "depiction": parameters["depiction"],
+    }
     train, test = _views(treated)
     selected = {
         "train": (
@@ -146,8 +177,22 @@ def _cub(
 ) -> tuple[ClassRoles, list[Part], list[Figure]]:
     train, test, seed = sources["cub-train"], sources["cub-test"], parameters["seed"]
     roles = cub_roles(train, parameters)
+    shown, rule = np.arange(len(test.images)), "All official test images: the same list in all four cases."
+    tested = Selection("cub-test", test, shown)
     known = images_without_role(train, roles.entries, ("unknown",))
-    held, kept = split_validation(train, known, parameters, per_class=True)
+    if parameters["cub_source"] == "train_only":
+        share = float(parameters["test_fraction"])
+        chosen, left = split_share(
+            train, np.arange(len(train.images)), share, f"{seed}/test/", per_class=True
+        )
+        tested, known = Selection("cub-train", train, chosen), np.intersect1d(known, left)
+        rule = (
+            f"A share of {parameters['test_fraction']} of the official training images of each class by hash rank "
+            f"(seed {seed}): the same list in all four cases, under the reading that CUB's test part is not annotated."
+        )
+    test_part = make_part("test", "test", tested, roles.entries, view=TEST_VIEW, rule=rule)
+    share = float(parameters["val_fraction"])
+    held, kept = split_share(train, known, share, f"{seed}/val/", per_class=True)
     rule = "Official training images of known classes"
     parts = [
         make_part(
@@ -159,16 +204,7 @@ def _cub(
             rule=f"{rule}: a share of {parameters['val_fraction']} of each class by hash rank (seed {seed}).",
         ),
     ]  # fmt: skip
-    if parameters["cub_source"] == "train_and_test":
-        everything = Selection("cub-test", test, images_with_role(test, roles.entries, ("known", "unknown")))
-        rule = "All official test images: the same list in all four cases."
-    else:
-        unknown = images_with_role(train, roles.entries, ("unknown",))
-        everything = Selection("cub-train", train, unknown)
-        rule = (
-            "Official training images of unknown classes (the reading that CUB's test part is not annotated)."
-        )
-    parts.append(make_part("test", "test", everything, roles.entries, view=TEST_VIEW, rule=rule))
+    parts.append(test_part)
     obtained = {
         "images": len(train.images) + len(test.images),
         "train": len(train.images),
@@ -190,7 +226,8 @@ def _mtsd(
     without = images_without_role(train, roles.every_unknown, ("unknown",))
     with_known = set(images_with_role(train, roles.entries, ("known",)).tolist())
     chosen = without[[place in with_known for place in without.tolist()]]
-    held, kept = split_validation(train, chosen, parameters, per_class=False)
+    share = float(parameters["val_fraction"])
+    held, kept = split_share(train, chosen, share, f"{seed}/val/", per_class=False)
     rule = "Training images with a sign of a known class and none of either unknown cluster"
     shown = images_with_role(test, roles.every_unknown, ("known", "unknown"))
     parts = [
@@ -208,23 +245,17 @@ def _mtsd(
             "cluster: the same list in all three cases.",
         ),
     ]  # fmt: skip
-    sizes = [int(str(roles.recorded[f"{name}_classes"])) for name in ("known", "unknown1", "unknown2")]
-    figures = [
-        Figure(
-            name=f"{name}.classes",
-            paper=paper,
-            obtained=size,
-            place="section 4.1",
-            explanation="" if size == paper else "the authors' images, graph and solver are not known",
-        )
-        for name, paper, size in zip(("known", "unknown1", "unknown2"), MTSD_CLUSTERS, sizes, strict=True)
-    ]
-    return roles, parts, figures
+    hidden = Figure(
+        name="test.other_clusters_images",
+        paper=None,
+        obtained=len(shown) - len(images_with_role(test, roles.entries, ("known", "unknown"))),
+        place="test images",
+        explanation="images of the test list that show neither a known class nor one that is unknown in this case",
+    )
+    return roles, parts, [hidden]
 
 
 def _views(treated: Mapping[str, Any]) -> tuple[LabelView, LabelView]:
-    import msgspec
-
     return msgspec.structs.replace(TRAIN_VIEW, **treated), msgspec.structs.replace(TEST_VIEW, **treated)
 
 

@@ -6,18 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from curation.cooccurrence.counts import Cooccurrence, count_cooccurrence
-from curation.cooccurrence.cut import SOLVER_VERSION, Cut, CutOptions, normalized_cut
-from curation.cooccurrence.graph import class_graph
 from curation.errors import ProtocolError
 from curation.hierarchy.superclass import superclass_digest
 from curation.manifest.header import ClassEntry, ClassRole, Figure, ParameterValue
 from curation.protocols.class_splits import rotation, split_classes
 from curation.protocols.osod3_facts import CUB_CLASSES, CUB_PARTS, INNER_NODES, OPEN_IMAGES_PARTS
 from curation.protocols.osod3_parameters import labels_of
-from curation.sources.mtsd import OTHER_SIGN
+from curation.protocols.osod3_published import published_parts
 from curation.sources.source import Source
 
 _PAPER_CLASSES = {"animal": 96, "vehicle": 24}
@@ -37,6 +32,10 @@ class ClassRoles:
     figures : tuple of Figure
     every_unknown : tuple of ClassEntry
         MTSD: the classes with both unknown clusters unknown, whatever the case; else empty.
+    parts : tuple of tuple of str
+        The parts or clusters, by class name.
+    published : bool
+        Whether the parts are the authors' lists.
     """
 
     name: str
@@ -45,6 +44,8 @@ class ClassRoles:
     recorded: dict[str, ParameterValue]
     figures: tuple[Figure, ...] = ()
     every_unknown: tuple[ClassEntry, ...] = field(default=())
+    parts: tuple[tuple[str, ...], ...] = ()
+    published: bool = False
 
 
 def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
@@ -64,13 +65,7 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
             found=f"{len(missing)} missing, such as {', '.join(missing[:3])}",
             hint="class-descriptions-boxable.csv beside the boxes names all 601",
         )
-    parts = split_classes(
-        labels,
-        parts=OPEN_IMAGES_PARTS,
-        seed=parameters["seed"],
-        generator=parameters["generator"],
-        uneven=parameters["uneven"],
-    )
+    parts = _parts_of_four(labels, by_label, parameters)
     known, unknown = rotation(parts, parameters["rotation"], "part_known")
     inner = INNER_NODES.get(word, ())
     roles: dict[str, ClassRole] = dict.fromkeys((by_label[one] for one in known), "known")
@@ -78,6 +73,7 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
     roles |= dict.fromkeys((by_label[one] for one in inner if one in by_label), "ignored")
     short = word if not word.startswith("[") else "custom"
     count = len(labels)
+    names = tuple(sorted(by_label[one] for one in labels))
     paper = _PAPER_CLASSES.get(word)
     return ClassRoles(
         f"osod3/openimages-{short}-{parameters['rotation']}",
@@ -86,7 +82,8 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
         {
             "superclass_classes": count,
             "superclass_digest": superclass_digest(labels),
-            **{f"part_{place}": tuple(part) for place, part in enumerate(parts, 1)},
+            "superclass_members": names,
+            **_recorded(parts, parameters),
         },
         (
             Figure(name="superclass.classes", paper=paper, obtained=count, place="section 4.1",
@@ -94,12 +91,63 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
             Figure(name="known.classes", paper=None if paper is None else paper // 4, obtained=len(known),
                    place="section 4.1"),
         ),
+        parts=tuple(tuple(by_label[one] for one in part) for part in parts),
+        published=bool(parameters["published"]),
     )  # fmt: skip
 
 
 def class_labels(source: Source) -> Sequence[str]:
     """Return what a source tells its classes apart by: Open Images' MIDs, else the names."""
     return source.categories.keys or source.categories.names
+
+
+def _parts_of_four(
+    labels: Sequence[str], names: Mapping[str, str], parameters: Mapping[str, Any]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the four parts by label: split here, or as the authors' lists name them (by label or by name)."""
+    if not parameters["published"]:
+        return split_classes(
+            labels,
+            parts=OPEN_IMAGES_PARTS,
+            seed=parameters["seed"],
+            generator=parameters["generator"],
+            uneven=parameters["uneven"],
+        )
+    by_name = {names[label]: label for label in labels} | {label: label for label in labels}
+    return _published(by_name, labels, parameters["published"], OPEN_IMAGES_PARTS)
+
+
+def _published(
+    by_name: Mapping[str, str], labels: Sequence[str], text: str, count: int
+) -> tuple[tuple[str, ...], ...]:
+    parts = published_parts(text).parts
+    if strange := [name for part in parts for name in part if name not in by_name]:
+        raise ProtocolError(
+            "The authors' lists name classes that are not of this problem",
+            where="--set published",
+            found=f"{len(strange)}: {', '.join(strange[:3])}"[:200],
+            hint="choose --set problem and --set superclass as the lists are",
+        )
+    found = tuple(tuple(sorted(by_name[name] for name in part)) for part in parts)
+    whole = {label for part in found for label in part} == set(labels)
+    if len(found) != count or not whole:
+        raise ProtocolError(
+            "The authors' lists are not the parts of this problem",
+            where="--set published",
+            expected=f"{count} lists that hold {len(labels)} classes together",
+            found=f"{len(found)} lists of {', '.join(str(len(part)) for part in found)}",
+        )
+    return found
+
+
+def _recorded(parts: Sequence[Sequence[str]], parameters: Mapping[str, Any]) -> dict[str, ParameterValue]:
+    return {f"part_{place}": tuple(part) for place, part in enumerate(parts, 1)} | _digests(parameters)
+
+
+def _digests(parameters: Mapping[str, Any]) -> dict[str, ParameterValue]:
+    if not parameters["published"]:
+        return {}
+    return {"published_digests": published_parts(parameters["published"]).digests}
 
 
 def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
@@ -113,11 +161,16 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
             "CUB has 200 species", where=source.part, expected=str(CUB_CLASSES), found=str(len(names))
         )
     numbers = [f"{number:03}" for number in range(1, CUB_CLASSES + 1)]
-    parts = split_classes(
-        numbers, parts=CUB_PARTS, seed=parameters["seed"], generator=parameters["generator"]
-    )
-    known, unknown = rotation(parts, parameters["rotation"], "part_unknown")
     of_number = dict(zip(numbers, names, strict=True))
+    if parameters["published"]:
+        both = {f"{number}.{name}": number for number, name in of_number.items()}
+        both |= {name: number for number, name in of_number.items()}
+        parts = _published(both, numbers, parameters["published"], CUB_PARTS)
+    else:
+        parts = split_classes(
+            numbers, parts=CUB_PARTS, seed=parameters["seed"], generator=parameters["generator"]
+        )
+    known, unknown = rotation(parts, parameters["rotation"], "part_unknown")
     roles: dict[str, ClassRole] = {of_number[one]: "known" for one in known}
     roles |= {of_number[one]: "unknown" for one in unknown}
     case = parameters["rotation"]
@@ -125,73 +178,40 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
         f"osod3/cub-{case}",
         f"OSOD-III, CUB-200-2011, case {case}: part {case} unknown",
         _entries(roles, [of_number[one] for one in sorted(known)], source),
-        {f"part_{place}": tuple(part) for place, part in enumerate(parts, 1)},
+        {"superclass_members": tuple(sorted(names)), **_recorded(parts, parameters)},
         (
             Figure(name="known.classes", paper=150, obtained=len(known), place="section 4.1"),
             Figure(name="unknown.classes", paper=50, obtained=len(unknown), place="section 4.1"),
         ),
+        parts=tuple(tuple(of_number[one] for one in part) for part in parts),
+        published=bool(parameters["published"]),
     )
-
-
-def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> ClassRoles:
-    """Return the roles of the sign classes in a case, by a normalized cut of their co-occurrence into three.
-
-    Known is the largest cluster; unknown1 the smallest, as in the paper; ``other-sign`` is in none.
-    """
-    counts = _together(train, test)
-    cut = normalized_cut(class_graph(counts), 3, CutOptions(components="giant"))
-    known, second, third = cut.clusters
-    clusters = {"unknown1": third, "unknown2": second}
-    case = parameters["case"]
-    wanted = ("unknown1", "unknown2") if case == "unknown12" else (case,)
-    roles: dict[str, ClassRole] = dict.fromkeys(known, "known")
-    everything = roles | dict.fromkeys((*second, *third), "unknown")
-    roles |= {name: "unknown" for cluster in wanted for name in clusters[cluster]}
-    return ClassRoles(
-        f"osod3/mtsd-{case}",
-        f"OSOD-III, Mapillary traffic signs, {case}",
-        _entries(roles, list(known), train),
-        _cut_record(cut, {"known": known, **clusters}),
-        every_unknown=_entries(everything, list(known), train),
-    )
-
-
-def _together(train: Source, test: Source) -> Cooccurrence:
-    names = [
-        name for name in train.categories.names if name != OTHER_SIGN and name in set(test.categories.names)
-    ]
-    if len(names) < 3:
-        raise ProtocolError(
-            "There are too few sign classes to cut", expected="at least 3", found=str(len(names))
-        )
-    first, second = count_cooccurrence(train, names), count_cooccurrence(test, names)
-    return Cooccurrence(
-        first.names, first.images + second.images, first.pairs + second.pairs, first.total + second.total
-    )
-
-
-def _cut_record(cut: Cut, clusters: Mapping[str, Sequence[str]]) -> dict[str, ParameterValue]:
-    between = ";".join(",".join(map(str, row)) for row in np.asarray(cut.between).tolist())
-    return {
-        "cut_solver_version": SOLVER_VERSION,
-        "cut_ncut": f"{cut.value.numerator}/{cut.value.denominator}",
-        "cut_lower_bound": f"{cut.lower_bound:.6f}",
-        "cut_gap": f"{cut.gap:.6f}",
-        "cut_certificate": cut.certificate,
-        "cut_starts": len(cut.starts),
-        "cut_starts_that_reached_it": cut.reached,
-        "cut_between": between,
-        "cut_isolated": cut.isolated,
-        "cut_apart": cut.apart,
-        **{f"{name}_classes": len(names) for name, names in clusters.items()},
-    }
 
 
 def _entries(roles: Mapping[str, ClassRole], known: Sequence[str], source: Source) -> tuple[ClassEntry, ...]:
     """Return an entry for every class of the source: known ones first, by index; those without a role lie outside."""
+    keys = source.categories.keys or source.categories.names
+    aliases = {
+        name: () if key == name else (key,) for name, key in zip(source.categories.names, keys, strict=True)
+    }
+    return class_entries(roles, known, source.categories.names, aliases)
+
+
+def class_entries(
+    roles: Mapping[str, ClassRole],
+    known: Sequence[str],
+    names: Sequence[str],
+    aliases: Mapping[str, tuple[str, ...]],
+) -> tuple[ClassEntry, ...]:
+    """Return an entry for every name: known ones first, by index; those without a role are ``negative``."""
     index = {name: place for place, name in enumerate(known)}
-    others = [name for name in source.categories.names if name not in index]
+    others = [name for name in names if name not in index]
     return tuple(
-        ClassEntry(name=name, role=roles.get(name, "negative"), index=index.get(name, -1))
+        ClassEntry(
+            name=name,
+            role=roles.get(name, "negative"),
+            index=index.get(name, -1),
+            aliases=aliases.get(name, ()),
+        )
         for name in (*known, *others)
     )

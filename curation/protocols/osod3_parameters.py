@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from curation.canonical import canonical_json
+from curation.cooccurrence.graph import WEIGHTINGS
 from curation.errors import ProtocolError
 from curation.hierarchy.superclass import SUPERCLASS_RULES, superclass
 from curation.protocols.class_splits import GENERATORS
 from curation.protocols.osod3_facts import CASES, SUPERCLASSES
+from curation.protocols.osod3_published import read_published
 from curation.protocols.protocol import Parameter
 
 PROBLEMS = ("openimages", "cub", "mtsd")
@@ -86,16 +89,19 @@ def _listed(text: str) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
-def read_fraction(text: str) -> str:
-    """Return a share from 0 to 0.5 with at most three decimals, as text."""
-    whole, _, digits = text.partition(".")
-    if whole != "0" or not (digits.isdigit() or not digits) or len(digits) > 3 or float(text) > 0.5:
-        raise ProtocolError(
-            "The share is not usable",
-            where=f"--set val_fraction={text[:40]}",
-            expected="0 to 0.5, at most 3 decimals",
-        )
-    return text
+def read_fraction(name: str) -> Callable[[str], str]:
+    """Return a reader of a share from 0 to 0.5 with at most three decimals, as text."""
+
+    def read(text: str) -> str:
+        if not re.fullmatch(r"0(\.[0-9]{1,3})?", text) or float(text) > 0.5:
+            raise ProtocolError(
+                "The share is not usable",
+                where=f"--set {name}={text[:40]}",
+                expected="0 to 0.5, at most 3 decimals",
+            )
+        return text
+
+    return read
 
 
 PARAMETERS = (
@@ -131,11 +137,53 @@ PARAMETERS = (
         read_choice("group_of", ("keep", "ignore", "drop")),
         "openimages: boxes around groups: ordinary as in the authors' code, ignored regions, or dropped",
     ),
-    Parameter("val_fraction", "0.1", read_fraction, "cub, mtsd: share of training images that validate"),
+    Parameter(
+        "depiction",
+        "keep",
+        read_choice("depiction", ("keep", "ignore", "drop")),
+        "openimages: drawings of an object: ordinary as in the authors' code, ignored regions, or dropped",
+    ),
+    Parameter(
+        "published",
+        "",
+        read_published,
+        "folder with the authors' category_t1.txt, category_t2.txt, …: their classes in place of a split or cut",
+    ),
+    Parameter(
+        "val_fraction",
+        "0.1",
+        read_fraction("val_fraction"),
+        "cub, mtsd: share of training images that validate",
+    ),
+    Parameter(
+        "test_fraction",
+        "0.2",
+        read_fraction("test_fraction"),
+        "cub, with cub_source=train_only: share of training images that test",
+    ),
+    Parameter(
+        "graph_images",
+        "all",
+        read_choice("graph_images", ("all", "train")),
+        "mtsd: images whose signs are counted for the cut: all annotated ones, or training images",
+    ),
+    Parameter(
+        "weighting",
+        "counts",
+        read_choice("weighting", tuple(WEIGHTINGS)),
+        "mtsd: what an edge of the graph weighs",
+    ),
+    Parameter(
+        "components",
+        "error",
+        read_choice("components", ("error", "giant", "cut")),
+        "mtsd: a graph that falls apart: refused, its largest component cut and the rest added to the largest cluster, "
+        "or cut as it is",
+    ),
     Parameter(
         "cub_source",
         "train_and_test",
         read_choice("cub_source", ("train_and_test", "train_only")),
-        "cub: the official test images test, or a tenth of the official training images does",
+        "cub: the official test images test, or a share of the official training images does",
     ),
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -31,17 +30,20 @@ def hidden_unknown(source: Source, classes: Sequence[ClassEntry]) -> tuple[int, 
     return int(unknown.sum()), len(np.unique(image[unknown]))
 
 
-def split_validation(
-    source: Source, images: Int64s, parameters: Mapping[str, Any], *, per_class: bool
+def split_share(
+    source: Source, images: Int64s, share: float, salt: str, *, per_class: bool
 ) -> tuple[Int64s, Int64s]:
     """Return a share of some images by hash rank, and the others, both in file order.
 
     Parameters
     ----------
+    share : float
+        From 0 to 0.5.
+    salt : str
+        Of the hash rank.
     per_class : bool
         Take the share of each class's images apart (images with one object); else of all.
     """
-    share = float(parameters["val_fraction"])
     ids = source.image_ids
     groups = [images]
     if per_class:
@@ -51,13 +53,28 @@ def split_validation(
         groups = [images[of_image[images] == number] for number in np.unique(of_image[images]).tolist()]
     held: list[int] = []
     for group in groups:
-        # Half a image more or less: rounded to the nearest, and never the whole class.
+        # Rounded to the nearest image, and never the whole class.
         size = min(int(share * len(group) + 0.5), max(0, len(group) - 1))
-        ranked = hash_rank(ids[group].tolist(), f"{parameters['seed']}/val/")
+        ranked = hash_rank(ids[group].tolist(), salt)
         held += group[ranked[:size]].tolist()
     chosen = np.zeros(len(source.images), np.bool_)
     chosen[held] = True
     return images[chosen[images]], images[~chosen[images]]
+
+
+def images_by_part(
+    source: Source, classes: Sequence[ClassEntry], parts: Sequence[Sequence[str]]
+) -> tuple[int, ...]:
+    """Return for each part how many images show a class of it, by name or alias."""
+    image, category = source.class_pairs()
+    position = class_positions(classes, source)[category]
+    counts = []
+    for part in parts:
+        named = set(part)
+        chosen = [not named.isdisjoint((entry.name, *entry.aliases)) for entry in classes]
+        wanted = np.array([*chosen, False], np.bool_)
+        counts.append(len(np.unique(image[wanted[position]])))
+    return tuple(counts)
 
 
 def _shown(source: Source, classes: Sequence[ClassEntry], roles: Sequence[str]) -> Bools:

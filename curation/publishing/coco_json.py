@@ -12,7 +12,7 @@ import numpy as np
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import UNKNOWN_ID
-from curation.publishing.content import UNKNOWN_NAME, Content, gather
+from curation.publishing.content import OPEN_IMAGES, UNKNOWN_NAME, Content, gather
 from curation.publishing.original_categories import NOTE, plan_original_categories
 from curation.publishing.plan import Plan, PlannedFile, first_repeated, joined, present
 from curation.sources.source import Int64s, Source
@@ -20,6 +20,7 @@ from curation.sources.source import Int64s, Source
 Renumber = Literal["always", "auto", "never"]
 
 _encode = msgspec.json.Encoder().encode
+_FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def plan_coco(
 
     ``iscrowd`` and ``difficult`` are the source's flags. ``ignore`` is 1 where the view ignores the object for another
     reason than its being a crowd region: trainers know what to do with ``iscrowd``, and some skip what says ``ignore``.
-    pycocotools derives its own ``ignore`` from ``iscrowd`` alone.
+    pycocotools derives its own ``ignore`` from ``iscrowd`` alone. Annotations of Open Images carry its five flags
+    too; a group box is ``iscrowd`` only where the view does not keep it as an ordinary object.
 
     Raises
     ------
@@ -260,7 +262,12 @@ class CocoFile:
     def _annotations(self) -> Iterator[dict[str, Any]]:
         objects, images = self.content.objects, self.content.images
         with_corners = np.array([name.startswith("voc") for name in self.content.datasets], np.bool_)
-        cornered = with_corners[images.slot[objects.image]]
+        slot = images.slot[objects.image]
+        cornered = with_corners[slot]
+        flagged = np.array([name == OPEN_IMAGES for name in self.content.datasets], np.bool_)[slot]
+        flags = np.stack(
+            [objects.occluded, objects.truncated, objects.group, objects.depiction, objects.inside], axis=1
+        )
         category = np.where(objects.category_id == UNKNOWN_ID, self.unknown_id, objects.category_id)
         columns = (
             self.annotation_numbers,
@@ -275,14 +282,15 @@ class CocoFile:
             objects.original,
             objects.original_number,
             cornered,
+            flagged,
+            flags,
         )
         for row in zip(*(column.tolist() for column in columns), strict=True):
             yield self._annotation(row)
 
     def _annotation(self, row: tuple[Any, ...]) -> dict[str, Any]:
-        own, image, category, box, area, crowd, difficult, ignore, number, original, original_id, cornered = (
-            row
-        )
+        own, image, category, box, area, crowd, difficult, ignore, number, original, original_id, *rest = row
+        cornered, flagged, flags = rest
         record = {
             "id": own,
             "image_id": image,
@@ -299,6 +307,8 @@ class CocoFile:
             record["original_id"] = number
         if cornered:
             record["segmentation"] = [corners(box)]
+        if flagged:
+            record |= dict(zip(_FLAGS, map(int, flags), strict=True))
         return record
 
 

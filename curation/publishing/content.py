@@ -22,6 +22,10 @@ UNKNOWN_NAME = "unknown"
 _EVALUATED = ("test", "wilderness")
 
 
+OPEN_IMAGES = "openimages"
+"""The dataset whose group boxes are crowd only where a view says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContentImages:
     """The n images of an export: part after part, each in the order of its list.
@@ -63,7 +67,10 @@ class ContentObjects:
     category_id : ndarray of int32, shape (m,)
         Index of the class, -1 for unknown.
     ignore, crowd, difficult, truncated, occluded : ndarray of bool, shape (m,)
-        `ignore` is the view's word, the others are the source's flags.
+        `ignore` is the view's word, the others are the source's flags; but group boxes of Open Images that the view
+        keeps are ordinary objects and no crowd.
+    group, depiction, inside : ndarray of bool, shape (m,)
+        Flags of Open Images; never set elsewhere.
     pose : ndarray of int8, shape (m,)
         Positions in `curation.sources.source.POSES`.
     boxes : ndarray of float64, shape (m, 4)
@@ -84,6 +91,9 @@ class ContentObjects:
     difficult: Bools
     truncated: Bools
     occluded: Bools
+    group: Bools
+    depiction: Bools
+    inside: Bools
     pose: npt.NDArray[np.int8]
     boxes: Floats
     areas: Floats
@@ -156,7 +166,7 @@ def gather(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sourc
     _require_stable_indices(manifest.header)
     manifest, repeated_lines = _each_image_once(manifest, parts)
     viewed = [view_objects(manifest, part, sources) for part in parts]
-    objects = _concatenated_objects(viewed)
+    objects = _concatenated_objects(viewed, [manifest.part(part).view.crowd == "keep" for part in parts])
     entries = tuple(manifest.part(part) for part in parts)
     slots = slots_of_parts(manifest, parts)
     return Content(
@@ -288,7 +298,7 @@ def _interleaved(columns: Sequence[Any], source: Int32s, position: Int32s) -> An
     return result
 
 
-def _concatenated_objects(viewed: Sequence[PartObjects]) -> ContentObjects:
+def _concatenated_objects(viewed: Sequence[PartObjects], kept_crowd: Sequence[bool]) -> ContentObjects:
     starts = np.cumsum([0, *(len(one.images) for one in viewed)])
 
     def own(field: str) -> Any:
@@ -303,10 +313,15 @@ def _concatenated_objects(viewed: Sequence[PartObjects]) -> ContentObjects:
         ).astype(np.int32),
         category_id=own("category_id"),
         ignore=own("ignore"),
-        crowd=own("crowd"),
+        crowd=np.concatenate(
+            [one.crowd & ~(_is_open_images(one) & kept) for one, kept in zip(viewed, kept_crowd, strict=True)]
+        ),
         difficult=own("difficult"),
         truncated=raw(lambda _, objects: objects.truncated),
         occluded=raw(lambda _, objects: objects.occluded),
+        group=raw(lambda source, objects: objects.crowd & (source.dataset == OPEN_IMAGES)),
+        depiction=raw(lambda _, objects: _flag(objects.depiction, len(objects))),
+        inside=raw(lambda _, objects: _flag(objects.inside, len(objects))),
         pose=raw(lambda _, objects: objects.pose),
         boxes=raw(lambda _, objects: objects.boxes),
         areas=raw(lambda _, objects: objects.areas),
@@ -314,6 +329,15 @@ def _concatenated_objects(viewed: Sequence[PartObjects]) -> ContentObjects:
         original=raw(_original_names),
         original_number=raw(_category_numbers),
     )
+
+
+def _is_open_images(viewed: PartObjects) -> Bools:
+    named = np.array([source.dataset == OPEN_IMAGES for source in viewed.images.sources], np.bool_)
+    return np.asarray(named[viewed.source], np.bool_)
+
+
+def _flag(column: Bools | None, length: int) -> Bools:
+    return np.zeros(length, np.bool_) if column is None else column
 
 
 def _raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any]) -> Any:

@@ -60,9 +60,10 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(verb in text for verb in VERBS)
 
 
-COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"evaluate", "hierarchy", "review"})]
+COMMANDS = [[verb] for verb in sorted(set(VERBS) - {"baseline", "evaluate", "hierarchy", "review"})]
 COMMANDS += [["evaluate", protocol] for protocol in ("elephant", "voc", "coco")]
-COMMANDS += [["evaluate", protocol] for protocol in ("owod", "imagenet", "findmeifyoucan")]
+COMMANDS += [["evaluate", protocol] for protocol in ("owod", "osod3", "imagenet", "findmeifyoucan")]
+COMMANDS += [["baseline", method] for method in ("naive", "cross-nms", "cec", "pad", "dropout")]
 COMMANDS += [["review", action] for action in ("start", "status", "export")]
 COMMANDS += [["hierarchy", action] for action in ("show", "find", "similarity", "dropped")]
 

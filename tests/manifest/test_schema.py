@@ -29,7 +29,7 @@ RECORDS = {
     "Figure": "figure",
     "TaskEntry": "task",
 }
-LATER = {"tasks", "exhaustive", "task", "repeats", "previous"}
+LATER = {"tasks", "exhaustive", "task", "repeats", "previous", "depiction"}
 """Fields that the schema gained later: left out where they hold their default."""
 
 

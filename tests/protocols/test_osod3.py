@@ -1,21 +1,26 @@
 """OSOD-III problems: who is known, which images count, and what must be the same in every rotation."""
 
+import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 
-from curation.errors import ProtocolError
+from curation.errors import CurationError, ManifestError, ProtocolError
+from curation.manifest.check import check_header
 from curation.manifest.header import ClassEntry
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import Manifest, header_as_data
 from curation.manifest.store import read_manifest, write_manifest
 from curation.manifest.views import view_objects
 from curation.protocols.building import rebuild
 from curation.protocols.osod3_facts import INNER_NODES, SUPERCLASSES
 from curation.protocols.osod3_parameters import read_superclass
-from curation.sources.source import Source
-from tests.protocols.osod3_world import GROUPS, OUTSIDE, built, cub, name_of, open_images, signs
+from curation.sources.source import Categories, Source
+from tests.protocols.osod3_world import GROUPS, OUTSIDE, SIGNS, built, cub, name_of, open_images, signs
 
 OPEN = {
     "openimages-train": open_images("train", 300, 1),
@@ -152,9 +157,123 @@ def test_cub_cases() -> None:
     assert built(CUB, problem="cub", rotation=1).ids("test") == built(CUB, problem="cub", rotation=3).ids(
         "test"
     )
-    alone = built(CUB, problem="cub", cub_source="train_only")
-    assert set(alone.ids("test")) <= set(CUB["cub-train"].image_ids.tolist())
     assert built(CUB, problem="cub", val_fraction="0").ids("val") == ()
+
+
+def test_cub_of_training_images_alone() -> None:
+    cases = [built(CUB, problem="cub", cub_source="train_only", rotation=case) for case in (1, 2)]
+    assert cases[0].ids("test") == cases[1].ids("test")
+    tested = set(cases[0].ids("test"))
+    assert tested < set(CUB["cub-train"].image_ids.tolist())
+    assert len(tested) == 200 * 2
+    for manifest in cases:
+        train, val = set(manifest.ids("train")), set(manifest.ids("val"))
+        assert not (train | val) & tested
+        assert len(train) + len(val) == 150 * 8
+
+
+def listed(folder: Path, *parts: Sequence[str]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, part in enumerate(parts, 1):
+        (folder / f"category_t{number}.txt").write_text("".join(f"{one}\n" for one in part))
+    return folder
+
+
+def test_the_authors_lists_are_taken_as_they_are(tmp_path: Path) -> None:
+    labels = SUPERCLASSES["vehicle"]
+    parts = [labels[start::4] for start in range(4)]
+    by_label = listed(tmp_path / "labels", *parts)
+    by_name = listed(tmp_path / "names", *([name_of(one) for one in part] for part in parts))
+    for folder in (by_label, by_name):
+        manifest = vehicles(2, published=folder)
+        assert manifest.header.origin == "as_published"
+        assert set(names(manifest, "known")) == {name_of(one) for one in parts[1]}
+        assert len(manifest.header.rule.parameters["published_digests"]) == 4  # type: ignore[arg-type]
+        assert rebuild(manifest, OPEN).digest == manifest.digest
+    assert vehicles().header.origin == "regenerated"
+    birds = [f"Bird_{number:03}" for number in range(1, 201)]
+    cub_lists = listed(tmp_path / "cub", *(birds[start::4] for start in range(4)))
+    manifest = built(CUB, problem="cub", rotation=3, published=cub_lists)
+    assert set(names(manifest, "unknown")) == set(birds[2::4])
+    signs_lists = listed(tmp_path / "signs", SIGNS[:10], SIGNS[10:15], SIGNS[15:])
+    manifest = built(MTSD, problem="mtsd", case="unknown1", published=signs_lists)
+    assert names(manifest, "known") == list(SIGNS[:10])
+    assert names(manifest, "unknown") == list(SIGNS[10:15])
+    assert manifest.header.rule.parameters["superclass_left_out"] == SIGNS[15:]
+
+
+def test_lists_that_are_not_the_authors(tmp_path: Path) -> None:
+    labels = SUPERCLASSES["vehicle"]
+    parts = [labels[start::4] for start in range(4)]
+    wrong = {
+        "all there": parts[:2],
+        "twice": [labels, parts[1], parts[2], parts[3]],
+        "not the parts": parts[:3],
+        "not of this problem": [*parts[:3], SUPERCLASSES["animal"][:6]],
+        "empty": [*parts[:3], []],
+    }
+    for words, lists in wrong.items():
+        with pytest.raises(CurationError, match=words):
+            vehicles(published=listed(tmp_path / words, *lists))
+    with pytest.raises(CurationError, match="no such folder"):
+        vehicles(published=tmp_path / "nowhere")
+    with pytest.raises(CurationError, match="cannot be read"):
+        vehicles(published='{"parts": [[1]]}')
+
+
+def test_a_class_outside_the_superclass_is_refused(tmp_path: Path) -> None:
+    manifest = vehicles()
+    stranger = next(entry for entry in manifest.header.classes if entry.role == "negative")
+    as_unknown = msgspec.structs.replace(stranger, role="unknown")
+    for entries, words in (
+        ([as_unknown if entry is stranger else entry for entry in manifest.header.classes], "within"),
+        ([entry for entry in manifest.header.classes if entry.role != "unknown"], "a role for every"),
+    ):
+        header = msgspec.structs.replace(manifest.header, classes=tuple(entries))
+        with pytest.raises(ManifestError, match=words):
+            check_header(header, where="here")
+
+
+def test_drawings_are_as_the_view_says() -> None:
+    test = OPEN["openimages-test"]
+    assert test.objects is not None
+    drawn = np.arange(len(test.objects)) % 7 == 0
+    objects = dataclasses.replace(test.objects, depiction=drawn)
+    sources = {**OPEN, "openimages-test": dataclasses.replace(test, objects=objects)}
+    kept, left, ignored = (
+        view_objects(built(sources, superclass="vehicle", depiction=one), "test", sources)
+        for one in ("keep", "drop", "ignore")
+    )
+    assert set(kept.index.tolist()) - set(left.index.tolist()) == set(kept.index[drawn[kept.index]].tolist())
+    assert (ignored.ignore == drawn[ignored.index]).all()
+    plain = built(sources, superclass="vehicle").header.parts[0].view
+    assert "depiction" not in header_as_data(built(sources, superclass="vehicle").header)["parts"][0]["view"]
+    assert plain.depiction == "keep"
+
+
+def test_images_of_each_part_are_counted() -> None:
+    manifest = vehicles()
+    source = OPEN["openimages-train"]
+    figures = {one.name: one.obtained for one in manifest.header.figures}
+    for place in (1, 2, 3, 4):
+        part = {name_of(one) for one in manifest.header.rule.parameters[f"part_{place}"]}  # type: ignore[union-attr, arg-type]
+        images = [one for one in source.image_ids.tolist() if shown(source, one) & part]
+        assert figures[f"part_{place}.train_images"] == len(images)
+    assert figures["part_1.train_images"] == len(manifest.ids("train"))
+
+
+def test_signs_that_one_split_alone_shows_have_a_role() -> None:
+    source = MTSD["mtsd-val"]
+    renamed = tuple("sign--new" if name == "sign--23" else name for name in source.categories.names)
+    categories = Categories(source.categories.numbers, renamed, source.categories.supercategories)
+    sources = {**MTSD, "mtsd-val": dataclasses.replace(source, categories=categories)}
+    manifest = built(sources, problem="mtsd")
+    roles = {entry.name: entry.role for entry in manifest.header.classes}
+    assert {"sign--new", "sign--23"} <= set(roles)
+    assert "negative" not in {roles["sign--new"], roles["sign--23"]}
+    assert built(sources, problem="mtsd", graph_images="train").header.rule.parameters["cut_isolated"] == (
+        "sign--new",
+    )
 
 
 def test_cub_s_real_metadata(shared: Path) -> None:
