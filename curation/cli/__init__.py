@@ -30,6 +30,7 @@ VERBS: dict[str, str] = {
     "export": "write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files",
     "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
     "evaluate": "score predictions",
+    "leaderboard": "results of several methods, ranked where they are comparable",
     "scores": "post-hoc out-of-distribution scores from logits, features and a last layer",
 }
 
