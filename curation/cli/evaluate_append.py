@@ -51,13 +51,15 @@ def check_append(options: argparse.Namespace) -> None:
     ------
     UsageError, LeaderboardError
     """
-    from curation.evaluation.leaderboard_files import read_rows
+    from curation.evaluation.leaderboard_files import check_appendable
+    from curation.evaluation.leaderboard_rows import require_name
 
-    if options.append is None:
+    if options.append is not None:
+        check_appendable(options.append)
         if options.name is not None:
-            raise UsageError("--name names the rows that --append writes", expected="--append FILE beside it")
-    elif options.append.exists():
-        read_rows(options.append)
+            require_name(options.name)
+    elif options.name is not None:
+        raise UsageError("--name names the rows that --append writes", expected="--append FILE beside it")
 
 
 def append_result(result: Mapping[str, Any], options: argparse.Namespace) -> list[str]:

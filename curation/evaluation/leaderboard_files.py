@@ -44,6 +44,13 @@ def append_rows(path: Path, rows: Sequence[Row]) -> int:
     return append_lines(path, b"".join(lines), kind="leaderboard file")
 
 
+def check_appendable(path: Path) -> None:
+    """Raise `LeaderboardError` if rows could not be appended to a file: another suffix, or it holds something else."""
+    _require_suffix(path)
+    if path.exists():
+        read_rows(path)
+
+
 def read_rows(path: Path) -> ReadRows:
     """Return the rows of a file; blank lines are passed over, and a last line that a kill cut off is left out.
 

@@ -127,7 +127,7 @@ def rows_of(result: Result, name: str | None = None) -> list[Row]:
         )
     rows = [_row(result, one, one.name if name is None else name) for one in records]
     for row in rows:
-        _require_name(row.name)
+        require_name(row.name)
         check_row(row, "new row")
     return rows
 
@@ -172,7 +172,8 @@ def _reported(files: Mapping[str, Result]) -> dict[str, int]:
     return found
 
 
-def _require_name(name: str) -> None:
+def require_name(name: str) -> None:
+    """Raise `UsageError` unless a table can show the name of a method."""
     if not name.strip() or len(name) > MAX_TEXT or not name.isprintable():
         raise UsageError(
             "The name of the method is not usable",
