@@ -1,6 +1,17 @@
+import re
+from pathlib import Path
+
 import pytest
 
-from curation.evaluation.headline import EVALUATORS, HEADLINES, headline_numbers, headline_of, place_of
+from curation.evaluation.headline import (
+    EACH,
+    EVALUATORS,
+    HEADLINES,
+    headline_numbers,
+    headline_of,
+    place_of,
+)
+from curation.evaluation.leaderboard_rows import Row
 
 # Which way is better, by the papers' own tables: false detections, impacts and false positive rates are errors.
 ERRORS = {
@@ -53,3 +64,12 @@ def test_names_are_known_by_their_pattern() -> None:
     assert sorted(names, key=lambda one: place_of("imagenet", one)) == [
         "CCR@0.01", "CCR@0.1", "AUROC", "accuracy", "alpha", "zeta",
     ]  # fmt: skip
+
+
+def test_the_page_names_every_number_and_every_field_of_a_row() -> None:
+    page = (Path(__file__).parents[2] / "docs/leaderboard.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip(" `"): line for line in page.split("\n") if line.startswith("| `")}
+    for protocol, headlines in HEADLINES.items():
+        for one in headlines:
+            assert re.search(rf"`{re.escape(one.name.rstrip(EACH))}[A-Z]?`", rows[protocol]), one.name
+    assert all(f"`{field}`" in page for field in Row.__struct_fields__)
