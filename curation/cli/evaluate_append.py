@@ -72,4 +72,5 @@ def append_result(result: Mapping[str, Any], options: argparse.Namespace) -> lis
     rows = rows_of(result, options.name)
     recovered = append_rows(options.append, rows)
     mended = ["took away a line that an earlier run had not finished"] if recovered else []
-    return [*mended, f"appended {len(rows)} rows to {printable(str(options.append))}"]
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    return [*mended, f"appended {count} to {printable(str(options.append))}"]

@@ -38,6 +38,8 @@ def _elephant(result: Result) -> Iterator[Measured]:
                 settings={},
                 operating_point={"recalls": ", ".join(section["AWI"])},
                 name=_stem(files["closed"]),
+                # A class file goes before the manifest's classes: its digest is part of the truth.
+                pinned="classes" not in result["option_files"],
             )
 
 

@@ -133,7 +133,7 @@ def test_rows_hold_the_headline_numbers_of_the_result(
         assert any(value is not None for value in wanted.values())
     before = rows.read_bytes()
     assert main([*given, "--name", "again"]) == 0
-    assert f"appended {len(numbers)} rows" in capsys.readouterr().out
+    assert f"appended {len(numbers)} row" in capsys.readouterr().out
     assert rows.read_bytes().startswith(before)
     renamed = [row | {"name": "again"} for row in lines_of(rows)[: len(numbers)]]
     assert lines_of(rows)[len(numbers) :] == renamed
@@ -162,10 +162,14 @@ def test_a_manifest_pins_the_ground(tmp_path: Path, capsys: pytest.CaptureFixtur
         main([*given, "--append", str(rows), "--name", "b", "--wilderness-part", "wr1", "--stray", "drop"])
         == 0
     )
+    header = json.loads((tmp_path / "m" / "manifest.json").read_text())
+    known = [one["name"] for one in header["classes"] if one["role"] == "known"]
+    (tmp_path / "classes.json").write_text(json.dumps({"known": known}))
+    assert main([*given, "--append", str(rows), "--classes", str(tmp_path / "classes.json")]) == 0
     capsys.readouterr()
-    first, second = lines_of(rows)
-    digest = json.loads((tmp_path / "m" / "manifest.json").read_text())["digest"]
-    assert first["manifest"]["digest"] == second["manifest"]["digest"] == digest
+    first, second, other_classes = lines_of(rows)
+    assert not other_classes["pinned"]
+    assert first["manifest"]["digest"] == second["manifest"]["digest"] == header["digest"]
     assert (first["part"], second["part"]) == ("closed + wilderness", "closed + wr1")
     assert first["pinned"]
 

@@ -103,8 +103,8 @@ def test_positions_and_counts(manifest: Manifest, source: Source) -> None:
 def test_order_of_annotations_changes_no_count(manifest: Manifest, source: Source) -> None:
     assert source.objects is not None
     order = np.array([5, 3, 0, 4, 1, 2])
-    names = [field.name for field in dataclasses.fields(source.objects) if field.name != "original"]
-    columns = {name: getattr(source.objects, name)[order] for name in names}
+    given = {field.name: getattr(source.objects, field.name) for field in dataclasses.fields(source.objects)}
+    columns = {name: column[order] for name, column in given.items() if column is not None}
     shuffled = Source(**{**vars(source), "objects": type(source.objects)(**columns)})
     assert sorted(rows(manifest, "closed", shuffled)) == sorted(rows(manifest, "closed", source))
 
