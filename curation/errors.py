@@ -141,6 +141,10 @@ class EvaluationError(CurationError):
     """Ground truth and predictions do not admit the evaluation that was asked for."""
 
 
+class LeaderboardError(CurationError):
+    """A file of leaderboard rows is malformed, contradicts itself, or its rows admit no single ranking."""
+
+
 class EngineDisagreementError(EvaluationError):
     """Two implementations of one metric gave different numbers for the same input."""
 

@@ -32,6 +32,7 @@ VERBS: dict[str, str] = {
     "cut": "group classes that keep little company: normalized cut of co-occurrence",
     "baseline": "reference methods of the papers, on saved predictions",
     "evaluate": "score predictions",
+    "leaderboard": "results of several methods, ranked where they are comparable",
     "scores": "post-hoc out-of-distribution scores from logits, features and a last layer",
 }
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import emit, warn
+from curation.cli.evaluate_append import Evaluated
+from curation.cli.output import warn
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -102,8 +103,8 @@ def add_findmeifyoucan(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: %(default)s)")
 
 
-def run_findmeifyoucan(options: argparse.Namespace, open_truth: Open) -> int:
-    """Evaluate, print, and write what ``--out`` asks for; 0, or an error of the tree."""
+def run_findmeifyoucan(options: argparse.Namespace, open_truth: Open) -> Evaluated:
+    """Evaluate, and write what ``--out`` asks for."""
     from curation.cli.evaluate_findmeifyoucan_files import write_findmeifyoucan
     from curation.cli.evaluate_findmeifyoucan_tables import findmeifyoucan_lines
     from curation.evaluation.findmeifyoucan import evaluate_split
@@ -122,10 +123,7 @@ def run_findmeifyoucan(options: argparse.Namespace, open_truth: Open) -> int:
     for note in dict.fromkeys(note for split in splits.values() for note in split.notes):
         warn(note)
     written = write_findmeifyoucan(result, _scores_of(splits), options.out) if options.out else []
-    emit(
-        result, [*findmeifyoucan_lines(result), *(f"wrote {path}" for path in written)], as_json=options.json
-    )
-    return 0
+    return Evaluated(result, result, [*findmeifyoucan_lines(result), *(f"wrote {path}" for path in written)])
 
 
 def _scores_of(splits: Mapping[str, _Split]) -> dict[tuple[str, str], tuple[Any, Any]]:

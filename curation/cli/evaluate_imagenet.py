@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import emit
+from curation.cli.evaluate_append import Evaluated
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -135,8 +135,8 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run_imagenet(options: argparse.Namespace) -> int:
-    """Evaluate, print, and write what ``--out`` asks for; 0, or an error of the tree."""
+def run_imagenet(options: argparse.Namespace) -> Evaluated:
+    """Evaluate, and write what ``--out`` asks for."""
     from curation.cli.evaluate_imagenet_tables import imagenet_lines, write_imagenet
     from curation.evaluation.confidence_epochs import read_epochs
     from curation.evaluation.imagenet import evaluate_imagenet
@@ -160,8 +160,7 @@ def run_imagenet(options: argparse.Namespace) -> int:
         **evaluate_imagenet(scores, {name: read.scores for name, read in validations.items()}, chosen),
     }
     written = write_imagenet(result, scores, runs, options.out) if options.out else []
-    emit(result, [*imagenet_lines(result), *(f"wrote {path}" for path in written)], as_json=options.json)
-    return 0
+    return Evaluated(result, result, [*imagenet_lines(result), *(f"wrote {path}" for path in written)])
 
 
 def _inputs(

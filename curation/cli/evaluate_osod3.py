@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import emit, warn
+from curation.cli.evaluate_append import Evaluated
+from curation.cli.output import warn
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ def add_osod3(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run_osod3(options: argparse.Namespace, open_truth: Open) -> int:
-    """Evaluate, print, and write what ``--out`` asks for; 0, or an error of the tree."""
+def run_osod3(options: argparse.Namespace, open_truth: Open) -> Evaluated:
+    """Evaluate, and write what ``--out`` asks for."""
     from curation.cli.evaluate_osod3_files import osod3_lines, write_osod3
     from curation.evaluation.osod3 import THETAS, evaluate_osod3, over_cases
 
@@ -82,10 +83,10 @@ def run_osod3(options: argparse.Namespace, open_truth: Open) -> int:
     }
     for note in dict.fromkeys(note for case in cases.values() for note in case["notes"]):
         warn(note)
-    result = {**_about(inputs, manifests, profiles), "cases": cases, "over_cases": over_cases(cases)}
+    about = _about(inputs, manifests, profiles, options.part)
+    result = {**about, "cases": cases, "over_cases": over_cases(cases)}
     written = write_osod3(result, options.out) if options.out else []
-    emit(result, [*osod3_lines(result), *(f"wrote {path}" for path in written)], as_json=options.json)
-    return 0
+    return Evaluated(result, result, [*osod3_lines(result), *(f"wrote {path}" for path in written)])
 
 
 def _inputs(
@@ -166,6 +167,7 @@ def _about(
     inputs: Mapping[str, tuple[OpenSetTruth, TaskDetections]],
     manifests: Mapping[str, Manifest],
     profiles: Sequence[str],
+    part: str,
 ) -> dict[str, Any]:
     """Return what the numbers rest on: version, digests of all inputs, and the classes of each case."""
     from curation import __version__
@@ -175,7 +177,12 @@ def _about(
         "protocol": "osod3",
         "curation": __version__,
         "manifests": {
-            case: {"name": one.header.name, "version": one.header.version, "digest": one.digest}
+            case: {
+                "name": one.header.name,
+                "version": one.header.version,
+                "digest": one.digest,
+                "part": part,
+            }
             for case, one in manifests.items()
         },
         "inputs": {

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import emit, warn
+from curation.cli.evaluate_append import Evaluated
+from curation.cli.output import warn
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def add_owod(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run_owod(options: argparse.Namespace, open_truth: Open) -> int:
-    """Evaluate, print, and write what ``--out`` asks for; 0, or an error of the tree."""
+def run_owod(options: argparse.Namespace, open_truth: Open) -> Evaluated:
+    """Evaluate, and write what ``--out`` asks for."""
     from curation.cli.evaluate_owod_files import without_columns, write_owod
     from curation.cli.evaluate_owod_tables import owod_lines
     from curation.evaluation.owod_result import evaluate_task
@@ -68,8 +69,7 @@ def run_owod(options: argparse.Namespace, open_truth: Open) -> int:
         warn(note)
     written = write_owod(result, sections, options.out) if options.out else []
     lines = [*owod_lines(result, sections), *(f"wrote {path}" for path in written)]
-    emit(without_columns(result, sections), lines, as_json=options.json)
-    return 0
+    return Evaluated(result, without_columns(result, sections), lines)
 
 
 def _inputs(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.cli.evaluate_append import Evaluated, add_append, append_result, check_append
 from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
 from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
 from curation.cli.evaluate_osod3 import add_osod3, run_osod3
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             command.add_argument(
                 "--engine", choices=("faster", "pycocotools", "both"), help="default: faster where installed"
             )
+        add_append(command)
         command.add_argument("--json", action="store_true", help="print the whole result as JSON")
         command.add_argument(
             "--out", type=Path, metavar="DIR", help="write results.json, CSV files and figures"
@@ -153,23 +155,27 @@ def _add_elephant(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Evaluate, print, and write what ``--out`` asks for; 0, or an error of the tree."""
+    """Evaluate, write what ``--out`` and ``--append`` ask for, and print; 0, or an error of the tree."""
+    check_append(options)
+    evaluate: dict[str, Callable[[argparse.Namespace], Evaluated]] = {
+        "owod": lambda one: run_owod(one, _open),
+        "osod3": lambda one: run_osod3(one, _open),
+        "findmeifyoucan": lambda one: run_findmeifyoucan(one, _open),
+        "imagenet": run_imagenet,
+    }
+    done = evaluate.get(options.protocol, _detection)(options)
+    emit(done.shown, [*done.lines, *append_result(done.result, options)], as_json=options.json)
+    return 0
+
+
+def _detection(options: argparse.Namespace) -> Evaluated:
     from curation.cli.evaluate_files import write_results
     from curation.cli.evaluate_tables import lines_of
 
-    if options.protocol == "owod":
-        return run_owod(options, _open)
-    if options.protocol == "osod3":
-        return run_osod3(options, _open)
-    if options.protocol == "findmeifyoucan":
-        return run_findmeifyoucan(options, _open)
-    if options.protocol == "imagenet":
-        return run_imagenet(options)
     evaluate = {"elephant": _elephant, "voc": _voc, "coco": _coco}[options.protocol]
     result, curves = evaluate(options)
     written = write_results(result, curves, options.out) if options.out else []
-    emit(result, [*lines_of(result), *(f"wrote {path}" for path in written)], as_json=options.json)
-    return 0
+    return Evaluated(result, result, [*lines_of(result), *(f"wrote {path}" for path in written)])
 
 
 def _elephant(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.output import Table, emit, printable, table_lines, warn
+from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.protocols.protocol import Protocol
@@ -13,6 +16,22 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``curation list``."""
+    parser.add_argument(
+        "what", nargs="?", choices=("protocols", "manifests"), help="these alone (default: both)"
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a folder of manifests beside ./manifests and $CURATION_MANIFESTS (repeatable)",
+    )
+    parser.add_argument(
+        "--write-index",
+        action="store_true",
+        help="write index.json into ./manifests, or into the --folder",
+    )
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 
@@ -20,17 +39,16 @@ def run(options: argparse.Namespace) -> int:
     """Print protocols with paper, sources and parameters, then the manifests at hand."""
     from curation.protocols.registry import PROTOCOLS
 
-    protocols = [_protocol_data(protocol) for protocol in PROTOCOLS.values()]
-    manifests = _manifests()
+    data: dict[str, Any] = {}
     lines: list[str] = []
-    for protocol in protocols:
-        lines += _protocol_lines(protocol)
-    columns = ("name", "version", "origin", "parts", "folder")
-    rows = tuple(tuple(str(one[column]) for column in columns) for one in manifests)
-    lines += table_lines(
-        Table("Manifests at hand" if rows else "No manifests at hand", columns if rows else (), rows)
-    )
-    emit({"protocols": protocols, "manifests": manifests}, lines, as_json=options.json)
+    if options.what != "manifests":
+        data["protocols"] = [_protocol_data(protocol) for protocol in PROTOCOLS.values()]
+        lines += [line for protocol in data["protocols"] for line in _protocol_lines(protocol)]
+    written = _write_index(options) if options.write_index else []
+    if options.what != "protocols":
+        data["manifests"] = _manifests(options.folder)
+        lines += _manifest_lines(data["manifests"])
+    emit(data, [*lines, *written], as_json=options.json)
     return 0
 
 
@@ -79,28 +97,72 @@ def _protocol_lines(protocol: dict[str, Any]) -> list[str]:
     ]
 
 
-def _manifests() -> list[dict[str, Any]]:
+def _write_index(options: argparse.Namespace) -> list[str]:
+    from curation.manifest.registry import INDEX_FILE, index_text, manifest_index
+    from curation.storage import write_text
+
+    if options.what == "protocols" or len(options.folder) > 1:
+        raise UsageError(
+            "--write-index writes the index of one folder of manifests",
+            expected="curation list manifests [--folder DIR] --write-index",
+        )
+    (root,) = options.folder or [Path("manifests")]
+    index = manifest_index(root)
+    write_text(root / INDEX_FILE, index_text(index))
+    return [f"wrote {printable(str(root / INDEX_FILE))}: {len(index['manifests'])} manifests"]
+
+
+def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return the manifests at hand; a damaged one is warned of and left out."""
     from curation.errors import CurationError
-    from curation.manifest.locate import manifest_folders
+    from curation.manifest.locate import manifest_folders, manifest_roots
+    from curation.manifest.registry import superseded_by
     from curation.manifest.store import read_manifest
 
-    found = []
-    for folder in manifest_folders().values():
+    at_hand, places = {}, {}
+    for name, folder in manifest_folders([*manifest_roots(), *folders]).items():
         try:
-            manifest = read_manifest(folder)
+            at_hand[name] = read_manifest(folder)
         except CurationError as error:
             warn(f"{folder}: {error.what}")
             continue
-        header = manifest.header
-        found.append(
-            {
-                "name": header.name,
-                "version": header.version,
-                "origin": header.origin,
-                "parts": ", ".join(part.name for part in header.parts),
-                "folder": str(folder),
-                "digest": manifest.digest,
-            }
-        )
-    return found
+        places[name] = folder
+    return [
+        {
+            "name": manifest.header.name,
+            "version": manifest.header.version,
+            "origin": manifest.header.origin,
+            "parts": ", ".join(part.name for part in manifest.header.parts),
+            "folder": str(places[name]),
+            "digest": manifest.digest,
+            "supersedes": [
+                {"version": one.version, "digest": one.digest, "at_hand": one.at_hand}
+                for one in superseded_by(manifest, at_hand)
+            ],
+        }
+        for name, manifest in at_hand.items()
+    ]
+
+
+def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[str]:
+    rows = [
+        {
+            **{name: one[name] for name in ("name", "version")},
+            "digest": one["digest"].removeprefix("sha256:")[:12],
+            **{name: one[name] for name in ("origin", "parts")},
+            "supersedes": " > ".join(map(_link, one["supersedes"])),
+            "folder": one["folder"],
+        }
+        for one in manifests
+    ]
+    if not rows:
+        return table_lines(Table("No manifests at hand", (), ()))
+    # A column without a word takes room from the folder, which people copy.
+    columns = tuple(name for name in rows[0] if any(row[name] for row in rows))
+    return table_lines(
+        Table("Manifests at hand", columns, tuple(tuple(row[name] for name in columns) for row in rows))
+    )
+
+
+def _link(superseded: Mapping[str, Any]) -> str:
+    return str(superseded["version"]) + ("" if superseded["at_hand"] else " (not at hand)")

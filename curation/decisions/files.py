@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from curation.append_log import append_lines
 from curation.canonical import sha256_of_bytes
 from curation.decisions.authors_selection import parse_json_selection, parse_yaml_selection
 from curation.decisions.decision import Decision, check_decision
-from curation.decisions.rows import csv_bytes, is_json_object, parse_csv, parse_jsonl
-from curation.errors import DecisionError, MissingFileError
-from curation.storage import make_folder, read_bytes, write_bytes
+from curation.decisions.rows import csv_bytes, parse_csv, parse_jsonl
+from curation.errors import DecisionError
+from curation.storage import read_bytes, write_bytes
 
 MAX_BYTES = 256 << 20
-_LOG_MODE = 0o644
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,40 +158,8 @@ class DecisionLog:
         if not decisions:
             return 0
         data = b"".join(_line(one) for one in decisions)
-        with self._locked() as handle:
-            self._mend(handle)
-            _write_all(handle, data)
+        self.recovered += append_lines(self.path, data, kind="decisions log")
         return len(data)
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        make_folder(self.path.parent)
-        is_new = not self.path.exists()
-        try:
-            handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _LOG_MODE)
-        except OSError as error:
-            raise MissingFileError(
-                f"The decisions log cannot be written: {error.strerror}", where=str(self.path)
-            ) from None
-        try:
-            _lock(handle)
-            yield handle
-        finally:
-            os.close(handle)
-        if is_new:
-            _sync_folder(self.path.parent)
-
-    def _mend(self, handle: int) -> None:
-        """End the last line: complete it with a line feed, or take away what a kill left of it."""
-        size = os.fstat(handle).st_size
-        if not size or os.pread(handle, 1, size - 1) == b"\n":
-            return
-        tail = _last_line(handle, size)
-        if is_json_object(tail):
-            os.write(handle, b"\n")
-        else:
-            os.ftruncate(handle, size - len(tail))
-            self.recovered += 1
 
 
 def _line(decision: Decision) -> bytes:
@@ -213,45 +179,3 @@ def _limited(path: Path) -> bytes:
             found=str(size),
         )
     return read_bytes(path, kind="decisions file")
-
-
-def _last_line(handle: int, size: int) -> bytes:
-    """Return the bytes behind the last line feed, read backwards in growing blocks."""
-    length = 4096
-    while True:
-        start = max(0, size - length)
-        block = os.pread(handle, size - start, start)
-        cut = block.rfind(b"\n")
-        if cut >= 0 or start == 0:
-            return block[cut + 1 :]
-        length *= 4
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    """Write and sync; where the disk is full, take the part back that was written."""
-    size = os.fstat(handle).st_size
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(handle, view) :]
-        os.fsync(handle)
-    except OSError:
-        os.ftruncate(handle, size)
-        raise
-
-
-def _lock(handle: int) -> None:
-    """Wait for the lock of a file; closing the handle, or the end of the process, releases it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such lock; one writer at a time is safe without.
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from curation.append_log import is_json_object
 from curation.decisions.decision import Decision, check_decision, row_of
 from curation.errors import CurationError, DecisionError
 from curation.ids import native_of
@@ -42,14 +43,6 @@ def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
             return decisions, text[:60].decode("utf-8", "replace")
         decisions.append(_from_json(text, f"{name}, line {number}"))
     return decisions, ""
-
-
-def is_json_object(line: bytes) -> bool:
-    """Return whether a line is a whole JSON object, and not the beginning of one."""
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def parse_csv(data: bytes, name: str) -> list[Decision]:

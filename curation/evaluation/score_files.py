@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from curation.canonical import sha256_of_file
+from curation.canonical import sha256_of_bytes, sha256_of_file
 from curation.errors import MissingFileError, PredictionError, UsageError
 from curation.evaluation.class_scores import ROW_SUM_TOLERANCE, Background, ClassScores, Kind, class_scores
 from curation.evaluation.score_arrays import keys_of_npz, read_npy, read_npz
@@ -80,6 +80,8 @@ class ReadScores:
             "rows": self.rows,
             "kind": self.scores.kind,
             "labels_from": self.labels_from,
+            # Of the labels in the order of the samples: without a manifest, the only name that the test set has.
+            "labels_sha256": sha256_of_bytes(self.scores.labels.astype("<i8").tobytes()),
             "reported": self.reported,
         }
 

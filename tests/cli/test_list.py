@@ -3,9 +3,13 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from curation.cli import main
+from curation.manifest.header import Supersedes
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import read_manifest, write_manifest
 
 
 def test_protocols(
@@ -58,3 +62,69 @@ def test_manifests_at_hand_and_a_damaged_one(
         ("elephant/small", "1.0.0")
     ]
     assert "1.0.1" in captured.err
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two versions of one manifest in another folder, and none at hand."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CURATION_MANIFESTS", raising=False)
+    first = version("1.0.0")
+    for one in (first, version("1.0.1", Supersedes(version="1.0.0", digest=first.digest, reason="a fix"))):
+        write_manifest(one, tmp_path / "mine" / one.header.name / one.header.version)
+    return tmp_path
+
+
+def version(number: str, supersedes: Supersedes | None = None) -> Manifest:
+    base = read_manifest(Path(__file__).parents[2] / "manifests/elephant/val2017/1.0.0")
+    header = msgspec.structs.replace(base.header, version=number, supersedes=supersedes)
+    return Manifest(header, base.lists)
+
+
+def test_manifests_of_a_folder_with_the_versions_they_replace(
+    house: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["list", "manifests", "--folder", "mine", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert set(data) == {"manifests"}
+    first, second = data["manifests"]
+    assert second["supersedes"] == [{"version": "1.0.0", "digest": first["digest"], "at_hand": True}]
+    assert main(["list", "manifests", "--folder", "mine"]) == 0
+    shown = capsys.readouterr().out
+    assert second["digest"][7:19] in shown
+    assert "supersedes" in shown
+    assert main(["list", "protocols", "--folder", "mine"]) == 0
+    assert "elephant/val2017" not in capsys.readouterr().out
+
+
+def test_an_index_is_written_where_the_manifests_lie(house: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["list", "manifests", "--folder", "mine", "--write-index"]
+    assert main(command) == 0
+    assert "2 manifests" in capsys.readouterr().out
+    written = (house / "mine" / "index.json").read_bytes()
+    assert json.loads(written)["manifests"][1]["path"] == "elephant/val2017/1.0.1"
+    assert main(command) == 0
+    assert (house / "mine" / "index.json").read_bytes() == written
+
+
+def test_a_broken_chain_is_an_error_and_leaves_no_index(
+    house: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = Supersedes(version="1.0.1", digest="sha256:" + "0" * 64, reason="by hand")
+    write_manifest(version("1.0.2", link), house / "mine" / "elephant/val2017/1.0.2")
+    for more in ([], ["--write-index"]):
+        assert main(["list", "manifests", "--folder", "mine", *more]) == 1
+        assert "a digest that is not that version's" in capsys.readouterr().err
+    assert not (house / "mine" / "index.json").exists()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [["protocols", "--folder", "mine"], ["manifests", "--folder", "mine", "--folder", "."], ["manifests"]],
+)
+def test_an_index_is_of_one_folder_that_exists(
+    house: Path, given: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["list", *given, "--write-index"]) == 2
+    assert "error:" in capsys.readouterr().err
+    assert not list(house.rglob("index.json"))

@@ -1,0 +1,76 @@
+"""``curation evaluate … --append FILE``: the result as rows of a leaderboard file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.cli.output import printable
+from curation.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What one evaluation hands on.
+
+    Attributes
+    ----------
+    result : mapping
+        Every number, with what it rests on.
+    shown : mapping
+        What ``--json`` prints of it.
+    lines : sequence of str
+        What is printed else.
+    """
+
+    result: Mapping[str, Any]
+    shown: Mapping[str, Any]
+    lines: Sequence[str]
+
+
+def add_append(command: argparse.ArgumentParser) -> None:
+    """Declare ``--append`` and ``--name``."""
+    command.add_argument(
+        "--append",
+        type=Path,
+        metavar="FILE",
+        help="add the headline numbers as rows to this .jsonl file, for `curation leaderboard`",
+    )
+    command.add_argument(
+        "--name", metavar="NAME", help="of the method, in those rows (default: by the file of predictions)"
+    )
+
+
+def check_append(options: argparse.Namespace) -> None:
+    """Refuse what ``--append`` could not do after a long evaluation: another file in its place, a name for nothing.
+
+    Raises
+    ------
+    UsageError, LeaderboardError
+    """
+    from curation.evaluation.leaderboard_files import check_appendable
+    from curation.evaluation.leaderboard_rows import require_name
+
+    if options.append is not None:
+        check_appendable(options.append)
+        if options.name is not None:
+            require_name(options.name)
+    elif options.name is not None:
+        raise UsageError("--name names the rows that --append writes", expected="--append FILE beside it")
+
+
+def append_result(result: Mapping[str, Any], options: argparse.Namespace) -> list[str]:
+    """Add the rows of a result to the file that ``--append`` names, and return what to tell."""
+    from curation.evaluation.leaderboard_files import append_rows
+    from curation.evaluation.leaderboard_rows import rows_of
+
+    if options.append is None:
+        return []
+    rows = rows_of(result, options.name)
+    recovered = append_rows(options.append, rows)
+    mended = ["took away a line that an earlier run had not finished"] if recovered else []
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    return [*mended, f"appended {count} to {printable(str(options.append))}"]

@@ -1,0 +1,93 @@
+"""``curation leaderboard``: rows that ``curation evaluate --append`` wrote, ranked where they are comparable."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from curation.cli.output import Table, emit, printable, table_lines, warn
+from curation.errors import UsageError
+
+if TYPE_CHECKING:
+    from curation.evaluation.leaderboard import Group
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``curation leaderboard``."""
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="a .jsonl file that `evaluate --append` wrote"
+    )
+    parser.add_argument(
+        "--metric", metavar="NAME", help="rank by this number (default: the first of the protocol's)"
+    )
+    parser.add_argument(
+        "--group",
+        metavar="N",
+        help="this group alone; N,N or all asks for one ranking of them, refused with what differs",
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the tables as one HTML page")
+    parser.add_argument("--json", action="store_true", help="print the groups as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a table a group, and write the page that ``--html`` asks for; 0, or an error of the tree."""
+    from curation.evaluation.leaderboard import leaderboard, leaderboard_data, single_ranking
+    from curation.evaluation.leaderboard_files import read_rows
+    from curation.evaluation.leaderboard_html import leaderboard_html
+    from curation.storage import write_text
+
+    read = read_rows(options.file)
+    if read.torn:
+        warn(f"{options.file.name}: the last line is cut off and was left out: {read.torn}")
+    groups = leaderboard(read.rows, options.metric)
+    if options.group is not None:
+        groups = single_ranking(groups, _numbers(options.group))
+    data = {
+        "file": options.file.name,
+        "sha256": read.digest,
+        "torn": read.torn,
+        "groups": leaderboard_data(groups),
+    }
+    lines = [line for group in groups for line in _lines(group)] or ["The file holds no row."]
+    if options.html:
+        write_text(options.html, leaderboard_html(groups, file=options.file.name, digest=read.digest))
+        lines.append(f"wrote {options.html}")
+    emit(data, lines, as_json=options.json)
+    return 0
+
+
+def _numbers(text: str) -> list[int] | None:
+    if text == "all":
+        return None
+    numbers = [int(one) for one in text.split(",") if one.isascii() and one.isdigit() and len(one) < 10]
+    if len(numbers) < text.count(",") + 1:
+        raise UsageError("--group is not usable", expected="a number, N,N, or all", found=text[:80])
+    return numbers
+
+
+def _lines(group: Group) -> list[str]:
+    from curation.evaluation.leaderboard_html import column_heads, shown_name, shown_value
+
+    ground = group.ground
+    title = " · ".join(filter(None, (ground.protocol, ground.part, ground.profile)))
+    metric = group.metrics[group.metric]
+    facts = (
+        ("on", ground.data),
+        ("settings", ground.settings),
+        ("evaluator", ground.evaluator),
+        ("ranked by", f"{group.metric}, {metric.better} is better"),
+        *(("note", note) for note in group.notes()),
+    )
+    rows = []
+    for one in group.standings:
+        numbers = one.row.metrics
+        cells = (
+            shown_value(numbers[name].value if name in numbers else None, shown.unit)
+            for name, shown in group.metrics.items()
+        )
+        rows.append(("" if one.rank is None else str(one.rank), shown_name(one), *cells))
+    heads = ("rank", "method", *column_heads(group))
+    about = [f"  {name}: {printable(text)}" for name, text in facts if text]
+    table = table_lines(Table(f"Group {group.number}: {title}", heads, tuple(rows)))
+    return [table[0], *about, *table[1:]]

@@ -1,0 +1,256 @@
+"""``curation evaluate … --append`` and ``curation leaderboard``, from files to tables."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.cli import main
+from tests.evaluation.leaderboard_cases import row_data, write_rows
+from tests.evaluation.ood_worlds import example_files
+from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
+from tests.evaluation.osod3_world import write_world
+from tests.evaluation.owod_files import truth_file
+
+Numbers = dict[str, Any]
+CASES: dict[str, tuple[list[str], Callable[[Numbers], dict[str, Numbers]]]] = {
+    "elephant": (
+        ["--profile", "all", "--recalls", "0.1,0.5"],
+        lambda found: {
+            "paper": {
+                "mAP11": found["paper"]["mAP11"][0],
+                "mAP_area": found["paper"]["mAP_area"][0],
+                "AWI@0.1": found["paper"]["AWI"]["0.1"]["macro"]["excl_level0"],
+                "AWI@0.5": found["paper"]["AWI"]["0.5"]["macro"]["excl_level0"],
+            },
+            "official": {
+                "mAP": found["official"]["mAP"][0],
+                "AWI@0.1": found["official"]["AWI"]["0.1"]["excl_level0"],
+                "AWI@0.5": found["official"]["AWI"]["0.5"]["excl_level0"],
+            },
+        },
+    ),
+    "voc": ([], lambda found: {"voc": {name: found[name] for name in ("mAP11", "mAP_area")}}),
+    "coco": (
+        ["--engine", "pycocotools"],
+        lambda found: {
+            "coco": {name: found[name] for name in ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")}
+        },
+    ),
+    "owod": (
+        ["--profile", "all"],
+        lambda found: {
+            "clean": {
+                name: found["test/clean"][name]
+                for name in ("mAP_both", "mAP_prev", "mAP_cur", "UR", "UDR", "UDP", "A_OSE_objects",
+                             "A_OSE_detections", "WI")
+            }
+        },
+    ),
+    "osod3": (
+        ["--profile", "all"],
+        lambda found: {
+            profile: {name: found["cases"]["test"][name] for name in ("AP_unk", "AP_known")}
+            | {name: found["cases"]["test"]["curves"][profile][1][name] for name in ("A_OSE", "WI")}
+            for profile in ("clean", "voc")
+        },
+    ),
+    "findmeifyoucan": (
+        ["--fpr", "nearest"],
+        lambda found: {
+            profile: {
+                "AUROC": found["AUROC"],
+                "AUPR_trapezoid": found["AUPR_trapezoid"],
+                "FPR95": found["FPR95_nearest_vos"],
+                **{name: found[profile][name] for name in ("nOSE", "AOSE", "AP_U", "P_U", "R_U")},
+            }
+            for profile in ("official", "paper")
+        },
+    ),
+    "imagenet": (
+        ["--queries", "0.25,1"],
+        lambda found: {
+            "exact": {
+                "CCR@0.25": found["classifiers"]["soft"]["oscr"]["exact"]["unknown"]["ccr_at_fpr"]["0.25"],
+                "CCR@1": found["classifiers"]["soft"]["oscr"]["exact"]["unknown"]["ccr_at_fpr"]["1"],
+                "AUROC": found["classifiers"]["soft"]["auroc"]["unknown"]["auroc"],
+                "gamma": found["classifiers"]["soft"]["confidence"]["unknown"]["gamma"],
+                "accuracy": found["classifiers"]["soft"]["accuracy"],
+            }
+        },
+    ),
+}  # fmt: skip
+
+
+OSOD3_FILES = {"truth": "gt", "detections": "detections", "classes": "classes"}
+
+
+def results(path: Path, images: range) -> Path:
+    rows = [{"image_id": k, "category_id": 1, "bbox": [10, 10, 20, 20], "score": 1 / (1 + k)} for k in images]
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def command(protocol: str, folder: Path) -> list[str]:
+    """Write small files of a protocol, and return the command that evaluates them."""
+    if protocol == "findmeifyoucan":
+        files = example_files(folder)
+        given = [
+            ("--truth", files["truth"]),
+            ("--detections", files["detections"]),
+            ("--id-scores", files["id"]),
+        ]
+    elif protocol == "osod3":
+        world = write_world(folder)
+        given = [(f"--{one}", world[key]) for one, key in OSOD3_FILES.items()]
+    elif protocol == "imagenet":
+        np.savez(folder / "soft.npz", gt=np.array(LABELS, float), scores=np.array(table(SOFTMAX)))
+        given = [("--scores", folder / "soft.npz")]
+        return ["evaluate", protocol, *(str(word) for pair in given for word in pair)]
+    else:
+        given = []
+        for part in ("closed", "wilderness") if protocol == "elephant" else ("test",):
+            below = folder / part
+            below.mkdir()
+            objects = [(k, "unknown" if part == "wilderness" or (k % 3 == 0 and protocol == "owod") else "cat")
+                       for k in range(1, 9)]  # fmt: skip
+            truth = truth_file(below, ["cat", "unknown"], 8, objects)
+            prefix = f"{part}=" if protocol == "elephant" else ""
+            given += [("--truth", f"{prefix}{truth}")]
+            given += [("--detections", f"{prefix}{results(below / 'model.json', range(1, 7))}")]
+    return ["evaluate", protocol, "--no-cache", *(str(word) for pair in given for word in pair)]
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("protocol", CASES)
+def test_rows_hold_the_headline_numbers_of_the_result(
+    protocol: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more, expected = CASES[protocol]
+    rows = tmp_path / "rows.jsonl"
+    given = [*command(protocol, tmp_path), *more, "--append", str(rows)]
+    assert main([*given, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    numbers = {
+        row["profile"]: {name: metric["value"] for name, metric in row["metrics"].items()}
+        for row in lines_of(rows)
+    }
+    for profile, wanted in expected(found).items():
+        assert numbers[profile] == wanted
+        assert any(value is not None for value in wanted.values())
+    before = rows.read_bytes()
+    assert main([*given, "--name", "again"]) == 0
+    assert f"appended {len(numbers)} row" in capsys.readouterr().out
+    assert rows.read_bytes().startswith(before)
+    renamed = [row | {"name": "again"} for row in lines_of(rows)[: len(numbers)]]
+    assert lines_of(rows)[len(numbers) :] == renamed
+    assert main(["leaderboard", str(rows), "--json"]) == 0
+    groups = json.loads(capsys.readouterr().out)["groups"]
+    assert len(groups) == len(numbers)
+    assert all([row["rank"] for row in group["rows"]] == [1, 1] for group in groups)
+
+
+def test_a_manifest_pins_the_ground(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.small_world import write_detections, write_small_world
+
+    world = write_small_world(tmp_path)
+    sources = [f"--source=voc2007-test={world.voc_root}", f"--source=coco={world.coco_json}", "--no-cache"]
+    folder = str(tmp_path / "m")
+    assert main(["build", "elephant", *sources, "--out", folder]) == 0
+    given = ["evaluate", "elephant", "--no-cache", "--manifest", folder]
+    for part in ("closed", "wilderness"):
+        truth = str(tmp_path / f"{part}.json")
+        assert main(["export", folder, "--part", part, "--format", "coco", *sources, "--out", truth]) == 0
+        write_detections(Path(truth), tmp_path / f"{part}-found.json")
+        given += ["--truth", f"{part}={truth}", "--detections", f"{part}={tmp_path / part}-found.json"]
+    rows = tmp_path / "rows.jsonl"
+    assert main([*given, "--append", str(rows), "--name", "a"]) == 0
+    assert (
+        main([*given, "--append", str(rows), "--name", "b", "--wilderness-part", "wr1", "--stray", "drop"])
+        == 0
+    )
+    header = json.loads((tmp_path / "m" / "manifest.json").read_text())
+    known = [one["name"] for one in header["classes"] if one["role"] == "known"]
+    (tmp_path / "classes.json").write_text(json.dumps({"known": known}))
+    assert main([*given, "--append", str(rows), "--classes", str(tmp_path / "classes.json")]) == 0
+    capsys.readouterr()
+    first, second, other_classes = lines_of(rows)
+    assert not other_classes["pinned"]
+    assert first["manifest"]["digest"] == second["manifest"]["digest"] == header["digest"]
+    assert (first["part"], second["part"]) == ("closed + wilderness", "closed + wr1")
+    assert first["pinned"]
+
+
+def test_nothing_is_evaluated_when_the_rows_could_not_be_appended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [*command("voc", tmp_path), "--out", str(tmp_path / "out")]
+    other = tmp_path / "verdicts.jsonl"
+    other.write_text('{"image_id": "coco:1"}\n')
+    for more, message in (
+        (["--append", str(other)], "verdicts.jsonl, line 1"),
+        (["--append", str(tmp_path / "results.json")], "JSON Lines"),
+        (["--name", "mine"], "--append"),
+        (["--append", str(tmp_path / "new.jsonl"), "--name", "a\nb"], "name of the method"),
+    ):
+        assert main([*given, *more]) == 2
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+    assert other.read_text() == '{"image_id": "coco:1"}\n'
+
+
+def test_evaluations_at_once_lose_no_row(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    given = [sys.executable, "-m", "curation", *command("voc", tmp_path), "--append", str(rows)]
+    running = [subprocess.Popen([*given, "--name", f"m{n}"], stdout=subprocess.DEVNULL) for n in range(3)]
+    assert [one.wait(timeout=120) for one in running] == [0, 0, 0]
+    assert sorted(row["name"] for row in lines_of(rows)) == ["m0", "m1", "m2"]
+
+
+def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_rows(
+        tmp_path / "rows.jsonl", row_data("ours", 0.125), row_data("theirs", 0.5), row_data("ours", 0.125)
+    )
+    with path.open("a") as stream:
+        stream.write('{"torn')
+    page = tmp_path / "page.html"
+    assert main(["leaderboard", str(path), "--metric", "AWI@0.3", "--html", str(page)]) == 0
+    shown = capsys.readouterr()
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert ["1", "ours", "0.5000", "0.1250"] in lines
+    assert ["2", "theirs", "0.5000", "0.5000"] in lines
+    assert "line 3 says again what line 1 says" in shown.out
+    assert "cut off" in shown.err
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_no_single_ranking_of_rows_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_rows(tmp_path / "rows.jsonl", row_data("a"), row_data("b", profile="official"))
+    assert main(["leaderboard", str(path), "--group", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "Group 2" in shown
+    assert "Group 1" not in shown
+    page = tmp_path / "page.html"
+    for group in ("all", "1,2"):
+        assert main(["leaderboard", str(path), "--group", group, "--html", str(page)]) == 2
+        assert "profile: official / paper" in capsys.readouterr().err
+    assert not page.exists()
+    for group in ("", "x", "1,", "-1", "3", "²"):
+        assert main(["leaderboard", str(path), f"--group={group}"]) == 2
+        assert "--group" in capsys.readouterr().err
+
+
+def test_an_empty_file_and_a_missing_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rows.jsonl").write_bytes(b"")
+    assert main(["leaderboard", str(tmp_path / "rows.jsonl")]) == 0
+    assert "no row" in capsys.readouterr().out
+    assert main(["leaderboard", str(tmp_path / "none.jsonl")]) == 2
+    assert "does not exist" in capsys.readouterr().err

@@ -1,0 +1,352 @@
+"""Small worlds laid out as the pages of the docs expect them, so that their commands run as printed."""
+
+import json
+import random
+import shlex
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from curation.cli import main
+from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.manifest.store import read_manifest
+from curation.sources.coco_categories import COCO_CATEGORIES
+from tests.docs.pages import ROOT, blocks_of
+from tests.evaluation.ood_reference import EXAMPLE
+from tests.evaluation.ood_worlds import example_files, results_content
+from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
+from tests.evaluation.post_hoc_cases import drawn
+from tests.small_world import write_detections, write_small_world
+
+COCO_NUMBERS = {name: number for number, name, _ in COCO_CATEGORIES}
+Shown = Mapping[Any, Sequence[str]]
+
+
+def write_json(path: Path, content: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def write_coco(path: Path, shown: Shown, numbers: Mapping[str, int]) -> Path:
+    """Write a COCO file in which each image shows some classes, side by side."""
+    pairs = [(image, name, place) for image, names in shown.items() for place, name in enumerate(names)]
+    images = [
+        {
+            "id": one,
+            "file_name": f"{one:012d}.jpg" if isinstance(one, int) else f"{one}.jpg",
+            "width": 99,
+            "height": 99,
+        }
+        for one in shown
+    ]
+    rows = [
+        {"id": number, "image_id": image, "category_id": numbers[name], "bbox": [20 * place, 5, 15, 15], "area": 225,
+         "iscrowd": 0}
+        for number, (image, name, place) in enumerate(pairs, start=1)
+    ]  # fmt: skip
+    categories = [{"id": number, "name": name} for name, number in numbers.items()]
+    return write_json(path, {"images": images, "annotations": rows, "categories": categories})
+
+
+def write_results(truth: Path, results: Path, **changed: int) -> None:
+    """Write every object of a COCO file as a detection; classes may be given another number."""
+    content = json.loads(truth.read_text())
+    names = {one["id"]: one["name"] for one in content["categories"]}
+    rows = [
+        {"image_id": row["image_id"], "bbox": row["bbox"], "score": 0.9,
+         "category_id": changed.get(names[row["category_id"]], row["category_id"])}
+        for row in content["annotations"]
+    ]  # fmt: skip
+    write_json(results, rows)
+
+
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+
+def data_of(page: str, language: str) -> list[str]:
+    return [block.text for block in blocks_of(page) if block.language == language]
+
+
+def run(text: str) -> int:
+    return main(shlex.split(text)[1:])
+
+
+def voc_and_coco(folder: Path) -> None:
+    """Draw VOC2007 test and COCO train2017 in their layouts, and the user's own shapes with their task file."""
+    write_small_world(folder / "data", n_closed=30, n_wilderness=70)
+    shapes(folder)
+
+
+def shapes(folder: Path) -> None:
+    rng = random.Random(5)
+    names = ("star", "circle", "square", "triangle")
+    for part, n in (("train", 200), ("test", 40)):
+        shown = {f"{part}-{k}": [rng.choice(names) for _ in range(rng.randint(1, 4))] for k in range(n)}
+        write_coco(folder / f"{part}.json", shown, {name: k for k, name in enumerate(names, start=1)})
+    (folder / "tasks.toml").write_text(data_of("README.md", "toml")[0])
+
+
+def audited_lists(folder: Path) -> None:
+    """Draw a folder of lists with their labels, the sources that they come from, and the page's task file."""
+    rng = random.Random(2)
+    tasks = ("person", "dog"), ("truck", "bench")
+    shown = {number: [rng.choice(tasks[number % 2])] for number in range(1, 701)}
+    for name in ("instances.json", "instances_train2017.json"):
+        write_coco(folder / name, shown, COCO_NUMBERS)
+    lists = {
+        "t1_train": range(2, 100, 2), "t2_train": range(1, 100, 2), "t2_ft": range(1, 30), "t1_val": range(40, 80),
+        "test": range(200, 260), "mine": range(300, 340), "extra": range(100, 700),
+    }  # fmt: skip
+    for name, numbers in lists.items():
+        write_lines(folder / "lists" / f"{name}.txt", [f"{number:012d}" for number in numbers])
+    for name, stem in (("t1_train", "t1_train"), ("test", "t2_test")):
+        written = {number: shown[number] for number in lists[name]}
+        write_coco(folder / "out" / f"{stem}.json", written, COCO_NUMBERS)
+    (folder / "tasks.json").write_text(data_of("docs/audit.md", "json")[0])
+    write_coco(folder / "instances_val2017.json", val2017(), COCO_NUMBERS)
+
+
+def val2017() -> dict[int, list[str]]:
+    """Return the images of RE-OWOD's test list, each with one object."""
+    (folder,) = (ROOT / "manifests/owod/reowod").iterdir()
+    names = list(COCO_NUMBERS)
+    ids = read_manifest(folder).ids("t1-test")
+    return {int(one.partition(":")[2]): [names[place % len(names)]] for place, one in enumerate(ids)}
+
+
+def reviewed_manifest(folder: Path) -> None:
+    """Draw a manifest M and the verdicts of two reviewers on it; and the authors' selection of three images."""
+    world = write_small_world(folder / "data", n_closed=10, n_wilderness=20)
+    (folder / "instances.json").write_bytes(world.coco_json.read_bytes())
+    given = f"--source=voc2007-test={world.voc_root} --source=coco={folder / 'instances.json'} --no-cache"
+    assert run(f"curation build elephant {given} --name mine/m --out M") == 0
+    images = [f"coco:{number:012d}" for number in sorted(world.wilderness)[:3]]
+    for reviewer, chosen in (("anna", images), ("ben", images[:2])):
+        rows = [
+            {
+                "image_id": image,
+                "dataset": "wilderness",
+                "stage": "manual",
+                "action": "remove",
+                "reviewer": reviewer,
+            }
+            for image in chosen
+        ]
+        if reviewer == "anna":
+            write_lines(folder / "anna.jsonl", [json.dumps(row) for row in rows])
+        else:
+            cells = [",".join(row.values()) for row in rows]
+            write_lines(folder / "ben.csv", [",".join(rows[0]), *cells])
+    (folder / "manual_selection.yaml").write_text("UNFILTERED_IMAGES_TO_NEAR:\n  coco: {Banana: [3]}\n")
+
+
+def pair_of_ones_own(folder: Path) -> None:
+    names = {name: k for k, name in enumerate(("leash", "wolf", "lynx", "teapot", "puppy"), start=1)}
+    shown = {"a": ["wolf"], "b": ["teapot"], "c": ["leash"], "d": ["lynx"], "e": [], "f": ["teapot"]}
+    write_coco(folder / "zoo.json", shown, names)
+    (folder / "pair.toml").write_text(data_of("docs/findmeifyoucan.md", "toml")[0])
+    row = {"image_id": "zoo:b", "dataset": "zoo", "stage": "manual", "action": "to_near", "reviewer": "anna"}
+    write_lines(folder / "verdicts.jsonl", [json.dumps(row)])
+
+
+def lists_alone(folder: Path) -> None:
+    for name, numbers in (("train", range(1, 40)), ("val", range(20, 50)), ("old/train", range(2, 41))):
+        write_lines(folder / "lists" / f"{name}.txt", [f"{number:012d}" for number in numbers])
+
+
+def ilsvrc2012(folder: Path) -> None:
+    """Draw ImageNet's layout with a few empty photos a class, the same as counts, and a protocol of one's own."""
+    root = folder / "ROOT"
+    wnids = list(ilsvrc2012_classes())
+    for wnid in wnids:
+        below = root / "train" / wnid
+        below.mkdir(parents=True)
+        for number in range(5):
+            (below / f"{wnid}_{number}.JPEG").touch()
+    names = [f"ILSVRC2012_val_{place:08d}.JPEG" for place in range(1, 2001)]
+    (root / "val").mkdir()
+    for name in names:
+        (root / "val" / name).touch()
+    lines = [f"{name} {place % 1000}" for place, name in enumerate(names)]
+    write_lines(root / "val" / "val.txt", lines)
+    write_lines(folder / "val.txt", lines)
+    write_json(folder / "train_counts.json", dict.fromkeys(wnids, 5))
+    (folder / "cats.toml").write_text(data_of("docs/imagenet.md", "toml")[0])
+
+
+def ood_files(folder: Path) -> None:
+    """Draw OOD splits, detections with scores of two methods, and features for post-hoc scores."""
+    files = example_files(folder)
+    records = results_content(EXAMPLE)
+    named = [
+        {**{key: value for key, value in row.items() if key != "ood_score"},
+         "scores": {"energy": row["ood_score"], "knn": -row["ood_score"]}}
+        for row in records
+    ]  # fmt: skip
+    for name in ("split.json", "near.json", "far.json", "instances.json"):
+        (folder / name).write_bytes(files["truth"].read_bytes())
+    for name in ("split-results.json", "r.json", "results.json"):
+        write_json(folder / name, records)
+    for name in ("near-results.json", "far-results.json"):
+        write_json(folder / name, named)
+    scores = [0.1 * place for place in range(30)]
+    write_json(folder / "id-results.json", {"scores": scores})
+    write_json(folder / "voc-results.json", {"scores": {"energy": scores, "knn": scores}})
+    np.save(folder / "scores.npy", np.array(scores))
+    case = drawn(len(records))
+    assert case.layer is not None
+    np.savez(folder / "ood.npz", features=case.features)
+    np.savez(folder / "train.npz", features=case.train, labels=case.labels)
+    np.savez(folder / "layer.npz", weight=case.layer.weight, bias=case.layer.bias)
+    own_split(folder)
+
+
+def own_split(folder: Path) -> None:
+    """Build a manifest whose part ``coco-far`` lists the images of the drawn split."""
+    pair = 'name = "my/split"\nid_classes = ["person"]\n[[pools]]\nname = "coco"\ndataset = "coco"\nrule = false\n'
+    (folder / "pair.toml").write_text(pair)
+    given = "--set pair=pair.toml --source coco=instances.json --no-cache --out my-split"
+    assert run(f"curation build findmeifyoucan {given}") == 0
+
+
+def class_scores(folder: Path) -> None:
+    """Draw scores of three classifiers in the formats of the page, and those of P2's test part."""
+    import pandas as pd
+
+    soft = {"gt": np.array(LABELS, float), "scores": np.array(table(SOFTMAX))}
+    for name in ("eos", "eos_val", "s"):
+        np.savez(folder / f"{name}.npz", **soft)
+    np.savez(folder / "bg.npz", gt=np.array(LABELS, float), scores=np.array(table(BACKGROUND)))
+    np.save(folder / "test.npy", np.log(np.array(table(SOFTMAX)) + 0.01))
+    np.save(folder / "gt.npy", np.array(LABELS))
+    (manifest,) = (read_manifest(one) for one in (ROOT / "manifests/imagenet/p2").iterdir())
+    images = [one.partition(":")[2] for one in manifest.ids("test")]
+    wnids = [one.name for one in manifest.header.classes]
+    places = {wnid: place for place, wnid in enumerate(ilsvrc2012_classes())}
+    truth = [f"{image}.JPEG {places[wnids[row % len(wnids)]]}" for row, image in enumerate(images)]
+    write_lines(folder / "val.txt", truth)
+    known = [one.index for one in manifest.header.classes if one.role == "known"]
+    shares = np.random.default_rng(1).dirichlet(np.ones(len(known)), len(images))
+    columns = {f"score_{k}": shares[:, k] for k in range(len(known))}
+    pd.DataFrame({"image": images, **columns}).to_parquet(folder / "test.parquet")
+
+
+def open_world_files(folder: Path) -> None:
+    """Draw one truth for two tasks, the exported view of the first, detections, and a folder of VOC results."""
+    names = {"person": 1, "dog": 2, "truck": 3, "kite": 4}
+    shown = {number: ["person", "dog", "truck", "kite"][: 1 + number % 4] for number in range(1, 30)}
+    truth = write_coco(folder / "instances.json", shown, names)
+    write_results(truth, folder / "t1.json", truck=-1, kite=-1)
+    write_results(truth, folder / "t2.json", kite=-1)
+    tasks = [
+        {"name": "t1", "prev": [], "cur": ["person", "dog"], "rest": ["truck", "kite"]},
+        {"name": "t2", "prev": ["person", "dog"], "cur": ["truck"], "rest": ["kite"]},
+    ]
+    write_json(folder / "tasks.json", {"tasks": tasks})
+    view = {
+        image: [one if names[one] < 3 else "unknown" for one in classes] for image, classes in shown.items()
+    }
+    write_coco(folder / "t1_test_view.json", view, {"person": 1, "dog": 2, "unknown": -1})
+    images = val2017()
+    write_coco(folder / "instances_val2017.json", images, COCO_NUMBERS)
+    for name in ("person", "truck", "unknown"):
+        lines = [f"{image:012d} 0.9 1 6 15 20" for image in list(images)[:5]]
+        write_lines(folder / "comp4" / f"comp4_det_test_{name}.txt", lines)
+
+
+def suspects(folder: Path) -> None:
+    write_lines(folder / "voc.txt", ["horse", "sofa"])
+    write_coco(folder / "instances_val2017.json", {1: ["zebra"], 2: ["couch"], 3: []}, COCO_NUMBERS)
+
+
+def photos(folder: Path) -> None:
+    """Draw photos, and the stores of three sets of them."""
+    from tests.similarity.clip_world import write_photos
+
+    for name, count in (("photos", 6), ("train", 5), ("test", 4)):
+        write_photos(folder / name, count)
+    for name, count in (("id", 12), ("ood", 4), ("near", 3), ("far", 5)):
+        write_photos(folder / f"{name}-photos", count)
+        assert run(f"curation embed --images {name}-photos --encoder colour --out stores/{name}") == 0
+
+
+def photos_without_sizes(folder: Path) -> None:
+    from PIL import Image
+
+    (folder / "photos/train").mkdir(parents=True)
+    Image.new("RGB", (40, 30)).save(folder / "photos/train/00166893b16a03ab.jpg")
+    (folder / "openimages").mkdir()
+
+
+def rows_of_a_leaderboard(folder: Path) -> None:
+    names = {"cat": 1, "dog": 2}
+    truth = write_coco(folder / "truth.json", {number: ["cat", "dog"] for number in range(1, 9)}, names)
+    write_results(truth, folder / "ours.json")
+    write_results(truth, folder / "theirs.json", dog=1)
+
+
+def manifests_of_ones_own(folder: Path) -> None:
+    shutil.copytree(ROOT / "manifests/elephant", folder / "mine/elephant")
+
+
+def edits(folder: Path) -> None:
+    (folder / "sighthounds.toml").write_text(data_of("docs/hierarchy.md", "toml")[0])
+
+
+def review_without_a_database(folder: Path) -> None:
+    """Draw the folder of a review with verdicts of two people, and the log of a third."""
+    from curation.review.review_folder import ReviewRecord, write_record
+    from curation.review.verdicts import VerdictBook
+
+    keys = [(("pool", f"coco:{number:012d}"), "0001") for number in range(4)]
+    record = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches={"0001": len(keys)})
+    write_record(folder / "my-review", record)
+    for reviewer, below in (("anna", "my-review"), ("ben", "my-review"), ("eva", "other")):
+        book = VerdictBook(folder / below / "decisions.jsonl", stage="manual")
+        book.record(keys, "near", reason="stripes", reviewer=reviewer)
+
+
+WORLDS: dict[str, Callable[[Path], None]] = {
+    "README.md": voc_and_coco,
+    "docs/audit.md": audited_lists,
+    "docs/decisions.md": reviewed_manifest,
+    "docs/elephant.md": voc_and_coco,
+    "docs/findmeifyoucan.md": pair_of_ones_own,
+    "docs/hierarchy.md": edits,
+    "docs/id_lists.md": lists_alone,
+    "docs/imagenet.md": ilsvrc2012,
+    "docs/leaderboard.md": rows_of_a_leaderboard,
+    "docs/manifests.md": manifests_of_ones_own,
+    "docs/ood_metrics.md": ood_files,
+    "docs/openimages.md": photos_without_sizes,
+    "docs/oscr.md": class_scores,
+    "docs/owod.md": shapes,
+    "docs/owod_metrics.md": open_world_files,
+    "docs/proposals.md": suspects,
+    "docs/review.md": review_without_a_database,
+    "docs/similarity.md": photos,
+}
+"""Every page with a block that runs."""
+
+
+def lay(page: str, folder: Path) -> None:
+    """Draw the world of a page in the working folder, with the manifests of this repository at hand."""
+    (folder / "manifests").symlink_to(ROOT / "manifests")
+    WORLDS[page](folder)
+
+
+def draw_detections(command: str, folder: Path) -> None:
+    """Write the detector's files that a command names, once the truth files before it are there."""
+    words = shlex.split(command)
+    if "t2-results.json" in command:
+        truth = next(word for word in words if "t2-t" in word)
+        write_results(folder / truth, folder / "t2-results.json")
+    elif "-results.json" in command and (folder / "truth").is_dir():
+        for part in ("closed", "wilderness"):
+            write_detections(folder / "truth" / f"{part}.json", folder / f"{part}-results.json")

@@ -1,0 +1,80 @@
+import pytest
+
+from curation.errors import UsageError
+from curation.evaluation.leaderboard_rows import Row, rows_of
+
+DIGEST = "sha256:" + "b" * 64
+
+
+def voc_result(
+    *, file: str = "model.json", truth: str = "a", dropped: int = 0, classes: str = ""
+) -> dict[str, object]:
+    return {
+        "protocol": "voc",
+        "manifest": None,
+        "option_files": {"classes": {"name": "c.json", "sha256": f"sha256:{classes * 64}"}}
+        if classes
+        else {},
+        "inputs": {
+            "test": {
+                "truth": {
+                    "files": [{"name": "t.json", "sha256": "sha256:" + truth * 64, "rows": 1}],
+                    "reported": {"boxes": dropped} if dropped else {},
+                },
+                "detections": {"name": file, "sha256": DIGEST, "rows": 3, "reported": {"stray": 2}},
+            }
+        },
+        "mAP11": 0.5,
+        "mAP_area": None,
+    }
+
+
+def row(name: str | None = None, **more: object) -> Row:
+    (one,) = rows_of(voc_result(**more), name)  # type: ignore[arg-type]
+    return one
+
+
+def test_a_row_holds_numbers_with_their_meaning_and_what_they_rest_on() -> None:
+    one = row()
+    assert (one.name, one.predictions, one.reported) == ("model", DIGEST, {"stray": 2})
+    assert {name: (found.value, found.better) for name, found in one.metrics.items()} == {
+        "mAP11": (0.5, "higher"),
+        "mAP_area": (None, "higher"),
+    }
+    assert not one.pinned
+
+
+def test_the_truth_is_named_by_all_that_changes_it() -> None:
+    ways = [row(), row(truth="c"), row(dropped=1), row(classes="d"), row(classes="e")]
+    assert len({one.truth for one in ways}) == len(ways)
+    assert row("other", file="again.json").truth == row().truth
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 201, "a\nb", "a\x1b[2J", "a\u202eb"])
+def test_a_name_that_no_table_can_show_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="name of the method"):
+        row(name)
+
+
+def test_a_file_name_that_no_table_can_show_asks_for_a_name() -> None:
+    with pytest.raises(UsageError, match="name of the method") as found:
+        row(file="a\x1b[2J.json")
+    assert "--name" in str(found.value.hint)
+    assert row("mine", file="a\x1b[2J.json").name == "mine"
+
+
+def test_one_name_for_several_classifiers_is_refused() -> None:
+    one = {
+        "oscr": {"exact": {"unknown": {"ccr_at_fpr": {"0.1": 0.5}}}},
+        "background": "none",
+    }
+    file = {"name": "s.npz", "sha256": DIGEST, "labels_sha256": DIGEST, "kind": "logits", "reported": {}}
+    result = {
+        "protocol": "imagenet",
+        "manifest": None,
+        "classifiers": {"a": one, "b": one},
+        "inputs": {"a": {"scores": file}, "b": {"scores": file}},
+    }
+    assert [found.name for found in rows_of(result)] == ["a", "b"]
+    with pytest.raises(UsageError, match="several classifiers"):
+        rows_of(result, "mine")

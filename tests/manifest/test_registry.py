@@ -1,0 +1,133 @@
+"""The index of a folder of manifests, and the chains of versions in it."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema
+import pytest
+
+from curation.errors import DigestMismatchError, ManifestError, UsageError
+from curation.manifest import header as header_module
+from curation.manifest.check import DIGEST, TAXONOMIES, VERSION
+from curation.manifest.header import Origin, PartRole, Supersedes
+from curation.manifest.manifest import Manifest
+from curation.manifest.registry import index_text, manifest_index, superseded_by
+from curation.manifest.store import write_manifest
+
+Make = Callable[..., Manifest]
+SCHEMA = json.loads(Path(header_module.__file__).with_name("index_schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def versions(make: Make, *numbers: str) -> list[Manifest]:
+    """Return manifests each of which supersedes the one before."""
+    made: list[Manifest] = []
+    for number in numbers:
+        before = made[-1] if made else None
+        link = before and Supersedes(version=before.header.version, digest=before.digest, reason="a fix")
+        made.append(make(version=number, supersedes=link))
+    return made
+
+
+def by_name(manifests: list[Manifest]) -> dict[str, Manifest]:
+    return {f"{one.header.name}@{one.header.version}": one for one in manifests}
+
+
+def test_a_chain_is_followed_to_its_beginning(make_manifest: Make) -> None:
+    made = versions(make_manifest, "1.0.0", "1.0.9", "1.0.10")
+    chain = superseded_by(made[2], by_name(made))
+    assert [(one.version, one.digest, one.at_hand) for one in chain] == [
+        ("1.0.9", made[1].digest, True),
+        ("1.0.0", made[0].digest, True),
+    ]
+    assert superseded_by(made[0], by_name(made)) == ()
+
+
+def test_a_chain_ends_where_a_version_is_not_at_hand(make_manifest: Make) -> None:
+    made = versions(make_manifest, "1.0.0", "1.1.0", "2.0.0")
+    chain = superseded_by(made[2], by_name([made[0], made[2]]))
+    assert [(one.version, one.at_hand) for one in chain] == [("1.1.0", False)]
+
+
+@pytest.mark.parametrize("version", ["1.0.1", "1.0.2", "1.0.10"])
+def test_a_version_supersedes_neither_itself_nor_a_later_one(make_manifest: Make, version: str) -> None:
+    link = Supersedes(version=version, digest="sha256:" + "0" * 64, reason="")
+    made = make_manifest(version="1.0.1", supersedes=link)
+    with pytest.raises(ManifestError, match="supersedes itself"):
+        superseded_by(made, by_name([made]))
+
+
+def test_a_digest_of_another_version_is_refused_anywhere_in_the_chain(make_manifest: Make) -> None:
+    first, second, third = versions(make_manifest, "1.0.0", "1.1.0", "2.0.0")
+    other = make_manifest(version="1.0.0", title="another")
+    with pytest.raises(DigestMismatchError) as found:
+        superseded_by(third, by_name([other, second, third]))
+    assert (found.value.expected, found.value.found) == (other.digest, first.digest)
+
+
+def lay(root: Path, manifests: list[Manifest]) -> Path:
+    for one in manifests:
+        write_manifest(one, root / one.header.name / one.header.version)
+    return root
+
+
+def test_the_index_says_what_the_folder_holds(make_manifest: Make, tmp_path: Path) -> None:
+    made = versions(make_manifest, "1.9.0", "1.10.0")
+    root = lay(tmp_path / "manifests", [*made, make_manifest(name="a", taxonomy="OWOD")])
+    index = manifest_index(root)
+    VALIDATOR.validate(index)
+    assert [(one["name"], one["version"]) for one in index["manifests"]] == [
+        ("a", "1.0.0"), ("toy/example", "1.9.0"), ("toy/example", "1.10.0"),
+    ]  # fmt: skip
+    last = index["manifests"][-1]
+    assert last["supersedes"] == [{"version": "1.9.0", "digest": made[0].digest, "at_hand": True}]
+    assert last["parts"][0] == {"name": "closed", "role": "test", "images": 2, "list": True}
+    assert (last["paper"], last["protocol"]) == ("T", "toy")
+    assert all((root / one["path"] / "manifest.json").is_file() for one in index["manifests"])
+    assert json.loads(index_text(index)) == index
+
+
+def test_a_folder_that_is_not_what_it_should_be_has_no_index(make_manifest: Make, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="does not exist"):
+        manifest_index(tmp_path / "none")
+    write_manifest(make_manifest(), tmp_path / "moved" / "elsewhere" / "1.0.0")
+    with pytest.raises(ManifestError, match="lies elsewhere"):
+        manifest_index(tmp_path / "moved")
+    lay(tmp_path / "damaged", [make_manifest()])
+    (tmp_path / "damaged/toy/example/1.0.0/ids/closed.txt").write_bytes(b"")
+    with pytest.raises(DigestMismatchError):
+        manifest_index(tmp_path / "damaged")
+
+
+def test_the_schema_refuses_what_is_no_index(make_manifest: Make, tmp_path: Path) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    index = manifest_index(lay(tmp_path, versions(make_manifest, "1.0.0", "1.0.1")))
+    for path in (("manifests", 1), ("manifests", 1, "parts", 0), ("manifests", 1, "supersedes", 0)):
+        for key in place(index, path):
+            damaged = copy.deepcopy(index)
+            del place(damaged, path)[key]
+            assert not VALIDATOR.is_valid(damaged), (path, key)
+            damaged = copy.deepcopy(index)
+            place(damaged, path)[key] = 0.5
+            assert not VALIDATOR.is_valid(damaged), (path, key)
+        damaged = copy.deepcopy(index)
+        place(damaged, path)["surprise"] = 1
+        assert not VALIDATOR.is_valid(damaged), path
+
+
+def place(data: Any, path: tuple[str | int, ...]) -> Any:
+    for key in path:
+        data = data[key]
+    return data
+
+
+def test_the_schema_knows_the_words_of_the_header() -> None:
+    definitions = SCHEMA["$defs"]
+    assert set(definitions["manifest"]["properties"]["origin"]["enum"]) == set(get_args(Origin))
+    assert set(definitions["manifest"]["properties"]["taxonomy"]["enum"]) == set(TAXONOMIES)
+    assert set(definitions["part"]["properties"]["role"]["enum"]) == set(get_args(PartRole))
+    assert definitions["digest"]["pattern"] == f"^{DIGEST}$"
+    assert definitions["version"]["pattern"] == f"^{VERSION}$"
