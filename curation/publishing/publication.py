@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -171,7 +171,7 @@ def _sorted(files: Mapping[str, Any]) -> dict[str, Any]:
     return dict(sorted(files.items()))
 
 
-def _refuse(where: str, what: str, expected: str, found: str) -> None:
+def _refuse(where: str, what: str, expected: str, found: str) -> NoReturn:
     raise PublicationMismatchError(
         f"The record of the publication cannot be trusted: {what}",
         where=where,
