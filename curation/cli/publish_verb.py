@@ -15,8 +15,8 @@ from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
-    from curation.publishing.hub import Pushed
     from curation.publishing.member import Member
+    from curation.publishing.push import Pushed
     from curation.publishing.repository import Request, Written
     from curation.publishing.tables import PlannedTable
 
@@ -35,7 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="version of the repository, MAJOR.MINOR.PATCH; by default that of the manifest, required for several",
     )
     parser.add_argument(
-        "--dry-run", type=Path, metavar="DIR", help="write exactly the files into a new folder, and push nothing"
+        "--dry-run",
+        type=Path,
+        metavar="DIR",
+        help="write exactly the files into a new folder, and push nothing",
     )
     parser.add_argument(
         "--public", action="store_true", help="make the repository public; a new one is private"
@@ -103,9 +106,7 @@ def run(options: argparse.Namespace) -> int:
         written, pushed = _push(request, public=options.public)
     for note in _notes(request, written):
         print(f"note: {printable(note)}", file=sys.stderr)
-    emit(
-        _data(options, written, pushed), _lines(options, request, written, pushed), as_json=options.json
-    )
+    emit(_data(options, written, pushed), _lines(options, request, written, pushed), as_json=options.json)
     return 0
 
 
@@ -119,12 +120,13 @@ def _write(request: Request, out: Path) -> Written:
 
 def _push(request: Request, *, public: bool) -> tuple[Written, Pushed]:
     from curation.publishing.hub import HubRepository
+    from curation.publishing.push import push
     from curation.publishing.repository import write_repository
 
     hub = HubRepository(request.repository)
     with TemporaryDirectory(prefix="curation-publish-") as folder:
         written = write_repository(request, Path(folder))
-        return written, hub.push(Path(folder), written.publication, public=public)
+        return written, push(hub, Path(folder), written.publication, public=public)
 
 
 def _request(options: argparse.Namespace) -> Request:
@@ -224,9 +226,7 @@ def _photo_folders(options: argparse.Namespace, known: set[str]) -> Any:
     return folders
 
 
-def _evidence(
-    options: argparse.Namespace, manifests: Sequence[Manifest], manifest: Manifest
-) -> Any:
+def _evidence(options: argparse.Namespace, manifests: Sequence[Manifest], manifest: Manifest) -> Any:
     """Return the decisions behind a manifest; those given must be of one that is published."""
     from curation.cli.decision_options import read_files
     from curation.errors import PublishError
@@ -272,7 +272,9 @@ def _notes(request: Request, written: Written) -> list[str]:
             notes.append(f"{name}: pinned only, no list is published of {', '.join(absent)}")
         for source, terms in member.terms().items():
             if source in member.sources and terms.labels == "unstated":
-                notes.append(f"{name}: no licence is stated for the annotations of {source}; the card says so")
+                notes.append(
+                    f"{name}: no licence is stated for the annotations of {source}; the card says so"
+                )
         notes += [
             f"{name}: source {entry.name} is not the very file that the manifest was made from; the card says so"
             for entry in member.other_bytes()
@@ -305,9 +307,7 @@ def _lines(
     options: argparse.Namespace, request: Request, written: Written, pushed: Pushed | None
 ) -> list[str]:
     publication = written.publication
-    rows = tuple(
-        (path, f"{file.size:,}", file.sha256[:19]) for path, file in publication.files.items()
-    )
+    rows = tuple((path, f"{file.size:,}", file.sha256[:19]) for path, file in publication.files.items())
     lines = table_lines(Table("Files", ("path", "bytes", "SHA-256"), rows))
     lines.append(f"{publication.repository}@{publication.tag}  {publication.digest}")
     if pushed is None:

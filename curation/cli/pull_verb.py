@@ -31,14 +31,13 @@ def run(options: argparse.Namespace) -> int:
     """Fetch, check and report; nothing is written unless all of it is what was published."""
     from curation.publishing.hub import HubRepository
     from curation.publishing.plan import require_absent
+    from curation.publishing.pull import pull
 
     name, at, version = options.publication.partition("@")
     if not at:
-        raise UsageError(
-            "Which version is to be pulled?", where=name[:200], expected="ORG/NAME@VERSION"
-        )
+        raise UsageError("Which version is to be pulled?", where=name[:200], expected="ORG/NAME@VERSION")
     require_absent(options.out)
-    publication = HubRepository(name).pull(version, options.out, digest=options.digest)
+    publication = pull(HubRepository(name), version, options.out, digest=options.digest)
     if publication.repository != name:
         warn(f"{name} holds what was published as {publication.repository}")
     data = {

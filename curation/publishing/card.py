@@ -40,7 +40,11 @@ def card_text(repository: str, tag: str, members: Sequence[Member], configs: Con
 def card_data(members: Sequence[Member], configs: Configs) -> dict[str, Any]:
     """Return the YAML header of the card as plain data."""
     kinds = {member.manifest.header.taxonomy == "OSC" for member in members}
-    tasks = [name for name, wanted in (("object-detection", False), ("image-classification", True)) if wanted in kinds]
+    tasks = [
+        name
+        for name, wanted in (("object-detection", False), ("image-classification", True))
+        if wanted in kinds
+    ]
     return {
         "pretty_name": title_of(members),
         # The lists are facts; labels and photos have the terms of their sources, which no one identifier names.

@@ -49,7 +49,11 @@ def _parts(member: Member) -> list[str]:
         for part in parts
     ]
     absent = [part.name for part in parts if part.name not in splits]
-    lines = ["### Parts", "", *table(("split", "part", "role", "images", "boxes", "SHA-256 of the list"), rows)]
+    lines = [
+        "### Parts",
+        "",
+        *table(("split", "part", "role", "images", "boxes", "SHA-256 of the list"), rows),
+    ]
     if absent:
         lines += [
             f"Pinned only, and not among the files: {', '.join(code(name) for name in absent)}. The manifest states "
@@ -106,19 +110,31 @@ def _making(member: Member) -> list[str]:
         reason = plain(header.supersedes.reason)
         lines += [f"It replaces version {code(header.supersedes.version)}: {reason}.", ""]
     if header.decisions is not None:
-        at_hand = f"config {code(member.config + '-decisions')}" if member.evidence is not None else "not among the files"
+        at_hand = (
+            f"config {code(member.config + '-decisions')}"
+            if member.evidence is not None
+            else "not among the files"
+        )
         lines += [f"Decisions of reviewers: {code(header.decisions)}, {at_hand}.", ""]
     return lines
 
 
 def _value(value: ParameterValue) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else "none" if value is None else str(value)
-    return code(text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)")
+    return code(
+        text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
+    )
 
 
 def _figures(header: Header) -> list[str]:
     rows = [
-        (code(one.name), count(one.paper), count(one.obtained), plain(one.place), plain(one.explanation) or "-")
+        (
+            code(one.name),
+            count(one.paper),
+            count(one.obtained),
+            plain(one.place),
+            plain(one.explanation) or "-",
+        )
         for one in header.figures
     ]
     if not rows:
@@ -140,7 +156,14 @@ def _sources(member: Member) -> list[str]:
         )
         for entry in member.manifest.header.sources
     ]
-    columns = ("source", "dataset", "licence of annotations", "licence of photos", "photos passed on", "terms")
+    columns = (
+        "source",
+        "dataset",
+        "licence of annotations",
+        "licence of photos",
+        "photos passed on",
+        "terms",
+    )
     files = [
         (code(entry.name), code(file.name), code(file.sha256), plain(entry.note) or "-")
         for entry in member.manifest.header.sources

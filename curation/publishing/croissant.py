@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from curation.errors import MissingExtraError, PublishError
 from curation.manifest.header import ParameterValue
 from curation.publishing.card import Configs, title_of
-from curation.publishing.markdown import plain
 from curation.publishing.member import Member
 from curation.publishing.plan import json_bytes
 
@@ -30,11 +29,37 @@ _MEDIA_TYPES = {
     ".cff": "application/yaml",
 }
 # The context of the specification, section "JSON-LD context", and PROV-O for provenance.
-_TERMS = (
-    "arrayShape citeAs column containedIn equivalentProperty extract field fileProperty fileObject fileSet format "
-    "includes isArray isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace "
-    "samplingRate separator source subField transform"
-).split()
+_TERMS = [
+    "arrayShape",
+    "citeAs",
+    "column",
+    "containedIn",
+    "equivalentProperty",
+    "extract",
+    "field",
+    "fileProperty",
+    "fileObject",
+    "fileSet",
+    "format",
+    "includes",
+    "isArray",
+    "isLiveDataset",
+    "jsonPath",
+    "key",
+    "md5",
+    "parentField",
+    "path",
+    "recordSet",
+    "references",
+    "regex",
+    "repeated",
+    "replace",
+    "samplingRate",
+    "separator",
+    "source",
+    "subField",
+    "transform",
+]
 CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -131,7 +156,7 @@ def check_croissant(path: Path) -> tuple[str, ...]:
 
 def _description(members: Sequence[Member]) -> str:
     named = "; ".join(
-        f"{member.manifest.header.name} {member.manifest.header.version} ({plain(member.manifest.header.title)})"
+        f"{member.manifest.header.name} {member.manifest.header.version} ({' '.join(member.manifest.header.title.split())})"
         for member in members
     )
     return (
@@ -211,7 +236,9 @@ def _field(record_set: str, path: str, field: pa.Field) -> dict[str, Any]:
     name = f"{record_set}/{field.name}"
     kind = field.type
     if types.is_list(kind) and types.is_struct(kind.value_type):
-        inner = [_extracted(f"{name}/{one.name}", path, field.name, one, nested=True) for one in kind.value_type]
+        inner = [
+            _extracted(f"{name}/{one.name}", path, field.name, one, nested=True) for one in kind.value_type
+        ]
         return {"@type": "cr:Field", "@id": name, "name": name, "repeated": True, "subField": inner}
     return _extracted(name, path, field.name, field)
 

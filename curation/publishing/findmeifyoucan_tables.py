@@ -30,7 +30,12 @@ def published_schema() -> pa.Schema:
     import pyarrow as pa
 
     text, number = pa.string(), pa.int64()
-    objects = [("id", number), ("area", pa.float64()), ("bbox", pa.list_(pa.float64())), ("category_id", number)]
+    objects = [
+        ("id", number),
+        ("area", pa.float64()),
+        ("bbox", pa.list_(pa.float64())),
+        ("category_id", number),
+    ]
     schema = pa.schema(
         [
             pa.field("image", pa.struct([("bytes", pa.binary()), ("path", text)])),

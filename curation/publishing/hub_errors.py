@@ -16,7 +16,7 @@ _SHORTEST_TOKEN = 8
 
 
 @contextmanager
-def telling(doing: str, repository: str, endpoint: str) -> Iterator[None]:
+def telling(doing: str, place: str) -> Iterator[None]:
     """Turn what the client raises into a `PublishError` that names what was done and where.
 
     Errors of this program pass through, and so does what neither the hub nor the network caused.
@@ -26,7 +26,7 @@ def telling(doing: str, repository: str, endpoint: str) -> Iterator[None]:
     except CurationError:
         raise
     except Exception as error:
-        told = _told(error, doing, f"{shown_endpoint(endpoint)}: {repository}")
+        told = _told(error, doing, place)
         if told is None:
             raise
         raise told from None

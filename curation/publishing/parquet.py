@@ -94,5 +94,3 @@ def _hex(value: Any) -> str:
     if isinstance(value, bytes):
         return hashlib.sha256(value).hexdigest()
     raise TypeError(type(value).__name__)
-
-

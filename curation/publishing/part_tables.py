@@ -11,7 +11,14 @@ from curation.errors import PublishError
 from curation.manifest.header import ClassEntry, Header, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import UNKNOWN_ID, classes_in, unknown_index
-from curation.manifest.views import ROLES, PartImages, PartObjects, class_positions, locate_images, view_objects
+from curation.manifest.views import (
+    ROLES,
+    PartImages,
+    PartObjects,
+    class_positions,
+    locate_images,
+    view_objects,
+)
 from curation.publishing.content import UNKNOWN_NAME
 from curation.sources.source import Source
 
@@ -135,9 +142,7 @@ def _image_columns(located: PartImages, entry: PartEntry) -> dict[str, list[Any]
     return {"file_name": names, "width": widths, "height": heights, "source": slots}
 
 
-def _objects(
-    objects: PartObjects, classes: Sequence[ClassEntry], unknown: int
-) -> list[list[dict[str, Any]]]:
+def _objects(objects: PartObjects, classes: Sequence[ClassEntry], unknown: int) -> list[list[dict[str, Any]]]:
     """Return for each image its boxes, in file order."""
     rows: list[list[dict[str, Any]]] = [[] for _ in range(len(objects.images))]
     boxes = np.zeros((len(objects), 4))

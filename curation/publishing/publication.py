@@ -111,7 +111,9 @@ def parse_record(data: bytes, *, where: str) -> Publication:
         It is no record, one of an unknown version, or not the one that its digest stands for.
     """
     if len(data) > MAX_RECORD_BYTES:
-        _refuse(where, "the record is too large to be one", f"at most {MAX_RECORD_BYTES} bytes", str(len(data)))
+        _refuse(
+            where, "the record is too large to be one", f"at most {MAX_RECORD_BYTES} bytes", str(len(data))
+        )
     try:
         stored = msgspec.json.decode(data, type=_Stored)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -88,9 +88,7 @@ def _verify_rows(folder: Path, manifest: Manifest, part: str, table: str) -> Non
         _refuse("A table belongs to a part without a list", table, part, error.what)
     for line, (expected, found) in enumerate(zip_longest(ids, _image_ids(inside(folder, table))), start=1):
         if expected != found:
-            _refuse(
-                f"Row {line} of a table is not line {line} of its list", table, f"{expected}", f"{found}"
-            )
+            _refuse(f"Row {line} of a table is not line {line} of its list", table, f"{expected}", f"{found}")
 
 
 def _image_ids(path: Path) -> Iterator[str]:

@@ -80,7 +80,10 @@ def check_request(request: Request) -> None:
     check_repository_name(request.repository)
     if not re.fullmatch(VERSION, request.tag):
         raise UsageError(
-            "The tag is no version", where="--tag", expected="MAJOR.MINOR.PATCH", found=ascii(request.tag[:40])
+            "The tag is no version",
+            where="--tag",
+            expected="MAJOR.MINOR.PATCH",
+            found=ascii(request.tag[:40]),
         )
     if request.date:
         try:
@@ -224,5 +227,3 @@ def _place(folder: Path, path: str) -> Path:
     place = folder / path
     place.parent.mkdir(parents=True, exist_ok=True)
     return place
-
-
