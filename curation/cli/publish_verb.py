@@ -14,6 +14,7 @@ from curation.cli.source_options import add_source_options, open_sources, pairs,
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
+    from curation.decisions.decision import Decision
     from curation.manifest.manifest import Manifest
     from curation.publishing.member import Member
     from curation.publishing.push import Pushed
@@ -173,11 +174,11 @@ def _members(options: argparse.Namespace, manifests: Sequence[Manifest]) -> list
             manifest=published_lists(manifest),
             config=config,
             sources=open_sources(_own_sources(options, manifest), slots_of(manifest.header)),
-            evidence=_evidence(options, manifests, manifest),
+            evidence=evidence,
             licences=licences,
             photos=photos,
         )
-        for manifest, config in zip(manifests, configs, strict=True)
+        for manifest, config, evidence in zip(manifests, configs, _evidence(options, manifests), strict=True)
     ]
 
 
@@ -226,24 +227,28 @@ def _photo_folders(options: argparse.Namespace, known: set[str]) -> Any:
     return folders
 
 
-def _evidence(options: argparse.Namespace, manifests: Sequence[Manifest], manifest: Manifest) -> Any:
-    """Return the decisions behind a manifest; those given must be of one that is published."""
+def _evidence(
+    options: argparse.Namespace, manifests: Sequence[Manifest]
+) -> list[tuple[Decision, ...] | None]:
+    """Return the decisions behind each manifest, None where none are given; those given belong to one of them."""
     from curation.cli.decision_options import read_files
     from curation.errors import PublishError
     from curation.publishing.evidence import evidence_of
 
     if not options.decisions:
-        return None
-    if len(manifests) > 1:
-        if manifest.header.decisions is None:
-            return None
+        return [None] * len(manifests)
     rows = [row for file in read_files(options.decisions) for row in file.decisions]
-    try:
-        return evidence_of(manifest, rows)
-    except PublishError:
-        if len([one for one in manifests if one.header.decisions is not None]) > 1:
-            return None
-        raise
+    found: list[tuple[Decision, ...] | None] = []
+    refused: PublishError | None = None
+    for manifest in manifests:
+        try:
+            found.append(evidence_of(manifest, rows))
+        except PublishError as error:
+            refused = error
+            found.append(None)
+    if refused is not None and not any(found):
+        raise refused
+    return found
 
 
 def _tables(options: argparse.Namespace, members: Sequence[Member]) -> list[PlannedTable]:

@@ -133,9 +133,9 @@ def _verifying(repository: str, tag: str, members: Sequence[Member]) -> list[str
     return [
         "## Verify and use",
         "",
-        "`publication.json` has the SHA-256 of every file, `croissant.json` those of the tables and manifests, and each "
-        "`manifest.json` the digests of its id lists. Pulling checks all of them; `verify` checks a manifest against your "
-        "own raw data; `export` writes a part for a detector.",
+        "`publication.json` has the SHA-256 of every file, `croissant.json` those of the tables and manifests, and "
+        "each `manifest.json` the digests of its id lists. Pulling checks all of them; `verify` checks a manifest "
+        "against your own raw data; `export` writes a part for a detector.",
         "",
         *block("\n".join(lines), "text"),
     ]

@@ -29,37 +29,21 @@ _MEDIA_TYPES = {
     ".cff": "application/yaml",
 }
 # The context of the specification, section "JSON-LD context", and PROV-O for provenance.
-_TERMS = [
-    "arrayShape",
-    "citeAs",
-    "column",
-    "containedIn",
-    "equivalentProperty",
-    "extract",
-    "field",
-    "fileProperty",
-    "fileObject",
-    "fileSet",
-    "format",
-    "includes",
-    "isArray",
-    "isLiveDataset",
-    "jsonPath",
-    "key",
-    "md5",
-    "parentField",
-    "path",
-    "recordSet",
-    "references",
-    "regex",
-    "repeated",
-    "replace",
-    "samplingRate",
-    "separator",
-    "source",
-    "subField",
-    "transform",
-]
+_TERMS = (
+    *(
+        "arrayShape",
+        "citeAs",
+        "column",
+        "containedIn",
+        "equivalentProperty",
+        "extract",
+        "field",
+        "fileProperty",
+    ),
+    *("fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
+    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+    *("separator", "source", "subField", "transform"),
+)
 CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -155,10 +139,8 @@ def check_croissant(path: Path) -> tuple[str, ...]:
 
 
 def _description(members: Sequence[Member]) -> str:
-    named = "; ".join(
-        f"{member.manifest.header.name} {member.manifest.header.version} ({' '.join(member.manifest.header.title.split())})"
-        for member in members
-    )
+    headers = [member.manifest.header for member in members]
+    named = "; ".join(f"{one.name} {one.version} ({' '.join(one.title.split())})" for one in headers)
     return (
         "Lists of images for open-set and out-of-distribution evaluation, with the role of every class, the rule that "
         f"made them, and digests: {named}."

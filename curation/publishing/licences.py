@@ -63,7 +63,7 @@ TERMS: Mapping[str, Terms] = {
         labels="yes",
         photos=False,
         url="https://storage.googleapis.com/openimages/web/factsfigures_v7.html",
-        reason="the photos are listed as CC BY 2.0 without warranty: each licence is to be checked, and each author named",
+        reason="the photos are listed as CC BY 2.0 without warranty: each is to be checked, and its author named",
     ),
     "imagenet": Terms(
         annotations="file names and class labels are facts",
@@ -130,7 +130,7 @@ STATED: Mapping[str, bool] = {
     "ODC-By-1.0": True,
     "PDDL-1.0": True,
 }
-"""Licences that a publisher can state for data of his own, and whether they let photos and labels be passed on freely."""
+"""Licences that a publisher can state for data of his own, and whether they let it be passed on freely."""
 
 _UNKNOWN = Terms("not stated", "not stated", "unstated", photos=False, url="", reason="no licence is stated")
 

@@ -34,7 +34,8 @@ def content_digest(tables: Iterable[pa.Table], schema: pa.Schema) -> str:
     """Return ``sha256:…`` of columns and rows: the same whichever version of a library wrote the file.
 
     It is the digest of JSON lines: first a list of ``[name, type]``, then a list of values a row. Numbers are written
-    as Python's ``repr`` gives them, keys of structures in their order, binary values as the hex digest of their SHA-256.
+    as Python's ``repr`` gives them, keys of structures in their order, binary values as the hex digits of
+    their SHA-256.
     """
     rows = _ContentDigest(schema)
     for table in tables:

@@ -34,10 +34,10 @@ EVIDENCE = ("stage", "action", "reason", "reviewer", "date", "batch")
 def part_schema() -> pa.Schema:
     """Return the columns of every part; what is not known is null, in a column of the same type.
 
-    ``image_id``: namespaced id. ``file_name``, ``width``, ``height``: as the source states them. ``source``: its name in
-    the manifest. ``part_role``: train, val, test, finetune or wilderness. ``roles``: the roles that classes of the image
-    play, sorted. ``objects``: boxes as the label view leaves them, ``x, y, w, h`` in pixels. ``labels``: classes of an
-    image whose source has no boxes. ``decisions``: verdicts of reviewers on the image.
+    ``image_id``: namespaced id. ``file_name``, ``width``, ``height``: as the source states them. ``source``: its name
+    in the manifest. ``part_role``: train, val, test, finetune or wilderness. ``roles``: the roles that classes of the
+    image play, sorted. ``objects``: boxes as the label view leaves them, ``x, y, w, h`` in pixels. ``labels``: classes
+    of an image whose source has no boxes. ``decisions``: verdicts of reviewers on the image.
     """
     import pyarrow as pa
 

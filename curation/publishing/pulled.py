@@ -33,8 +33,8 @@ def read_publication(folder: Path) -> Publication:
 def verify_repository(folder: Path) -> Publication:
     """Return the record of a repository after everything in it was checked.
 
-    The bytes of each file, and what each table says, have the stated digests; each manifest is whole and the one that is
-    stated; the rows of each table are the lines of its list.
+    The bytes of each file, and what each table says, have the stated digests; each manifest is whole and the one that
+    is stated; the rows of each table are the lines of its list.
 
     Raises
     ------

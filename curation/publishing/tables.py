@@ -102,14 +102,15 @@ def _with_photos(
     for start in range(0, max(1, len(table)), _PHOTOS_AT_ONCE):
         piece = table.slice(start, _PHOTOS_AT_ONCE)
         names = (piece.column(name).to_pylist() for name in ("image_id", "file_name", "source"))
-        images = [_photo(*one, photos, part) for one in zip(*names, strict=True)]
+        images = [_photo(one, photos, part) for one in zip(*names, strict=True)]
         wide = piece.add_column(1, schema.field("image"), pa.array(images, schema.field("image").type))
         yield wide.cast(schema)
 
 
 def _photo(
-    image: str, name: str | None, source: str | None, photos: Mapping[str, PhotoFolder], part: str
+    row: tuple[str, str | None, str | None], photos: Mapping[str, PhotoFolder], part: str
 ) -> dict[str, Any]:
+    image, name, source = row
     folder = photos.get(source or "", photos.get(""))
     path = None if folder is None else folder.find([name or "", image.partition(":")[2]])
     try:
