@@ -51,7 +51,9 @@ class HubRepository:
         """Raise `PublishError` where no token is at hand."""
         from huggingface_hub import get_token
 
-        if get_token() is None:
+        with telling("looking for a token", self.place):
+            token = get_token()
+        if token is None:
             raise PublishError(
                 "Pushing needs a token of the hub, and there is none",
                 where=self.place,
@@ -116,6 +118,21 @@ class HubRepository:
         """Fetch one file of a commit into a folder, under its path."""
         with telling(f"fetching {path}", self.place):
             self._download(path, commit, folder)
+
+    def require_files(self, publication: Publication, info: Any) -> None:
+        """Raise `PublicationMismatchError` unless a commit holds every file in its stated size.
+
+        It says so before a file that the record does not announce fills the disk.
+        """
+        there = {one.rfilename: one.size for one in info.siblings or ()}
+        for path, file in publication.files.items():
+            if path not in there or there[path] not in (None, file.size):
+                raise PublicationMismatchError(
+                    "A file of the publication is missing or has another size",
+                    where=f"{self.place}, commit {info.sha}, {path}",
+                    expected=f"{file.size} bytes",
+                    found=f"{there[path]} bytes" if path in there else "nothing",
+                )
 
     def _download(self, path: str, commit: str, folder: Path) -> None:
         self.api.hf_hub_download(self.name, path, repo_type=KIND, revision=commit, local_dir=folder)

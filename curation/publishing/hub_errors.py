@@ -85,6 +85,8 @@ def _told(error: Exception, doing: str, where: str) -> PublishError | None:
             found=_message(error),
             hint="try again: nothing is published before it is whole, and what is there is not pushed twice",
         )
+    if type(error).__module__.partition(".")[0] == "huggingface_hub":
+        return PublishError(f"The client of the hub gave up {doing}", where=where, found=_message(error))
     return None
 
 

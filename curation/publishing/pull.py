@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 from curation.errors import PublicationMismatchError, UsageError
 from curation.manifest.check import VERSION
@@ -48,7 +47,7 @@ def pull(hub: HubRepository, version: str, out: Path, *, digest: str = "") -> Pu
     with publishing_folder(out) as partial:
         publication = hub.fetch_record(info.sha, partial)
         _require_asked(publication, version, digest, place)
-        _require_sizes(publication, info, place)
+        hub.require_files(publication, info)
         for path in publication.files:
             hub.fetch(path, info.sha, partial)
         # The client's own notes on what it fetched.
@@ -68,16 +67,3 @@ def _require_asked(publication: Publication, version: str, digest: str, place: s
             expected=ascii(digest[:100])[1:-1],
             found=publication.digest,
         )
-
-
-def _require_sizes(publication: Publication, info: Any, place: str) -> None:
-    """Refuse what the record does not announce before it fills the disk."""
-    there = {one.rfilename: one.size for one in info.siblings or ()}
-    for path, file in publication.files.items():
-        if path not in there or there[path] not in (None, file.size):
-            raise PublicationMismatchError(
-                "A file of the publication is missing or has another size",
-                where=f"{place}, {path}",
-                expected=f"{file.size} bytes",
-                found=f"{there[path]} bytes" if path in there else "nothing",
-            )

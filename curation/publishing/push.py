@@ -53,6 +53,8 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
     commit = tagged or _committed(hub, folder, publication, info)
     _require_same(hub, commit, publication)
     if tagged is None:
+        # A rule of the repository may have kept a file out of the commit.
+        hub.require_files(publication, hub.info(commit, with_sizes=True))
         with telling("setting the tag", hub.place):
             message = f"{publication.tag}, {publication.digest}"
             hub.api.create_tag(
