@@ -1,5 +1,6 @@
 """Fixtures that several test folders share."""
 
+import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +33,7 @@ def shared() -> Path:
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
     """A hub on this machine, with the token of one who may write; the real client talks to it."""
     huggingface_hub = pytest.importorskip("huggingface_hub")
-    constants = huggingface_hub.constants
+    constants = importlib.import_module("huggingface_hub.constants")
     with serving() as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         monkeypatch.setenv("HF_TOKEN", WRITER)

@@ -1,4 +1,4 @@
-"""A hub on this machine: the routes of the Hugging Face Hub that the real client uses, over HTTP, with faults on demand."""
+"""A hub on this machine: the routes of the Hugging Face Hub that its client uses, over HTTP, with faults on demand."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def serving() -> Iterator[FakeHub]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield hub
@@ -119,7 +119,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self.hub.requests.append(name)
                 if name == self.hub.break_at and self.hub.breaks and not self.hub.break_after:
                     return self._break()
-                action(self, **{key: unquote(value) for key, value in match.groupdict().items() if value is not None})
+                action(
+                    self,
+                    **{key: unquote(value) for key, value in match.groupdict().items() if value is not None},
+                )
                 return None
         self._send(404, {"error": f"no route {method} {parts.path}"})
         return None
@@ -183,7 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _create(self) -> None:
         if not self._may_write():
-            return
+            return None
         data = json.loads(self.body)
         name = f"{data['organization']}/{data['name']}"
         if name in self.hub.repositories:
@@ -259,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _commit(self, repo: str) -> None:
         if not self._may_write():
-            return
+            return None
         repository = self.hub.repositories[repo]
         lines = [json.loads(line) for line in self.body.splitlines() if line]
         header = lines[0]["value"]
@@ -277,12 +280,13 @@ class _Handler(BaseHTTPRequestHandler):
         oid = sha1(self.body + str(len(repository.commits)).encode())
         repository.commits.append((oid, files))
         return self._send(
-            200, {"success": True, "commitOid": oid, "commitUrl": f"{self.hub.url}/datasets/{repo}/commit/{oid}"}
+            200,
+            {"success": True, "commitOid": oid, "commitUrl": f"{self.hub.url}/datasets/{repo}/commit/{oid}"},
         )
 
     def _tag(self, repo: str, revision: str) -> None:
         if not self._may_write():
-            return
+            return None
         repository = self.hub.repositories[repo]
         name = json.loads(self.body)["tag"]
         if name in repository.tags:
@@ -301,16 +305,20 @@ class _Handler(BaseHTTPRequestHandler):
     def _tree(self, repo: str, revision: str, folder: str = "") -> None:
         found = self._files(repo, revision)
         if found is None:
-            return
+            return None
         prefix = f"{folder}/" if folder else ""
         inside = {path: data for path, data in found[1].items() if path.startswith(prefix)}
         if folder and not inside:
             return self._refuse(404, "EntryNotFound", "Entry not found")
         deep = self.query.get("recursive", ["false"])[0].lower() == "true"
-        rows = [_file_row(path, data) for path, data in inside.items() if deep or "/" not in path[len(prefix) :]]
+        rows = [
+            _file_row(path, data) for path, data in inside.items() if deep or "/" not in path[len(prefix) :]
+        ]
         names = {path[len(prefix) :].rpartition("/")[0] for path in inside if "/" in path[len(prefix) :]}
         tops = {name if deep else name.partition("/")[0] for name in names}
-        rows += [{"type": "directory", "path": prefix + one, "oid": sha1(one.encode()), "size": 0} for one in tops]
+        rows += [
+            {"type": "directory", "path": prefix + one, "oid": sha1(one.encode()), "size": 0} for one in tops
+        ]
         return self._send(200, sorted(rows, key=lambda row: row["path"]))
 
     def _paths(self, repo: str, revision: str) -> None:
@@ -320,15 +328,14 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.body.decode()
         asked = json.loads(body)["paths"] if body.startswith("{") else parse_qs(body)["paths"]
         rows = [_file_row(path, found[1][path]) for path in asked if path in found[1]]
-        for path in asked:
-            if any(one.startswith(f"{path}/") for one in found[1]):
-                rows.append({"type": "directory", "path": path, "oid": sha1(path.encode()), "size": 0})
+        folders = [path for path in asked if any(one.startswith(f"{path}/") for one in found[1])]
+        rows += [{"type": "directory", "path": one, "oid": sha1(one.encode()), "size": 0} for one in folders]
         self._send(200, rows)
 
     def _resolve(self, repo: str, revision: str, path: str) -> None:
         found = self._files(repo, revision)
         if found is None:
-            return
+            return None
         repository, files = found
         if path not in files:
             return self._refuse(404, "EntryNotFound", "Entry not found")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +129,10 @@ def check_croissant(path: Path) -> tuple[str, ...]:
     before = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:
-        issues = mlcroissant.Dataset(str(path)).metadata.ctx.issues
+        with warnings.catch_warnings():
+            # The library's parser warns of its own deprecated parts.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            issues = mlcroissant.Dataset(str(path)).metadata.ctx.issues
     except mlcroissant.ValidationError as error:
         raise PublishError(
             "The Croissant description is not valid", where=CROISSANT_FILE, found=str(error)[:500]

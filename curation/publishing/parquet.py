@@ -74,7 +74,7 @@ def schema_of(path: Path) -> pa.Schema:
 class _ContentDigest:
     def __init__(self, schema: pa.Schema) -> None:
         self._sha256 = hashlib.sha256()
-        self._line([[field.name, str(field.type)] for field in schema])
+        self._line([[field.name, _type_name(field.type)] for field in schema])
 
     def add(self, table: pa.Table) -> None:
         for batch in table.to_batches(max_chunksize=1000):
@@ -89,6 +89,17 @@ class _ContentDigest:
     def _line(self, value: Any) -> None:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_hex)
         self._sha256.update(text.encode("utf-8") + b"\n")
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """Return a type in words, without the name of list items, which is another in a file than in memory."""
+    from pyarrow import types
+
+    if types.is_list(kind):
+        return f"list<{_type_name(kind.value_type)}>"
+    if types.is_struct(kind):
+        return f"struct<{', '.join(f'{one.name}: {_type_name(one.type)}' for one in kind)}>"
+    return str(kind)
 
 
 def _hex(value: Any) -> str:

@@ -15,8 +15,38 @@ from curation.publishing.publication import Publication
 from curation.publishing.repository import Request, write_repository
 from curation.publishing.tables import part_tables
 from curation.sources.source import Source
+from tests.publishing.tiny_sources import make_manifest, make_source
 
 REPOSITORY = "lab/lists"
+CLOSED, WILDERNESS = ["voc2007:000009", "voc2007:000012"], ["coco:000000000009", "coco:000000000100"]
+
+
+def tiny() -> tuple[Manifest, dict[str, Source]]:
+    """Return a manifest of two parts and the sources of both."""
+    voc = make_source(
+        "voc2007",
+        "voc2007",
+        [("000009", 9, "000009.jpg", 50, 40), ("000012", 12, "000012.jpg", 60, 30)],
+        [
+            (1, "dog", (5, 6, 7, 8), {"id": 3}),
+            (0, "cat", (0, 0, 50, 40), {"id": 4}),
+            (1, "cat", (10, 11, 12, 13), {"id": 5, "difficult": 1}),
+        ],
+        {8: "cat", 12: "dog"},
+    )
+    coco = make_source(
+        "coco",
+        "coco",
+        [("000000000100", 100, "000000000100.jpg", 640, 480), ("000000000009", 9, "", 0, 0)],
+        [
+            (0, "elephant", (0.1, 1 / 3, 10.25, 1e-3), {"id": 4, "area": 7.7}),
+            (0, "elephant", (3, 4, 5, 6), {"id": 901, "crowd": 1, "area": 12.5}),
+        ],
+        {22: "elephant"},
+    )
+    sources = {"voc": voc, "coco": coco}
+    parts = {"closed": ("voc", CLOSED), "wilderness": ("coco", WILDERNESS)}
+    return make_manifest(parts, sources, roles={"wilderness": "wilderness"}), sources
 
 
 def request_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,19 +20,31 @@ from curation.publishing.publication import RECORD_FILE, Publication, parse_reco
 from curation.publishing.pull import pull
 from curation.publishing.pulled import verify_repository
 from curation.publishing.push import push
-from curation.sources.source import Source
 from tests.fake_hub import READER, WRITER, FakeHub
-from tests.publishing.published_world import REPOSITORY, changed, files_below, request_of, write
+from tests.publishing.published_world import REPOSITORY, changed, files_below, request_of, tiny, write
 
 pytest.importorskip("mlcroissant")
 
+# The hub's client sends large files in a way that its own HTTP library calls deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Publication]:
+    folder = tmp_path_factory.mktemp("built") / "repository"
+    manifest, sources = tiny()
+    return folder, write(folder, request_of(manifest, sources=sources))
+
 
 @pytest.fixture
-def written(
-    tmp_path: Path, manifest: Manifest, sources: dict[str, Source]
-) -> tuple[Path, Publication]:
-    folder = tmp_path / "written"
-    return folder, write(folder, request_of(manifest, sources=sources))
+def written(tmp_path: Path, built: tuple[Path, Publication]) -> tuple[Path, Publication]:
+    shutil.copytree(built[0], tmp_path / "written")
+    return tmp_path / "written", built[1]
+
+
+@pytest.fixture(scope="module")
+def manifest() -> Manifest:
+    return tiny()[0]
 
 
 def pushed_files(hub: FakeHub, revision: str = "1.0.0") -> dict[str, bytes]:
@@ -64,19 +77,18 @@ def test_what_is_pulled_is_what_was_pushed_and_a_manifest_like_any_other(
     assert [path.name for path in out.parent.iterdir()] == ["pulled"]
 
 
-def test_a_commit_can_be_pulled_too(
-    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
-) -> None:
+def test_a_commit_can_be_pulled_too(hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path) -> None:
     commit = push(HubRepository(REPOSITORY), *written).commit
     assert pull(HubRepository(REPOSITORY), commit, tmp_path / "out") == written[1]
 
 
 def test_pushing_the_same_again_changes_nothing(
-    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, manifest: Manifest, sources: dict[str, Source]
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
 ) -> None:
     first = push(HubRepository(REPOSITORY), *written)
     writes = [hub.count(name) for name in ("commit", "upload", "tag")]
     again = tmp_path / "again"
+    manifest, sources = tiny()
     second = push(HubRepository(REPOSITORY), again, write(again, request_of(manifest, sources=sources)))
     assert (second.commit, second.is_new) == (first.commit, False)
     assert [hub.count(name) for name in ("commit", "upload", "tag")] == writes
@@ -132,7 +144,9 @@ def test_the_next_version_takes_away_what_it_does_not_have(
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("route", ["create", "info", "validate", "preupload", "batch", "commit", "tag", "resolve"])
+@pytest.mark.parametrize(
+    "route", ["create", "info", "validate", "preupload", "batch", "commit", "tag", "resolve"]
+)
 def test_a_connection_that_breaks_leaves_no_version_and_the_next_try_succeeds(
     hub: FakeHub,
     written: tuple[Path, Publication],
@@ -339,7 +353,17 @@ def rewritten(publication: Publication, **fields: object) -> bytes:
 
 @pytest.mark.parametrize(
     "path",
-    ["../escape.txt", "/etc/passwd", "a/../../b", "a\\..\\b", ".git/config", "a//b", "C:/x", "a/\x1b[2J", "é.txt"],
+    [
+        "../escape.txt",
+        "/etc/passwd",
+        "a/../../b",
+        "a\\..\\b",
+        ".git/config",
+        "a//b",
+        "C:/x",
+        "a/\x1b[2J",
+        "é.txt",
+    ],
 )
 def test_a_record_that_leads_outside_is_refused_before_anything_is_fetched(
     hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, path: str
@@ -429,9 +453,7 @@ def test_a_list_that_is_not_the_pinned_one_is_found(written: tuple[Path, Publica
     name = "manifests/hand/made/1.0.0/ids/closed.txt"
     data = b"voc2007:000009\nvoc2007:000013\n"
     (folder / name).write_bytes(data)
-    file = type(publication.files[name])(
-        sha256=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data)
-    )
+    file = type(publication.files[name])(sha256=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data))
     (folder / RECORD_FILE).write_bytes(rewritten(publication, files={**publication.files, name: file}))
     with pytest.raises(DigestMismatchError, match="id list"):
         verify_repository(folder)
