@@ -92,6 +92,9 @@ def serving() -> Iterator[FakeHub]:
 class _Handler(BaseHTTPRequestHandler):
     hub: FakeHub
     protocol_version = "HTTP/1.1"
+    # One packet an answer: else each waits for an acknowledgement.
+    wbufsize = 1 << 16
+    disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
         pass
