@@ -34,11 +34,10 @@ def telling(doing: str, place: str) -> Iterator[None]:
 
 def status_of(error: BaseException | None) -> int | None:
     """Return the HTTP status behind an error, None where there is none."""
-    while error is not None:
-        status = getattr(getattr(error, "response", None), "status_code", None)
+    for one in _chain(error):
+        status = getattr(getattr(one, "response", None), "status_code", None)
         if isinstance(status, int):
             return status
-        error = error.__cause__ or error.__context__
     return None
 
 
@@ -74,18 +73,20 @@ def _told(error: Exception, doing: str, where: str) -> PublishError | None:
     status = status_of(error)
     if status is not None:
         return _refused(status, error, doing, where)
-    if isinstance(error, ValueError) and not _is_network(error):
-        return PublishError(f"The hub refused {doing}", where=where, found=_message(error))
-    if isinstance(error, OSError) and error.filename:
+    homes = {type(one).__module__.partition(".")[0] for one in _chain(error)}
+    broken = [one for one in _chain(error) if isinstance(one, OSError)]
+    if any(one.filename for one in broken):
         return None  # A file of this machine: the command line reports it.
-    if isinstance(error, OSError) or _is_network(error):
+    if broken or homes & _NETWORK:
         return PublishError(
             f"The hub cannot be reached, or broke off, while {doing}",
             where=where,
             found=_message(error),
             hint="try again: nothing is published before it is whole, and what is there is not pushed twice",
         )
-    if type(error).__module__.partition(".")[0] == "huggingface_hub":
+    if isinstance(error, ValueError):
+        return PublishError(f"The hub refused {doing}", where=where, found=_message(error))
+    if "huggingface_hub" in homes:
         return PublishError(f"The client of the hub gave up {doing}", where=where, found=_message(error))
     return None
 
@@ -106,20 +107,14 @@ def _refused(status: int, error: Exception, doing: str, where: str) -> PublishEr
     )
 
 
-def _is_network(error: BaseException | None) -> bool:
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and the causes behind it."""
     while error is not None:
-        if type(error).__module__.partition(".")[0] in _NETWORK:
-            return True
+        yield error
         error = error.__cause__ or error.__context__
-    return False
 
 
 def _message(error: BaseException) -> str:
-    text = getattr(error, "server_message", None) or _innermost(error)
+    deepest = list(_chain(error))[-1]
+    text = getattr(error, "server_message", None) or str(deepest) or type(deepest).__name__
     return " ".join(without_secrets(str(text)).split())[:300]
-
-
-def _innermost(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return str(error) or type(error).__name__

@@ -54,6 +54,7 @@ def request_of(
     sources: Mapping[str, Source] | None = None,
     tag: str = "1.0.0",
     repository: str = REPOSITORY,
+    date: str = "",
     **options: Any,
 ) -> Request:
     """Return the request to publish some manifests, all with the same sources."""
@@ -63,7 +64,7 @@ def request_of(
         for manifest, config in zip(manifests, configs, strict=True)
     )
     tables = tuple(table for member in members for table in part_tables(member))
-    return Request(repository, tag, members, tables)
+    return Request(repository, tag, members, tables, date=date)
 
 
 def write(folder: Path, request: Request) -> Publication:

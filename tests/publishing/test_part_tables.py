@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from curation.canonical import sha256_of_lines
@@ -76,8 +78,6 @@ def test_boxes_stand_under_the_label_view() -> None:
 
 
 def test_objects_are_those_of_the_coco_export() -> None:
-    import json
-
     manifest, sources = tiny()
     for part in ("closed", "wilderness"):
         (file,) = plan_coco(manifest, [part], sources).files
@@ -101,8 +101,6 @@ def test_a_line_that_names_an_image_again_is_a_row_with_all_its_boxes() -> None:
     manifest, sources = tiny()
     ids = (CLOSED[1], CLOSED[0], CLOSED[1])
     (closed, wilderness) = manifest.header.parts
-    import msgspec
-
     closed = msgspec.structs.replace(closed, order="listed", images=3, repeats=1, sha256=sha256_of_lines(ids))
     header = msgspec.structs.replace(manifest.header, parts=(closed, wilderness))
     found = rows(Manifest(header, {**manifest.lists, "closed": ids}), "closed", sources)
@@ -114,8 +112,6 @@ def test_a_line_that_names_an_image_again_is_a_row_with_all_its_boxes() -> None:
 def test_with_tasks_no_class_of_a_later_task_is_named() -> None:
     _, sources = tiny()
     manifest = make_manifest({"closed": ("voc", CLOSED)}, sources)
-    import msgspec
-
     header = msgspec.structs.replace(
         manifest.header,
         classes=(
@@ -147,8 +143,6 @@ def test_a_source_without_boxes_gives_labels() -> None:
 
 
 def test_where_two_sources_share_a_namespace_the_ids_do_not_tell_which() -> None:
-    import msgspec
-
     manifest, sources = tiny()
     other = msgspec.structs.replace(manifest.header.sources[0], name="voc-too")
     parts = tuple(
