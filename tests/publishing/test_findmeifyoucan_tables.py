@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,8 @@ from curation.protocols.findmeifyoucan_categories import OpenImagesCategory
 from curation.publishing.findmeifyoucan_layout import plan_findmeifyoucan
 from curation.publishing.findmeifyoucan_tables import findmeifyoucan_tables, published_schema
 from curation.publishing.member import Member
+from curation.publishing.pulled import verify_repository
+from curation.publishing.repository import Request, write_repository
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, build, coco, decided, listed, open_images
 from tests.publishing.published_world import tiny
@@ -105,3 +108,24 @@ def test_other_manifests_and_those_without_a_split_are_refused(
         findmeifyoucan_tables(Member(manifest, "unused", sources))
     with pytest.raises(PublishError, match="No near, far or farther split"):
         findmeifyoucan_tables(Member(Manifest(made[0].header, {}), "unused", made[1]))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_repository_in_this_layout_is_whole_and_loads(
+    made: tuple[Manifest, dict[str, Source]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    pytest.importorskip("mlcroissant")
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    # Sources that no split needs (the start lists) give no labels, and are not given.
+    sources = {name: one for name, one in made[1].items() if not name.startswith("vos-")}
+    member = Member(made[0], "findmeifyoucan-voc", sources)
+    tables = tuple(findmeifyoucan_tables(member, TABLE))
+    out = tmp_path / "out"
+    out.mkdir()
+    write_repository(Request("lab/near", "1.0.0", (member,), tables, layout="findmeifyoucan"), out)
+    verify_repository(out)
+    rows = datasets.load_dataset(str(out), "coco_far_voc", split="train", cache_dir=str(tmp_path / "cache"))
+    assert rows.column_names == COLUMNS
+    assert isinstance(rows.features["image"], datasets.Image)
+    assert list(rows["image_id"]) == ["1", "3", "101"]
