@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
+from curation.canonical import sha256_of_value
 from curation.errors import PublicationMismatchError
 
 if TYPE_CHECKING:
@@ -33,9 +36,15 @@ def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> 
 def content_digest(tables: Iterable[pa.Table], schema: pa.Schema) -> str:
     """Return ``sha256:…`` of columns and rows: the same whichever version of a library wrote the file.
 
-    It is the digest of JSON lines: first a list of ``[name, type]``, then a list of values a row. Numbers are written
-    as Python's ``repr`` gives them, keys of structures in their order, binary values as the hex digits of
-    their SHA-256.
+    It is the digest of the canonical JSON ``{"columns": [[name, type], …], "data": [[path, sha256], …], "rows": n}``.
+    Of each column, and of the items of lists (``objects[]``) and fields of structures (``objects[].bbox``) in it,
+    ``data`` has the SHA-256 of ``valid`` (a byte a value: 1, or 0 for null), of ``lengths`` (64-bit integers) of lists
+    and texts, and of ``values``: texts and bytes joined, numbers little-endian, flags as bytes, 0 for null.
+
+    Raises
+    ------
+    PublicationMismatchError
+        A column has a type that no publication has.
     """
     rows = _ContentDigest(schema)
     for table in tables:
@@ -51,7 +60,9 @@ def read_parquet(path: Path) -> Iterator[pa.Table]:
     try:
         with parquet.ParquetFile(path) as file:
             for number in range(file.num_row_groups):
-                yield file.read_row_group(number)
+                piece = file.read_row_group(number)
+                piece.validate(full=True)
+                yield piece
     except (pa.ArrowException, OSError, ValueError) as error:
         raise PublicationMismatchError(
             "A table cannot be read as Parquet", where=str(path), found=" ".join(str(error).split())[:200]
@@ -73,22 +84,50 @@ def schema_of(path: Path) -> pa.Schema:
 
 class _ContentDigest:
     def __init__(self, schema: pa.Schema) -> None:
-        self._sha256 = hashlib.sha256()
-        self._line([[field.name, _type_name(field.type)] for field in schema])
+        self._columns = [[field.name, _type_name(field.type)] for field in schema]
+        self._hashes: dict[str, Any] = {}
+        self._rows = 0
 
     def add(self, table: pa.Table) -> None:
-        for batch in table.to_batches(max_chunksize=1000):
-            columns = [batch.column(number).to_pylist() for number in range(batch.num_columns)]
-            for row in zip(*columns, strict=True):
-                self._line(row)
+        self._rows += len(table)
+        for batch in table.to_batches():
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                self._array(name, column)
 
     @property
     def digest(self) -> str:
-        return f"sha256:{self._sha256.hexdigest()}"
+        data = [[path, one.hexdigest()] for path, one in sorted(self._hashes.items())]
+        return sha256_of_value({"columns": self._columns, "data": data, "rows": self._rows})
 
-    def _line(self, value: Any) -> None:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_hex)
-        self._sha256.update(text.encode("utf-8") + b"\n")
+    def _array(self, path: str, array: pa.Array) -> None:
+        from pyarrow import compute, types
+
+        kind = array.type
+        self._hash(f"{path} valid", _numbers(array.is_valid()))
+        if types.is_list(kind):
+            self._hash(f"{path} lengths", _numbers(compute.list_value_length(array)).astype("<i8"))
+            self._array(f"{path}[]", array.flatten())
+        elif types.is_struct(kind):
+            # Flattening passes the nulls of structures on to their fields.
+            for field, values in zip(kind, array.flatten(), strict=True):
+                self._array(f"{path}.{field.name}", values)
+        elif types.is_string(kind) or types.is_binary(kind):
+            self._hash(f"{path} lengths", _numbers(compute.binary_length(array)).astype("<i8"))
+            self._hash(f"{path} values", b"".join(array.cast("binary").drop_null().to_pylist()))
+        else:
+            self._hash(f"{path} values", _numbers(array))
+
+    def _hash(self, path: str, data: Any) -> None:
+        self._hashes.setdefault(path, hashlib.sha256()).update(data)
+
+
+def _numbers(array: pa.Array) -> npt.NDArray[Any]:
+    """Return numbers little-endian, and flags as bytes, 0 for null."""
+    from pyarrow import types
+
+    plain = array.cast("uint8") if types.is_boolean(array.type) else array
+    found: npt.NDArray[Any] = plain.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(found.astype(found.dtype.newbyteorder("<")))
 
 
 def _type_name(kind: pa.DataType) -> str:
@@ -99,10 +138,9 @@ def _type_name(kind: pa.DataType) -> str:
         return f"list<{_type_name(kind.value_type)}>"
     if types.is_struct(kind):
         return f"struct<{', '.join(f'{one.name}: {_type_name(one.type)}' for one in kind)}>"
+    plain = (types.is_string, types.is_binary, types.is_boolean, types.is_integer, types.is_floating)
+    if not any(one(kind) for one in plain):
+        raise PublicationMismatchError(
+            "A table has a column of a type that no publication has", found=ascii(str(kind)[:100])[1:-1]
+        )
     return str(kind)
-
-
-def _hex(value: Any) -> str:
-    if isinstance(value, bytes):
-        return hashlib.sha256(value).hexdigest()
-    raise TypeError(type(value).__name__)

@@ -86,3 +86,34 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path, data: bytes) -> None:
     for read in (lambda: list(read_parquet(tmp_path / "x")), lambda: schema_of(tmp_path / "x")):
         with pytest.raises(PublicationMismatchError, match="cannot be read as Parquet"):
             read()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["a"]).dictionary_encode(),
+        pa.array([1], pa.timestamp("s")),
+        pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int32())),
+    ],
+    ids=["dictionary", "timestamp", "map"],
+)
+def test_types_that_no_publication_has_are_refused(column: pa.Array) -> None:
+    table = pa.table({"image_id": column})
+    with pytest.raises(PublicationMismatchError, match="a type that no publication has"):
+        content_digest([table], table.schema)
+
+
+def test_texts_that_are_no_texts_are_refused(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    bad = pa.array([b"\xff\xfe"]).view(pa.string())
+    parquet.write_table(pa.table({"image_id": bad}), tmp_path / "x", store_schema=False)
+    with pytest.raises(PublicationMismatchError, match="cannot be read as Parquet"):
+        list(read_parquet(tmp_path / "x"))
+
+
+def test_null_nothing_and_empty_are_not_the_same() -> None:
+    kinds = [[None], [[]], [[None]], [[{"a": None}]], [[{"a": ""}]], []]
+    schema = pa.schema([("x", pa.list_(pa.struct([("a", pa.string())])))])
+    tables = [pa.Table.from_arrays([pa.array(rows, schema.field(0).type)], schema=schema) for rows in kinds]
+    assert len({content_digest([one], schema) for one in tables}) == len(kinds)
