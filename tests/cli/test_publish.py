@@ -269,3 +269,22 @@ def test_the_endpoint_and_the_token_are_those_of_the_environment(
         assert WRITER not in finished.stdout + finished.stderr
         assert "hf_expired" not in finished.stdout + finished.stderr
         assert "Traceback" not in finished.stderr
+
+
+@pytest.mark.shared
+def test_real_annotations_give_the_counts_of_the_paper(shared: Path, tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    sources = {
+        "voc2007-test": shared / "data/voc2007/test_with_difficult.json",
+        "coco": shared / "data/coco/instances_val2017_rebuilt.json",
+    }
+    given = [f"--source={name}={path}" for name, path in sources.items()]
+    folder = str(COMMITTED["elephant/val2017@1.0.0"])
+    out = tmp_path / "out"
+    assert main(["publish", folder, "--repo", "lab/x", *given, "--no-cache", "--dry-run", str(out)]) == 0
+    closed = parquet.read_table(out / "data/elephant-val2017/closed.parquet")["objects"].to_pylist()
+    objects = [one for row in closed for one in row]
+    assert (len(closed), len(objects), sum(one["difficult"] for one in objects)) == (4952, 14976, 2944)
+    wilderness = parquet.read_table(out / "data/elephant-val2017/wilderness.parquet")
+    assert (len(wilderness), sum(map(bool, wilderness["objects"].to_pylist()))) == (969, 921)
