@@ -189,3 +189,13 @@ class EmbeddingError(CurationError):
 
 class SimilarityError(CurationError):
     """Vectors cannot be compared as asked."""
+
+
+class PublishError(CurationError):
+    """A publication cannot be made, pushed or pulled as asked: a licence, a name, a tag, a token, the network."""
+
+
+class PublicationMismatchError(PublishError):
+    """What a hub holds is not what its publication record, or the caller, says it is."""
+
+    exit_code = 1

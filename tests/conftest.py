@@ -1,10 +1,14 @@
 """Fixtures that several test folders share."""
 
+import importlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.fake_hub import WRITER, FakeHub, serving
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
 settings.register_profile(
@@ -23,3 +27,22 @@ def shared() -> Path:
             "real annotation files are absent: set CURATION_SHARED to the folder that holds data/ and golden/"
         )
     return folder
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
+    """A hub on this machine, with the token of one who may write; the real client talks to it."""
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    constants = importlib.import_module("huggingface_hub.constants")
+    with serving() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        monkeypatch.setenv("HF_TOKEN", WRITER)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        # What the client read from the environment when it was imported.
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
+        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-login"))
+        huggingface_hub.close_session()
+        yield hub
+        huggingface_hub.close_session()

@@ -16,13 +16,14 @@ ALLOWED = {
     "decisions": GROUND | {"sources", "manifest"},
     "proposals": GROUND | {"sources", "hierarchy", "similarity", "manifest", "decisions"},
     "protocols": GROUND | {"sources", "manifest", "hierarchy", "decisions", "cooccurrence"},
-    "publishing": GROUND | {"sources", "manifest", "protocols"},
+    "publishing": GROUND | {"sources", "manifest", "decisions", "protocols"},
     "evaluation": GROUND | {"sources", "manifest", "figure_style"},
     "review": GROUND | {"sources", "manifest", "similarity", "decisions", "proposals", "publishing"},
     "audit": GROUND | {"sources", "similarity", "manifest", "protocols", "figure_style"},
     "baselines": GROUND | {"evaluation"},
 }
 HEAVY = {"torch", "fiftyone", "open_clip", "ray", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools"}
+HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "mlcroissant"}
 
 
 def imports(path: Path, *, top_level_only: bool = False) -> set[str]:

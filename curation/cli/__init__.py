@@ -28,6 +28,8 @@ VERBS: dict[str, str] = {
     "decisions": "what recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness",
     "apply": "replay recorded verdicts on a manifest: a new version that names their digest",
     "export": "write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files",
+    "publish": "manifests as a dataset repository on a hub: card, tables, Croissant, citation, one commit and one tag",
+    "pull": "bring a publication back from a hub, every file and every manifest checked",
     "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
     "cut": "group classes that keep little company: normalized cut of co-occurrence",
     "baseline": "reference methods of the papers, on saved predictions",

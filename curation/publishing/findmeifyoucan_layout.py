@@ -87,7 +87,7 @@ def plan_findmeifyoucan(
     """
     if not parts or len(set(parts)) < len(parts):
         raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
-    files = [_SplitFile.of(manifest, part, sources, table) for part in parts]
+    files = [SplitFile.of(manifest, part, sources, table) for part in parts]
     planned = [one for file in files for one in file.planned()]
     notes = [note for file in files for note in file.notes()]
     return Plan(
@@ -102,7 +102,9 @@ def plan_findmeifyoucan(
 
 
 @dataclass(frozen=True, slots=True)
-class _Category:
+class Category:
+    """One row of the category table of a split."""
+
     number: int
     name: str
     supercategory: str
@@ -110,7 +112,7 @@ class _Category:
 
 
 @dataclass(frozen=True, slots=True)
-class _SplitFile:
+class SplitFile:
     """One split, given out record by record."""
 
     manifest: Manifest
@@ -118,7 +120,7 @@ class _SplitFile:
     stem: str
     images: PartImages
     rows: tuple[Int64s, ...]
-    categories: tuple[_Category, ...]
+    categories: tuple[Category, ...]
     numbers: tuple[Int64s, ...]
 
     @classmethod
@@ -128,7 +130,8 @@ class _SplitFile:
         part: str,
         sources: Mapping[str, Source],
         table: Sequence[OpenImagesCategory],
-    ) -> _SplitFile:
+    ) -> SplitFile:
+        """Return the split that a part is (see `plan_findmeifyoucan` for the errors)."""
         stem = upstream_name(manifest, part)
         images = locate_images(manifest, part, sources)
         categories, numbers = _categories(images.sources, table, part)
@@ -142,13 +145,16 @@ class _SplitFile:
 
     @property
     def n_annotations(self) -> int:
+        """How many objects it holds."""
         return sum(map(len, self.rows))
 
     @property
     def records(self) -> int:
+        """How many chunks its file has."""
         return len(self.images) + self.n_annotations + 3
 
     def planned(self) -> Iterator[PlannedFile]:
+        """Yield the authors' files."""
         yield PlannedFile(f"{self.stem}.json", lambda: self.chunks(numbered=False))
         if self.texts:
             yield PlannedFile(f"{self.stem}_int_id.json", lambda: self.chunks(numbered=True))
@@ -156,6 +162,7 @@ class _SplitFile:
         yield PlannedFile(f"{self.stem}.txt", lines(natives))
 
     def notes(self) -> Iterator[str]:
+        """Yield what a user must know of it."""
         numbers = [
             _numbers(source)[rows] for source, rows in zip(self.images.sources, self.rows, strict=True)
         ]
@@ -177,9 +184,9 @@ class _SplitFile:
             "part": self.part,
         }
         yield b'{"info":' + _encode(info) + b',\n"licenses":[],\n"images":[\n'
-        yield from joined(self._images(numbered))
+        yield from joined(self.image_records(numbered))
         yield b'],\n"annotations":[\n'
-        yield from joined(self._annotations(numbered))
+        yield from joined(self.annotation_records(numbered))
         yield b'],\n"categories":[\n' + b",\n".join(map(_encode, self._counted())) + b"\n]}\n"
 
     def _id(self, place: int, source: Source, position: int, numbered: bool) -> int | str:
@@ -187,7 +194,8 @@ class _SplitFile:
             return place + 1 if numbered else str(source.images.native[position])
         return int(source.images.numbers[position])
 
-    def _images(self, numbered: bool) -> Iterator[dict[str, Any]]:
+    def image_records(self, numbered: bool) -> Iterator[dict[str, Any]]:
+        """Yield its images in list order; `numbered`: with their place for an id that is a text."""
         located = zip(self.images.source.tolist(), self.images.position.tolist(), strict=True)
         for place, (number, position) in enumerate(located):
             source = self.images.sources[number]
@@ -199,7 +207,8 @@ class _SplitFile:
             width, height = int(source.images.widths[position]), int(source.images.heights[position])
             yield record | ({"height": height, "width": width} if width and height else {})
 
-    def _annotations(self, numbered: bool) -> Iterator[dict[str, Any]]:
+    def annotation_records(self, numbered: bool) -> Iterator[dict[str, Any]]:
+        """Yield its objects, source by source in file order."""
         for number, (source, rows) in enumerate(zip(self.images.sources, self.rows, strict=True)):
             objects = source.require_objects("A split")
             numbers = _numbers(source)
@@ -253,14 +262,14 @@ def _numbers(source: Source) -> Int64s:
 
 def _categories(
     sources: Sequence[Source], table: Sequence[OpenImagesCategory], part: str
-) -> tuple[tuple[_Category, ...], tuple[Int64s, ...]]:
+) -> tuple[tuple[Category, ...], tuple[Int64s, ...]]:
     """Return the category table of a file, and the number of each source's categories in it."""
     if table and sources[0].namespace == "openimages":
-        rows = tuple(_Category(one.number, one.name, one.supercategory, one.metacategory) for one in table)
+        rows = tuple(Category(one.number, one.name, one.supercategory, one.metacategory) for one in table)
     else:
         own = sources[0].categories
         columns = zip(own.numbers, own.names, own.supercategories, strict=True)
-        rows = tuple(_Category(number, name, group) for number, name, group in columns)
+        rows = tuple(Category(number, name, group) for number, name, group in columns)
     number_of = {one.name: one.number for one in rows}
     numbers = []
     for source in sources:

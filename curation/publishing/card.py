@@ -1,0 +1,146 @@
+"""The dataset card: ``README.md`` with the configs for `datasets`, and what a reader must know, in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from curation.publishing.card_sections import manifest_section
+from curation.publishing.config_names import PARTS_CONFIG
+from curation.publishing.markdown import block, code, plain, table
+from curation.publishing.member import Member
+
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+_LARGEST = "1M<n<10M"
+
+Configs = Mapping[str, Mapping[str, str]]
+"""Path of the table of each split, by config."""
+
+
+def card_text(repository: str, tag: str, members: Sequence[Member], configs: Configs) -> str:
+    """Return the card of a repository.
+
+    Parameters
+    ----------
+    configs : mapping of str to mapping of str to str
+        By config and split, the path of the table; the first is the default.
+    """
+    header = yaml.safe_dump(
+        card_data(members, configs), sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
+    )
+    lines = [*_head(repository, tag, members), *_loading(repository, tag, configs)]
+    for member in members:
+        lines += manifest_section(member)
+    lines += [*_verifying(repository, tag, members), *_citation(members)]
+    return f"---\n{header}---\n\n" + "\n".join(lines).rstrip("\n") + "\n"
+
+
+def card_data(members: Sequence[Member], configs: Configs) -> dict[str, Any]:
+    """Return the YAML header of the card as plain data."""
+    kinds = {member.manifest.header.taxonomy == "OSC" for member in members}
+    tasks = [
+        name
+        for name, wanted in (("object-detection", False), ("image-classification", True))
+        if wanted in kinds
+    ]
+    return {
+        "pretty_name": title_of(members),
+        # The lists are facts; labels and photos have the terms of their sources, which no one identifier names.
+        "license": "other",
+        "license_name": "per-source",
+        "license_link": "README.md",
+        "task_categories": tasks,
+        "tags": ["open-set", "out-of-distribution", "evaluation", "croissant"],
+        "size_categories": [_size(sum(len(ids) for one in members for ids in one.manifest.lists.values()))],
+        "configs": [
+            {
+                "config_name": name,
+                **({"default": True} if place == 0 else {}),
+                "data_files": [{"split": split, "path": path} for split, path in splits.items()],
+            }
+            for place, (name, splits) in enumerate(configs.items())
+        ],
+    }
+
+
+def title_of(members: Sequence[Member]) -> str:
+    """Return the title of a publication: that of its manifest, or how many there are."""
+    titles = [" ".join(member.manifest.header.title.split()) for member in members]
+    return titles[0] if len(titles) == 1 else f"{len(titles)} protocols of open-set evaluation"
+
+
+def _size(images: int) -> str:
+    return next((name for limit, name in _SIZES if images < limit), _LARGEST)
+
+
+def _head(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
+    rows = [
+        (
+            code(member.config),
+            code(f"{one.name} {one.version}"),
+            plain(one.title),
+            plain(one.taxonomy),
+            plain(one.origin),
+        )
+        for member in members
+        for one in (member.manifest.header,)
+    ]
+    photos = (
+        "Photos are in the tables."
+        if any(member.photos is not None for member in members)
+        else "There are no photos here: the ids lead to the photos of the datasets themselves, on your own disk."
+    )
+    return [
+        f"# {plain(title_of(members))}",
+        "",
+        f"Lists of images for open-set and out-of-distribution evaluation: {code(repository)}, version {code(tag)}. A "
+        "manifest says which images a part has, which role each class plays, the rule that made the lists, and the "
+        f"digests of all of it. {photos}",
+        "",
+        *table(("config", "manifest", "title", "taxonomy", "origin"), rows),
+    ]
+
+
+def _loading(repository: str, tag: str, configs: Configs) -> list[str]:
+    name, splits = next(iter(configs.items()))
+    split = next(iter(splits))
+    lines = [
+        "from datasets import load_dataset",
+        "",
+        f'rows = load_dataset("{repository}", "{name}", split="{split}", revision="{tag}")',
+    ]
+    return [
+        "## Load",
+        "",
+        *block("\n".join(lines), "python"),
+        f"The config {code(PARTS_CONFIG)} lists the parts of all manifests, also those whose lists are not here.",
+        "",
+    ]
+
+
+def _verifying(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
+    header = members[0].manifest.header
+    sources = " ".join(f"--source {entry.name}=PATH" for entry in header.sources) or "--source NAME=PATH"
+    part = next(iter(members[0].splits), "PART")
+    manifest = "pulled" if len(members) == 1 else f"pulled/{members[0].folder}"
+    lines = [
+        f"curation pull {repository}@{tag} --out pulled",
+        f"curation verify {manifest} {sources}",
+        f"curation export {manifest} --part {part} --format coco {sources} --out {part}.json",
+    ]
+    return [
+        "## Verify and use",
+        "",
+        "`publication.json` has the SHA-256 of every file, `croissant.json` those of the tables and manifests, and "
+        "each `manifest.json` the digests of its id lists. Pulling checks all of them; `verify` checks a manifest "
+        "against your own raw data; `export` writes a part for a detector.",
+        "",
+        *block("\n".join(lines), "text"),
+    ]
+
+
+def _citation(members: Sequence[Member]) -> list[str]:
+    entries = dict.fromkeys(member.manifest.header.paper.bibtex for member in members)
+    return ["## Citation", "", *(line for entry in entries for line in block(entry, "bibtex"))]

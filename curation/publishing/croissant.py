@@ -1,0 +1,260 @@
+"""The Croissant 1.1 description of a repository: files with digests, tables with fields, where all of it comes from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from curation.errors import MissingExtraError, PublishError
+from curation.manifest.header import ParameterValue
+from curation.publishing.card import Configs, title_of
+from curation.publishing.member import Member
+from curation.publishing.plan import json_bytes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+CROISSANT_FILE = "croissant.json"
+HUB = "https://huggingface.co/datasets/"
+"""The public address of a repository, whichever endpoint it was pushed to."""
+
+_MEDIA_TYPES = {
+    ".parquet": "application/x-parquet",
+    ".json": "application/json",
+    ".jsonl": "application/jsonlines",
+    ".txt": "text/plain",
+    ".md": "text/markdown",
+    ".cff": "application/yaml",
+}
+# The context of the specification, section "JSON-LD context", and PROV-O for provenance.
+_TERMS = (
+    *(
+        "arrayShape",
+        "citeAs",
+        "column",
+        "containedIn",
+        "equivalentProperty",
+        "extract",
+        "field",
+        "fileProperty",
+    ),
+    *("fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
+    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+    *("separator", "source", "subField", "transform"),
+)
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "dct": "http://purl.org/dc/terms/",
+    "prov": "http://www.w3.org/ns/prov#",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "description": {"@container": "@language"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "name": {"@container": "@language"},
+    **{term: f"cr:{term}" for term in _TERMS},
+}
+
+
+def croissant_bytes(
+    repository: str,
+    tag: str,
+    members: Sequence[Member],
+    configs: Configs,
+    schemas: Mapping[str, pa.Schema],
+    digests: Mapping[str, str],
+    date: str = "",
+) -> bytes:
+    """Return the description as JSON-LD.
+
+    Parameters
+    ----------
+    schemas : mapping of str to pyarrow.Schema
+        Of each table, by path: the columns that hold anything.
+    digests : mapping of str to str
+        ``sha256:…`` of each file, by path.
+    date : str
+        Of publication, ISO 8601; ``""`` for none.
+    """
+    organization = {"@type": "sc:Organization", "name": repository.partition("/")[0]}
+    data: dict[str, Any] = {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.1",
+        "name": repository.partition("/")[2],
+        "alternateName": title_of(members),
+        "description": _description(members),
+        "url": HUB + repository,
+        "version": tag,
+        "license": _licences(repository, members),
+        "citeAs": "\n".join(dict.fromkeys(member.manifest.header.paper.bibtex for member in members)),
+        "creator": organization,
+        "publisher": organization,
+        **({"datePublished": date} if date else {}),
+        "isLiveDataset": False,
+        "prov:wasDerivedFrom": [_derived(member) for member in members],
+        "prov:wasGeneratedBy": [_generated(member) for member in members],
+        "distribution": [_file(path, digest) for path, digest in sorted(digests.items())],
+        "recordSet": [
+            _record_set(f"{config}/{split}", path, schemas[path])
+            for config, splits in configs.items()
+            for split, path in splits.items()
+        ],
+    }
+    return json_bytes(data)
+
+
+def check_croissant(path: Path) -> tuple[str, ...]:
+    """Return the warnings of mlcroissant on a description; an error of it is a `PublishError`.
+
+    Raises
+    ------
+    MissingExtraError
+        mlcroissant is not installed.
+    """
+    try:
+        import mlcroissant
+        from absl import logging
+    except ImportError:
+        raise MissingExtraError(
+            "Publishing checks the Croissant file with mlcroissant", hint="pip install 'curation[publish]'"
+        ) from None
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            # The library's parser warns of its own deprecated parts.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            issues = mlcroissant.Dataset(str(path)).metadata.ctx.issues
+    except mlcroissant.ValidationError as error:
+        raise PublishError(
+            "The Croissant description is not valid", where=CROISSANT_FILE, found=str(error)[:500]
+        ) from None
+    finally:
+        logging.set_verbosity(before)
+    return tuple(sorted(str(one) for one in issues.warnings))
+
+
+def _description(members: Sequence[Member]) -> str:
+    headers = [member.manifest.header for member in members]
+    named = "; ".join(f"{one.name} {one.version} ({' '.join(one.title.split())})" for one in headers)
+    return (
+        "Lists of images for open-set and out-of-distribution evaluation, with the role of every class, the rule that "
+        f"made them, and digests: {named}."
+    )
+
+
+def _licences(repository: str, members: Sequence[Member]) -> list[str]:
+    """Return the addresses of the terms of all sources, and of the card that says which is whose."""
+    urls = {terms.url for member in members for terms in member.terms().values() if terms.url}
+    return [HUB + repository, *sorted(urls)]
+
+
+def _derived(member: Member) -> dict[str, Any]:
+    terms = member.terms()
+    return {
+        "@type": "prov:Entity",
+        "@id": f"#{member.config}/sources",
+        "name": f"sources of {member.manifest.header.name} {member.manifest.header.version}",
+        "prov:hadMember": [
+            {
+                "@type": "prov:Entity",
+                "@id": f"#{member.config}/source/{entry.name}",
+                "name": f"{entry.dataset} {entry.part}".strip(),
+                "usageInfo": f"annotations: {terms[entry.name].annotations}; photos: {terms[entry.name].media}",
+                "identifier": [file.sha256 for file in entry.files],
+            }
+            for entry in member.manifest.header.sources
+        ],
+    }
+
+
+def _generated(member: Member) -> dict[str, Any]:
+    header = member.manifest.header
+    return {
+        "@type": "prov:Activity",
+        "@id": f"#{member.config}/rule",
+        "name": f"{header.rule.protocol}, algorithm version {header.rule.algorithm_version}",
+        "additionalProperty": [
+            {"@type": "sc:PropertyValue", "name": name, "value": _value(value)}
+            for name, value in header.rule.parameters.items()
+        ],
+        "prov:generated": {"@id": f"{member.folder}/manifest.json"},
+        "identifier": member.manifest.digest,
+    }
+
+
+def _value(value: ParameterValue) -> Any:
+    return [str(one) for one in value] if isinstance(value, tuple) else "none" if value is None else value
+
+
+def _file(path: str, digest: str) -> dict[str, Any]:
+    suffix = path[path.rfind(".") :]
+    return {
+        "@type": "cr:FileObject",
+        "@id": path,
+        "name": path,
+        "contentUrl": path,
+        "encodingFormat": _MEDIA_TYPES.get(suffix, "application/octet-stream"),
+        "sha256": digest.removeprefix("sha256:"),
+    }
+
+
+def _record_set(name: str, path: str, schema: pa.Schema) -> dict[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "field": [_field(name, path, field) for field in schema],
+    }
+
+
+def _field(record_set: str, path: str, field: pa.Field) -> dict[str, Any]:
+    from pyarrow import types
+
+    name = f"{record_set}/{field.name}"
+    kind = field.type
+    if types.is_list(kind) and types.is_struct(kind.value_type):
+        inner = [
+            _extracted(f"{name}/{one.name}", path, field.name, one, nested=True) for one in kind.value_type
+        ]
+        return {"@type": "cr:Field", "@id": name, "name": name, "repeated": True, "subField": inner}
+    return _extracted(name, path, field.name, field)
+
+
+def _extracted(name: str, path: str, column: str, field: pa.Field, *, nested: bool = False) -> dict[str, Any]:
+    from pyarrow import types
+
+    kind = field.type
+    array = types.is_list(kind)
+    source: dict[str, Any] = {"fileObject": {"@id": path}, "extract": {"column": column}}
+    if nested:
+        source["transform"] = {"jsonPath": field.name}
+    shape = {"isArray": True, "arrayShape": "4" if field.name == "bbox" else "-1"} if array else {}
+    return {
+        "@type": "cr:Field",
+        "@id": name,
+        "name": name,
+        "dataType": _data_type(kind.value_type if array else kind),
+        **shape,
+        "source": source,
+    }
+
+
+def _data_type(kind: pa.DataType) -> str:
+    from pyarrow import types
+
+    if types.is_struct(kind):
+        return "sc:ImageObject"
+    if types.is_boolean(kind):
+        return "sc:Boolean"
+    if types.is_integer(kind):
+        return "cr:Int64" if kind.bit_width > 32 else "cr:Int32"
+    return "cr:Float64" if types.is_floating(kind) else "sc:Text"

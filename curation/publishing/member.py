@@ -1,0 +1,125 @@
+"""`Member`: one manifest of a publication with all that is published of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from curation.decisions.decision import Decision
+from curation.errors import PublishError
+from curation.manifest.header import SourceEntry
+from curation.manifest.manifest import Manifest
+from curation.manifest.verify import verify_sources
+from curation.publishing.config_names import split_names
+from curation.publishing.licences import Terms, require_labels, require_photos, terms_of
+from curation.sources.photos import PhotoFolder
+from curation.sources.source import Source
+
+
+@dataclass(frozen=True)
+class Member:
+    """One manifest of a publication.
+
+    Attributes
+    ----------
+    manifest : Manifest
+        With the lists that are published: none of an authors' manifest, whose lists are not passed on.
+    config : str
+    sources : mapping of str to Source
+        Those that the labels come from.
+    evidence : tuple of Decision or None
+    licences : mapping of str to str
+        SPDX identifiers that the publisher states for data of his own, by source.
+    photos : mapping of str to PhotoFolder or None
+        By source; None where no photo is published.
+    """
+
+    manifest: Manifest
+    config: str
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    evidence: tuple[Decision, ...] | None = None
+    licences: Mapping[str, str] = field(default_factory=dict)
+    photos: Mapping[str, PhotoFolder] | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where the manifest lies in the repository."""
+        return f"manifests/{self.manifest.header.name}/{self.manifest.header.version}"
+
+    @property
+    def splits(self) -> dict[str, str]:
+        """The split of each part whose list is published, in the order of the manifest."""
+        names = split_names([part.name for part in self.manifest.header.parts])
+        return {part: split for part, split in names.items() if part in self.manifest.lists}
+
+    @property
+    def labelled(self) -> tuple[str, ...]:
+        """The published parts whose sources are all given."""
+        parts = [part for part in self.manifest.header.parts if part.name in self.manifest.lists]
+        return tuple(part.name for part in parts if set(part.sources) <= set(self.sources))
+
+    def sources_of(self, part: str) -> Mapping[str, Source] | None:
+        """Return the sources of a part, None where one is missing."""
+        return self.sources if part in self.labelled else None
+
+    def terms(self) -> dict[str, Terms]:
+        """Return the terms of every source of the manifest."""
+        return {entry.name: terms_of(entry, self.licences) for entry in self.manifest.header.sources}
+
+    def other_bytes(self) -> tuple[SourceEntry, ...]:
+        """Return the sources that labels come from and that are not the files the manifest pins."""
+        entries = [entry for entry in self.manifest.header.sources if entry.name in self.sources]
+        return tuple(
+            entry
+            for entry in entries
+            if entry.files
+            and {file.sha256 for file in entry.files}
+            != {file.sha256 for file in self.sources[entry.name].files}
+        )
+
+
+def published_lists(manifest: Manifest) -> Manifest:
+    """Return a manifest with the lists that may be published: an authors' lists are pinned, and not passed on."""
+    return Manifest(manifest.header, {}) if manifest.header.origin == "as_published" else manifest
+
+
+def check_member(member: Member) -> None:
+    """Raise `PublishError` unless what is published of a manifest may be, and is what the manifest states.
+
+    Raises
+    ------
+    PublishError
+        The licence of a source forbids its labels, or photos; a source needs no part that is published; or a source
+        does not give the counts that the header states.
+    """
+    header = member.manifest.header
+    where = f"{header.name} {header.version}"
+    terms = member.terms()
+    if member.photos is not None:
+        require_photos(header, member.licences)
+    for entry in header.sources:
+        if entry.name in member.sources:
+            require_labels(entry, terms[entry.name])
+    used = {source for part in member.labelled for source in header_sources(member, part)}
+    if idle := sorted(set(member.sources) - used):
+        raise PublishError(
+            "A source gives labels to no part whose list is published",
+            where=f"{where}: --source {idle[0]}",
+            expected="all sources of a part, and a part with a list",
+            hint="leave it out, or complete the manifest first: curation build, curation import",
+        )
+    failures = [one for one in verify_sources(member.manifest, member.sources) if one.outcome == "failure"]
+    if member.sources and failures:
+        first = failures[0]
+        raise PublishError(
+            f"The sources are not those of the manifest: {first.check} of {first.subject} differ",
+            where=where,
+            expected=first.expected or None,
+            found=first.found,
+            hint="curation verify MANIFEST --source NAME=PATH",
+        )
+
+
+def header_sources(member: Member, part: str) -> tuple[str, ...]:
+    """Return the names of the sources of a part."""
+    return member.manifest.part(part).sources

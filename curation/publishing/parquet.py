@@ -1,0 +1,146 @@
+"""Parquet files that two builds give alike, and the digest of what they say, whichever library wrote them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.canonical import sha256_of_value
+from curation.errors import PublicationMismatchError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 50_000
+"""Rows of a row group."""
+
+
+def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> str:
+    """Write tables as the row groups of one file, and return the digest of their content (see `content_digest`)."""
+    from pyarrow import parquet
+
+    rows = _ContentDigest(schema)
+    # Bytes depend on the library's version alone: no clock, no thread count, no random name is in them.
+    with parquet.ParquetWriter(path, schema, compression="zstd", version="2.6") as writer:
+        for table in tables:
+            rows.add(table)
+            writer.write_table(table, row_group_size=_ROWS)
+    return rows.digest
+
+
+def content_digest(tables: Iterable[pa.Table], schema: pa.Schema) -> str:
+    """Return ``sha256:…`` of columns and rows: the same whichever version of a library wrote the file.
+
+    It is the digest of the canonical JSON ``{"columns": [[name, type], …], "data": [[path, sha256], …], "rows": n}``.
+    Of each column, and of the items of lists (``objects[]``) and fields of structures (``objects[].bbox``) in it,
+    ``data`` has the SHA-256 of ``valid`` (a byte a value: 1, or 0 for null), of ``lengths`` (64-bit integers) of lists
+    and texts, and of ``values``: texts and bytes joined, numbers little-endian, flags as bytes, 0 for null.
+
+    Raises
+    ------
+    PublicationMismatchError
+        A column has a type that no publication has.
+    """
+    rows = _ContentDigest(schema)
+    for table in tables:
+        rows.add(table)
+    return rows.digest
+
+
+def read_parquet(path: Path) -> Iterator[pa.Table]:
+    """Yield the row groups of a Parquet file; what is none raises `PublicationMismatchError`."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            for number in range(file.num_row_groups):
+                piece = file.read_row_group(number)
+                piece.validate(full=True)
+                yield piece
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise PublicationMismatchError(
+            "A table cannot be read as Parquet", where=str(path), found=" ".join(str(error).split())[:200]
+        ) from None
+
+
+def schema_of(path: Path) -> pa.Schema:
+    """Return the columns of a Parquet file; what is none raises `PublicationMismatchError`."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        return parquet.read_schema(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise PublicationMismatchError(
+            "A table cannot be read as Parquet", where=str(path), found=" ".join(str(error).split())[:200]
+        ) from None
+
+
+class _ContentDigest:
+    def __init__(self, schema: pa.Schema) -> None:
+        self._columns = [[field.name, _type_name(field.type)] for field in schema]
+        self._hashes: dict[str, Any] = {}
+        self._rows = 0
+
+    def add(self, table: pa.Table) -> None:
+        self._rows += len(table)
+        for batch in table.to_batches():
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                self._array(name, column)
+
+    @property
+    def digest(self) -> str:
+        data = [[path, one.hexdigest()] for path, one in sorted(self._hashes.items())]
+        return sha256_of_value({"columns": self._columns, "data": data, "rows": self._rows})
+
+    def _array(self, path: str, array: pa.Array) -> None:
+        from pyarrow import compute, types
+
+        kind = array.type
+        self._hash(f"{path} valid", _numbers(array.is_valid()))
+        if types.is_list(kind):
+            self._hash(f"{path} lengths", _numbers(compute.list_value_length(array)).astype("<i8"))
+            self._array(f"{path}[]", array.flatten())
+        elif types.is_struct(kind):
+            # Flattening passes the nulls of structures on to their fields.
+            for field, values in zip(kind, array.flatten(), strict=True):
+                self._array(f"{path}.{field.name}", values)
+        elif types.is_string(kind) or types.is_binary(kind):
+            self._hash(f"{path} lengths", _numbers(compute.binary_length(array)).astype("<i8"))
+            self._hash(f"{path} values", b"".join(array.cast("binary").drop_null().to_pylist()))
+        else:
+            self._hash(f"{path} values", _numbers(array))
+
+    def _hash(self, path: str, data: Any) -> None:
+        self._hashes.setdefault(path, hashlib.sha256()).update(data)
+
+
+def _numbers(array: pa.Array) -> npt.NDArray[Any]:
+    """Return numbers little-endian, and flags as bytes, 0 for null."""
+    from pyarrow import types
+
+    plain = array.cast("uint8") if types.is_boolean(array.type) else array
+    found: npt.NDArray[Any] = plain.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(found.astype(found.dtype.newbyteorder("<")))
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """Return a type in words, without the name of list items, which is another in a file than in memory."""
+    from pyarrow import types
+
+    if types.is_list(kind):
+        return f"list<{_type_name(kind.value_type)}>"
+    if types.is_struct(kind):
+        return f"struct<{', '.join(f'{one.name}: {_type_name(one.type)}' for one in kind)}>"
+    plain = (types.is_string, types.is_binary, types.is_boolean, types.is_integer, types.is_floating)
+    if not any(one(kind) for one in plain):
+        raise PublicationMismatchError(
+            "A table has a column of a type that no publication has", found=ascii(str(kind)[:100])[1:-1]
+        )
+    return str(kind)

@@ -1,0 +1,183 @@
+"""`Publication`: the record of what a dataset repository holds, ``publication.json``, and its digest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from curation.canonical import sha256_of_value
+from curation.errors import CanonicalFormError, PublicationMismatchError
+from curation.manifest.check import DIGEST, VERSION
+from curation.publishing.plan import json_bytes
+
+RECORD_FILE = "publication.json"
+MAX_RECORD_BYTES = 64 << 20
+MAX_FILES = 200_000
+SCHEMA_VERSION = 1
+_LONGEST_PATH = 1024
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Immutable record; unknown fields in a file are an error."""
+
+
+class PublishedFile(_Record, frozen=True):
+    """One file of a repository.
+
+    Attributes
+    ----------
+    sha256 : str
+        Of the bytes.
+    size : int
+    content : str
+        Digest of what the file says, where its bytes depend on the version of a library (Parquet); else ``""``.
+    """
+
+    sha256: str
+    size: int
+    content: str = ""
+
+    @property
+    def identity(self) -> str:
+        """The digest that two publications of one content share."""
+        return self.content or self.sha256
+
+
+class PublishedPart(_Record, frozen=True):
+    """One part: its split and table where its list is at hand, else what the manifest pins."""
+
+    name: str
+    split: str = ""
+    table: str = ""
+    images: int | None = None
+    labelled: bool = False
+
+
+class PublishedManifest(_Record, frozen=True):
+    """One manifest of a repository and where it lies."""
+
+    name: str
+    version: str
+    digest: str
+    folder: str
+    config: str
+    parts: tuple[PublishedPart, ...]
+
+
+class Publication(_Record, frozen=True):
+    """What a repository holds at one tag.
+
+    Attributes
+    ----------
+    repository, tag : str
+    manifests : tuple of PublishedManifest
+    files : dict of str to PublishedFile
+        By path, but for the record itself.
+    """
+
+    schema_version: int
+    repository: str
+    tag: str
+    layout: str
+    manifests: tuple[PublishedManifest, ...]
+    files: dict[str, PublishedFile]
+
+    @property
+    def digest(self) -> str:
+        """``sha256:…`` of the record with each file's `identity`: equal for equal content."""
+        data = _without_defaults(self)
+        data["files"] = {path: file.identity for path, file in self.files.items()}
+        return sha256_of_value(data)
+
+
+class _Stored(Publication, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    digest_: str = msgspec.field(name="digest")
+
+
+def record_bytes(publication: Publication) -> bytes:
+    """Return the bytes of ``publication.json``."""
+    return json_bytes({"digest": publication.digest, **_without_defaults(publication)})
+
+
+def parse_record(data: bytes, *, where: str) -> Publication:
+    """Return the publication that a record states; its digest and the form of its paths are checked.
+
+    Raises
+    ------
+    PublicationMismatchError
+        It is no record, one of an unknown version, or not the one that its digest stands for.
+    """
+    if len(data) > MAX_RECORD_BYTES:
+        _refuse(
+            where, "the record is too large to be one", f"at most {MAX_RECORD_BYTES} bytes", str(len(data))
+        )
+    try:
+        stored = msgspec.json.decode(data, type=_Stored)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        _refuse(where, "it is no record of a publication", "", str(error)[:300])
+    publication = Publication(**{name: getattr(stored, name) for name in Publication.__struct_fields__})
+    if publication.schema_version != SCHEMA_VERSION:
+        _refuse(where, "the schema version is unknown", str(SCHEMA_VERSION), str(publication.schema_version))
+    _check(publication, where)
+    try:
+        digest = publication.digest
+    except CanonicalFormError as error:
+        _refuse(where, error.what, error.expected or "", error.found or "")
+    if stored.digest_ != digest:
+        _refuse(where, "the record is not the one its digest stands for", stored.digest_[:100], digest)
+    return publication
+
+
+def is_safe_path(path: str) -> bool:
+    """Return whether a path of a record is plain: relative, printable ASCII, without ``..`` and hidden names."""
+    parts = path.split("/")
+    plain = all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+-]*", part) for part in parts)
+    return plain and len(path) <= _LONGEST_PATH
+
+
+def _check(publication: Publication, where: str) -> None:
+    if not re.fullmatch(VERSION, publication.tag):
+        _refuse(where, "the tag is no version", "MAJOR.MINOR.PATCH", publication.tag[:60])
+    if len(publication.files) > MAX_FILES:
+        _refuse(where, "it names too many files", f"at most {MAX_FILES}", str(len(publication.files)))
+    for path, file in publication.files.items():
+        if not is_safe_path(path) or path == RECORD_FILE:
+            _refuse(where, "a path is not one that a publication has", "", path[:200])
+        if not re.fullmatch(DIGEST, file.sha256) or (file.content and not re.fullmatch(DIGEST, file.content)):
+            _refuse(where, f"the digest of {path[:200]} is malformed", "sha256:…", file.sha256[:80])
+        if file.size < 0:
+            _refuse(where, f"the size of {path[:200]} is negative", "", str(file.size))
+    lowered = {path.lower() for path in publication.files}
+    if len(lowered) < len(publication.files):
+        _refuse(where, "two paths differ in upper and lower case alone", "", "")
+    for one in publication.manifests:
+        tables = [part.table for part in one.parts if part.table]
+        for path in (f"{one.folder}/manifest.json", *tables):
+            if path not in publication.files:
+                _refuse(where, "a file that it speaks of is not among its files", "", path[:200])
+
+
+def _without_defaults(publication: Publication) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(publication)
+    data["files"] = {
+        path: {name: value for name, value in file.items() if name != "content" or value}
+        for path, file in _sorted(data["files"]).items()
+    }
+    return data
+
+
+def _sorted(files: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(sorted(files.items()))
+
+
+def _refuse(where: str, what: str, expected: str, found: str) -> NoReturn:
+    raise PublicationMismatchError(
+        f"The record of the publication cannot be trusted: {what}",
+        where=where,
+        expected=expected or None,
+        found=ascii(found)[1:-1] if found else None,
+        hint="fetch it again, or ask who published it",
+    )

@@ -1,0 +1,290 @@
+"""``curation publish`` and ``curation pull`` from the command line, up to a detector's file from what was pulled."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.cli import main
+from curation.manifest.locate import load_manifest, manifest_folders
+from curation.manifest.store import read_manifest, write_manifest
+from curation.protocols import elephant
+from curation.publishing.pulled import read_publication, verify_repository
+from curation.review.images import part_images
+from curation.sources.coco import read_coco
+from curation.sources.photos import PhotoFolder
+from curation.sources.voc import read_voc
+from tests.fake_hub import WRITER, FakeHub
+from tests.publishing.published_world import changed, files_below, tiny
+from tests.small_world import SmallWorld, write_small_world
+
+pytest.importorskip("mlcroissant")
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+
+ROOT = Path(__file__).parents[2] / "manifests"
+COMMITTED = manifest_folders([ROOT])
+PARAMETERS = {"ratios": ("1",), "orders": ("hash",), "salt": "test"}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
+    return write_small_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def manifest(world: SmallWorld) -> Path:
+    sources = {
+        "voc2007-test": read_voc(world.voc_root, "voc2007", "test"),
+        "coco": read_coco(world.coco_json, dataset="coco", part="train2017"),
+    }
+    folder = world.coco_json.parents[2] / "manifest"
+    write_manifest(elephant.build(sources, PARAMETERS), folder)
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CURATION_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def given(world: SmallWorld) -> list[str]:
+    return ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+
+
+def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(arguments) in (1, 2)
+    text = capsys.readouterr().err
+    assert "Traceback" not in text
+    return text
+
+
+def test_a_dry_run_is_what_is_pushed_and_what_is_pulled_byte_for_byte(
+    hub: FakeHub, world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["publish", str(manifest), "--repo", "lab/elephant", *given(world), "--json"]
+    dry, pulled = tmp_path / "dry", tmp_path / "pulled"
+    assert main([*command, "--dry-run", str(dry)]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert hub.requests == []
+    assert main(command) == 0
+    pushed = json.loads(capsys.readouterr().out)
+    assert pushed["digest"] == planned["digest"]
+    assert (pushed["new"], pushed["private"]) == (True, True)
+    assert main(["pull", "lab/elephant@1.0.0", "--out", str(pulled), "--digest", pushed["digest"]]) == 0
+    assert files_below(pulled) == files_below(dry)
+    capsys.readouterr()
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["new"] is False
+
+
+def test_a_pulled_manifest_does_what_any_manifest_does(
+    hub: FakeHub, world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pulled = tmp_path / "pulled"
+    assert main(["publish", str(manifest), "--repo", "lab/elephant"]) == 0
+    assert main(["pull", "lab/elephant@1.0.0", "--out", str(pulled)]) == 0
+    assert main(["verify", str(pulled), *given(world), "--rebuild"]) == 0
+    export = ["--part", "closed", "--format", "coco", *given(world), "--out"]
+    assert main(["export", str(manifest), *export, str(tmp_path / "own.json")]) == 0
+    assert main(["export", str(pulled), *export, str(tmp_path / "theirs.json")]) == 0
+    assert (tmp_path / "theirs.json").read_bytes() == (tmp_path / "own.json").read_bytes()
+    # Review opens the folder as any other; only the App needs a database.
+    image = pytest.importorskip("PIL.Image")
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    found = load_manifest(str(pulled))
+    for one in found.ids("closed"):
+        image.new("RGB", (8, 8)).save(photos / f"{one.partition(':')[2]}.png")
+    images = part_images(found, ["closed"], {}, {"": PhotoFolder(photos)})
+    assert images.ids == found.ids("closed")
+
+
+def test_tables_hold_the_boxes_that_the_header_counts(
+    world: SmallWorld, manifest: Path, tmp_path: Path
+) -> None:
+    from pyarrow import parquet
+
+    out = tmp_path / "dry"
+    assert main(["publish", str(manifest), "--repo", "lab/x", *given(world), "--dry-run", str(out)]) == 0
+    header = read_manifest(manifest).header
+    for one in read_publication(out).manifests[0].parts:
+        boxes = dict(next(part.boxes for part in header.parts if part.name == one.name))
+        objects = [row for rows in parquet.read_table(out / one.table)["objects"].to_pylist() for row in rows]
+        for role in ("known", "unknown"):
+            assert sum(row["role"] == role for row in objects) == boxes.get(role, 0)
+        assert sum(row["difficult"] for row in objects) == boxes["difficult"]
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_every_committed_manifest_publishes(name: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["publish", str(COMMITTED[name]), "--repo", "lab/lists", "--dry-run", str(out)]) == 0
+    publication = verify_repository(out)
+    (one,) = publication.manifests
+    committed = read_manifest(COMMITTED[name])
+    assert (one.digest, publication.tag) == (committed.digest, committed.header.version)
+    assert files_below(out / one.folder) == files_below(COMMITTED[name])
+    assert {part.name for part in one.parts if part.table} == set(committed.lists)
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert ("Pinned only" in card) == (set(committed.lists) != {part.name for part in committed.header.parts})
+    assert all(f"`{figure.name}`" in card for figure in committed.header.figures)
+
+
+def test_all_committed_manifests_are_one_repository(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [name for name in COMMITTED if not name.startswith("imagenet/")]
+    folders = [str(COMMITTED[name]) for name in names]
+    command = ["publish", *folders, "--repo", "lab/all", "--dry-run", str(tmp_path / "out")]
+    assert "--tag MAJOR.MINOR.PATCH" in failure(command, capsys)
+    assert not (tmp_path / "out").exists()
+    assert main([*command, "--tag", "7.0.0"]) == 0
+    publication = verify_repository(tmp_path / "out")
+    assert publication.tag == "7.0.0"
+    assert [f"{one.name}@{one.version}" for one in publication.manifests] == names
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--repo", "nonsense"], "name of a dataset repository"),
+        (["--repo", "lab/x", "--tag", "v1"], "The tag is no version"),
+        (["--repo", "lab/x", "--source", "mtsd=x"], "no such source"),
+        (["--repo", "lab/x", "--media", "."], "Flickr"),
+        (["--repo", "lab/x", "--media", ".", "--licence", "coco=CC-BY-4.0"], "owner's to state"),
+        (["--repo", "lab/x", "--licence", "mine=CC-BY-4.0"], "names no source"),
+        (["--repo", "lab/x", "--layout", "findmeifyoucan"], "near, far and farther"),
+        (["--repo", "lab/x", "--class-tree", "x"], "belong to --layout findmeifyoucan"),
+        (["--repo", "lab/x", "--date", "soon"], "The date is none"),
+    ],
+)
+def test_a_request_that_cannot_be_met_writes_nothing(
+    manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], told: str
+) -> None:
+    out = tmp_path / "out"
+    assert told in failure(["publish", str(manifest), *options, "--dry-run", str(out)], capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_something_is_left_alone(
+    hub: FakeHub, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine").write_text("mine")
+    told = "exists already"
+    assert told in failure(["publish", str(manifest), "--repo", "lab/x", "--dry-run", str(tmp_path)], capsys)
+    assert told in failure(["pull", "lab/x@1.0.0", "--out", str(tmp_path)], capsys)
+    assert hub.requests == []
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_conflicting_version_and_a_missing_one_are_told(
+    hub: FakeHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, title in enumerate(("One", "Another")):
+        write_manifest(changed(tiny()[0], title=title), tmp_path / str(number))
+    assert main(["publish", str(tmp_path / "0"), "--repo", "lab/x"]) == 0
+    assert "a version is never edited" in failure(["publish", str(tmp_path / "1"), "--repo", "lab/x"], capsys)
+    assert "HTTP 404" in failure(["pull", "lab/x@2.0.0", "--out", str(tmp_path / "out")], capsys)
+    assert "Which version" in failure(["pull", "lab/x", "--out", str(tmp_path / "out")], capsys)
+    assert not (tmp_path / "out").exists()
+
+
+def test_decisions_are_published_with_the_manifest_that_they_made(
+    world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = read_manifest(manifest).ids("wilderness")[0]
+    rows = tmp_path / "decisions.jsonl"
+    row = {
+        "image_id": image,
+        "dataset": "wilderness",
+        "stage": "manual",
+        "action": "remove",
+        "reviewer": "anna",
+    }
+    rows.write_text(json.dumps(row) + "\n")
+    reviewed, out = tmp_path / "reviewed", tmp_path / "out"
+    decided = ["--decisions", str(rows)]
+    assert main(["apply", str(manifest), *decided, "--version", "2.0.0", "--out", str(reviewed)]) == 0
+    command = ["publish", "--repo", "lab/x", *decided]
+    assert main([*command, str(reviewed), "--dry-run", str(out)]) == 0
+    assert "names of their reviewers" in capsys.readouterr().err
+    verify_repository(out)
+    (found,) = [path for path in files_below(out) if path.endswith("decisions.jsonl")]
+    assert json.loads((out / found).read_text()).items() >= row.items()
+    assert "not reviewed" in failure([*command, str(manifest), "--dry-run", str(tmp_path / "no")], capsys)
+
+
+def test_where_a_package_is_missing_the_extra_is_named(
+    manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dry = ["publish", str(manifest), "--repo", "lab/x", "--dry-run", str(tmp_path / "out")]
+    for package, command in (
+        ("mlcroissant", dry),
+        ("huggingface_hub", dry[:-2]),
+        ("huggingface_hub", ["pull", "lab/x@1.0.0", "--out", str(tmp_path / "out")]),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, package, None)
+            assert "pip install 'curation[publish]'" in failure(command, capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_endpoint_and_the_token_are_those_of_the_environment(
+    hub: FakeHub, manifest: Path, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
+    environment.pop("HF_HUB_OFFLINE", None)
+
+    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "curation", *arguments],
+            env={**environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=Path(__file__).parents[2],
+        )
+
+    publish = ("publish", str(manifest), "--repo", "lab/env")
+    refused = run(*publish, **{"HF_TOKEN": "hf_expired_0123456789"})
+    assert refused.returncode == 2
+    assert "does not accept the token" in refused.stderr
+    offline = run(*publish, HF_HUB_OFFLINE="1")
+    assert (offline.returncode, "cannot be reached" in offline.stderr) == (2, True)
+    assert hub.repositories == {}
+    done = run(*publish)
+    assert done.returncode == 0, done.stderr
+    pulled = run("pull", "lab/env@1.0.0", "--out", str(tmp_path / "pulled"))
+    assert pulled.returncode == 0, pulled.stderr
+    for finished in (refused, offline, done, pulled):
+        assert WRITER not in finished.stdout + finished.stderr
+        assert "hf_expired" not in finished.stdout + finished.stderr
+        assert "Traceback" not in finished.stderr
+
+
+@pytest.mark.shared
+def test_real_annotations_give_the_counts_of_the_paper(shared: Path, tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    sources = {
+        "voc2007-test": shared / "data/voc2007/test_with_difficult.json",
+        "coco": shared / "data/coco/instances_val2017_rebuilt.json",
+    }
+    given = [f"--source={name}={path}" for name, path in sources.items()]
+    folder = str(COMMITTED["elephant/val2017@1.0.0"])
+    out = tmp_path / "out"
+    assert main(["publish", folder, "--repo", "lab/x", *given, "--no-cache", "--dry-run", str(out)]) == 0
+    closed = parquet.read_table(out / "data/elephant-val2017/closed.parquet")["objects"].to_pylist()
+    objects = [one for row in closed for one in row]
+    assert (len(closed), len(objects), sum(one["difficult"] for one in objects)) == (4952, 14976, 2944)
+    wilderness = parquet.read_table(out / "data/elephant-val2017/wilderness.parquet")
+    assert (len(wilderness), sum(map(bool, wilderness["objects"].to_pylist()))) == (969, 921)

@@ -1,0 +1,70 @@
+"""Evidence: the decisions that a manifest names, and no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from curation.decisions.decision import Decision
+from curation.decisions.resolution import decisions_digest, resolve
+from curation.decisions.rows import parse_jsonl
+from curation.errors import PublishError
+from curation.protocols.findmeifyoucan_decisions import decisions_digest as recorded_digest
+from curation.protocols.findmeifyoucan_decisions import recorded_form
+from curation.publishing.evidence import evidence_bytes, evidence_of
+from tests.publishing.published_world import changed, tiny
+
+MANIFEST = tiny()[0]
+
+
+def decision(image: int, action: str, reviewer: str, date: str = "") -> Decision:
+    return Decision(
+        image_id=f"coco:{image:012d}",
+        dataset="wilderness",
+        stage="manual",
+        action=action,  # type: ignore[arg-type]
+        reviewer=reviewer,
+        date=date,
+    )
+
+
+ROWS = [
+    decision(9, "keep", "anna", "2025-01-01"),
+    decision(9, "remove", "anna", "2025-01-02"),
+    decision(100, "remove", "ben"),
+]
+
+
+def test_given_decisions_are_resolved_as_the_manifest_was() -> None:
+    resolution = resolve(ROWS)
+    assert len(resolution.decisions) == 2
+    reviewed = changed(MANIFEST, decisions=resolution.digest)
+    assert evidence_of(reviewed, ROWS) == resolution.decisions
+    assert evidence_of(reviewed, resolution.decisions[::-1]) == resolution.decisions
+
+
+def test_the_rule_of_the_manifest_is_followed() -> None:
+    rows = [*ROWS[1:], decision(100, "keep", "cleo"), decision(100, "keep", "dan")]
+    resolution = resolve(rows, "majority")
+    rule = changed(MANIFEST).header.rule
+    parameters = {**rule.parameters, "review_rule": "majority"}
+    named = type(rule)(protocol="hand", algorithm_version=1, parameters=parameters)
+    reviewed = changed(MANIFEST, decisions=resolution.digest, rule=named)
+    assert evidence_of(reviewed, rows) == resolution.decisions
+
+
+def test_decisions_that_a_protocol_replayed_are_found_by_their_recorded_form() -> None:
+    digest = recorded_digest(recorded_form(ROWS[1:]))
+    assert evidence_of(changed(MANIFEST, decisions=digest), ROWS[1:]) == tuple(resolve(ROWS[1:]).decisions)
+
+
+def test_other_decisions_are_refused() -> None:
+    reviewed = changed(MANIFEST, decisions=decisions_digest(ROWS[1:]))
+    with pytest.raises(PublishError, match="not the decisions that made") as refused:
+        evidence_of(reviewed, ROWS[2:])
+    assert refused.value.expected == reviewed.header.decisions
+    with pytest.raises(PublishError, match="not reviewed"):
+        evidence_of(MANIFEST, ROWS)
+
+
+def test_the_file_reads_back() -> None:
+    assert parse_jsonl(evidence_bytes(ROWS), "x") == (ROWS, "")

@@ -1,0 +1,68 @@
+"""Errors of a hub's client, told without what is secret."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.errors import PublishError, UsageError
+from curation.publishing.hub_errors import shown_endpoint, telling, without_secrets
+
+pytest.importorskip("huggingface_hub")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "shown"),
+    [
+        ("https://huggingface.co", "https://huggingface.co"),
+        ("http://me:secret@hub.local:8080/x?token=secret", "http://hub.local:8080"),
+        ("http://[::1", "the endpoint of HF_ENDPOINT"),
+    ],
+)
+def test_an_endpoint_is_shown_without_what_it_hides(endpoint: str, shown: str) -> None:
+    assert shown_endpoint(endpoint) == shown
+
+
+@given(st.from_regex(r"[A-Za-z0-9_]{8,40}", fullmatch=True))
+def test_no_token_is_in_a_message(token: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_TOKEN", f"{token}")
+        told = without_secrets(
+            f"Authorization: Bearer hf_{token} failed; {token}; https://x.y/z?sig={token}#1"
+        )
+    assert token not in told
+
+
+def test_addresses_lose_their_signatures_and_passwords() -> None:
+    told = without_secrets(
+        "PUT https://user:pw@s3.example/a/b?X-Amz-Signature=abc failed, see http://h/p?q=1"
+    )
+    assert told == "PUT https://s3.example/a/b failed, see http://h/p"
+
+
+def test_mistakes_of_this_program_and_of_this_machine_pass_through() -> None:
+    for error in (UsageError("x"), KeyError("x"), FileNotFoundError(2, "No such file", "/x")):
+        with pytest.raises(type(error)), telling("trying", "hub"):
+            raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ConnectionResetError("reset"), "cannot be reached, or broke off, while trying"),
+        (TimeoutError(), "cannot be reached, or broke off, while trying"),
+        (ValueError("no metadata"), "The hub refused trying"),
+    ],
+)
+def test_what_the_hub_or_the_network_caused_is_told(error: Exception, told: str) -> None:
+    with pytest.raises(PublishError, match=told), telling("trying", "hub"):
+        raise error
+
+
+def test_a_cause_behind_other_errors_is_found() -> None:
+    error = RuntimeError("while uploading")
+    error.__cause__ = ConnectionResetError("reset")
+    with pytest.raises(PublishError, match="broke off") as refused, telling("trying", "hub"):
+        raise error
+    assert refused.value.found == "reset"

@@ -1,0 +1,35 @@
+"""Texts from files as Markdown: nothing in them means anything."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.publishing.markdown import block, code, plain, table
+
+HOSTILE = "a|b\n# [x](javascript:1) <script>`*_~$\x1b[2J\x00"
+
+
+def test_a_text_stays_in_its_cell() -> None:
+    (_, _, row, _) = table(("one", "two"), [(plain(HOSTILE), code(HOSTILE))])
+    assert row.count("|") - row.count("\\|") == 3
+    assert row.isprintable()
+    for sign in "<[`":
+        assert f"\\{sign}" in row
+
+
+@given(st.text(max_size=60))
+def test_code_ends_where_the_text_ends(text: str) -> None:
+    told = code(text)
+    assert told == "" or (told.count("`") == 2 and told[0] == told[-1] == "`" and "|" not in told)
+
+
+@given(st.text(max_size=200))
+def test_no_line_of_a_block_closes_it(text: str) -> None:
+    lines = block(f"x{text}")
+    fence = lines[0]
+    assert set(fence) == {"`"}
+    assert len(fence) >= 3
+    assert lines.index(fence, 1) == len(lines) - 2
+
+
+def test_a_table_without_rows_is_nothing() -> None:
+    assert table(("one",), []) == []

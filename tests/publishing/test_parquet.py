@@ -1,0 +1,119 @@
+"""Parquet files: the same bytes twice, and a digest of what they say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from curation.errors import PublicationMismatchError
+from curation.publishing.parquet import content_digest, read_parquet, schema_of, write_parquet
+from curation.publishing.part_tables import part_schema, part_table
+from tests.publishing.published_world import tiny
+
+
+def table() -> pa.Table:
+    manifest, sources = tiny()
+    return part_table(manifest, "closed", sources)
+
+
+def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
+    digests = {write_parquet(tmp_path / name, [table()], part_schema()) for name in ("a", "b")}
+    assert len(digests) == 1
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_bytes_do_not_depend_on_hash_seed_or_threads(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tests.publishing.test_parquet import table\n"
+        "from curation.publishing.parquet import write_parquet\n"
+        "one = table(); write_parquet(Path(sys.argv[1]), [one], one.schema)"
+    )
+    root = Path(__file__).parents[2]
+    for seed, threads in (("0", "1"), ("77", "4")):
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "OMP_NUM_THREADS": threads,
+            "PYTHONPATH": str(root),
+        }
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / seed)],
+            env=environment,
+            check=True,
+            timeout=120,
+            cwd=root,
+        )
+    assert (tmp_path / "0").read_bytes() == (tmp_path / "77").read_bytes()
+
+
+def test_the_content_is_what_was_written_however_it_is_cut_and_compressed(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    whole = table()
+    digest = write_parquet(tmp_path / "a", [whole.slice(0, 1), whole.slice(1)], part_schema())
+    assert digest == content_digest([whole], part_schema())
+    parquet.write_table(whole, tmp_path / "b", compression="gzip", version="1.0")
+    for name in ("a", "b"):
+        assert content_digest(read_parquet(tmp_path / name), schema_of(tmp_path / name)) == digest
+        assert pa.concat_tables(read_parquet(tmp_path / name)).equals(whole)
+
+
+@pytest.mark.parametrize("change", ["value", "order", "name", "type"])
+def test_any_change_gives_another_digest(change: str) -> None:
+    whole = table()
+    other = {
+        "value": lambda: whole.set_column(2, "width", pa.array([50, 61], pa.int32())),
+        "order": lambda: whole.take([1, 0]),
+        "name": lambda: whole.rename_columns(["id", *whole.column_names[1:]]),
+        "type": lambda: whole.set_column(2, "width", whole.column("width").cast(pa.int64())),
+    }[change]()
+    assert content_digest([other], other.schema) != content_digest([whole], whole.schema)
+
+
+def test_no_rows_are_a_table_too(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "a", [table().slice(0, 0)], part_schema())
+    assert sum(map(len, read_parquet(tmp_path / "a"))) == 0
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" + b"\xff" * 400 + b"PAR1", b"{}"])
+def test_what_is_no_parquet_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x").write_bytes(data)
+    for read in (lambda: list(read_parquet(tmp_path / "x")), lambda: schema_of(tmp_path / "x")):
+        with pytest.raises(PublicationMismatchError, match="cannot be read as Parquet"):
+            read()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["a"]).dictionary_encode(),
+        pa.array([1], pa.timestamp("s")),
+        pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int32())),
+    ],
+    ids=["dictionary", "timestamp", "map"],
+)
+def test_types_that_no_publication_has_are_refused(column: pa.Array) -> None:
+    table = pa.table({"image_id": column})
+    with pytest.raises(PublicationMismatchError, match="a type that no publication has"):
+        content_digest([table], table.schema)
+
+
+def test_texts_that_are_no_texts_are_refused(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    bad = pa.array([b"\xff\xfe"]).view(pa.string())
+    parquet.write_table(pa.table({"image_id": bad}), tmp_path / "x", store_schema=False)
+    with pytest.raises(PublicationMismatchError, match="cannot be read as Parquet"):
+        list(read_parquet(tmp_path / "x"))
+
+
+def test_null_nothing_and_empty_are_not_the_same() -> None:
+    kinds = [[None], [[]], [[None]], [[{"a": None}]], [[{"a": ""}]], []]
+    schema = pa.schema([("x", pa.list_(pa.struct([("a", pa.string())])))])
+    tables = [pa.Table.from_arrays([pa.array(rows, schema.field(0).type)], schema=schema) for rows in kinds]
+    assert len({content_digest([one], schema) for one in tables}) == len(kinds)

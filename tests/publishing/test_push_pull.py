@@ -1,0 +1,482 @@
+"""Push and pull against a hub on this machine, through the real client: whole or not at all, and never twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from curation.errors import DigestMismatchError, PublicationMismatchError, PublishError, UsageError
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import read_manifest
+from curation.publishing.hub import HubRepository
+from curation.publishing.publication import RECORD_FILE, Publication, parse_record, record_bytes
+from curation.publishing.pull import pull
+from curation.publishing.pulled import verify_repository
+from curation.publishing.push import push
+from tests.fake_hub import READER, WRITER, FakeHub
+from tests.publishing.published_world import REPOSITORY, changed, files_below, request_of, tiny, write
+
+pytest.importorskip("mlcroissant")
+
+# The hub's client sends large files in a way that its own HTTP library calls deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Publication]:
+    folder = tmp_path_factory.mktemp("built") / "repository"
+    manifest, sources = tiny()
+    return folder, write(folder, request_of(manifest, sources=sources))
+
+
+@pytest.fixture
+def written(tmp_path: Path, built: tuple[Path, Publication]) -> tuple[Path, Publication]:
+    shutil.copytree(built[0], tmp_path / "written")
+    return tmp_path / "written", built[1]
+
+
+@pytest.fixture(scope="module")
+def manifest() -> Manifest:
+    return tiny()[0]
+
+
+def pushed_files(hub: FakeHub, revision: str = "1.0.0") -> dict[str, bytes]:
+    files = hub.repositories[REPOSITORY].files(revision)
+    assert files is not None
+    return {path: data for path, data in files.items() if path != ".gitattributes"}
+
+
+def test_a_push_is_one_commit_and_one_tag_of_exactly_the_folder(
+    hub: FakeHub, written: tuple[Path, Publication]
+) -> None:
+    pushed = push(HubRepository(REPOSITORY), *written)
+    repository = hub.repositories[REPOSITORY]
+    assert (pushed.is_new, pushed.private, repository.private) == (True, True, True)
+    assert len(repository.commits) == 2  # the hub's own, and ours
+    assert repository.tags == {"1.0.0": pushed.commit}
+    assert pushed_files(hub) == files_below(written[0])
+    assert hub.count("upload") == 3  # the three tables went the way of large files
+
+
+def test_what_is_pulled_is_what_was_pushed_and_a_manifest_like_any_other(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, manifest: Manifest
+) -> None:
+    push(HubRepository(REPOSITORY), *written)
+    out = tmp_path / "out" / "pulled"
+    publication = pull(HubRepository(REPOSITORY), "1.0.0", out, digest=written[1].digest)
+    assert publication == written[1]
+    assert files_below(out) == files_below(written[0])
+    assert read_manifest(out / "manifests/hand/made/1.0.0").digest == manifest.digest
+    assert [path.name for path in out.parent.iterdir()] == ["pulled"]
+
+
+def test_a_commit_can_be_pulled_too(hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path) -> None:
+    commit = push(HubRepository(REPOSITORY), *written).commit
+    assert pull(HubRepository(REPOSITORY), commit, tmp_path / "out") == written[1]
+
+
+def test_pushing_the_same_again_changes_nothing(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
+) -> None:
+    first = push(HubRepository(REPOSITORY), *written)
+    writes = [hub.count(name) for name in ("commit", "upload", "tag")]
+    again = tmp_path / "again"
+    manifest, sources = tiny()
+    second = push(HubRepository(REPOSITORY), again, write(again, request_of(manifest, sources=sources)))
+    assert (second.commit, second.is_new) == (first.commit, False)
+    assert [hub.count(name) for name in ("commit", "upload", "tag")] == writes
+
+
+def test_tables_of_another_library_version_are_the_same_publication(
+    hub: FakeHub, written: tuple[Path, Publication]
+) -> None:
+    from pyarrow import parquet
+
+    folder, publication = written
+    push(HubRepository(REPOSITORY), folder, publication)
+    # Other bytes, same rows: what another version of the library, or another compression, would write.
+    path = "data/hand-made/closed.parquet"
+    parquet.write_table(parquet.read_table(folder / path), folder / path, compression="none")
+    data = (folder / path).read_bytes()
+    file = publication.files[path]
+    other = type(file)(
+        sha256=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data), content=file.content
+    )
+    assert other.sha256 != file.sha256
+    files = {**publication.files, path: other}
+    same = Publication(
+        **{name: getattr(publication, name) for name in publication.__struct_fields__ if name != "files"},
+        files=files,
+    )
+    assert same.digest == publication.digest
+    assert not push(HubRepository(REPOSITORY), folder, same).is_new
+
+
+def test_a_version_with_another_content_is_refused(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, manifest: Manifest
+) -> None:
+    push(HubRepository(REPOSITORY), *written)
+    before = pushed_files(hub)
+    other = tmp_path / "other"
+    publication = write(other, request_of(changed(manifest, title="Another title")))
+    with pytest.raises(PublishError, match="another content") as refused:
+        push(HubRepository(REPOSITORY), other, publication)
+    assert (refused.value.expected, refused.value.found) == (publication.digest, written[1].digest)
+    assert (hub.commits(REPOSITORY), pushed_files(hub)) == (2, before)
+
+
+def test_the_next_version_takes_away_what_it_does_not_have(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, manifest: Manifest
+) -> None:
+    push(HubRepository(REPOSITORY), *written)
+    second = tmp_path / "second"
+    publication = write(second, request_of(changed(manifest, version="2.0.0"), tag="2.0.0"))
+    push(HubRepository(REPOSITORY), second, publication)
+    assert pushed_files(hub, "2.0.0") == files_below(second)
+    assert "manifests/hand/made/1.0.0/manifest.json" in pushed_files(hub, "1.0.0")
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "route", ["create", "info", "validate", "preupload", "batch", "commit", "tag", "resolve"]
+)
+def test_a_connection_that_breaks_leaves_no_version_and_the_next_try_succeeds(
+    hub: FakeHub,
+    written: tuple[Path, Publication],
+    monkeypatch: pytest.MonkeyPatch,
+    route: str,
+    after: bool,
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)  # the client waits before it tries again
+    # The answer of a tag that was set gets lost: all the rest is whole, and the version stands.
+    stands = route == "tag" and after
+    hub.break_at, hub.break_after, hub.breaks = route, after, 100
+    with pytest.raises(PublishError, match="cannot be reached, or broke off") as refused:
+        push(HubRepository(REPOSITORY), *written)
+    assert WRITER not in str(refused.value)
+    there = hub.repositories.get(REPOSITORY)
+    assert bool(there and there.tags) == stands
+    hub.breaks = 0
+    assert push(HubRepository(REPOSITORY), *written).is_new != stands
+    assert pushed_files(hub) == files_below(written[0])
+    assert hub.commits(REPOSITORY) == 2
+
+
+def test_a_large_file_that_breaks_off_is_tried_again_and_then_told(
+    hub: FakeHub, written: tuple[Path, Publication], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    hub.break_at, hub.breaks = "upload", 1000
+    with pytest.raises(PublishError, match="cannot be reached, or broke off") as refused:
+        push(HubRepository(REPOSITORY), *written)
+    # The address of the store carries a signature.
+    assert "secret" not in str(refused.value)
+    assert (hub.commits(REPOSITORY), hub.repositories[REPOSITORY].tags) == (1, {})
+    hub.breaks = 1
+    assert push(HubRepository(REPOSITORY), *written).is_new
+
+
+def test_a_file_that_the_repository_keeps_out_is_noticed(
+    hub: FakeHub, written: tuple[Path, Publication]
+) -> None:
+    hub.ignored = "CITATION.cff"
+    with pytest.raises(PublishError, match="missing or has another size"):
+        push(HubRepository(REPOSITORY), *written)
+    assert hub.repositories[REPOSITORY].tags == {}
+
+
+@pytest.mark.parametrize(
+    ("token", "status", "told"),
+    [
+        ("hf_expired_0123456789", 401, "does not accept the token"),
+        (READER, 403, "may not do this"),
+    ],
+)
+def test_a_token_that_is_refused_is_told_and_not_shown(
+    hub: FakeHub,
+    written: tuple[Path, Publication],
+    monkeypatch: pytest.MonkeyPatch,
+    token: str,
+    status: int,
+    told: str,
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", token)
+    with pytest.raises(PublishError, match=told) as refused:
+        push(HubRepository(REPOSITORY), *written)
+    assert f"HTTP {status}" in str(refused.value)
+    assert token not in json.dumps(refused.value.as_dict())
+    assert hub.repositories == {}
+
+
+def test_without_a_token_nothing_is_asked_of_the_hub(
+    hub: FakeHub, written: tuple[Path, Publication], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_TOKEN")
+    with pytest.raises(PublishError, match="needs a token") as refused:
+        push(HubRepository(REPOSITORY), *written)
+    assert "HF_TOKEN" in (refused.value.hint or "")
+    assert hub.requests == []
+
+
+def test_a_hub_that_is_not_there_is_told(
+    hub: FakeHub, written: tuple[Path, Publication], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://user:password@127.0.0.1:9")
+    for attempt in (
+        lambda: push(HubRepository(REPOSITORY), *written),
+        lambda: pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out"),
+    ):
+        with pytest.raises(PublishError, match="cannot be reached") as refused:
+            attempt()
+        assert "http://127.0.0.1:9" in str(refused.value)
+        assert "password" not in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_public_repository_needs_the_word_public(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, manifest: Manifest
+) -> None:
+    private = push(HubRepository(REPOSITORY), *written)
+    assert private.private
+    public = push(HubRepository(REPOSITORY), *written, public=True)
+    assert (public.is_new, hub.repositories[REPOSITORY].private) == (False, False)
+    second = tmp_path / "second"
+    publication = write(second, request_of(changed(manifest, version="2.0.0"), tag="2.0.0"))
+    with pytest.raises(PublishError, match="is public"):
+        push(HubRepository(REPOSITORY), second, publication)
+    assert push(HubRepository(REPOSITORY), second, publication, public=True).is_new
+
+
+def test_a_repository_of_something_else_is_left_alone(
+    hub: FakeHub, written: tuple[Path, Publication]
+) -> None:
+    hub_repository = HubRepository(REPOSITORY)
+    hub_repository.api.create_repo(REPOSITORY, repo_type="dataset", private=True)
+    hub.repositories[REPOSITORY].commits[-1][1]["weights.bin"] = b"precious"
+    with pytest.raises(PublishError, match="something else") as refused:
+        push(hub_repository, *written)
+    assert refused.value.found == "weights.bin"
+    assert hub.commits(REPOSITORY) == 1
+
+
+def test_somebody_who_pushed_in_between_is_not_overwritten(
+    hub: FakeHub, written: tuple[Path, Publication], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub_repository = HubRepository(REPOSITORY)
+    looked = hub_repository.tags
+
+    def meanwhile() -> dict[str, str]:
+        found = looked()
+        repository = hub.repositories[REPOSITORY]
+        repository.commits.append(("f" * 40, {**repository.commits[-1][1], "other.txt": b"theirs"}))
+        return found
+
+    monkeypatch.setattr(hub_repository, "tags", meanwhile)
+    with pytest.raises(PublishError, match="pushed at the same moment"):
+        push(hub_repository, *written)
+    assert hub.repositories[REPOSITORY].head == "f" * 40
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "told"),
+    [("lab/lists", "9.9.9", "HTTP 404"), ("lab/absent", "1.0.0", "HTTP 404")],
+)
+def test_what_is_not_there_cannot_be_pulled(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, name: str, version: str, told: str
+) -> None:
+    push(HubRepository(REPOSITORY), *written)
+    with pytest.raises(PublishError) as refused:
+        pull(HubRepository(name), version, tmp_path / "out")
+    assert told in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("version", ["main", "../../x", "1.0", "1.0.0\x1b[2J", ""])
+def test_a_version_is_a_tag_or_a_commit(hub: FakeHub, tmp_path: Path, version: str) -> None:
+    with pytest.raises(UsageError, match="no version") as refused:
+        pull(HubRepository(REPOSITORY), version, tmp_path / "out")
+    assert "\x1b" not in str(refused.value)
+    assert hub.requests == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md",
+        "data/hand-made/closed.parquet",
+        "manifests/hand/made/1.0.0/ids/closed.txt",
+        "manifests/hand/made/1.0.0/manifest.json",
+        "croissant.json",
+    ],
+)
+def test_a_byte_that_changed_on_the_hub_is_found(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, path: str
+) -> None:
+    push(HubRepository(REPOSITORY), *written)
+    files = hub.repositories[REPOSITORY].commits[-1][1]
+    data = bytearray(files[path])
+    data[len(data) // 2] ^= 1
+    files[path] = bytes(data)
+    with pytest.raises(PublicationMismatchError, match="not the one that was published") as refused:
+        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out")
+    assert refused.value.where == path
+    assert list(tmp_path.glob("out*")) + list(tmp_path.glob(".out*")) == []
+
+
+def test_a_file_that_is_gone_or_larger_than_announced_is_not_fetched(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
+) -> None:
+    push(HubRepository(REPOSITORY), *written)
+    files = hub.repositories[REPOSITORY].commits[-1][1]
+    citation = files.pop("CITATION.cff")
+    for content in (None, citation * 1000):
+        if content is not None:
+            files["CITATION.cff"] = content
+        asked = hub.count("resolve")
+        with pytest.raises(PublicationMismatchError, match="missing or has another size"):
+            pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out")
+        # The record alone was fetched: its head, and its bytes.
+        assert hub.count("resolve") - asked <= 2
+
+
+def rewritten(publication: Publication, **fields: object) -> bytes:
+    data = {name: getattr(publication, name) for name in publication.__struct_fields__} | fields
+    return record_bytes(Publication(**data))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../escape.txt",
+        "/etc/passwd",
+        "a/../../b",
+        "a\\..\\b",
+        ".git/config",
+        "a//b",
+        "C:/x",
+        "a/\x1b[2J",
+        "é.txt",
+    ],
+)
+def test_a_record_that_leads_outside_is_refused_before_anything_is_fetched(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, path: str
+) -> None:
+    push(HubRepository(REPOSITORY), *written)
+    files = {**written[1].files, "x.txt": written[1].files["README.md"]}
+    data = rewritten(written[1], files=files).replace(b'"x.txt"', json.dumps(path).encode())
+    hub.repositories[REPOSITORY].commits[-1][1][RECORD_FILE] = data
+    with pytest.raises(PublicationMismatchError, match="cannot be trusted") as refused:
+        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "deep" / "out")
+    assert "\x1b" not in str(refused.value)
+    assert files_below(tmp_path / "deep") == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"", "no record"),
+        (b"[" * 100_000, "no record"),
+        (b'{"digest": 3}', "no record"),
+        (b"\xff\xfe", "no record"),
+        (b"null", "no record"),
+    ],
+)
+def test_what_is_no_record_is_refused(data: bytes, told: str) -> None:
+    with pytest.raises(PublicationMismatchError, match=told):
+        parse_record(data, where="here")
+
+
+def test_a_record_says_what_its_digest_stands_for(written: tuple[Path, Publication]) -> None:
+    data = record_bytes(written[1])
+    assert parse_record(data, where="here") == written[1]
+    for old, new in ((b'"lab/lists"', b'"lab/other"'), (b'"labelled": true', b'"labelled": false')):
+        assert old in data
+        with pytest.raises(PublicationMismatchError, match="digest stands for"):
+            parse_record(data.replace(old, new, 1), where="here")
+
+
+def test_another_digest_than_the_one_asked_for_is_refused(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
+) -> None:
+    push(HubRepository(REPOSITORY), *written)
+    with pytest.raises(PublicationMismatchError, match="asked for"):
+        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out", digest="sha256:" + "0" * 64)
+
+
+def test_a_tag_that_leads_to_another_version_is_refused(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
+) -> None:
+    commit = push(HubRepository(REPOSITORY), *written).commit
+    hub.repositories[REPOSITORY].tags["2.0.0"] = commit
+    with pytest.raises(PublicationMismatchError, match="another version"):
+        pull(HubRepository(REPOSITORY), "2.0.0", tmp_path / "out")
+
+
+def test_a_repository_without_a_record_is_no_publication(hub: FakeHub, tmp_path: Path) -> None:
+    hub_repository = HubRepository(REPOSITORY)
+    hub_repository.api.create_repo(REPOSITORY, repo_type="dataset", private=True)
+    with pytest.raises(PublicationMismatchError, match="holds no publication"):
+        pull(hub_repository, hub.repositories[REPOSITORY].head, tmp_path / "out")
+
+
+def test_rows_that_are_not_the_lines_of_the_list_are_found(
+    written: tuple[Path, Publication],
+) -> None:
+    from curation.publishing.parquet import write_parquet
+    from curation.publishing.part_tables import part_schema
+
+    folder, publication = written
+    path = folder / "data/hand-made/closed.parquet"
+    from pyarrow import parquet
+
+    table = parquet.read_table(path)
+    content = write_parquet(path, [table.slice(1), table.slice(0, 1)], part_schema())
+    data = path.read_bytes()
+    file = type(publication.files["README.md"])(
+        sha256=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data), content=content
+    )
+    files = {**publication.files, "data/hand-made/closed.parquet": file}
+    (folder / RECORD_FILE).write_bytes(rewritten(publication, files=files))
+    with pytest.raises(PublicationMismatchError, match="Row 1 of a table is not line 1 of its list"):
+        verify_repository(folder)
+
+
+def test_a_list_that_is_not_the_pinned_one_is_found(written: tuple[Path, Publication]) -> None:
+    folder, publication = written
+    name = "manifests/hand/made/1.0.0/ids/closed.txt"
+    data = b"voc2007:000009\nvoc2007:000013\n"
+    (folder / name).write_bytes(data)
+    file = type(publication.files[name])(sha256=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data))
+    (folder / RECORD_FILE).write_bytes(rewritten(publication, files={**publication.files, name: file}))
+    with pytest.raises(DigestMismatchError, match="id list"):
+        verify_repository(folder)
+
+
+@pytest.mark.slow
+def test_datasets_loads_from_the_hub_by_name_and_version(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
+) -> None:
+    pytest.importorskip("datasets")
+    push(HubRepository(REPOSITORY), *written)
+    code = (
+        "from datasets import load_dataset\n"
+        f"rows = load_dataset({REPOSITORY!r}, 'hand-made', split='closed', revision='1.0.0')\n"
+        "print(rows['image_id'][:])"
+    )
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.endswith("_OFFLINE")},
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
+    finished = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert finished.stdout.strip() == "['voc2007:000009', 'voc2007:000012']", finished.stderr[-2000:]

@@ -1,0 +1,355 @@
+"""A repository as a folder: what lies in it, that others read it, and that two builds give the same bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from curation.canonical import sha256_of_bytes, sha256_of_lines
+from curation.decisions.decision import Decision
+from curation.decisions.resolution import decisions_digest
+from curation.errors import PublishError, UsageError
+from curation.manifest.header import FileEntry
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import manifest_files
+from curation.publishing.croissant import check_croissant
+from curation.publishing.member import Member, published_lists
+from curation.publishing.publication import RECORD_FILE
+from curation.publishing.pulled import read_publication, verify_repository
+from curation.publishing.repository import check_repository_name, check_request
+from curation.sources.photos import PhotoFolder
+from tests.publishing.published_world import (
+    CLOSED,
+    REPOSITORY,
+    WILDERNESS,
+    changed,
+    files_below,
+    request_of,
+    tiny,
+    write,
+)
+
+pytest.importorskip("mlcroissant")
+
+HOSTILE = "x | y\n## [z](http://evil) <img src=x> `*_\x1b[2J\u202e"
+EVIDENCE = (
+    Decision(
+        image_id=WILDERNESS[0],
+        dataset="wilderness",
+        stage="manual",
+        action="keep",
+        reviewer="anna",
+        reason="no cat",
+    ),
+    Decision(
+        image_id="coco:000000000777", dataset="wilderness", stage="manual", action="remove", reviewer="anna"
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two manifests, one labelled and one that was reviewed."""
+    out = tmp_path_factory.mktemp("made") / "repository"
+    write(out, request())
+    return out
+
+
+def request() -> Any:
+    manifest, sources = tiny()
+    reviewed = changed(
+        manifest,
+        name="hand/reviewed",
+        origin="reviewed",
+        decisions=decisions_digest(EVIDENCE),
+        version="1.1.0",
+    )
+    both = request_of(manifest, sources=sources, tag="3.0.0", date="2025-03-01")
+    other = request_of(reviewed, evidence=EVIDENCE)
+    return type(both)(
+        repository=REPOSITORY,
+        tag="3.0.0",
+        members=(*both.members, *other.members),
+        tables=(*both.tables, *other.tables),
+        date="2025-03-01",
+    )
+
+
+def card_of(folder: Path) -> tuple[dict[str, Any], str]:
+    _, header, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    return yaml.safe_load(header), text
+
+
+def test_manifests_and_lists_lie_there_verbatim(folder: Path) -> None:
+    manifest = tiny()[0]
+    for name, data in manifest_files(manifest).items():
+        assert (folder / "manifests/hand/made/1.0.0" / name).read_bytes() == data
+    assert verify_repository(folder) == read_publication(folder)
+
+
+def test_two_builds_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "again", request())
+    assert files_below(tmp_path / "again") == files_below(folder)
+
+
+def test_the_record_has_the_digest_of_every_file(folder: Path) -> None:
+    files = files_below(folder)
+    publication = read_publication(folder)
+    del files[RECORD_FILE]
+    assert {path: file.sha256 for path, file in publication.files.items()} == {
+        path: sha256_of_bytes(data) for path, data in files.items()
+    }
+    assert {path for path, file in publication.files.items() if file.content} == {
+        path for path in files if path.endswith(".parquet") or path == "croissant.json"
+    }
+
+
+def test_the_card_names_every_table_once(folder: Path) -> None:
+    from huggingface_hub import DatasetCard
+
+    data, text = card_of(folder)
+    configs = {one["config_name"]: one for one in data["configs"]}
+    assert list(configs) == ["hand-made", "hand-reviewed", "hand-reviewed-decisions", "parts"]
+    assert [name for name, one in configs.items() if one.get("default")] == ["hand-made"]
+    paths = [file["path"] for one in data["configs"] for file in one["data_files"]]
+    assert sorted(paths) == sorted(path for path in files_below(folder) if path.endswith(".parquet"))
+    assert DatasetCard.load(folder / "README.md").data.to_dict()["configs"] == data["configs"]
+    for words in ("How it was made", "Sources and licences", "curation pull lab/lists@3.0.0", "```bibtex"):
+        assert words in text
+
+
+def test_citation_names_the_version_and_the_papers(folder: Path) -> None:
+    data = yaml.safe_load((folder / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(data)
+    assert (data["version"], str(data["date-released"]), data["type"]) == ("3.0.0", "2025-03-01", "dataset")
+    assert data["references"][0]["title"] == "t"
+    assert [one["value"] for one in data["identifiers"]] == [
+        one.digest for one in read_publication(folder).manifests
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_croissant_is_valid_and_reads_every_row(folder: Path) -> None:
+    import mlcroissant
+
+    assert check_croissant(folder / "croissant.json") == ()
+    data = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
+    assert data["conformsTo"] == "http://mlcommons.org/croissant/1.1"
+    files = files_below(folder)
+    digests = {one["contentUrl"]: f"sha256:{one['sha256']}" for one in data["distribution"]}
+    assert digests == {
+        path: sha256_of_bytes(files[path]) for path in files if path not in ("croissant.json", RECORD_FILE)
+    }
+    dataset = mlcroissant.Dataset(str(folder / "croissant.json"))
+    rows = list(dataset.records("hand-made/closed"))
+    assert [row["hand-made/closed/image_id"].decode() for row in rows] == CLOSED
+    boxes = [one["hand-made/closed/objects/bbox"] for one in rows[1]["hand-made/closed/objects"]]
+    assert [list(map(float, box)) for box in boxes] == [[5, 6, 7, 8], [10, 11, 12, 13]]
+    names = [one["@id"] for one in data["recordSet"]]
+    assert all(len(list(dataset.records(name))) for name in names)
+    derived = data["prov:wasDerivedFrom"][0]["prov:hadMember"]
+    assert [one["name"] for one in derived] == ["voc2007 test", "coco test"]
+
+
+def test_a_croissant_file_that_is_not_valid_is_refused(folder: Path, tmp_path: Path) -> None:
+    data = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
+    data["recordSet"][0]["field"][0]["source"]["fileObject"]["@id"] = "absent.parquet"
+    (tmp_path / "croissant.json").write_text(json.dumps(data))
+    with pytest.raises(PublishError, match="not valid"):
+        check_croissant(tmp_path / "croissant.json")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_datasets_loads_every_config_offline(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    datasets.disable_progress_bars()
+    loaded = {
+        name: datasets.load_dataset(str(folder), name, cache_dir=str(tmp_path))
+        for name in ("hand-made", "hand-reviewed", "hand-reviewed-decisions", "parts")
+    }
+    assert list(loaded["hand-made"]) == ["closed", "wilderness"]
+    assert list(loaded["hand-made"]["closed"]["image_id"]) == CLOSED
+    assert loaded["hand-made"]["closed"].features == loaded["hand-reviewed"]["closed"].features
+    assert loaded["hand-reviewed"]["wilderness"][0]["decisions"][0]["reviewer"] == "anna"
+    rows = loaded["hand-reviewed-decisions"]["decisions"]
+    assert [row["action"] for row in rows] == ["keep", "remove"]
+    parts = loaded["parts"]["parts"]
+    assert list(zip(parts["manifest"], parts["split"], strict=True)) == [
+        (name, split) for name in ("hand/made", "hand/reviewed") for split in ("closed", "wilderness")
+    ]
+
+
+def test_texts_of_a_header_do_not_steer_card_yaml_or_json(tmp_path: Path) -> None:
+    manifest = tiny()[0]
+    header = manifest.header
+    paper = msgspec.structs.replace(
+        header.paper, title=HOSTILE, authors=HOSTILE, bibtex=f"@x{{a}}\n```\n````\n{HOSTILE}"
+    )
+    parts = tuple(msgspec.structs.replace(part, selection=HOSTILE) for part in header.parts)
+    hostile = changed(
+        manifest, title=f"{HOSTILE}\n---\nconfigs: []", paper=paper, notes=(HOSTILE,), parts=parts
+    )
+    write(tmp_path / "out", request_of(hostile))
+    data, text = card_of(tmp_path / "out")
+    assert [one["config_name"] for one in data["configs"]] == ["hand-made", "parts"]
+    assert "\x1b" not in text
+    assert "<img" not in text.partition("## Citation")[0].replace("\\<img", "")
+    citation = yaml.safe_load((tmp_path / "out" / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == "1.0.0"
+    verify_repository(tmp_path / "out")
+
+
+def test_a_part_without_a_list_is_pinned_and_said_to_be(tmp_path: Path) -> None:
+    manifest, _ = tiny()
+    declared = Manifest(changed(manifest, origin="declared").header, {"closed": manifest.lists["closed"]})
+    publication = write(tmp_path / "out", request_of(declared))
+    (one,) = publication.manifests
+    assert {part.name: bool(part.table) for part in one.parts} == {"closed": True, "wilderness": False}
+    _, text = card_of(tmp_path / "out")
+    assert "Pinned only, and not among the files: `wilderness`" in text
+    verify_repository(tmp_path / "out")
+
+
+def test_lists_of_authors_are_pinned_and_not_passed_on(tmp_path: Path) -> None:
+    manifest = changed(tiny()[0], origin="as_published")
+    assert manifest.lists
+    write(tmp_path / "out", request_of(published_lists(manifest)))
+    files = files_below(tmp_path / "out")
+    assert [path for path in files if path.endswith(".parquet")] == ["data/parts/parts.parquet"]
+    assert not any(one.encode() in data for one in CLOSED for data in files.values())
+    data, text = card_of(tmp_path / "out")
+    assert [one["config_name"] for one in data["configs"] if one.get("default")] == ["parts"]
+    assert "the lists are not passed on" in text
+
+
+def test_sources_that_do_not_give_the_stated_counts_are_refused() -> None:
+    manifest, sources = tiny()
+    parts = tuple(msgspec.structs.replace(part, boxes={"known": 99}) for part in manifest.header.parts)
+    with pytest.raises(PublishError, match="not those of the manifest: boxes of closed") as refused:
+        check_request(request_of(changed(manifest, parts=parts), sources=sources))
+    assert (refused.value.expected, refused.value.found) == ("known 99", "known 3")
+
+
+def test_a_source_for_nothing_is_refused() -> None:
+    manifest, sources = tiny()
+    lists = {"closed": manifest.lists["closed"]}
+    declared = Manifest(changed(manifest, origin="declared").header, lists)
+    with pytest.raises(PublishError, match="labels to no part"):
+        check_request(request_of(declared, sources=sources))
+
+
+def test_labels_of_other_bytes_are_said_to_be(tmp_path: Path) -> None:
+    manifest, sources = tiny()
+    file = FileEntry(name="a.json", sha256="sha256:" + "0" * 64, size=1, rows=1)
+    voc = msgspec.structs.replace(manifest.header.sources[0], files=(file,))
+    pinned = changed(manifest, sources=(voc, *manifest.header.sources[1:]))
+    request = request_of(pinned, sources=sources)
+    assert [entry.name for entry in request.members[0].other_bytes()] == ["voc"]
+    write(tmp_path / "out", request)
+    assert "are not the very ones that the manifest was made from" in card_of(tmp_path / "out")[1]
+
+
+def test_annotations_that_may_not_be_passed_on_reach_no_file(tmp_path: Path) -> None:
+    manifest, sources = tiny()
+    mtsd = msgspec.structs.replace(manifest.header.sources[0], dataset="mtsd", namespace="mtsd")
+    gated = changed(manifest, sources=(mtsd, *manifest.header.sources[1:]))
+    with pytest.raises(PublishError, match="no boxes and no labels"):
+        write(tmp_path / "out", request_of(gated, sources=sources))
+    assert files_below(tmp_path / "out") == {}
+    write(tmp_path / "ids", request_of(gated))
+
+
+@pytest.fixture
+def shapes(tmp_path: Path) -> tuple[Manifest, PhotoFolder]:
+    """Data of one's own, with photos."""
+    image = pytest.importorskip("PIL.Image")
+
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for name in ("a", "b"):
+        image.new("RGB", (6, 4), (name == "a" and "red") or "blue").save(photos / f"{name}.png")
+    manifest = tiny()[0]
+    ids = ("shapes:a", "shapes:b")
+    own = msgspec.structs.replace(manifest.header.sources[0], dataset="shapes", namespace="shapes")
+    part = msgspec.structs.replace(manifest.header.parts[0], sha256=sha256_of_lines(ids))
+    return Manifest(changed(manifest, sources=(own,), parts=(part,)).header, {"closed": ids}), PhotoFolder(
+        photos
+    )
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_photos_go_along_where_their_licence_is_stated_and_free(
+    shapes: tuple[Manifest, PhotoFolder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest, photos = shapes
+    request = request_of(manifest, photos={"": photos}, licences={"voc": "CC-BY-4.0"})
+    write(tmp_path / "out", request)
+    verify_repository(tmp_path / "out")
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    rows = datasets.load_dataset(
+        str(tmp_path / "out"), "hand-made", split="closed", cache_dir=str(tmp_path / "cache")
+    )
+    assert [row["image"].getpixel((0, 0)) for row in rows] == [(255, 0, 0), (0, 0, 255)]
+    assert "CC-BY-4.0" in card_of(tmp_path / "out")[1]
+
+
+def test_photos_stay_where_no_licence_is_stated_or_one_is_missing(
+    shapes: tuple[Manifest, PhotoFolder], tmp_path: Path
+) -> None:
+    manifest, photos = shapes
+    with pytest.raises(PublishError, match="every source's licence"):
+        check_request(request_of(manifest, photos={"": photos}))
+    (photos.folder / "b.png").unlink()
+    with pytest.raises(PublishError, match="none of the folders") as refused:
+        write(
+            tmp_path / "out",
+            request_of(manifest, photos={"": PhotoFolder(photos.folder)}, licences={"voc": "CC0-1.0"}),
+        )
+    assert refused.value.where == "part closed: shapes:b"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lists",
+        "a/b/c",
+        "/b",
+        "a/",
+        "a b/c",
+        "a/..",
+        "a/b--c",
+        "../b",
+        "a/b.git",
+        "-a/b",
+        "a/" + "b" * 96,
+        "a/b\x1b",
+    ],
+)
+def test_names_that_no_hub_takes_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="name of a dataset repository") as refused:
+        check_repository_name(name)
+    assert "\x1b" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("tag", "date"), [("v1", ""), ("1.0", ""), ("1.0.0", "yesterday"), ("1.0.0", "20250301")]
+)
+def test_tags_and_dates_are_checked(tag: str, date: str) -> None:
+    with pytest.raises(UsageError):
+        check_request(request_of(tiny()[0], tag=tag, date=date))
+
+
+def test_a_member_knows_which_parts_have_all_their_sources() -> None:
+    manifest, sources = tiny()
+    member = Member(manifest, "hand-made", {"voc": sources["voc"]})
+    assert member.labelled == ("closed",)
+    assert member.sources_of("wilderness") is None
