@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +15,7 @@ import numpy.typing as npt
 from curation.errors import AnnotationFormatError, BoxError, DanglingIdError
 from curation.sources.hex_ids import Keys, id_text, runs_of
 from curation.sources.integrity import BadBoxes
-from curation.sources.openimages_lines import parse_rows
+from curation.sources.openimages_lines import Scan, rows_of, scan_lines
 from curation.sources.openimages_rows import COORDINATES, EMPTY, FLAGS, REQUIRED, UNSTATED, Labels, RowBlock
 from curation.sources.source import Bools, Floats, Int32s, Int64s
 from curation.sources.streamed_csv import StreamedCsv
@@ -20,6 +24,9 @@ _FLAGS = dict(zip(("occluded", "truncated", "crowd", "depiction", "inside"), FLA
 """Column of the file by name in `Objects`."""
 _ROW_BYTES = 76
 """Of a short row: the usual ones have about 80."""
+_THREADS = 4
+_AHEAD = 8
+"""Blocks of lines in memory at once, whatever the number of threads: an error is the same on every machine."""
 _NEEDED_BY_ALL = ("occluded", "truncated", "crowd")
 
 
@@ -79,9 +86,21 @@ def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: Bad
     """
     file.require(REQUIRED)
     reading = _Reading(file, Labels(labels), bad_boxes)
-    for lines in file.lines():
-        reading.add(lines)
+    for scan in _scans(file, reading.labels):
+        reading.add(scan)
     return reading.rows()
+
+
+def _scans(file: StreamedCsv, labels: Labels) -> Iterator[Scan]:
+    """Yield the lines of a file, scanned ahead by some threads, in file order."""
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, _THREADS)) as scanners:
+        pending: deque[Future[Scan]] = deque()
+        for lines in file.lines():
+            pending.append(scanners.submit(scan_lines, lines, file, labels))
+            if len(pending) == _AHEAD:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
 
 
 class _Grown:
@@ -127,7 +146,7 @@ class _Reading:
 
     def __init__(self, file: StreamedCsv, labels: Labels, bad_boxes: BadBoxes) -> None:
         self._file = file
-        self._labels = labels
+        self.labels = labels
         self._drop = bad_boxes == "drop"
         self._read = 0
         self._dropped: dict[str, int] = {}
@@ -146,11 +165,12 @@ class _Reading:
         if "Source" in file.header:
             self._own["origin"] = _Grown(np.int8, room)
 
-    def add(self, lines: bytes) -> None:
-        block = parse_rows(lines, self._file, self._labels, self._read + 2)
+    def add(self, scan: Scan) -> None:
+        block = rows_of(scan, self._file, self.labels, self._read + 2)
         run = self._images(block)
-        boxes = block.corners[:, [0, 2, 1, 3]]
-        boxes[:, 2:] -= boxes[:, :2]
+        left, right, top, bottom = block.corners.T
+        boxes = np.empty((len(block), 4))
+        boxes[:, 0], boxes[:, 1], boxes[:, 2], boxes[:, 3] = left, top, right - left, bottom - top
         keep = self._sound(block, boxes)
         numbers = np.arange(self._read + 1, self._read + len(block) + 1, dtype=np.int64)
         found: dict[str, npt.NDArray[Any]] = {"run": run, "category": block.category, "boxes": boxes}
@@ -166,7 +186,7 @@ class _Reading:
         fixed: dict[str, Any] = {name: grown.whole() for name, grown in self._fixed.items()}
         return BoxRows(
             runs=self._runs.whole(),
-            labels=tuple(self._labels.place),
+            labels=tuple(self.labels.place),
             columns={name: grown.whole() for name, grown in self._own.items()},
             rows=self._read,
             dropped=dict(sorted(self._dropped.items())),
