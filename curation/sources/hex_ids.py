@@ -65,9 +65,9 @@ def runs_of(ids: list[str] | Keys) -> tuple[Keys, Int64s, int]:
     changed = np.ones(len(ids), np.bool_)
     changed[1:] = (ids[1:, 0] != ids[:-1, 0]) | (ids[1:, 1] != ids[:-1, 1])
     starts = np.flatnonzero(changed)
-    digits = _VALUES[ids[starts].view(np.uint8)]
-    if len(odd := np.flatnonzero((digits > 15).any(axis=1))):
-        return np.empty(0, np.uint64), np.empty(0, np.int64), int(starts[odd[0]])
+    digits = _VALUES[np.stack([column[starts] for column in ids.T], axis=1).view(np.uint8)]
+    if bool((odd := digits > 15).any()):
+        return np.empty(0, np.uint64), np.empty(0, np.int64), int(starts[np.argmax(odd) // DIGITS])
     octets = digits[:, ::2] << 4 | digits[:, 1::2]
     return np.ascontiguousarray(octets).view(">u8")[:, 0].astype(np.uint64), starts, -1
 

@@ -51,7 +51,7 @@ _STATED, _UNSTATED = b",0,0,0,0,0", b",-1,-1,-1,-1,-1"
 _FORM = b",1,........,........,........,........" + _STATED
 _FIXED = bytes({ord("."): 0x00, ord("0"): 0xFE}.get(character, 0xFF) for character in _FORM)
 """The bits in which a tail is as `_FORM`: none of a coordinate, all but the last one of a flag."""
-_FORM_WORDS, _FIXED_WORDS = (np.frombuffer(one, np.uint64)[:, None] for one in (_FORM, _FIXED))
+_FORM_WORDS, _FIXED_WORDS = (np.frombuffer(one, np.uint64) for one in (_FORM, _FIXED))
 _XCLICK, _ACTIVEMIL, _IL = _word(b",xclick,"), _word(b",activem"), np.frombuffer(b"il,/", np.uint32)[0]
 _LAST = np.array([(1 << 64) - (1 << 64 - 8 * count) for count in range(_WORD + 1)], np.uint64)
 """The last bytes of a word, by their number."""
@@ -144,9 +144,9 @@ def rows_by_words(lines: bytes, starts: Int64s, ends: Int64s, labels: Labels) ->
         tails[unstated] = _gathered(lines, stops[unstated] - _REACH, _REACH)
         octets[unstated, -len(_STATED) :] = np.frombuffer(_STATED, np.uint8)
     words = np.ascontiguousarray(tails.view(np.uint64).reshape(-1, _REACH // _WORD).T)
-    strange = np.bitwise_or.reduce((words[2:] ^ _FORM_WORDS) & _FIXED_WORDS, axis=0)
-    corners, odd = _shares(tails)
-    strange |= odd
+    corners, strange = _shares(tails)
+    for word, form, fixed in zip(words[_KEY // _WORD :], _FORM_WORDS, _FIXED_WORDS, strict=True):
+        strange |= (word ^ form) & fixed
     ids, is_mil, good, lengths = _heads(lines, starts, stops)
     good &= strange == 0
     words[0] &= _LAST[np.maximum(lengths - _WORD, 0)]

@@ -94,8 +94,7 @@ class Labels:
         found = table[_mixed(first, second)]
         same = firsts[found] == first
         same &= seconds[found] == second
-        found[~same] = -1
-        return found
+        return np.where(same, found, -1).astype(np.int32)
 
     def _index(self) -> None:
         packed = [key.encode() for key in self.place]
@@ -103,18 +102,18 @@ class Labels:
         words = np.frombuffer(b"".join(key.rjust(2 * _WORD, b"\0") for key in (*fitting, b"")), np.uint64)
         # Place -1 is the pair of zeros at the end, which no key has. Of two keys with one slot the last has it.
         first, second = np.ascontiguousarray(words.reshape(-1, 2).T)
-        table = np.full(1 << _TABLE_BITS, -1, np.int32)
-        table[_mixed(first[:-1], second[:-1])] = np.arange(len(packed), dtype=np.int32)
+        table = np.full(1 << _TABLE_BITS, -1, np.int64)
+        table[_mixed(first[:-1], second[:-1])] = np.arange(len(packed))
         # One name for all three: threads that look keys up meanwhile see all of the old or all of the new.
         self._indexed = (table, first, second)
 
 
-def _mixed(first: Words, second: Words) -> Words:
+def _mixed(first: Words, second: Words) -> Int64s:
     mixed = first * _MIXERS[0]
     mixed ^= second * _MIXERS[1]
     mixed *= _MIXERS[0]
     mixed >>= np.uint64(64 - _TABLE_BITS)
-    return mixed
+    return mixed.view(np.int64)
 
 
 def rows_by_arrow(

@@ -58,7 +58,7 @@ class StreamedCsv:
 
     @property
     def sha256(self) -> str:
-        """``sha256:<hex>`` of the bytes, computed while `lines` or `batches` read them; else the file is read for it."""
+        """``sha256:<hex>`` of the bytes, computed while `lines` or `batches` read; else the file is read for it."""
         digest = self._digest
         if digest is None:
             with self.path.open("rb") as stream:
@@ -168,7 +168,7 @@ class StreamedCsv:
 class _Hashing:
     """A file whose bytes are hashed as they are read, by a thread of its own that may fall some blocks behind.
 
-    On a processor without instructions for SHA-256 that takes longer than all else: nothing waits for it but the digest.
+    On a processor without instructions for SHA-256 that takes longer than all else: only the digest waits for it.
     """
 
     def __init__(self, path: Path, name: str, size: int) -> None:
