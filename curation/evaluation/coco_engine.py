@@ -112,14 +112,11 @@ def _choose(engine: Engine | None) -> Engine:
 
 def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
     """Return the twelve numbers and the AP of each class, -1 where undefined."""
-    dataset, evaluator = _engine_classes(engine)
+    evaluator = _evaluator(engine)
     with contextlib.redirect_stdout(io.StringIO()):
-        annotated, detected = dataset(), dataset()
         # Each engine writes flags into the records it is given: it gets its own.
-        annotated.dataset = _records(truth, _objects(truth))
-        detected.dataset = _records(truth, _results(detections))
-        annotated.createIndex()
-        detected.createIndex()
+        annotated = _Records(truth, _objects(truth))
+        detected = _Records(truth, _results(detections))
         evaluation = evaluator(annotated, detected, "bbox")
         evaluation.evaluate()
         evaluation.accumulate()
@@ -129,23 +126,34 @@ def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Float
     return np.asarray(evaluation.stats, np.float64)[:12], precision.mean(axis=(0, 1))
 
 
-def _engine_classes(engine: str) -> tuple[Any, Any]:
+def _evaluator(engine: str) -> Any:
     if engine == "faster":
         import faster_coco_eval
 
-        return faster_coco_eval.COCO, faster_coco_eval.COCOeval_faster
-    from pycocotools.coco import COCO
+        return faster_coco_eval.COCOeval_faster
     from pycocotools.cocoeval import COCOeval
 
-    return COCO, COCOeval
+    return COCOeval
 
 
-def _records(truth: GroundTruth, annotations: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "images": [{"id": number} for number in range(1, truth.n_images + 1)],
-        "categories": [{"id": number, "name": name} for number, name in enumerate(truth.classes, 1)],
-        "annotations": annotations,
-    }
+class _Records:
+    """What the engines ask of a `COCO` object about all its images and classes: it takes no index to answer that."""
+
+    def __init__(self, truth: GroundTruth, annotations: list[dict[str, Any]]) -> None:
+        self._truth = truth
+        self._annotations = annotations
+
+    def getImgIds(self) -> list[int]:  # noqa: N802
+        return list(range(1, self._truth.n_images + 1))
+
+    def getCatIds(self) -> list[int]:  # noqa: N802
+        return list(range(1, len(self._truth.classes) + 1))
+
+    def getAnnIds(self, *, imgIds: object, catIds: object) -> range:  # noqa: N802, N803
+        return range(len(self._annotations))
+
+    def loadAnns(self, ids: range) -> list[dict[str, Any]]:  # noqa: N802
+        return self._annotations
 
 
 def _objects(truth: GroundTruth) -> list[dict[str, Any]]:
