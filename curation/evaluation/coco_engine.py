@@ -112,11 +112,11 @@ def _choose(engine: Engine | None) -> Engine:
 
 def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
     """Return the twelve numbers and the AP of each class, -1 where undefined."""
-    evaluator = _evaluator(engine)
+    dataset, evaluator = _engine_classes(engine)
     with contextlib.redirect_stdout(io.StringIO()):
         # Each engine writes flags into the records it is given: it gets its own.
-        annotated = _Records(truth, _objects(truth))
-        detected = _Records(truth, _results(detections))
+        annotated = _loaded(dataset(), _records(truth, _objects(truth)))
+        detected = _loaded(dataset(), _records(truth, _results(detections)))
         evaluation = evaluator(annotated, detected, "bbox")
         evaluation.evaluate()
         evaluation.accumulate()
@@ -126,34 +126,32 @@ def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Float
     return np.asarray(evaluation.stats, np.float64)[:12], precision.mean(axis=(0, 1))
 
 
-def _evaluator(engine: str) -> Any:
+def _engine_classes(engine: str) -> tuple[Any, Any]:
     if engine == "faster":
         import faster_coco_eval
 
-        return faster_coco_eval.COCOeval_faster
+        return faster_coco_eval.COCO, faster_coco_eval.COCOeval_faster
+    from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
-    return COCOeval
+    return COCO, COCOeval
 
 
-class _Records:
-    """What the engines ask of a `COCO` object about all its images and classes: it takes no index to answer that."""
+def _records(truth: GroundTruth, annotations: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "images": [{"id": number} for number in range(1, truth.n_images + 1)],
+        "categories": [{"id": number, "name": name} for number, name in enumerate(truth.classes, 1)],
+        "annotations": annotations,
+    }
 
-    def __init__(self, truth: GroundTruth, annotations: list[dict[str, Any]]) -> None:
-        self._truth = truth
-        self._annotations = annotations
 
-    def getImgIds(self) -> list[int]:  # noqa: N802
-        return list(range(1, self._truth.n_images + 1))
-
-    def getCatIds(self) -> list[int]:  # noqa: N802
-        return list(range(1, len(self._truth.classes) + 1))
-
-    def getAnnIds(self, *, imgIds: object, catIds: object) -> range:  # noqa: N802, N803
-        return range(len(self._annotations))
-
-    def loadAnns(self, ids: range) -> list[dict[str, Any]]:  # noqa: N802
-        return self._annotations
+def _loaded(dataset: Any, records: dict[str, Any]) -> Any:
+    """Return a `COCO` object that answers only for all images and classes together: no index of records is needed."""
+    dataset.dataset = records
+    dataset.imgs = {image["id"]: image for image in records["images"]}
+    dataset.getAnnIds = lambda imgIds, catIds: range(len(records["annotations"]))
+    dataset.loadAnns = lambda ids: records["annotations"]
+    return dataset
 
 
 def _objects(truth: GroundTruth) -> list[dict[str, Any]]:
