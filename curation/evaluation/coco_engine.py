@@ -149,7 +149,7 @@ def _loaded(dataset: Any, records: dict[str, Any]) -> Any:
     """Return a `COCO` object that answers only for all images and classes together: no index of records is needed."""
     dataset.dataset = records
     dataset.imgs = {image["id"]: image for image in records["images"]}
-    dataset.getAnnIds = lambda imgIds, catIds: range(len(records["annotations"]))
+    dataset.getAnnIds = lambda **_: range(len(records["annotations"]))
     dataset.loadAnns = lambda ids: records["annotations"]
     return dataset
 
