@@ -95,7 +95,9 @@ def _scanned(lines: bytes, file: StreamedCsv, labels: Labels) -> BoxBlock | Scan
 def _checked(rows: RowBlock) -> BoxBlock:
     keys, starts, bad = runs_of(rows.ids)
     left, right, top, bottom = rows.corners.T
-    width, height = right - left, bottom - top
+    # Corners that are not finite are found below; of two of them numpy would warn.
+    with np.errstate(invalid="ignore"):
+        width, height = right - left, bottom - top
     boxes = np.empty((len(rows), 4))
     for place, side in enumerate((left, top, width, height)):
         boxes[:, place] = side
