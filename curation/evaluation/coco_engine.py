@@ -143,12 +143,9 @@ def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Float
     """Return the twelve numbers, and the precision at each IoU, recall and class, -1 where undefined."""
     dataset, evaluator = _engine_classes(engine)
     with contextlib.redirect_stdout(io.StringIO()):
-        annotated, detected = dataset(), dataset()
         # Each engine writes flags into the records it is given: it gets its own.
-        annotated.dataset = _records(truth, _objects(truth))
-        detected.dataset = _records(truth, _results(detections))
-        annotated.createIndex()
-        detected.createIndex()
+        annotated = _loaded(dataset(), _records(truth, _objects(truth)))
+        detected = _loaded(dataset(), _records(truth, _results(detections)))
         evaluation = evaluator(annotated, detected, "bbox")
         evaluation.evaluate()
         evaluation.accumulate()
@@ -175,6 +172,15 @@ def _records(truth: GroundTruth, annotations: list[dict[str, Any]]) -> dict[str,
         "categories": [{"id": number, "name": name} for number, name in enumerate(truth.classes, 1)],
         "annotations": annotations,
     }
+
+
+def _loaded(dataset: Any, records: dict[str, Any]) -> Any:
+    """Return a `COCO` object that answers only for all images and classes together: no index of records is needed."""
+    dataset.dataset = records
+    dataset.imgs = {image["id"]: image for image in records["images"]}
+    dataset.getAnnIds = lambda **_: range(len(records["annotations"]))
+    dataset.loadAnns = lambda ids: records["annotations"]
+    return dataset
 
 
 def _objects(truth: GroundTruth) -> list[dict[str, Any]]:

@@ -12,10 +12,10 @@ from curation.sources.source import Int64s, Texts
 DIGITS = 16
 Keys = npt.NDArray[np.uint64]
 
-_SYMBOLS = np.frombuffer(b"0123456789abcdef", np.uint8)
 _HEX = frozenset("0123456789abcdef")
+_PAIRS = np.array([f"{octet:02x}" for octet in range(256)], "<U2").view(np.uint64)
 _VALUES = np.full(256, 255, np.uint8)
-_VALUES[_SYMBOLS] = np.arange(16)
+_VALUES[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 
 
 def id_words(column: Any) -> list[str] | Keys:
@@ -65,9 +65,9 @@ def runs_of(ids: list[str] | Keys) -> tuple[Keys, Int64s, int]:
     changed = np.ones(len(ids), np.bool_)
     changed[1:] = (ids[1:, 0] != ids[:-1, 0]) | (ids[1:, 1] != ids[:-1, 1])
     starts = np.flatnonzero(changed)
-    digits = _VALUES[ids[starts].view(np.uint8)]
-    if len(odd := np.flatnonzero((digits > 15).any(axis=1))):
-        return np.empty(0, np.uint64), np.empty(0, np.int64), int(starts[odd[0]])
+    digits = _VALUES[np.stack([column[starts] for column in ids.T], axis=1).view(np.uint8)]
+    if bool((odd := digits > 15).any()):
+        return np.empty(0, np.uint64), np.empty(0, np.int64), int(starts[np.argmax(odd) // DIGITS])
     octets = digits[:, ::2] << 4 | digits[:, 1::2]
     return np.ascontiguousarray(octets).view(">u8")[:, 0].astype(np.uint64), starts, -1
 
@@ -78,11 +78,8 @@ def hex_texts(keys: Keys) -> Texts:
     >>> hex_texts(np.array([0x00166893B16A03AB], np.uint64)).tolist()
     ['00166893b16a03ab']
     """
-    octets = keys.astype(">u8").view(np.uint8).reshape(-1, 8)
-    letters = np.empty((len(keys), DIGITS), np.uint32)
-    letters[:, ::2] = _SYMBOLS[octets >> 4]
-    letters[:, 1::2] = _SYMBOLS[octets & 15]
-    return letters.view(f"<U{DIGITS}")[:, 0]
+    octets = keys.astype(">u8").view(np.uint8)
+    return _PAIRS[octets].view(f"<U{DIGITS}")
 
 
 def ordered(keys: Keys) -> Int64s:

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import AnnotationFormatError, BoxError, DanglingIdError
-from curation.sources.hex_ids import Keys, id_text, runs_of
+from curation.sources.growing_array import GrowingArray
+from curation.sources.hex_ids import Keys, id_text
 from curation.sources.integrity import BadBoxes
-from curation.sources.openimages_lines import parse_rows
+from curation.sources.openimages_blocks import BoxBlock, read_blocks
 from curation.sources.openimages_rows import COORDINATES, EMPTY, FLAGS, REQUIRED, UNSTATED, Labels, RowBlock
 from curation.sources.source import Bools, Floats, Int32s, Int64s
 from curation.sources.streamed_csv import StreamedCsv
@@ -79,47 +80,9 @@ def read_boxes(file: StreamedCsv, labels: tuple[str, ...] | None, bad_boxes: Bad
     """
     file.require(REQUIRED)
     reading = _Reading(file, Labels(labels), bad_boxes)
-    for lines in file.lines():
-        reading.add(lines)
+    for block in read_blocks(file, reading.labels):
+        reading.add(block)
     return reading.rows()
-
-
-class _Grown:
-    """An array that is lengthened in place; room that is reserved and not used takes no memory.
-
-    Parameters
-    ----------
-    dtype : dtype
-    room : int
-        How many rows are expected.
-    width : tuple of int
-        Length of a row.
-    """
-
-    def __init__(self, dtype: npt.DTypeLike, room: int, *width: int) -> None:
-        self._values: npt.NDArray[Any] = np.empty((room, *width), dtype)
-        self._length = 0
-
-    def __len__(self) -> int:
-        return self._length
-
-    def extend(self, more: npt.NDArray[Any]) -> None:
-        end = self._length + len(more)
-        if end > len(self._values):
-            self._resize(max(end, 5 * len(self._values) // 4))
-        self._values[self._length : end] = more
-        self._length = end
-
-    def last(self) -> Any:
-        return self._values[self._length - 1]
-
-    def whole(self) -> npt.NDArray[Any]:
-        self._resize(self._length)
-        return self._values
-
-    def _resize(self, length: int) -> None:
-        # Large blocks of memory are moved by the kernel, not copied: a list of parts would be in memory twice.
-        self._values.resize((length, *self._values.shape[1:]), refcheck=False)
 
 
 class _Reading:
@@ -127,87 +90,82 @@ class _Reading:
 
     def __init__(self, file: StreamedCsv, labels: Labels, bad_boxes: BadBoxes) -> None:
         self._file = file
-        self._labels = labels
+        self.labels = labels
         self._drop = bad_boxes == "drop"
         self._read = 0
         self._dropped: dict[str, int] = {}
         room = file.size // _ROW_BYTES
-        self._runs = _Grown(np.uint64, room)
-        self._fixed = {
-            "run": _Grown(np.int32, room),
-            "category": _Grown(np.int32, room),
-            "boxes": _Grown(np.float64, room, 4),
-            "numbers": _Grown(np.int64, room),
+        self._runs = GrowingArray(np.uint64, room)
+        kinds: dict[str, npt.DTypeLike] = {"run": np.int32, "category": np.int32}
+        kinds |= {
+            flag: np.bool_ for flag, name in _FLAGS.items() if name in file.header or flag in _NEEDED_BY_ALL
         }
-        flags = [flag for flag, name in _FLAGS.items() if name in file.header or flag in _NEEDED_BY_ALL]
-        self._own = {flag: _Grown(np.bool_, room) for flag in flags}
-        if "Confidence" in file.header:
-            self._own["confidence"] = _Grown(np.float32, room)
-        if "Source" in file.header:
-            self._own["origin"] = _Grown(np.int8, room)
+        kinds |= {"confidence": np.float32} if "Confidence" in file.header else {}
+        kinds |= {"origin": np.int8} if "Source" in file.header else {}
+        self._columns = {name: GrowingArray(kind, room) for name, kind in kinds.items()}
+        self._columns["boxes"] = GrowingArray(np.float64, room, 4)
+        self._left_out: list[Int64s] = []
 
-    def add(self, lines: bytes) -> None:
-        block = parse_rows(lines, self._file, self._labels, self._read + 2)
+    def add(self, block: BoxBlock) -> None:
+        rows = block.rows
         run = self._images(block)
-        boxes = block.corners[:, [0, 2, 1, 3]]
-        boxes[:, 2:] -= boxes[:, :2]
-        keep = self._sound(block, boxes)
-        numbers = np.arange(self._read + 1, self._read + len(block) + 1, dtype=np.int64)
-        found: dict[str, npt.NDArray[Any]] = {"run": run, "category": block.category, "boxes": boxes}
-        found |= {"numbers": numbers, "confidence": block.confidence}
-        found |= self._flags(block, keep)
-        if "origin" in self._own:
-            found["origin"] = self._origins(block, keep)
-        for name, grown in (self._fixed | self._own).items():
+        keep = None if block.is_sound else self._sound(block)
+        if not block.is_stated:
+            self._check_flags(rows, keep)
+        self._count("Source words of no known kind", rows.origin < 0, keep)
+        found: dict[str, npt.NDArray[Any]] = {"run": run, "category": rows.category, "boxes": block.boxes}
+        found |= {"confidence": rows.confidence, "origin": np.maximum(rows.origin, 0)}
+        found |= dict(zip(_FLAGS, block.set_flags, strict=True))
+        for name, grown in self._columns.items():
             grown.extend(found[name] if keep is None else found[name][keep])
-        self._read += len(block)
+        if keep is not None:
+            self._left_out.append(self._read + np.flatnonzero(~keep))
+        self._read += len(rows)
 
     def rows(self) -> BoxRows:
-        fixed: dict[str, Any] = {name: grown.whole() for name, grown in self._fixed.items()}
+        columns = {name: grown.whole() for name, grown in self._columns.items()}
+        numbers = np.arange(1, self._read + 1, dtype=np.int64)
         return BoxRows(
             runs=self._runs.whole(),
-            labels=tuple(self._labels.place),
-            columns={name: grown.whole() for name, grown in self._own.items()},
+            run=columns.pop("run"),
+            labels=tuple(self.labels.place),
+            category=columns.pop("category"),
+            boxes=columns.pop("boxes"),
+            numbers=np.delete(numbers, np.concatenate(self._left_out)) if self._left_out else numbers,
+            columns=columns,
             rows=self._read,
             dropped=dict(sorted(self._dropped.items())),
-            **fixed,
         )
 
     def _where(self, row: int) -> str:
         return f"{self._file.name}: row {self._read + row + 2}"
 
     def _count(self, reason: str, mask: Bools, keep: Bools | None = None) -> None:
-        number = int((mask if keep is None else mask & keep).sum())
+        number = int(np.count_nonzero(mask if keep is None else mask & keep))
         if number:
             self._dropped[reason] = self._dropped.get(reason, 0) + number
 
-    def _images(self, block: RowBlock) -> Int32s:
-        keys, starts, bad = runs_of(block.ids)
-        if bad >= 0:
+    def _images(self, block: BoxBlock) -> Int32s:
+        if block.bad >= 0:
             raise AnnotationFormatError(
                 "An image id of Open Images is malformed",
-                where=self._where(bad),
+                where=self._where(block.bad),
                 expected="sixteen digits of 0-9a-f",
-                found=repr(id_text(block.ids, bad))[:80],
+                found=repr(id_text(block.rows.ids, block.bad))[:80],
             )
-        known = len(self._runs)
-        lengths = np.diff(starts, append=len(block))
+        known, keys = len(self._runs), block.keys
+        lengths = np.diff(block.starts, append=len(block.rows))
         # A block may begin in the middle of an image.
         goes_on = bool(known and len(keys) and self._runs.last() == keys[0])
         self._runs.extend(keys[goes_on:])
         return np.repeat(np.arange(len(keys), dtype=np.int32) + np.int32(known - goes_on), lengths)
 
-    def _sound(self, block: RowBlock, boxes: Floats) -> Bools | None:
-        """Return which boxes to keep, None for all of them."""
-        corners, category = block.corners, block.category
-        # Minima and maxima clear a sound block; a NaN fails every comparison.
-        if not len(boxes) or (
-            category.min() >= 0 and corners.min() >= 0 and corners.max() <= 1 and boxes[:, 2:].min() >= 0
-        ):
-            return None
+    def _sound(self, block: BoxBlock) -> Bools:
+        """Return which boxes to keep."""
+        corners, category = block.rows.corners, block.rows.category
         finite: Any = np.isfinite(corners).all(axis=1)
         inside: Any = ((corners >= 0) & (corners <= 1)).all(axis=1)
-        positive: Any = (boxes[:, 2:] >= 0).all(axis=1)
+        positive: Any = (block.boxes[:, 2:] >= 0).all(axis=1)
         reasons: dict[str, Bools] = {
             "not finite": ~finite,
             "not within 0 to 1": finite & ~inside,
@@ -247,24 +205,17 @@ class _Reading:
             hint="--bad-boxes drop (bad_boxes='drop') leaves such boxes out and counts them",
         )
 
-    def _flags(self, block: RowBlock, keep: Bools | None) -> dict[str, Bools]:
-        flags = block.flags
-        if flags.min(initial=0) < 0 or flags.max(initial=0) > 1:
-            strange = np.argwhere((flags < UNSTATED) | (flags > 1))
-            if len(strange):
-                row, place = strange[0].tolist()
-                raise AnnotationFormatError(
-                    f"{FLAGS[place]} is none of -1, 0 and 1",
-                    where=self._where(row),
-                    found="nothing" if flags[row, place] == EMPTY else str(flags[row, place]),
-                )
-            for flag in set(_NEEDED_BY_ALL) | set(self._own) & set(_FLAGS):
-                place = FLAGS.index(_FLAGS[flag])
+    def _check_flags(self, rows: RowBlock, keep: Bools | None) -> None:
+        flags = rows.flags
+        if flags.min() < UNSTATED or flags.max() > 1:
+            row, place = np.argwhere((flags < UNSTATED) | (flags > 1))[0].tolist()
+            raise AnnotationFormatError(
+                f"{FLAGS[place]} is none of -1, 0 and 1",
+                where=self._where(row),
+                found="nothing" if flags[row, place] == EMPTY else str(flags[row, place]),
+            )
+        for place, (flag, name) in enumerate(_FLAGS.items()):
+            if flag in self._columns:
                 self._count(
-                    f"{_FLAGS[flag]} flags that are not stated (read as 0)", flags[:, place] == UNSTATED, keep
+                    f"{name} flags that are not stated (read as 0)", flags[:, place] == UNSTATED, keep
                 )
-        return {flag: flags[:, place] == 1 for place, flag in enumerate(_FLAGS)}
-
-    def _origins(self, block: RowBlock, keep: Bools | None) -> npt.NDArray[np.int8]:
-        self._count("Source words of no known kind", block.origin < 0, keep)
-        return np.maximum(block.origin, 0)

@@ -1,29 +1,42 @@
 """Lines of a box CSV of Open Images as columns: most by arithmetic on whole words, the others with pyarrow.
 
 The file of the training part is written by one program, and most of its lines have one form: sixteen digits, source,
-key, ``1``, four coordinates of eight characters, five flags of one. Such lines need no search for separators, on which
-readers of CSV spend their time. A line of any other form is left to pyarrow, with the same result.
+key, ``1``, four coordinates of eight characters, five flags of one, or all five ``-1``. Such lines need no search for
+separators, on which readers of CSV spend their time. A line of any other form is left to pyarrow, with the same result.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from curation.sources.hex_ids import id_text
-from curation.sources.openimages_rows import COORDINATES, FLAGS, Labels, RowBlock, Words, rows_by_arrow
+from curation.sources.openimages_rows import (
+    COORDINATES,
+    FLAGS,
+    UNSTATED,
+    Labels,
+    RowBlock,
+    Words,
+    rows_by_arrow,
+)
 from curation.sources.source import Bools, Floats, Int64s
 from curation.sources.streamed_csv import StreamedCsv
 
 _LAYOUT = ("ImageID", "Source", "LabelName", "Confidence", *COORDINATES, *FLAGS)
+_WORD = 8
+_HEAD = 32
+"""Bytes looked at from the start of a line: id, source, and the start of the key."""
+_KEY = 2 * _WORD
 _TAIL = 48
 """Length of ``,1,0.012500,0.195312,0.148438,0.587500,0,1,0,0,0``: confidence, coordinates and flags."""
-_LEAST = 16 + len(",xclick,") + 1 + _TAIL
-_WORD = 8
+_REACH = _KEY + _TAIL
+"""Bytes looked at up to the end of a line: the end of the key, and the tail."""
+_BEFORE_KEY = len("0123456789abcdef,xclick,")
+_LEAST = _BEFORE_KEY + 1 + _TAIL
 
 
 def _word(text: bytes) -> np.uint64:
@@ -34,31 +47,44 @@ _ZERO = _word(b"0.000000")
 _BEYOND_DIGIT = _word(bytes([0x76, 0x7F, *[0x76] * 6]))
 """Added to the value of each character, sets its high bit where that is no digit, or not the point."""
 _HIGH = np.uint64(0x8080808080808080)
-_FORM = b",1,........,........,........,........,0,0,0,0,0"
-_FORM_WORDS = [_word(_FORM[at : at + _WORD]) for at in range(0, _TAIL, _WORD)]
+_STATED, _UNSTATED = b",0,0,0,0,0", b",-1,-1,-1,-1,-1"
+_FORM = b",1,........,........,........,........" + _STATED
 _FIXED = bytes({ord("."): 0x00, ord("0"): 0xFE}.get(character, 0xFF) for character in _FORM)
 """The bits in which a tail is as `_FORM`: none of a coordinate, all but the last one of a flag."""
-_FIXED_WORDS = [_word(_FIXED[at : at + _WORD]) for at in range(0, _TAIL, _WORD)]
-_XCLICK, _ACTIVEMIL = _word(b"xclick,/"), _word(b"activemi")
-_MASKS = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
+_FORM_WORDS, _FIXED_WORDS = (np.frombuffer(one, np.uint64) for one in (_FORM, _FIXED))
+_XCLICK, _ACTIVEMIL, _IL = _word(b",xclick,"), _word(b",activem"), np.frombuffer(b"il,/", np.uint32)[0]
+_LAST = np.array([(1 << 64) - (1 << 64 - 8 * count) for count in range(_WORD + 1)], np.uint64)
+"""The last bytes of a word, by their number."""
 
 
-def parse_rows(lines: bytes, file: StreamedCsv, labels: Labels, row: int) -> RowBlock:
-    """Return the rows that some whole lines hold, blank lines passed over.
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Some whole lines, and what is known of those that have the usual form.
+
+    Attributes
+    ----------
+    lines : bytes
+    starts, ends : ndarray of int64, shape (n,)
+        First byte of each line that is not blank, and its line feed.
+    block : RowBlock or None
+        All n rows; those in `others` are still to be filled in. None: no line has the usual form.
+    others : ndarray of int64
+    """
+
+    lines: bytes
+    starts: Int64s
+    ends: Int64s
+    block: RowBlock | None
+    others: Int64s
+
+
+def scan_lines(lines: bytes, file: StreamedCsv, labels: Labels) -> Scan:
+    """Return what can be said of some lines without the lines before; for any number of threads.
 
     Parameters
     ----------
     lines : bytes
         Each line with its line feed.
-    file : StreamedCsv
-        Has the columns `curation.sources.openimages_rows.REQUIRED`.
-    row : int
-        The row of the file that the first line is, for messages.
-
-    Raises
-    ------
-    AnnotationFormatError
-        A row has another number of columns than the header, or a value does not fit.
     """
     data = np.frombuffer(lines, np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
@@ -68,90 +94,132 @@ def parse_rows(lines: bytes, file: StreamedCsv, labels: Labels, row: int) -> Row
     if lengths.min(initial=2) < 2:
         filled = (lengths > 1) | ((lengths == 1) & (data[starts] != ord("\r")))
         starts, ends, lengths = starts[filled], ends[filled], lengths[filled]
-    numbers = np.arange(row, row + len(starts))
-    plain = lengths >= _LEAST
-    # A NUL behind a key would pass for the end of it.
-    usual = file.header == _LAYOUT and sys.byteorder == "little" and b"\0" not in lines
-    if not usual or not plain.any():
-        return rows_by_arrow(lines, starts, ends, file, labels, numbers)
-    # What is too short to be looked at is replaced by a line that is not, so that nothing beyond the block is read.
-    first = int(np.flatnonzero(plain)[0])
-    block, found = rows_by_words(
-        lines, np.where(plain, starts, starts[first]), np.where(plain, ends, ends[first]), labels
-    )
-    others = np.flatnonzero(~(plain & found))
-    if not len(others):
-        return block
-    rest = rows_by_arrow(lines, starts[others], ends[others], file, labels, numbers[others])
-    return _joined(block, rest, others)
+    usual = file.header == _LAYOUT and sys.byteorder == "little"
+    shortest, longest = (int(lengths.min()), int(lengths.max())) if usual and len(lengths) else (0, 0)
+    if longest < _LEAST:
+        return Scan(lines, starts, ends, None, np.arange(len(starts)))
+    plain, first_bytes, feeds = np.ones(len(starts), np.bool_), starts, ends
+    if shortest < _LEAST:
+        # What is too short to be looked at is replaced by a line that is not: nothing beyond the block is read.
+        plain = lengths >= _LEAST
+        instead = int(np.argmax(plain))
+        first_bytes, feeds = np.where(plain, starts, starts[instead]), np.where(plain, ends, ends[instead])
+    block, found = rows_by_words(lines, first_bytes, feeds, labels)
+    found &= plain
+    return Scan(lines, starts, ends, block, np.flatnonzero(~found))
+
+
+def rows_of(scan: Scan, file: StreamedCsv, labels: Labels, row: int) -> RowBlock:
+    """Return the rows of some lines; those of one file are asked for in its order, as keys may be added to `labels`.
+
+    Parameters
+    ----------
+    file : StreamedCsv
+        Has the columns `curation.sources.openimages_rows.REQUIRED`.
+    row : int
+        The row of the file that the first line is, for messages; blank lines are no rows.
+
+    Raises
+    ------
+    AnnotationFormatError
+        A row has another number of columns than the header, or a value does not fit.
+    """
+    others = scan.others
+    if scan.block is not None and not len(others):
+        return scan.block
+    rest = rows_by_arrow(scan.lines, scan.starts[others], scan.ends[others], file, labels, row + others)
+    return rest if scan.block is None else _joined(scan.block, rest, others)
 
 
 def rows_by_words(lines: bytes, starts: Int64s, ends: Int64s, labels: Labels) -> tuple[RowBlock, Bools]:
     """Return all lines as if they had the usual form, and which ones have it."""
-    tails = _gathered(lines, ends - _TAIL)
-    strange = np.zeros(len(starts), np.uint64)
-    for place, (form, fixed) in enumerate(zip(_FORM_WORDS, _FIXED_WORDS, strict=True)):
-        strange |= (_words(tails, _WORD * place) ^ form) & fixed
-    digits = np.stack([_words(tails, 3 + 9 * place) for place in range(4)], axis=1) ^ _ZERO
-    checked = (digits | (digits + _BEYOND_DIGIT)) & _HIGH
-    for place in range(4):
-        strange |= checked[:, place]
-    heads = _gathered(lines, starts)
-    is_mil, key, begin, good = _keys(heads)
-    lengths = ends - _TAIL - starts - begin
-    fits = (lengths > 0) & (lengths <= 2 * _WORD)
-    lengths = np.where(fits, lengths, 0)
-    key[:, 0] &= _MASKS[np.minimum(lengths, _WORD)]
-    key[:, 1] &= _MASKS[np.maximum(lengths - _WORD, 0)]
-    category = labels.of_words(key)
+    tails = _gathered(lines, ends - _REACH, _REACH)
+    octets = tails.view(np.uint8).reshape(-1, _REACH)
+    stops = ends
+    unstated = np.flatnonzero(octets[:, -2] == ord("-"))
+    unstated = unstated[_gathered(lines, ends[unstated] - len(_UNSTATED), len(_UNSTATED)) == _UNSTATED]
+    if len(unstated):
+        stops = ends.copy()
+        stops[unstated] -= len(_UNSTATED) - len(_STATED)
+        tails[unstated] = _gathered(lines, stops[unstated] - _REACH, _REACH)
+        octets[unstated, -len(_STATED) :] = np.frombuffer(_STATED, np.uint8)
+    words = np.ascontiguousarray(tails.view(np.uint64).reshape(-1, _REACH // _WORD).T)
+    corners, strange = _shares(tails)
+    for word, form, fixed in zip(words[_KEY // _WORD :], _FORM_WORDS, _FIXED_WORDS, strict=True):
+        strange |= (word ^ form) & fixed
+    ids, is_mil, good, lengths = _heads(lines, starts, stops)
+    good &= strange == 0
+    words[0] &= _LAST[np.maximum(lengths - _WORD, 0)]
+    words[1] &= _LAST[np.minimum(lengths, _WORD)]
+    category = labels.of_words(words[0], words[1])
+    good &= category >= 0
+    flags = np.ascontiguousarray(octets[:, 1 - len(_STATED) :: 2].T).view(np.int8) & np.int8(1)
+    flags[:, unstated] = UNSTATED
     block = RowBlock(
-        ids=np.stack([_words(heads, 0), _words(heads, _WORD)], axis=1),
+        ids=ids,
         category=category,
-        corners=_shares(digits),
-        flags=(_octets(tails)[:, 39::2] & 1).astype(np.int8),
+        corners=corners.T,
+        flags=flags.T,
         confidence=np.ones(len(starts), np.float32),
-        origin=is_mil.astype(np.int8) + np.int8(1),
+        origin=is_mil.view(np.int8) + np.int8(1),
     )
-    return block, good & fits & (category >= 0) & (strange == 0)
+    return block, good
 
 
-def _keys(heads: Any) -> tuple[Bools, Words, Int64s, Bools]:
-    """Return which lines name activemil; sixteen bytes from the key on, and where it begins; and which are as usual."""
-    origin, octets = _words(heads, 17), _octets(heads)
-    is_mil: Bools = origin == _ACTIVEMIL
-    good: Bools = (octets[:, 16] == ord(",")) & (is_mil | (origin == _XCLICK))
-    key = np.stack([_words(heads, 24), _words(heads, 24 + _WORD)], axis=1)
-    begin = np.full(len(is_mil), 24, np.int64)
+def _heads(lines: bytes, starts: Int64s, stops: Int64s) -> tuple[Words, Bools, Bools, Int64s]:
+    """Return ids; which lines name activemil; which begin as usual; and how long the key is, 0 where it cannot be."""
+    heads = _gathered(lines, starts, _HEAD)
+    words = heads.view(np.uint64).reshape(-1, _HEAD // _WORD)
+    octets = heads.view(np.uint8).reshape(-1, _HEAD)
+    is_mil: Bools = words[:, 2] == _ACTIVEMIL
+    # A key is compared with NULs before it: it must not begin with one.
+    good: Bools = (words[:, 2] == _XCLICK) & (octets[:, _BEFORE_KEY] == ord("/"))
+    lengths = stops - starts - (_BEFORE_KEY + _TAIL)
     if len(mil := np.flatnonzero(is_mil)):
-        begin[mil] = 27
-        key[mil, 0], key[mil, 1] = _words(heads, 27)[mil], _words(heads, 27 + _WORD)[mil]
-        good[mil] &= (octets[mil, 25:28] == np.frombuffer(b"l,/", np.uint8)).all(axis=1)
-    return is_mil, key, begin, good
+        good[mil] = words[mil, 3].astype(np.uint32) == _IL
+        lengths[mil] -= len("activemil") - len("xclick")
+    fits = (lengths > 0) & (lengths <= _KEY)
+    good &= fits
+    lengths *= fits
+    return words[:, :2], is_mil, good, lengths
 
 
-def _gathered(lines: bytes, places: Int64s) -> Any:
-    """Return the `_TAIL` bytes from each place on, one after the other: words at any address are copied at once."""
-    windows = np.ndarray((max(len(lines) - _TAIL + 1, 0),), f"V{_TAIL}", buffer=lines, strides=(1,))
+def _gathered(lines: bytes, places: Int64s, width: int) -> Any:
+    """Return the bytes from each place on, one after the other: words at any address are copied at once."""
+    windows = np.ndarray((max(len(lines) - width + 1, 0),), f"S{width}", buffer=lines, strides=(1,))
     return windows[places]
 
 
 def _words(gathered: Any, offset: int) -> Words:
-    return np.ndarray((len(gathered),), np.uint64, buffer=gathered, offset=offset, strides=(_TAIL,))
+    return np.ndarray(
+        (len(gathered),), np.uint64, buffer=gathered, offset=offset, strides=(gathered.itemsize,)
+    )
 
 
-def _octets(gathered: Any) -> npt.NDArray[np.uint8]:
-    octets: npt.NDArray[np.uint8] = gathered.view(np.uint8).reshape(len(gathered), _TAIL)
-    return octets
-
-
-def _shares(digits: Words) -> Floats:
-    """Return ``0.123456`` of words that hold the value of each character: one division, rounded as a parser rounds."""
-    # The leading digit takes the place of the point; then neighbours are joined, ten, a hundred, ten thousand fold.
-    found = (digits & ~np.uint64(0xFFFF)) | (digits & np.uint64(0xFF)) << np.uint64(8)
-    found = (found * np.uint64(10) + (found >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
-    found = (found * np.uint64(100) + (found >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
-    found = (found * np.uint64(10_000) + (found >> np.uint64(32))) & np.uint64(0xFFFFFFFF)
-    return found / 1e6
+def _shares(tails: Any) -> tuple[Floats, Words]:
+    """Return the four coordinates of each tail, and words that are not 0 where one is not of the form ``0.123456``."""
+    # One division of whole numbers rounds as a parser of ``0.123456`` does.
+    words = np.empty((len(COORDINATES), len(tails)), np.uint64)
+    for place in range(len(COORDINATES)):
+        words[place] = _words(tails, _KEY + 3 + 9 * place)
+    words ^= _ZERO
+    other = words + _BEYOND_DIGIT
+    other |= words
+    other &= _HIGH
+    odd = other[0] | other[1]
+    odd |= other[2]
+    odd |= other[3]
+    # Neighbours are joined ten fold; then the pairs ``0.``, ``12``, ``34`` and ``56``, two by one product.
+    np.right_shift(words, np.uint64(8), out=other)
+    words *= np.uint64(10)
+    words += other
+    np.right_shift(words, np.uint64(16), out=other)
+    for half, low, high in ((words, 100, 100_000), (other, 1, 10_000)):
+        half &= np.uint64(0xFF000000FF)
+        half *= np.uint64(low | high << 32)
+    words += other
+    words >>= np.uint64(32)
+    return words.view(np.int64) / 1e6, odd
 
 
 def _joined(block: RowBlock, rest: RowBlock, others: Int64s) -> RowBlock:
@@ -165,3 +233,8 @@ def _joined(block: RowBlock, rest: RowBlock, others: Int64s) -> RowBlock:
     for place, row in enumerate(others.tolist()):
         texts[row] = id_text(rest.ids, place)
     return replace(block, ids=texts)
+
+
+def parse_rows(lines: bytes, file: StreamedCsv, labels: Labels, row: int) -> RowBlock:
+    """Return the rows on some lines (see `scan_lines` and `rows_of`)."""
+    return rows_of(scan_lines(lines, file, labels), file, labels, row)

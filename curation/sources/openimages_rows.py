@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ FLAGS = ("IsOccluded", "IsTruncated", "IsGroupOf", "IsDepiction", "IsInside")
 REQUIRED = ("ImageID", "LabelName", *COORDINATES)
 UNSTATED, EMPTY = -1, 2
 
+_PLAIN = re.compile(rb'[^\0\n\r",]{1,16}')
+"""Keys that stand in a line as they are, and take no more than two words."""
 _TABLE_BITS = 18
 _MIXERS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _WORD = 8
@@ -85,28 +88,32 @@ class Labels:
                 self._index()
         return np.array([self.place.get(key, -1) for key in keys], np.int32)
 
-    def of_words(self, words: Words) -> Int32s:
-        """Return the place of keys given as two words of bytes with NULs behind, shape (n, 2); -1 where in doubt."""
-        found = self._table[_mixed(words)]
-        listed = self._words[found]
-        same = (listed[:, 0] == words[:, 0]) & (listed[:, 1] == words[:, 1])
-        return np.where(same, found, np.int32(-1))
+    def of_words(self, first: Words, second: Words) -> Int32s:
+        """Return the place of keys given as two words of bytes, NULs before the key; -1 where in doubt."""
+        table, firsts, seconds = self._indexed
+        found = table[_mixed(first, second)]
+        same = firsts[found] == first
+        same &= seconds[found] == second
+        return np.where(same, found, -1).astype(np.int32)
 
     def _index(self) -> None:
         packed = [key.encode() for key in self.place]
-        fitting = [key if len(key) <= 2 * _WORD and b"\0" not in key else b"" for key in packed]
-        words = np.frombuffer(b"".join(key.ljust(2 * _WORD, b"\0") for key in fitting), np.uint64).reshape(
-            -1, 2
-        )
-        # Place -1 is the row of zeros at the end, which no key has. Of two keys with one slot the last has it.
-        self._words = np.concatenate([words, np.zeros((1, 2), np.uint64)])
-        self._table = np.full(1 << _TABLE_BITS, -1, np.int32)
-        self._table[_mixed(words)] = np.arange(len(words), dtype=np.int32)
+        fitting = [key if _PLAIN.fullmatch(key) else b"" for key in packed]
+        words = np.frombuffer(b"".join(key.rjust(2 * _WORD, b"\0") for key in (*fitting, b"")), np.uint64)
+        # Place -1 is the pair of zeros at the end, which no key has. Of two keys with one slot the last has it.
+        first, second = np.ascontiguousarray(words.reshape(-1, 2).T)
+        table = np.full(1 << _TABLE_BITS, -1, np.int64)
+        table[_mixed(first[:-1], second[:-1])] = np.arange(len(packed))
+        # One name for all three: threads that look keys up meanwhile see all of the old or all of the new.
+        self._indexed = (table, first, second)
 
 
-def _mixed(words: Words) -> Words:
-    mixed = words[:, 0] * _MIXERS[0] ^ words[:, 1] * _MIXERS[1]
-    return (mixed * _MIXERS[0]) >> np.uint64(64 - _TABLE_BITS)
+def _mixed(first: Words, second: Words) -> Int64s:
+    mixed = first * _MIXERS[0]
+    mixed ^= second * _MIXERS[1]
+    mixed *= _MIXERS[0]
+    mixed >>= np.uint64(64 - _TABLE_BITS)
+    return mixed.view(np.int64)
 
 
 def rows_by_arrow(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from curation.storage import read_bytes
 
 _BLOCK = 1 << 24
 _LINES = 1 << 20
-_AHEAD = 8
+_BEHIND = 1 << 26
+"""Bytes that were handed out and are still to be hashed, at most."""
 _MAX_LINE = 1 << 22
 _MAX_HEADER = 1 << 16
 _GZIP = b"\x1f\x8b"
@@ -53,16 +54,17 @@ class StreamedCsv:
         self._stamp = _stamp(path)
         self.size = self._stamp[0]
         self.header = _header(path)
-        self._digest = ""
+        self._digest: Callable[[], str] | None = None
 
     @property
     def sha256(self) -> str:
-        """``sha256:<hex>`` of the bytes, known once `batches` has come to its end; else the file is read for it."""
-        if not self._digest:
+        """``sha256:<hex>`` of the bytes, computed while `lines` or `batches` read; else the file is read for it."""
+        digest = self._digest
+        if digest is None:
             with self.path.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256")
-            self._finish(digest.hexdigest())
-        return self._digest
+                digest = hashlib.file_digest(stream, "sha256").hexdigest
+            self._finish(digest)
+        return f"sha256:{digest()}"
 
     def record(self, rows: int) -> FileRecord:
         """Return what was read, for `Source.files`."""
@@ -119,7 +121,7 @@ class StreamedCsv:
                     found=str(error)[:300],
                 ) from None
             if stream.read_so_far == self.size:
-                self._finish(stream.digest.hexdigest())
+                self._finish(stream.hashed().result)
 
     def lines(self) -> Iterator[bytes]:
         """Yield the rows as blocks of whole lines, each with its line feed; the header is left out.
@@ -131,22 +133,20 @@ class StreamedCsv:
         SourceError
             The file changed while it was read.
         """
-        with _Hashing(self.path, self.name, self.size) as stream, ThreadPoolExecutor(1) as reader:
-            # Reading and hashing the next blocks takes a second core while the caller is busy with this one.
-            pending = deque(reader.submit(stream.read, _LINES) for _ in range(_AHEAD))
+        with _Hashing(self.path, self.name, self.size) as stream:
             rest, is_first = b"", True
-            while data := pending.popleft().result():
-                pending.append(reader.submit(stream.read, _LINES))
-                whole, feed, rest = (rest + data).rpartition(b"\n")
+            while data := stream.read(_LINES):
+                end = data.rfind(b"\n") + 1
+                lines = b"".join((rest, memoryview(data)[:end])) if end else b""
+                rest = data[end:] if end else rest + data
                 self._check_line(rest)
-                if is_first and feed:
-                    whole, is_first = whole.partition(b"\n")[2], False
-                    feed = feed if whole else b""
-                if feed:
-                    yield whole + feed
+                if is_first and lines:
+                    lines, is_first = lines.partition(b"\n")[2], False
+                if lines:
+                    yield lines
             if rest and not is_first:
                 yield rest + b"\n"
-            self._finish(stream.digest.hexdigest())
+            self._finish(stream.hashed().result)
 
     def _check_line(self, line: bytes) -> None:
         if len(line) > _MAX_LINE:
@@ -157,22 +157,29 @@ class StreamedCsv:
                 found="no line feed, or one far away",
             )
 
-    def _finish(self, digest: str) -> None:
+    def _finish(self, digest: Callable[[], str]) -> None:
         if _stamp(self.path) != self._stamp:
             raise SourceError(
                 "The annotation file changed while it was read", where=str(self.path), hint="run again"
             )
-        self._digest = f"sha256:{digest}"
+        self._digest = digest
 
 
 class _Hashing:
-    """A file whose bytes are hashed as they are read: pyarrow reads ahead in a thread, so it costs a second core."""
+    """A file whose bytes are hashed as they are read, by a thread of its own that may fall some blocks behind.
+
+    On a processor without instructions for SHA-256 that takes longer than all else: only the digest waits for it.
+    """
 
     def __init__(self, path: Path, name: str, size: int) -> None:
         from tqdm import tqdm
 
-        self.digest = hashlib.sha256()
         self.read_so_far = 0
+        self._digest = hashlib.sha256()
+        self._hasher = ThreadPoolExecutor(1)
+        self._pending: deque[tuple[Future[None], int]] = deque()
+        self._behind = 0
+        self._is_whole = False
         self._stream = path.open("rb", buffering=0)
         self._bar = tqdm(total=size, desc=name, unit="B", unit_scale=True, leave=False, disable=None)
 
@@ -181,6 +188,7 @@ class _Hashing:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+        self._hasher.shutdown(wait=False, cancel_futures=not self._is_whole)
         self._bar.close()
 
     @property
@@ -192,10 +200,20 @@ class _Hashing:
 
     def read(self, count: int = -1) -> bytes:
         data = self._stream.read(count)
-        self.digest.update(data)
+        self._pending.append((self._hasher.submit(self._digest.update, data), len(data)))
+        self._behind += len(data)
+        while self._behind > _BEHIND:
+            future, length = self._pending.popleft()
+            future.result()
+            self._behind -= length
         self.read_so_far += len(data)
         self._bar.update(len(data))
         return data
+
+    def hashed(self) -> Future[str]:
+        """Return the digest of what was read, when it is there."""
+        self._is_whole = True
+        return self._hasher.submit(self._digest.hexdigest)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

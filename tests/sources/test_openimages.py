@@ -157,6 +157,7 @@ def test_a_class_without_description_is_refused_or_counted(tmp_path: Path) -> No
         (",0.2,0.1,0.2", "not finite"),
         ("0.1,inf,0.1,0.2", "not finite"),
         ("0.1,1e999,0.1,0.2", "not finite"),
+        ("inf,inf,0.1,0.2", "not finite"),
     ],
 )
 def test_a_bad_box_is_refused_with_its_row_or_counted(tmp_path: Path, corners: str, message: str) -> None:

@@ -66,7 +66,7 @@ usual = st.builds(
     st.sampled_from(["xclick", "activemil"]),
     st.sampled_from(KEYS),
     st.lists(share, min_size=4, max_size=4),
-    st.lists(st.sampled_from("01"), min_size=5, max_size=5),
+    st.one_of(st.lists(st.sampled_from("01"), min_size=5, max_size=5), st.just(["-1"] * 5)),
 )
 odd = st.builds(
     lambda name, source, key, confidence, corners, flags: ",".join(
@@ -133,6 +133,20 @@ def test_a_key_with_a_nul_is_not_the_key_without(file: StreamedCsv) -> None:
     labels = Labels(("/m/01g31",))
     text = f"{ROWS[0]}\n".replace("/m/01g317", "/m/01g31\0").encode()
     assert parse_rows(text, file, labels, 2).category.tolist() == [-1]
+
+
+@pytest.mark.parametrize("key", ["/m/a,b", "/m/a", '/m/a"b'])
+def test_a_key_that_was_quoted_does_not_make_its_bytes_a_cell(file: StreamedCsv, key: str) -> None:
+    labels = Labels(None)
+    quoted = '"' + key.replace('"', '""') + '"'
+    assert parse_rows(f"{ROWS[0]}\n".replace("/m/01g317", quoted).encode(), file, labels, 2).category == [0]
+    assert list(labels.place) == [key]
+    bare = f"{ROWS[0]}\n".replace("/m/01g317", key)
+    if "," not in key:
+        assert parse_rows(bare.encode(), file, labels, 3).category == [0]
+    else:
+        with pytest.raises(AnnotationFormatError, match="cannot be read"):
+            parse_rows(bare.encode(), file, labels, 3)
 
 
 def test_a_refused_row_is_named(file: StreamedCsv) -> None:

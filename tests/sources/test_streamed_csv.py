@@ -85,3 +85,23 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
         list(file.lines())
     with pytest.raises(SourceError, match="changed"):
         _ = file.sha256
+
+
+def test_the_digest_is_that_of_the_file_however_far_hashing_falls_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"a\n" + b"x\n" * 100_000
+    path = write(tmp_path, data)
+    monkeypatch.setattr(streamed_csv, "_LINES", 1000)
+    for behind in (0, 2500, 1 << 30):
+        monkeypatch.setattr(streamed_csv, "_BEHIND", behind)
+        file = StreamedCsv(path)
+        assert sum(map(len, file.lines())) == len(data) - 2
+        assert file.sha256 == "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def test_a_reading_that_breaks_off_leaves_a_digest_of_the_whole_file(tmp_path: Path) -> None:
+    data = b"a\n" + b"x\n" * 1000
+    file = StreamedCsv(write(tmp_path, data))
+    next(file.lines())
+    assert file.sha256 == "sha256:" + hashlib.sha256(data).hexdigest()

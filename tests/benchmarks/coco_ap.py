@@ -1,0 +1,170 @@
+"""Plain COCO AP from two JSON files: ours (with every check) against faster-coco-eval used as its manual says.
+
+As large as COCO val2017 and a detector's answer to it: 5,000 images, 80 classes, about 36,800 objects of which one in a
+hundred is a crowd, 200,000 detections. The files are generated. Both sides start at the same files and end at the
+twelve numbers, which must agree. Each run is a process of its own, modules loaded; they take turns; medians are told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from curation.storage import write_bytes
+
+IMAGES, CLASSES, OBJECTS, DETECTIONS = 5_000, 80, 36_781, 200_000
+REPEATS = 7
+_ROOT = Path(__file__).parents[2]
+
+_OURS = """
+from curation.evaluation.coco_engine import STATISTICS, coco_average_precision
+from curation.evaluation.detections import read_coco_results
+from curation.evaluation.truth import classes_of_source, ground_truth
+from curation.sources.coco import read_coco
+import faster_coco_eval
+start = clocks()
+source = read_coco(truth)
+part = ground_truth(source, classes_of_source(source)).truth
+read = clocks()
+detections = read_coco_results(results, part).detections
+loaded = clocks()
+found = coco_average_precision(part, detections, engine="faster")
+steps = [read - start, loaded - read, clocks() - loaded]
+numbers = [found[name] for name in STATISTICS]
+"""
+_THEIRS = """
+from faster_coco_eval import COCO, COCOeval_faster
+start = clocks()
+annotated = COCO(str(truth))
+read = clocks()
+detected = annotated.loadRes(str(results))
+loaded = clocks()
+evaluation = COCOeval_faster(annotated, detected, "bbox")
+evaluation.evaluate()
+evaluation.accumulate()
+evaluation.summarize()
+steps = [read - start, loaded - read, clocks() - loaded]
+numbers = [float(number) for number in evaluation.stats[:12]]
+"""
+_BEFORE = """
+import json, sys, time, numpy; from pathlib import Path
+truth, results = map(Path, sys.argv[1:])
+def clocks(): return numpy.array([time.perf_counter(), time.process_time()])
+"""
+_AFTER = """
+print(json.dumps([numbers, [step.tolist() for step in steps]]))
+"""
+
+
+def run(out: Path) -> list[dict[str, Any]]:
+    """Return one row a measurement: what, seconds or ratio, what is required, and whether it is met."""
+    files = _files(out / "coco_ap")
+    steps: dict[str, list[Any]] = {"ours": [], "theirs": []}
+    for _ in range(REPEATS):
+        (ours, first), (theirs, second) = (_spent(code, files) for code in (_OURS, _THEIRS))
+        assert np.allclose(ours, theirs, rtol=0, atol=1e-9)
+        steps["ours"].append(first)
+        steps["theirs"].append(second)
+    # Repetition, step, and clock: seconds that pass and seconds of all cores together.
+    ours, theirs = (np.array(steps[side]) for side in ("ours", "theirs"))
+    ratio = statistics.median((ours.sum(axis=1) / theirs.sum(axis=1))[:, 0].tolist())
+    rows = []
+    for side, name in ((ours, "ours"), (theirs, "faster-coco-eval")):
+        of_steps = np.median(side, axis=0)
+        for step, seconds in zip(("annotations", "detections", "evaluation"), of_steps, strict=True):
+            rows.append(_row(f"{name}: {step}", seconds[0], "s"))
+        rows.append(_row(f"{name}: files to numbers", float(np.median(side.sum(axis=1)[:, 0])), "s"))
+        rows.append(_row(f"{name}: all cores", float(np.median(side.sum(axis=1)[:, 1])), "s"))
+    return [*rows, _row("ours / faster-coco-eval, files to numbers", ratio, "ratio", most=1.0)]
+
+
+def _spent(code: str, files: tuple[Path, Path]) -> tuple[list[float], list[list[float]]]:
+    command = [sys.executable, "-c", _BEFORE + code + _AFTER, *map(str, files)]
+    environment = os.environ | {"PYTHONPATH": str(_ROOT)}
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment, cwd=files[0].parent
+    )
+    numbers, steps = json.loads(done.stdout.splitlines()[-1])
+    return numbers, steps
+
+
+def _files(folder: Path) -> tuple[Path, Path]:
+    """Return annotations and results, written on first use."""
+    truth, results = folder / "truth.json", folder / "results.json"
+    if not (truth.exists() and results.exists()):
+        rng = np.random.default_rng(17)
+        image = np.sort(rng.integers(1, IMAGES + 1, OBJECTS))
+        # Some classes are frequent: as in COCO, where a person is on every second image.
+        label = 1 + (CLASSES * rng.random(OBJECTS) ** 2.5).astype(np.int64)
+        boxes = _boxes(rng, OBJECTS)
+        write_bytes(truth, json.dumps(_truth(rng, image, label, boxes)).encode())
+        write_bytes(results, json.dumps(_results(rng, image, label, boxes)).encode())
+    return truth, results
+
+
+def _boxes(rng: np.random.Generator, n: int) -> Any:
+    size = np.exp(rng.uniform(np.log(8), np.log(450), (n, 2)))
+    return np.hstack([rng.uniform(0, 1, (n, 2)) * (640 - size), size]).round(2)
+
+
+def _truth(rng: np.random.Generator, image: Any, label: Any, boxes: Any) -> dict[str, Any]:
+    crowd = (rng.random(len(image)) < 0.01).astype(int).tolist()
+    columns = zip(image.tolist(), label.tolist(), boxes.tolist(), crowd, strict=True)
+    annotations = [
+        {
+            "id": number,
+            "image_id": one,
+            "category_id": category,
+            "bbox": box,
+            # A mask has some of its box.
+            "area": 0.7 * box[2] * box[3],
+            "iscrowd": is_crowd,
+        }
+        for number, (one, category, box, is_crowd) in enumerate(columns, 1)
+    ]
+    return {
+        "images": [
+            {"id": number, "file_name": f"{number:012d}.jpg", "width": 640, "height": 640}
+            for number in range(1, IMAGES + 1)
+        ],
+        "annotations": annotations,
+        "categories": [{"id": number, "name": f"class {number:02d}"} for number in range(1, CLASSES + 1)],
+    }
+
+
+def _results(rng: np.random.Generator, image: Any, label: Any, boxes: Any) -> list[dict[str, Any]]:
+    """Return two detections near each object, of falling quality, and the rest anywhere with low scores."""
+    near = np.repeat(np.arange(len(image)), 2)
+    n_far = DETECTIONS - len(near)
+    moved = boxes[near] + rng.normal(0, 0.08, (len(near), 4)) * boxes[near][:, [2, 3, 2, 3]]
+    moved[:, 2:] = np.maximum(moved[:, 2:], 1)
+    guessed = np.where(rng.random(len(near)) < 0.85, label[near], rng.integers(1, CLASSES + 1, len(near)))
+    columns = (
+        np.concatenate([image[near], rng.integers(1, IMAGES + 1, n_far)]),
+        np.concatenate([guessed, rng.integers(1, CLASSES + 1, n_far)]),
+        np.vstack([moved, _boxes(rng, n_far)]).round(2),
+        np.concatenate([rng.beta(5, 2, len(near)), rng.beta(1, 12, n_far)]).round(5),
+    )
+    order = np.argsort(columns[0], kind="stable")
+    return [
+        {"image_id": one, "category_id": category, "bbox": box, "score": score}
+        for one, category, box, score in zip(*(column[order].tolist() for column in columns), strict=True)
+    ]
+
+
+def _row(what: str, value: float, unit: str, *, most: float | None = None) -> dict[str, Any]:
+    return {
+        "what": what,
+        "value": round(value, 4),
+        "unit": unit,
+        "required": "" if most is None else f"at most {most:g}",
+        "met": None if most is None else bool(value <= most),
+        "note": "",
+    }
