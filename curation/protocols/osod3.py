@@ -48,7 +48,26 @@ SLOTS = (
         "mtsd-val", "mtsd", "val", False, "MTSD fully annotated, validation images (the annotated test set)"
     ),
 )
-_OURS = (
+SELECTED: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "train": (
+        "openimages-train",
+        ("known",),
+        "Images with a box of a known class; known boxes alone stay.",
+    ),
+    "val": (
+        "openimages-validation",
+        ("known",),
+        "Images with a box of a known class; known and unknown boxes are kept (the paper's text; the authors' "
+        "loader drops unknown boxes here).",
+    ),
+    "test": (
+        "openimages-test",
+        ("known", "unknown"),
+        "Images with a box of a known or unknown class: the same list in all four rotations.",
+    ),
+}
+"""Parts of the Open Images problems: source, roles of which an image shows a class, and the rule in words."""
+OURS = (
     "The authors publish neither their splits nor the generator: this split is this project's. Their own lists come in "
     "through their category files (docs/osod3.md)."
 )
@@ -111,7 +130,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             protocol="osod3", algorithm_version=ALGORITHM_VERSION, parameters={**parameters, **roles.recorded}
         ),
         figures=(*roles.figures, *figures, *_images_of_parts(sources[_BY_PROBLEM[problem][0]], roles)),
-        notes=(_AUTHORS if roles.published else _OURS,),
+        notes=(_AUTHORS if roles.published else OURS,),
     )
     return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
@@ -143,30 +162,9 @@ def _open_images(
         "depiction": parameters["depiction"],
     }
     train, test = _views(treated)
-    selected = {
-        "train": (
-            _OPEN_IMAGES[0],
-            ("known",),
-            train,
-            "Images with a box of a known class; known boxes alone stay.",
-        ),
-        "val": (
-            _OPEN_IMAGES[1],
-            ("known",),
-            test,
-            "Images with a box of a known class; known and unknown boxes are kept (the paper's text; the authors' "
-            "loader drops unknown boxes here).",
-        ),
-        "test": (
-            _OPEN_IMAGES[2],
-            ("known", "unknown"),
-            test,
-            "Images with a box of a known or unknown class: the same list in all four rotations.",
-        ),
-    }
     parts = []
-    for name, (slot, wanted, view, rule) in selected.items():
-        source = sources[slot]
+    for name, (slot, wanted, rule) in SELECTED.items():
+        source, view = sources[slot], train if name == "train" else test
         chosen = Selection(slot, source, images_with_role(source, roles.entries, wanted))
         parts.append(make_part(name, name, chosen, roles.entries, view=view, rule=rule))  # type: ignore[arg-type]
     return roles, parts, [_hidden(sources[_OPEN_IMAGES[0]], roles)]
