@@ -89,7 +89,8 @@ def sweep_figure(
             axes.set_title(title)
             axes.set_xlabel(plain(parameter))
             axes.set_ylabel("%")
-            axes.set_ylim(bottom=0)
+            # Room above a flat line, whose markers would be cut at the frame.
+            axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
         if len(sweeps) > 1:
             panels[0].legend()
         return figure

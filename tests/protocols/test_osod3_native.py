@@ -8,7 +8,8 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.store import read_manifest, write_manifest
+from curation.protocols.osod3_declared import declared_open_images
 from tests.protocols.osod3_native import GROUPS, write_open_images, write_signs
 
 
@@ -141,3 +142,21 @@ def test_traffic_signs_from_raw_files_to_numbers(
     assert result["AP_known"] > 99
     assert [row["A_OSE"] for row in result["curves"]["clean"] if row["theta"] in (0.0, 0.5)] == [25, 0]
     assert result["n"]["images"] == len(manifest.ids("test"))
+
+
+def test_what_is_declared_is_completed_from_raw_files(open_images: Path, tmp_path: Path) -> None:
+    sources = [
+        text
+        for part in ("train", "validation", "test")
+        for text in ("--source", f"openimages-{part}={open_images}")
+    ]
+    declared = declared_open_images("vehicle", 3)
+    write_manifest(declared, tmp_path / "declared")
+    run("build", tmp_path / "declared", *sources, "--out", tmp_path / "whole", "--no-cache")
+    whole = read_manifest(tmp_path / "whole")
+    assert whole.header.completes == declared.digest
+    keys = {entry.aliases: entry.role for entry in whole.header.classes if entry.role in ("known", "unknown")}
+    assert keys == {
+        entry.aliases: entry.role for entry in declared.header.classes if entry.role in ("known", "unknown")
+    }
+    assert [len(whole.ids(part)) > 0 for part in ("train", "val", "test")] == [True] * 3

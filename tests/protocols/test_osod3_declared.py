@@ -1,0 +1,49 @@
+"""Declared OSOD-III manifests: what the repository holds is what the rule gives."""
+
+from pathlib import Path
+
+import pytest
+
+from curation.manifest.store import read_manifest
+from curation.protocols.osod3_declared import declared_open_images
+from curation.protocols.osod3_facts import INNER_NODES, SUPERCLASSES
+from curation.protocols.osod3_names import NAMES
+
+COMMITTED = Path(__file__).parents[2] / "manifests" / "osod3"
+
+
+@pytest.mark.parametrize("superclass", SUPERCLASSES)
+def test_committed_manifests_are_the_rule(superclass: str) -> None:
+    known: list[str] = []
+    for rotation in (1, 2, 3, 4):
+        manifest = declared_open_images(superclass, rotation)
+        committed = read_manifest(COMMITTED / f"openimages-{superclass}-{rotation}" / "1.0.0")
+        assert committed.digest == manifest.digest
+        assert not committed.lists
+        known += [entry.aliases[0] for entry in manifest.header.classes if entry.role == "known"]
+    assert sorted(known) == list(SUPERCLASSES[superclass])
+
+
+def test_names_are_those_of_the_class_descriptions(shared: Path) -> None:
+    lines = (shared / "data/openimages/class-descriptions-boxable.csv").read_text("utf-8").splitlines()
+    listed = dict(line.split(",", 1) for line in lines)
+    assert set(NAMES) == {key for keys in (*SUPERCLASSES.values(), *INNER_NODES.values()) for key in keys}
+    # Copies circulate with the name of one class left blank.
+    assert all(listed[key].strip('"') in (name, "") for key, name in NAMES.items())
+
+
+def test_cub_manifests_are_built_from_the_real_metadata(shared: Path) -> None:
+    from curation.protocols.building import rebuild
+    from curation.sources.opening import open_source
+
+    folder = shared / "data/cub200"
+    sources = {
+        f"cub-{part}": open_source(folder, dataset="cub200", part=part, cache=False)
+        for part in ("train", "test")
+    }
+    for case in (1, 2, 3, 4):
+        manifest = read_manifest(COMMITTED / f"cub-{case}" / "1.0.0")
+        assert rebuild(manifest, sources).digest == manifest.digest
+        assert len(manifest.ids("test")) == 5_794
+        unknown = [entry.name for entry in manifest.header.classes if entry.role == "unknown"]
+        assert len(unknown) == 50
