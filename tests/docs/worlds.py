@@ -299,6 +299,17 @@ def edits(folder: Path) -> None:
     (folder / "sighthounds.toml").write_text(data_of("docs/hierarchy.md", "toml")[0])
 
 
+def publication_and_photos(folder: Path) -> None:
+    """Write what a pull of `elephant/val2017` brings, and a dot for each photo of its wilderness."""
+    from PIL import Image
+
+    manifest = ROOT / "manifests/elephant/val2017/1.0.0"
+    assert main(["publish", str(manifest), "--repo", "me/elephant", "--dry-run", str(folder / "pulled")]) == 0
+    (folder / "val2017").mkdir()
+    for one in (manifest / "ids/wilderness.txt").read_text().split():
+        Image.new("RGB", (1, 1)).save(folder / "val2017" / f"{one.partition(':')[2]}.jpg")
+
+
 def review_without_a_database(folder: Path) -> None:
     """Draw the folder of a review with verdicts of two people, and the log of a third."""
     from curation.review.review_folder import ReviewRecord, write_record
@@ -329,6 +340,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/owod.md": shapes,
     "docs/owod_metrics.md": open_world_files,
     "docs/proposals.md": suspects,
+    "docs/publishing.md": publication_and_photos,
     "docs/review.md": review_without_a_database,
     "docs/similarity.md": photos,
 }
