@@ -72,6 +72,7 @@ def _coco_options(options: argparse.Namespace) -> CocoOptions:
         renumber=options.renumber or "auto",
         unknown_id="manifest" if text is None else "next" if text == "next" else int(text),
         sidecar=bool(options.sidecar),
+        detectron2=bool(options.detectron2),
     )
 
 

@@ -37,6 +37,7 @@ _OWN_OPTIONS = {
     "renumber": "coco",
     "unknown_id": "coco",
     "sidecar": "coco",
+    "detectron2": "coco",
     "unknown": "yolo",
     "images": "yolo",
     "id_form": "txt",
@@ -93,6 +94,13 @@ def _add_format_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         default=None,
         help="coco: also PART.original_categories.json with the class that each annotation had (never for a detector)",
+    )
+    parser.add_argument(
+        "--detectron2",
+        action="store_true",
+        default=None,
+        help="coco: also PART.detectron2.py, which registers the file with detectron2; unknown then comes after the "
+        "last class",
     )
     parser.add_argument(
         "--unknown",
@@ -187,11 +195,12 @@ def _require_fitting(options: argparse.Namespace) -> None:
 
 def _require_one_output(options: argparse.Namespace) -> None:
     """Refuse one file as the output of what takes several."""
+    beside = "--sidecar" if options.sidecar else "--detectron2" if options.detectron2 else ""
     several = len(options.part) > 1 and (options.format != "coco" or options.each)
-    if _is_one_file(options) and (several or options.sidecar):
+    if _is_one_file(options) and (several or beside):
         raise UsageError(
-            "--sidecar writes a second file, and --out names one"
-            if options.sidecar
+            f"{beside} writes a second file, and --out names one"
+            if beside
             else "Several parts in this format are several files, and --out names one",
             where=str(options.out),
             hint="--out DIR",

@@ -13,6 +13,8 @@ from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import UNKNOWN_ID
 from curation.publishing.content import OPEN_IMAGES, UNKNOWN_NAME, Content, gather
+from curation.publishing.detectron2_file import NOTE as REGISTERED
+from curation.publishing.detectron2_file import plan_detectron2
 from curation.publishing.original_categories import NOTE, plan_original_categories
 from curation.publishing.plan import Plan, PlannedFile, first_repeated, joined, present
 from curation.sources.source import Int64s, Source
@@ -36,11 +38,15 @@ class CocoOptions:
         classes, the same at every task (80 for COCO). ``next``: the largest index of a class in the file plus one.
     sidecar : bool
         Whether a second file, ``PARTS.original_categories.json``, tells the original category of every annotation.
+    detectron2 : bool
+        Whether ``PARTS.detectron2.py`` registers the file with detectron2. ``manifest`` is then read as ``next``
+        where it means -1: detectron2 numbers categories by ascending id, and would put unknown before every class.
     """
 
     renumber: Renumber = "auto"
     unknown_id: int | Literal["manifest", "next"] = "manifest"
     sidecar: bool = False
+    detectron2: bool = False
 
 
 def plan_coco(
@@ -79,7 +85,8 @@ def plan_coco(
     content = gather(manifest, parts, sources)
     numbers, renumbered = image_ids(content, options.renumber)
     annotations, annotations_renumbered = annotation_ids(content, options.renumber)
-    unknown_id = _unknown_id(manifest, content, options.unknown_id)
+    behind = options.detectron2 and options.unknown_id == "manifest" and not content.of_tasks
+    unknown_id = _unknown_id(manifest, content, "next" if behind else options.unknown_id)
     file = CocoFile(manifest, content, numbers, renumbered, annotations, annotations_renumbered, unknown_id)
     images, objects = content.images, content.objects
     stem = "+".join(parts)
@@ -91,9 +98,13 @@ def plan_coco(
     if options.sidecar:
         files.append(plan_original_categories(content, annotations, stem))
         notes.append(NOTE)
+    records = len(images) + len(objects) * len(files) + 4
+    if options.detectron2:
+        files.append(plan_detectron2(manifest, stem))
+        notes.append(REGISTERED)
     return Plan(
         files=tuple(files),
-        records=len(images) + len(objects) * len(files) + 4,
+        records=records + options.detectron2,
         counts={
             "images": len(images),
             "annotations": len(objects),
