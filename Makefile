@@ -39,7 +39,7 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks --out bench-output
 
 notebooks: $(STAMP)
-	$(BIN)/python -m tests.notebooks.execution
+	$(BIN)/python -m tests.notebooks.execution --write
 
 clean:
 	rm -rf $(VENV) demo-output bench-output notebook-output build dist
