@@ -24,7 +24,9 @@ def test_notebook_runs(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
 def test_every_command_of_the_own_dataset_succeeds() -> None:
-    cells = [cell for cell in settle(executed(FOLDER / "own_dataset.ipynb")).cells if cell.cell_type == "code"]
+    cells = [
+        cell for cell in settle(executed(FOLDER / "own_dataset.ipynb")).cells if cell.cell_type == "code"
+    ]
     printed = "".join(out.text for cell in cells for out in cell.outputs if out.output_type == "stream")
     commands = [line.split()[2] for line in printed.splitlines() if line.startswith("$ curation ")]
     assert set(commands) >= {"build", "verify", "audit", "export", "evaluate", "leaderboard", "publish"}
@@ -44,16 +46,24 @@ def of_pieces(*pieces: tuple[str, str]) -> nbformat.NotebookNode:
     """Return a notebook of one cell whose kernel sent these pieces; a stream "" is a picture."""
     new = nbformat.v4
     outputs = [
-        new.new_output("stream", name=name, text=text) if name else new.new_output("display_data", {"text/plain": text})
+        new.new_output("stream", name=name, text=text)
+        if name
+        else new.new_output("display_data", {"text/plain": text})
         for name, text in pieces
     ]
-    cell = new.new_code_cell("1", id="a", outputs=outputs, metadata={"execution": {"iopub.execute_input": "now"}})
+    cell = new.new_code_cell(
+        "1", id="a", outputs=outputs, metadata={"execution": {"iopub.execute_input": "now"}}
+    )
     return new.new_notebook(cells=[cell], metadata={"language_info": {"name": "python", "version": "3.11.7"}})
 
 
 def test_where_a_kernel_cuts_its_streams_is_not_saved() -> None:
-    once = of_pieces(("stdout", "a\nb"), ("stderr", "x\n"), ("stdout", "\n"), ("", "picture"), ("stdout", "c\n"))
-    again = of_pieces(("stderr", "x\n"), ("stdout", "a\nb\n"), ("", "picture"), ("stdout", "c"), ("stdout", "\n"))
+    once = of_pieces(
+        ("stdout", "a\nb"), ("stderr", "x\n"), ("stdout", "\n"), ("", "picture"), ("stdout", "c\n")
+    )
+    again = of_pieces(
+        ("stderr", "x\n"), ("stdout", "a\nb\n"), ("", "picture"), ("stdout", "c"), ("stdout", "\n")
+    )
     (cell,) = settle(once).cells
     assert [out.get("text") for out in cell.outputs] == ["a\nb\n", "x\n", None, "c\n"]
     assert once == settle(again)
