@@ -7,7 +7,7 @@ CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
 
-.PHONY: install demo test lint bench notebooks clean
+.PHONY: install demo test lint bench notebooks figures clean
 install: $(STAMP)
 
 $(CORE): pyproject.toml constraints.txt
@@ -39,7 +39,10 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks --out bench-output
 
 notebooks: $(STAMP)
-	$(BIN)/python -m tests.notebooks.execution
+	$(BIN)/python -m tests.notebooks.execution --write
+
+figures: $(STAMP)
+	$(BIN)/python -m tests.docs.pipeline_figure
 
 clean:
 	rm -rf $(VENV) demo-output bench-output notebook-output build dist

@@ -1,4 +1,4 @@
-"""Execute every notebook from a clean kernel: ``python -m tests.notebooks.execution [--write]``."""
+"""Execute every notebook from a clean kernel: ``python -m tests.notebooks.execution [--write] [NAME …]``."""
 
 import argparse
 import os
@@ -10,36 +10,84 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "notebooks"
+LARGEST = 600_000
+"""Characters of a saved notebook, its pictures included."""
+REAL_DATA = "CURATION_SHARED"
 
 
 def execute(path: Path) -> nbformat.NotebookNode:
     """Return the notebook with the outputs of a fresh run in the repository's root."""
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}})
+    client = NotebookClient(
+        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}
+    )
     client.execute()
     return notebook
 
 
+def settle(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Take out of a notebook what two runs do not share: times, Python's version, where streams were cut."""
+    notebook.metadata.pop("language_info", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = settled_streams(cell.outputs)
+    return notebook
+
+
+def settled_streams(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Return the outputs of a cell with each run of streams as one stdout, then one stderr.
+
+    A kernel sends both streams in pieces, cut and interleaved as its clock has it.
+    """
+    settled: list[nbformat.NotebookNode] = []
+    pieces: dict[str, str] = {"stdout": "", "stderr": ""}
+
+    def flush() -> None:
+        for name, text in pieces.items():
+            if text:
+                settled.append(nbformat.v4.new_output("stream", name=name, text=text))
+                pieces[name] = ""
+
+    for one in outputs:
+        if one.output_type == "stream":
+            pieces[one.name] += one.text
+        else:
+            flush()
+            settled.append(one)
+    flush()
+    return settled
+
+
+def save(path: Path, notebook: nbformat.NotebookNode) -> str:
+    """Write the notebook back, and return what became of it in a few words."""
+    if REAL_DATA in path.read_text(encoding="utf-8") and not os.environ.get(REAL_DATA):
+        return f"ran; not saved, since its outputs are of real data ({REAL_DATA} is not set)"
+    text = nbformat.writes(settle(notebook)) + "\n"
+    if len(text) > LARGEST:
+        raise ValueError(f"{path.name} would have {len(text):,} characters, more than {LARGEST:,}: show less")
+    path.write_text(text, encoding="utf-8")
+    return f"ran and saved, {len(text):,} characters"
+
+
 def main() -> int:
-    """Run all notebooks; ``--write`` keeps the outputs."""
+    """Run all notebooks, or those named; ``--write`` keeps the outputs."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="notebooks without .ipynb (default: all)")
     parser.add_argument("--write", action="store_true", help="save the outputs into the notebooks")
-    write = parser.parse_args().write
+    options = parser.parse_args()
     # A terminal's colours and widths must not reach the saved outputs.
     os.environ.update(COLUMNS="100", NO_COLOR="1")
+    paths = [FOLDER / f"{name}.ipynb" for name in options.names] or sorted(FOLDER.glob("*.ipynb"))
     failed = 0
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+    for path in paths:
         try:
             notebook = execute(path)
-        except CellExecutionError as error:
+            print(f"{path.name}: {save(path, notebook) if options.write else 'ran'}")
+        except (CellExecutionError, OSError, ValueError) as error:
             failed += 1
             print(f"{path.name}: {error}", file=sys.stderr)
-            continue
-        print(f"{path.name}: ran")
-        if write:
-            for cell in notebook.cells:
-                cell.metadata.pop("execution", None)
-            nbformat.write(notebook, path)
     return 1 if failed else 0
 
 

@@ -1,27 +1,105 @@
 """Every notebook runs from a clean kernel, and what is committed names no path of a machine."""
 
+import functools
 import json
 from pathlib import Path
 
+import nbformat
 import pytest
 
-from tests.notebooks.execution import ROOT, execute
+from tests.notebooks.execution import FOLDER, LARGEST, execute, save, settle
 
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+executed = functools.cache(execute)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path: Path) -> None:
-    cells = [cell for cell in execute(path).cells if cell.cell_type == "code"]
+    cells = [cell for cell in executed(path).cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in cells)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
+def test_every_command_of_the_own_dataset_succeeds() -> None:
+    cells = [
+        cell for cell in settle(executed(FOLDER / "own_dataset.ipynb")).cells if cell.cell_type == "code"
+    ]
+    printed = "".join(out.text for cell in cells for out in cell.outputs if out.output_type == "stream")
+    commands = [line.split()[2] for line in printed.splitlines() if line.startswith("$ curation ")]
+    assert set(commands) >= {"build", "verify", "audit", "export", "evaluate", "leaderboard", "publish"}
+    assert printed.count("exit status") == printed.count("exit status 0\n") == len(commands)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_saved_outputs_are_small_and_of_no_machine(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert len(text) < 600_000
+    assert len(text) <= LARGEST
     outputs = [out for cell in json.loads(text)["cells"] for out in cell.get("outputs", [])]
     words = " ".join(str(out.get("text", "")) for out in outputs)
     assert not any(place in words for place in ("/home/", "/Users/", "/tm" + "p/", "C:\\"))
+
+
+def of_pieces(*pieces: tuple[str, str]) -> nbformat.NotebookNode:
+    """Return a notebook of one cell whose kernel sent these pieces; a stream "" is a picture."""
+    new = nbformat.v4
+    outputs = [
+        new.new_output("stream", name=name, text=text)
+        if name
+        else new.new_output("display_data", {"text/plain": text})
+        for name, text in pieces
+    ]
+    cell = new.new_code_cell(
+        "1", id="a", outputs=outputs, metadata={"execution": {"iopub.execute_input": "now"}}
+    )
+    return new.new_notebook(cells=[cell], metadata={"language_info": {"name": "python", "version": "3.11.7"}})
+
+
+def test_where_a_kernel_cuts_its_streams_is_not_saved() -> None:
+    once = of_pieces(
+        ("stdout", "a\nb"), ("stderr", "x\n"), ("stdout", "\n"), ("", "picture"), ("stdout", "c\n")
+    )
+    again = of_pieces(
+        ("stderr", "x\n"), ("stdout", "a\nb\n"), ("", "picture"), ("stdout", "c"), ("stdout", "\n")
+    )
+    (cell,) = settle(once).cells
+    assert [out.get("text") for out in cell.outputs] == ["a\nb\n", "x\n", None, "c\n"]
+    assert once == settle(again)
+    assert "execution" not in cell.metadata
+    assert "3.11.7" not in nbformat.writes(once)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "one.ipynb"
+    path.write_text(nbformat.writes(of_pieces(("stdout", "before"))), encoding="utf-8")
+    return path
+
+
+def test_saving_twice_gives_one_text(saved: Path) -> None:
+    save(saved, of_pieces(("stdout", "after")))
+    text = saved.read_bytes()
+    save(saved, nbformat.read(saved, as_version=4))
+    assert saved.read_bytes() == text
+    assert b"after" in text
+
+
+def test_too_much_output_is_not_saved(saved: Path) -> None:
+    before = saved.read_bytes()
+    with pytest.raises(ValueError, match=r"one\.ipynb would have [6-9]\d\d,\d{3} characters"):
+        save(saved, of_pieces(("stdout", "x" * LARGEST)))
+    assert saved.read_bytes() == before
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_outputs_of_real_data_are_not_overwritten_with_drawn_ones(
+    saved: Path, named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved.write_text(saved.read_text().replace('"1"', '"CURATION_SHARED"'))
+    monkeypatch.delenv("CURATION_SHARED", raising=False)
+    if named:
+        monkeypatch.setenv("CURATION_SHARED", "somewhere")
+    save(saved, of_pieces(("stdout", "drawn")))
+    assert ("drawn" in saved.read_text()) is named
