@@ -92,6 +92,15 @@ def test_suppression_between_kinds(seed: int, iou: float) -> None:
     assert (kept[order] == moved).all()
 
 
+def test_equal_boxes_both_survive_a_threshold_of_one() -> None:
+    # Corners are sums of rounded numbers: the IoU of a box with itself comes out above 1 for one in three.
+    boxes = np.repeat(np.random.default_rng(0).random((200, 4)) * 100, 2, axis=0)
+    image, kinds = np.repeat(np.arange(200), 2), np.tile([False, True], 200)
+    for reading in ("pairwise", "greedy"):
+        assert keep_across_kinds(image, boxes, np.ones(400), kinds, 1.0, reading).all()  # type: ignore[arg-type]
+    assert keep_within_labels(image, boxes, np.ones(400), 1.0).all()
+
+
 def test_suppression_within_labels() -> None:
     boxes = np.array([[0, 0, 10, 10], [1, 0, 10, 10], [2, 0, 10, 10], [0, 0, 10, 10]], np.float64)
     kept = keep_within_labels(np.array([0, 0, 0, 1]), boxes, np.array([0.5, 0.9, 0.4, 0.1]), 0.5)
