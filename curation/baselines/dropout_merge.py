@@ -74,7 +74,19 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
 
 
 def detections_of(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) -> Labelled:
-    """Return the labelled boxes of the mean scores: every class above `floor`, suppressed within each label."""
+    """Return the labelled boxes of the mean scores: every class above `floor`, suppressed within each label.
+
+    Raises
+    ------
+    UsageError
+        The floor is no number, or the IoU is outside [0, 1].
+    """
+    if not (np.isfinite(floor) and 0 <= iou <= 1):
+        raise UsageError(
+            "The merged boxes cannot be labelled so",
+            expected="a finite floor, an IoU from 0 to 1",
+            found=f"floor {floor}, IoU {iou}",
+        )
     row, label = np.nonzero(merged.vectors.scores > floor)
     scores = merged.vectors.scores[row, label]
     groups = merged.vectors.image[row] * max(merged.vectors.scores.shape[1], 1) + label

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -176,7 +176,12 @@ def _check(vectors: ScoreVectors, path: Path) -> None:
 
 
 def write_results(
-    vectors: ScoreVectors, found: Labelled, classes: Sequence[str], numbers: Sequence[int], path: Path
+    vectors: ScoreVectors,
+    found: Labelled,
+    classes: Sequence[str],
+    numbers: Sequence[int],
+    path: Path,
+    columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
     """Write COCO results: ``image_id, category_id, category, bbox, score``, in the order of `found`.
 
@@ -186,6 +191,8 @@ def write_results(
         Names of the known classes, then ``unknown``.
     numbers : sequence of int, length K + 1
         Their category ids.
+    columns : mapping of str to sequence of length n, optional
+        What else to say of each box.
     """
     rows: list[dict[str, Any]] = [
         {
@@ -194,6 +201,7 @@ def write_results(
             "category": classes[label],
             "bbox": vectors.boxes[row].tolist(),
             "score": score,
+            **{name: values[row] for name, values in (columns or {}).items()},
         }
         for row, label, score in zip(
             found.row.tolist(), found.label.tolist(), found.scores.tolist(), strict=True

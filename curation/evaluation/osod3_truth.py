@@ -182,7 +182,7 @@ def open_set_truth(
 
     *Rectifying Open-Set Object Detection*, section 3.2 and code: a box keeps the name of its known class, becomes
     ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an exported
-    truth is unknown. The view of a manifest's part says what becomes of group boxes, marked objects and ignored classes.
+    truth is unknown. A manifest's view says what becomes of group boxes, marked objects and ignored classes.
 
     Raises
     ------

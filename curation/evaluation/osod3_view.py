@@ -1,4 +1,4 @@
-"""What a part's label view says of group boxes, marked objects and ignored classes when open-set detection is scored."""
+"""What a label view says of group boxes, marked objects and ignored classes when open-set detection is scored."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.baselines.dropout_merge import merge_passes
+from curation.baselines.dropout_merge import detections_of, merge_passes
 from curation.baselines.expelling import ClassThresholds, calibrate, expel
 from curation.baselines.naive_unknown import NaiveOptions, naive_unknown
 from curation.baselines.proposal_confirmation import confirm
@@ -198,6 +198,13 @@ def test_a_region_missing_from_a_pass() -> None:
         merge_passes([vectors([[0.5, 0.5], [0.5, 0.5]], region=np.array([1, 1]))])
     with pytest.raises(PredictionError, match="which region"):
         merge_passes([vectors([[0.5, 0.5]])])
+
+
+@pytest.mark.parametrize("setting", [{"floor": float("nan")}, {"iou": 1.5}, {"iou": -0.1}])
+def test_merged_boxes_are_not_labelled_by_nonsense(setting: dict[str, float]) -> None:
+    merged = merge_passes([vectors([[0.2, 0.8]], region=np.array([7]))])
+    with pytest.raises(UsageError, match="labelled"):
+        detections_of(merged, **setting)
 
 
 @pytest.mark.parametrize(
