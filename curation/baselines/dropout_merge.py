@@ -20,7 +20,7 @@ class Merged:
     Attributes
     ----------
     vectors : ScoreVectors
-        Mean boxes and scores, one a region, in the order of first appearance.
+        Mean boxes and scores, one a region, by image and region.
     passes : ndarray of int64, shape (r,)
         Passes in which each region is present.
     entropy : ndarray of float64, shape (r,)
@@ -53,7 +53,9 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
         for one in passes
         for image, region in zip(one.image_ids, _regions(one).tolist(), strict=True)
     ]
-    number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    # By image and region, numbers before texts: of equal scores suppression keeps the first, whatever pass came first.
+    ordered = sorted(set(keys), key=lambda key: (isinstance(key[0], str), key))
+    number = {key: place for place, key in enumerate(ordered)}
     group = np.array([number[key] for key in keys], np.int64)
     counts = np.bincount(group, minlength=len(number)).astype(np.int64)
     boxes = _mean(np.concatenate([one.boxes for one in passes]), group, counts)

@@ -167,6 +167,12 @@ def test_confirmation_by_hand() -> None:
     twice = np.concatenate([other, other])
     assert confirm(image, boxes, score, np.zeros(4, np.int64), twice).tolist() == [0]
     assert confirm(image, boxes, score, zero, other, theta=0, top=1).tolist() == [0]
+    # Repeats do not use up the places of other auxiliary boxes.
+    assert confirm(image, boxes, score, zero, other, theta=0, top=2).tolist() == [0, 1]
+    three = np.concatenate([other[:1], other[:1], other])
+    assert confirm(image, boxes, score, np.zeros(4, np.int64), three, theta=0, top=2).tolist() == [0, 1]
+    ranked = np.array([0.1, 0.9, 0.5, 0.8])
+    assert confirm(image, boxes, score, np.zeros(4, np.int64), three, ranked, theta=0, top=1).tolist() == [0]
     assert confirm(image, boxes, score, np.ones(2, np.int64), other).tolist() == []
 
 
@@ -185,6 +191,19 @@ def test_dropout_merge(seed: int) -> None:
     same = merge_passes([with_regions[0]] * 4)
     assert same.vectors.scores == pytest.approx(with_regions[0].scores)
     assert same.passes.tolist() == [4] * 6
+
+
+def test_the_order_of_passes_decides_no_tie() -> None:
+    # Two regions of equal score overlap: suppression keeps the same one, whichever a pass names first.
+    one = vectors([[0.5, 0.2], [0.5, 0.2]], [[0, 0, 10, 10], [1, 0, 10, 10]], [3, 3], region=np.array([1, 2]))
+    other = vectors(
+        [[0.5, 0.2], [0.5, 0.2]], [[1, 0, 10, 10], [0, 0, 10, 10]], [3, 3], region=np.array([2, 1])
+    )
+    for passes in ([one, other], [other, one]):
+        merged = merge_passes(passes)
+        assert merged.vectors.region is not None
+        assert merged.vectors.region.tolist() == [1, 2]
+        assert merged.vectors.boxes[detections_of(merged).row].tolist() == [[0, 0, 10, 10]] * 2
 
 
 def test_a_region_missing_from_a_pass() -> None:
