@@ -136,18 +136,31 @@ def classes_of_file(path: Path, name: str) -> OpenSetClasses:
 
 
 def classes_of_manifest(manifest: Manifest, name: str) -> OpenSetClasses:
-    """Return the classes of a manifest by role; classes that are ``ignored`` or absent lie outside."""
+    """Return the classes of a manifest by role; classes in any other role lie outside.
+
+    Raises
+    ------
+    EvaluationError
+        The manifest is of no open-set detection problem: the classes of an earlier task (OWOD) would lie outside.
+    """
     header = manifest.header
+    if header.taxonomy not in TAXONOMIES:
+        raise EvaluationError(
+            "The manifest is not of an open-set detection problem",
+            where=f"{header.name} {header.version}",
+            expected=f"taxonomy one of {', '.join(TAXONOMIES)}",
+            found=header.taxonomy,
+            hint="--classes FILE names known and unknown classes for any data",
+        )
     roles = {role: [one for one in header.classes if one.role == role] for role in ("known", "unknown")}
     aliases = tuple((alias, one.name) for one in header.classes for alias in one.aliases)
-    taxonomy = header.taxonomy if header.taxonomy in TAXONOMIES else "OSOD-I"
     return _checked(
         OpenSetClasses(
             name,
             tuple(one.name for one in roles["known"]),
             tuple(one.name for one in roles["unknown"]),
             f"manifest {header.name} {header.version}",
-            taxonomy,
+            header.taxonomy,
             aliases,
             tuple((one.name, one.index) for one in roles["known"]),
         ),

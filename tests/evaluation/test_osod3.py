@@ -4,14 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from curation.errors import EvaluationError, PredictionError, UsageError
 from curation.evaluation.osod3 import average_precisions, evaluate_osod3, over_cases, threshold_curve
-from curation.evaluation.osod3_truth import Outside, classes_of_file, open_set_truth
+from curation.evaluation.osod3_truth import Outside, classes_of_file, classes_of_manifest, open_set_truth
 from curation.evaluation.osod3_view import TruthView, truth_view
 from curation.evaluation.owod_detections import read_task_detections
+from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
 from tests.evaluation.osod3_world import DETECTIONS, KNOWN, OBJECTS, UNKNOWN, random_world, write_world
 from tests.protocols import osod3_world as manifests
@@ -178,6 +180,18 @@ def test_the_view_of_a_manifest(inner: str) -> None:
     expected = {manifests.name_of(one) for one in manifests.INNER_NODES["vehicle"]}
     assert set(view.ignored) == (expected if inner == "ignore" else set())
     assert view.marked_ignored
+
+
+def test_a_manifest_of_another_problem_is_refused() -> None:
+    sources = {
+        f"openimages-{part}": manifests.open_images(part, 300, 1) for part in ("train", "validation", "test")
+    }
+    manifest = manifests.built(sources, superclass="vehicle")
+    assert classes_of_manifest(manifest, "t1").taxonomy == "OSOD-III"
+    for taxonomy in ("OWOD", "closed-set", "OSC"):
+        header = msgspec.structs.replace(manifest.header, taxonomy=taxonomy)
+        with pytest.raises(EvaluationError, match="open-set detection problem"):
+            classes_of_manifest(Manifest(header=header, lists=manifest.lists), "t1")
 
 
 def test_edges(tmp_path: Path) -> None:
