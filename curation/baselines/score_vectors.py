@@ -17,6 +17,8 @@ from curation.evaluation.columns import Floats, Int64s
 from curation.storage import read_bytes, write_text
 
 LARGEST_COORDINATE = 1e8
+LARGEST_SCORE = 1e100
+"""Logits are far below it, and sums of larger ones could be infinite."""
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
 
@@ -164,13 +166,15 @@ def _check(vectors: ScoreVectors, path: Path) -> None:
     usable = (np.abs(vectors.boxes) <= LARGEST_COORDINATE).all(axis=1) & (vectors.boxes[:, 2:] >= 0).all(
         axis=1
     )
-    usable &= np.isfinite(vectors.scores).all(axis=1)
+    usable &= (np.abs(vectors.scores) <= LARGEST_SCORE).all(axis=1)
+    if vectors.background is not None:
+        usable &= np.abs(vectors.background) <= LARGEST_SCORE
     if not usable.all():
         row = int(np.argmin(usable))
         raise PredictionError(
             "A record has a box or score that cannot be",
             where=f"{path}: record {row}",
-            expected="finite x, y, w, h with w and h not negative; finite scores",
+            expected=f"finite x, y, w, h with w and h not negative; scores up to {LARGEST_SCORE:g} in size",
             found=f"{vectors.boxes[row].tolist()}, {vectors.scores[row].tolist()}"[:200],
         )
 

@@ -150,6 +150,16 @@ def test_raising_alpha_never_makes_an_unknown_known(seed: int) -> None:
         last = unknown
 
 
+@pytest.mark.parametrize("alpha", [-0.1, float("inf"), float("nan")])
+def test_expelling_refuses(alpha: float) -> None:
+    with pytest.raises(UsageError, match="alpha"):
+        expel(
+            vectors([[0.8, 0.1]]),
+            ClassThresholds(np.array([0.7, 0.0]), np.array([2, 0]), ("c1",)),
+            alpha=alpha,
+        )
+
+
 def test_calibration_refuses() -> None:
     train = vectors([[0.8, 0.1]])
     with pytest.raises(PredictionError, match="unknown classes"):
@@ -235,6 +245,8 @@ def test_merged_boxes_are_not_labelled_by_nonsense(setting: dict[str, float]) ->
          "another number"),
         ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1], "region": 1},
           {"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1]}], "region"),
+        ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1e308, 1e308]}], "cannot be"),
+        ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1], "background_score": 1e308}], "cannot be"),
         ({"a": 1}, "cannot be read"),
     ],
 )  # fmt: skip
