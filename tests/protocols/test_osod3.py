@@ -160,6 +160,22 @@ def test_cub_cases() -> None:
     assert built(CUB, problem="cub", val_fraction="0").ids("val") == ()
 
 
+def test_parts_of_cub_follow_class_ids_not_lines() -> None:
+    def turned(source: Source) -> Source:
+        kinds, objects = source.categories, source.objects
+        assert objects is not None
+        return dataclasses.replace(
+            source,
+            categories=Categories(kinds.numbers[::-1], kinds.names[::-1], kinds.supercategories[::-1]),
+            objects=dataclasses.replace(objects, category=len(kinds) - 1 - objects.category),
+        )
+
+    other = built({slot: turned(one) for slot, one in CUB.items()}, problem="cub", rotation=2)
+    plain = built(CUB, problem="cub", rotation=2)
+    assert set(names(other, "unknown")) == set(names(plain, "unknown"))
+    assert other.lists == plain.lists
+
+
 def test_cub_of_training_images_alone() -> None:
     cases = [built(CUB, problem="cub", cub_source="train_only", rotation=case) for case in (1, 2)]
     assert cases[0].ids("test") == cases[1].ids("test")
