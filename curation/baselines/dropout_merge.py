@@ -20,7 +20,7 @@ class Merged:
     Attributes
     ----------
     vectors : ScoreVectors
-        Mean boxes and scores, one a region, in the order of first appearance.
+        Mean boxes and scores, one a region, by image and region.
     passes : ndarray of int64, shape (r,)
         Passes in which each region is present.
     entropy : ndarray of float64, shape (r,)
@@ -53,7 +53,9 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
         for one in passes
         for image, region in zip(one.image_ids, _regions(one).tolist(), strict=True)
     ]
-    number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    # By image and region, numbers before texts: of equal scores suppression keeps the first, whatever pass came first.
+    ordered = sorted(set(keys), key=lambda key: (isinstance(key[0], str), key))
+    number = {key: place for place, key in enumerate(ordered)}
     group = np.array([number[key] for key in keys], np.int64)
     counts = np.bincount(group, minlength=len(number)).astype(np.int64)
     boxes = _mean(np.concatenate([one.boxes for one in passes]), group, counts)
@@ -74,7 +76,19 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
 
 
 def detections_of(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) -> Labelled:
-    """Return the labelled boxes of the mean scores: every class above `floor`, suppressed within each label."""
+    """Return the labelled boxes of the mean scores: every class above `floor`, suppressed within each label.
+
+    Raises
+    ------
+    UsageError
+        The floor is no number, or the IoU is outside [0, 1].
+    """
+    if not (np.isfinite(floor) and 0 <= iou <= 1):
+        raise UsageError(
+            "The merged boxes cannot be labelled so",
+            expected="a finite floor, an IoU from 0 to 1",
+            found=f"floor {floor}, IoU {iou}",
+        )
     row, label = np.nonzero(merged.vectors.scores > floor)
     scores = merged.vectors.scores[row, label]
     groups = merged.vectors.image[row] * max(merged.vectors.scores.shape[1], 1) + label

@@ -106,12 +106,12 @@ def expel(
     Raises
     ------
     UsageError
-        Alpha is negative, or `unknown` has another name.
+        Alpha is negative or infinite, or `unknown` has another name.
     """
-    if not alpha >= 0 or unknown not in UNKNOWN_SCORES:
+    if not 0 <= alpha < np.inf or unknown not in UNKNOWN_SCORES:
         raise UsageError(
             "The expelling classifier cannot be used so",
-            expected=f"alpha of 0 or more, an unknown score of {', '.join(UNKNOWN_SCORES)}",
+            expected=f"a finite alpha of 0 or more, an unknown score of {', '.join(UNKNOWN_SCORES)}",
             found=f"{alpha}, {unknown}"[:80],
         )
     # A class that was never calibrated has threshold 0 and never expels, not even a score of 0.

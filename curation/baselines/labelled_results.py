@@ -25,18 +25,22 @@ class _Row(msgspec.Struct, gc=False):
     category: str | None = None
 
 
-def read_labelled(path: Path, known: Sequence[str], ids: Mapping[str, int]) -> tuple[ScoreVectors, Labelled]:
+def read_labelled(
+    path: Path, known: Sequence[str], ids: Mapping[str, int] | None = None
+) -> tuple[ScoreVectors, Labelled]:
     """Return the boxes of a results file and their labels: known classes by place, unknown as the last.
 
     Parameters
     ----------
-    ids : mapping of str to int
-        Category id of every known class and of ``unknown``; a record's ``category`` goes before its id.
+    ids : mapping of str to int, optional
+        Category id of every known class and of ``unknown``. Without it records are told apart by ``category`` alone:
+        whose ids they hold is not known.
 
     Raises
     ------
     PredictionError
-        It is no results file, or a record has another class, or a box or score that is not usable.
+        It is no results file, or a record has another class, a name and an id that disagree, an id alone where ids are
+        not known, or a box or score that is not usable.
     """
     data = read_bytes(path, kind="detections file")
     try:
@@ -48,9 +52,18 @@ def read_labelled(path: Path, known: Sequence[str], ids: Mapping[str, int]) -> t
             expected='a JSON list of {"image_id", "category" or "category_id", "bbox", "score"}',
             found=str(error)[:200],
         ) from None
-    table: dict[int | str | None, int] = {name: place for place, name in enumerate((*known, "unknown"))}
-    table |= {ids[name]: place for place, name in enumerate((*known, "unknown"))}
-    labels = [table.get(row.category_id if row.category is None else row.category, -1) for row in rows]
+    names: dict[str | None, int] = {name: place for place, name in enumerate((*known, "unknown"))}
+    numbers: dict[int | None, int] = {}
+    if ids is not None:
+        numbers = {ids[name]: place for place, name in enumerate((*known, "unknown"))}
+
+    def label_of(row: _Row) -> int:
+        by_name, by_id = names.get(row.category, -1), numbers.get(row.category_id, -1)
+        if row.category is None:
+            return by_id
+        return by_name if ids is None or row.category_id is None or by_name == by_id else -1
+
+    labels = [label_of(row) for row in rows]
     boxes = np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4)
     scores = np.array([row.score for row in rows], np.float64)
     usable = (
@@ -65,9 +78,12 @@ def read_labelled(path: Path, known: Sequence[str], ids: Mapping[str, int]) -> t
             "A record has a class, box or score that cannot be",
             where=f"{path}: record {place}",
             expected=f"unknown, or one of: {', '.join(known)[:200]}; finite x, y, w, h and score",
-            found=f"category {rows[place].category!r}, id {rows[place].category_id}, {rows[place].bbox}"[
+            found=f"category {rows[place].category!r:.80}, id {rows[place].category_id}, {rows[place].bbox}"[
                 :200
             ],
+            hint="ids are read with --truth, which says whose they are, and must agree with category"
+            if rows[place].category_id is not None
+            else None,
         )
     image_ids = tuple(row.image_id for row in rows)
     number = {image: place for place, image in enumerate(dict.fromkeys(image_ids))}

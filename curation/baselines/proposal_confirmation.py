@@ -26,7 +26,7 @@ def confirm(
 
     *Revisiting Open World Object Detection*, section 4.1, equation 4: ``S_i [max_j IoU(P_i, Q_j) > theta]``; proposals
     whose score becomes 0 are dropped. Of each image the `top` proposals by objectness and the `top` auxiliary boxes
-    (by score, or the first ones) take part.
+    (by score, or the first ones) take part; equal auxiliary boxes count as one.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ def confirm(
     ranks = (
         -np.arange(len(auxiliary_image), dtype=np.float64) if auxiliary_scores is None else auxiliary_scores
     )
-    others = best_of_each(auxiliary_image, ranks, top)
+    first = _first_of_equal(auxiliary_image, auxiliary_boxes, ranks)
+    others = first[best_of_each(auxiliary_image[first], ranks[first], top)]
     truth = _as_truth(auxiliary_image[others], auxiliary_boxes[others])
     proposals = Detections(
         image[chosen].astype(np.int32), np.zeros(len(chosen), np.int32), boxes[chosen], objectness[chosen]
@@ -67,6 +68,14 @@ def best_of_each(image: Int64s, scores: Floats, most: int) -> Int64s:
     starts = np.flatnonzero(np.r_[True, np.diff(image[order]) != 0]) if len(order) else np.empty(0, np.int64)
     place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
     return np.sort(order[place < most])
+
+
+def _first_of_equal(image: Int64s, boxes: Floats, ranks: Floats) -> Int64s:
+    """Return the rows without those that repeat a box of their image at a lower or equal rank, in input order."""
+    order = np.lexsort((np.arange(len(image)), -ranks))
+    keys = np.column_stack([image, boxes])[order]
+    _, first = np.unique(keys, axis=0, return_index=True)
+    return np.sort(order[first])
 
 
 def _as_truth(image: Int64s, boxes: Floats) -> GroundTruth:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +17,8 @@ from curation.evaluation.columns import Floats, Int64s
 from curation.storage import read_bytes, write_text
 
 LARGEST_COORDINATE = 1e8
+LARGEST_SCORE = 1e100
+"""Logits are far below it, and sums of larger ones could be infinite."""
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
 
@@ -164,19 +166,26 @@ def _check(vectors: ScoreVectors, path: Path) -> None:
     usable = (np.abs(vectors.boxes) <= LARGEST_COORDINATE).all(axis=1) & (vectors.boxes[:, 2:] >= 0).all(
         axis=1
     )
-    usable &= np.isfinite(vectors.scores).all(axis=1)
+    usable &= (np.abs(vectors.scores) <= LARGEST_SCORE).all(axis=1)
+    if vectors.background is not None:
+        usable &= np.abs(vectors.background) <= LARGEST_SCORE
     if not usable.all():
         row = int(np.argmin(usable))
         raise PredictionError(
             "A record has a box or score that cannot be",
             where=f"{path}: record {row}",
-            expected="finite x, y, w, h with w and h not negative; finite scores",
+            expected=f"finite x, y, w, h with w and h not negative; scores up to {LARGEST_SCORE:g} in size",
             found=f"{vectors.boxes[row].tolist()}, {vectors.scores[row].tolist()}"[:200],
         )
 
 
 def write_results(
-    vectors: ScoreVectors, found: Labelled, classes: Sequence[str], numbers: Sequence[int], path: Path
+    vectors: ScoreVectors,
+    found: Labelled,
+    classes: Sequence[str],
+    numbers: Sequence[int],
+    path: Path,
+    columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
     """Write COCO results: ``image_id, category_id, category, bbox, score``, in the order of `found`.
 
@@ -186,6 +195,8 @@ def write_results(
         Names of the known classes, then ``unknown``.
     numbers : sequence of int, length K + 1
         Their category ids.
+    columns : mapping of str to sequence of length n, optional
+        What else to say of each box.
     """
     rows: list[dict[str, Any]] = [
         {
@@ -194,6 +205,7 @@ def write_results(
             "category": classes[label],
             "bbox": vectors.boxes[row].tolist(),
             "score": score,
+            **{name: values[row] for name, values in (columns or {}).items()},
         }
         for row, label, score in zip(
             found.row.tolist(), found.label.tolist(), found.scores.tolist(), strict=True

@@ -34,8 +34,7 @@ def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float
         for place, row in enumerate(order.tolist()):
             rest = order[place + 1 :]
             if kept[row] and len(rest):
-                first = np.broadcast_to(boxes[row], (len(rest), 4))
-                kept[rest[pair_iou(first, boxes[rest]) > iou]] = False
+                kept[rest[_overlap(boxes, row, rest) > iou]] = False
     return kept
 
 
@@ -72,9 +71,15 @@ def keep_across_kinds(
             rest = rest[is_unknown[rest] != is_unknown[row]]
             if not len(rest) or (reading == "greedy" and not kept[row]):
                 continue
-            first = np.broadcast_to(boxes[row], (len(rest), 4))
-            kept[rest[pair_iou(first, boxes[rest]) > iou]] = False
+            kept[rest[_overlap(boxes, row, rest) > iou]] = False
     return kept
+
+
+def _overlap(boxes: Floats, row: int, others: Int64s) -> Floats:
+    """Return the IoU of a box with others, 1 at most: rounding lifts that of equal boxes above it, by some 1e-11."""
+    first = np.broadcast_to(boxes[row], (len(others), 4))
+    overlap: Floats = np.minimum(pair_iou(first, boxes[others]), 1.0)
+    return overlap
 
 
 def _in_groups(groups: Int64s) -> list[Int64s]:

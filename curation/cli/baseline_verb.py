@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import Table, emit, table_lines
-from curation.errors import PredictionError, UsageError
+from curation.cli.output import Table, emit, table_lines, warn
+from curation.errors import PredictionError
 
 if TYPE_CHECKING:
-    from curation.baselines.score_vectors import Labelled, ScoreVectors
+    from curation.cli.baseline_methods import Variant
     from curation.evaluation.osod3_truth import OpenSetClasses, OpenSetTruth
     from curation.sources.source import Source
 
@@ -24,14 +23,14 @@ _METHODS = {
     "dropout": "stochastic passes merged by region (The Overlooked Elephant of Object Detection, 3.2)",
 }
 
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One setting of a method: its text, what the method returns, and the boxes that this refers to."""
-
-    value: str
-    vectors: ScoreVectors
-    found: Labelled
+_PARAMETERS = {
+    "naive": ("floor", "nms", "compare_background"),
+    "cross-nms": ("reading",),
+    "cec": ("phi", "unknown_score"),
+    "pad": ("top",),
+    "dropout": ("floor", "nms"),
+}
+"""What a result states beside the value that varies."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,188 +107,62 @@ def _add_method(method: argparse.ArgumentParser, name: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Apply the method for every value of its parameter, write results, and score them where a truth is given."""
+    from curation.cli.baseline_methods import apply, truth_of
     from curation.evaluation.osod3_truth import classes_of_file
 
     classes = classes_of_file(options.classes, "test")
-    methods: dict[str, Callable[[argparse.Namespace, OpenSetClasses], Sequence[Variant]]] = {
-        "naive": _naive,
-        "cross-nms": _cross,
-        "cec": _cec,
-        "pad": _pad,
-        "dropout": _dropout,
-    }
-    variants = methods[options.method](options, classes)
-    source, truth = _truth(options, classes)
-    written, rows = _write(options, classes, source, variants)
+    applied = apply(options, classes)
+    source, truth = truth_of(options, classes)
+    if truth is not None:
+        _check_images(applied.variants, truth)
+    for note in applied.notes:
+        warn(note)
+    written, rows = _write(options, classes, source, applied.variants)
     scored = [_score(truth, source, path) for path in written] if truth and source else []
-    sweep = list(zip([one.value for one in variants], scored, strict=True)) if scored else []
+    sweep = list(zip([one.value for one in applied.variants], scored, strict=True)) if scored else []
     if sweep:
         written += _sweep(options, sweep)
-    result = _result(options, classes, variants, rows, sweep, written)
+    inputs = [*applied.inputs, *((one.name, one.sha256) for one in (source.files if source else ()))]
+    result = _result(options, classes, inputs, applied.notes, rows, sweep, written)
     emit(result, [*_lines(result), *(f"wrote {path}" for path in written)], as_json=options.json)
     return 0
 
 
-def _naive(options: argparse.Namespace, classes: OpenSetClasses) -> list[Variant]:
-    from curation.baselines.naive_unknown import NaiveOptions, naive_unknown
-    from curation.baselines.score_vectors import read_score_vectors
-
-    vectors = read_score_vectors(options.file, n_classes=len(classes.known))
-    return [
-        Variant(
-            text,
-            vectors,
-            naive_unknown(
-                vectors,
-                NaiveOptions(
-                    value, options.floor, options.nms, compare_background=options.compare_background
-                ),
-            ),
-        )
-        for text, value in _numbers(options.gamma, "--gamma")
-    ]
-
-
-def _cross(options: argparse.Namespace, classes: OpenSetClasses) -> list[Variant]:
-    from curation.baselines.labelled_results import read_labelled
-    from curation.baselines.score_vectors import Labelled
-    from curation.baselines.suppression import keep_across_kinds
-
-    source, _ = _truth(options, classes)
-    vectors, found = read_labelled(options.file, classes.known, _ids(classes, source))
-    unknown = found.label == len(classes.known)
-    variants = []
-    for text, value in _numbers(options.iou, "--iou"):
-        kept = keep_across_kinds(vectors.image, vectors.boxes, found.scores, unknown, value, options.reading)
-        variants.append(
-            Variant(text, vectors, Labelled(found.row[kept], found.label[kept], found.scores[kept]))
-        )
-    return variants
-
-
-def _cec(options: argparse.Namespace, classes: OpenSetClasses) -> list[Variant]:
+def _check_images(variants: Sequence[Variant], truth: OpenSetTruth) -> None:
+    """Refuse boxes on other images before anything is written."""
     import numpy as np
 
-    from curation.baselines.expelling import calibrate, expel
-    from curation.baselines.score_vectors import read_score_vectors
     from curation.evaluation.detections import RawColumns, locate
-    from curation.evaluation.truth import KnownClasses, ground_truth
-    from curation.sources.opening import open_source
 
-    vectors = read_score_vectors(options.file, n_classes=len(classes.known))
-    training = read_score_vectors(options.training, n_classes=len(classes.known))
-    source = open_source(options.training_truth, dataset="coco", part="train", cache=not options.no_cache)
-    known = KnownClasses(classes.known, tuple(range(len(classes.known))), options.classes.name)
-    truth = ground_truth(source, known).truth
-    place, found = locate(
-        training.image_ids,
-        truth,
-        RawColumns(training.boxes, np.empty(0), str(options.training), "record", 0),
-    )
+    vectors = variants[0].vectors
+    columns = RawColumns(vectors.boxes, np.empty(0), vectors.name, "record", 0)
+    _, found = locate(vectors.image_ids, truth.truth, columns)
     if not found.all():
+        place = int(np.argmin(found))
         raise PredictionError(
-            "A training box lies on an image that is not in the training truth",
-            where=f"{options.training}: record {int(np.argmin(found))}",
-            found=str(training.image_ids[int(np.argmin(found))])[:80],
+            "A box lies on an image that is not in the truth",
+            where=columns.place(place),
+            expected=f"one of its {truth.truth.n_images} images",
+            found=f"image_id {vectors.image_ids[place]!s:.80}; {int((~found).sum())} such boxes",
         )
-    thresholds = calibrate(training, place.astype(np.int64), truth, phi=options.phi)
-    return [
-        Variant(text, vectors, expel(vectors, thresholds, alpha=value, unknown=options.unknown_score))
-        for text, value in _numbers(options.alpha, "--alpha")
-    ]
-
-
-def _pad(options: argparse.Namespace, classes: OpenSetClasses) -> list[Variant]:
-    import numpy as np
-
-    from curation.baselines.proposal_confirmation import confirm
-    from curation.baselines.score_vectors import Labelled, read_score_vectors
-
-    vectors = read_score_vectors(options.file)
-    auxiliary = read_score_vectors(options.auxiliary)
-    if vectors.objectness is None:
-        raise PredictionError(
-            "The proposals have no objectness", where=str(options.file), expected="objectness in every record"
-        )
-    number = {
-        image: place for place, image in enumerate(dict.fromkeys((*vectors.image_ids, *auxiliary.image_ids)))
-    }
-    image, other = (
-        np.array([number[one] for one in each.image_ids], np.int64) for each in (vectors, auxiliary)
-    )
-    variants = []
-    for text, value in _numbers(options.theta, "--theta"):
-        rows = confirm(
-            image,
-            vectors.boxes,
-            vectors.objectness,
-            other,
-            auxiliary.boxes,
-            auxiliary.objectness,
-            theta=value,
-            top=options.top,
-        )
-        labels = np.full(len(rows), len(classes.known), np.int64)
-        variants.append(Variant(text, vectors, Labelled(rows, labels, vectors.objectness[rows])))
-    return variants
-
-
-def _dropout(options: argparse.Namespace, classes: OpenSetClasses) -> list[Variant]:
-    from curation.baselines.dropout_merge import detections_of, merge_passes
-    from curation.baselines.score_vectors import read_score_vectors
-
-    merged = merge_passes([read_score_vectors(path, n_classes=len(classes.known)) for path in options.file])
-    return [Variant("merged", merged.vectors, detections_of(merged, floor=options.floor, iou=options.nms))]
-
-
-def _numbers(text: str, option: str) -> list[tuple[str, float]]:
-    try:
-        found = [(word.strip(), float(word)) for word in text.split(",")]
-    except ValueError:
-        found = []
-    if (
-        not found
-        or len({word for word, _ in found}) < len(found)
-        or any(value != value for _, value in found)
-    ):
-        raise UsageError(
-            f"{option} is not a list of numbers", expected=f"{option} 0.5,0.7,0.9", found=text[:80]
-        )
-    return found
-
-
-def _truth(options: argparse.Namespace, classes: OpenSetClasses) -> tuple[Source | None, OpenSetTruth | None]:
-    from curation.evaluation.osod3_truth import open_set_truth
-    from curation.sources.opening import open_source
-
-    if options.truth is None:
-        return None, None
-    source = open_source(options.truth, dataset="coco", part="test", cache=not options.no_cache)
-    return source, open_set_truth(source, classes)
-
-
-def _ids(classes: OpenSetClasses, source: Source | None) -> dict[str, int]:
-    """Return the category ids of the known classes and of unknown: the truth's, else 1 to K, and -1."""
-    if source is None:
-        return {name: number for number, name in enumerate(classes.known, 1)} | {"unknown": -1}
-    own = dict(zip(source.categories.names, source.categories.numbers, strict=True))
-    return {name: own[name] for name in classes.known} | {"unknown": own.get("unknown", -1)}
 
 
 def _write(
     options: argparse.Namespace, classes: OpenSetClasses, source: Source | None, variants: Sequence[Variant]
 ) -> tuple[list[Path], list[dict[str, Any]]]:
     from curation.baselines.score_vectors import write_results
+    from curation.cli.baseline_methods import category_ids
     from curation.storage import make_folder, remove_abandoned
 
     make_folder(options.out)
     remove_abandoned(options.out)
-    ids = _ids(classes, source)
+    ids = category_ids(classes, source)
     names = (*classes.known, "unknown")
     written, rows = [], []
     for one in variants:
         path = options.out / f"{options.method}-{one.value.replace('/', '_')}.json"
-        write_results(one.vectors, one.found, names, [ids[name] for name in names], path)
+        numbers = [ids[name] for name in names]
+        write_results(one.vectors, one.found, names, numbers, path, one.columns)
         written.append(path)
         unknown = int((one.found.label == len(classes.known)).sum())
         rows.append({"value": one.value, "file": path.name, "boxes": len(one.found.row), "unknown": unknown})
@@ -318,7 +191,8 @@ def _sweep(options: argparse.Namespace, sweep: Sequence[tuple[str, Mapping[str, 
 def _result(
     options: argparse.Namespace,
     classes: OpenSetClasses,
-    variants: Sequence[Variant],
+    inputs: Sequence[tuple[str, str]],
+    notes: Sequence[str],
     rows: Sequence[dict[str, Any]],
     sweep: Sequence[tuple[str, Mapping[str, Any]]],
     written: Sequence[Path],
@@ -330,9 +204,11 @@ def _result(
         "curation": __version__,
         "method": options.method,
         "meaning": _METHODS[options.method],
-        "input": {"name": variants[0].vectors.name, "sha256": variants[0].vectors.sha256},
+        "inputs": [{"name": name, "sha256": digest} for name, digest in inputs],
+        "parameters": {name: getattr(options, name) for name in _PARAMETERS[options.method]},
         "known": list(classes.known),
         "settings": [{**row, **scores.get(row["value"], {})} for row in rows],
+        "notes": list(notes),
         "written": [path.name for path in written],
     }
 

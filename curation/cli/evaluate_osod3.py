@@ -93,7 +93,8 @@ def _inputs(
     options: argparse.Namespace, open_truth: Open
 ) -> tuple[dict[str, tuple[OpenSetTruth, TaskDetections]], dict[str, Manifest]]:
     from curation.evaluation.detections import Policy
-    from curation.evaluation.osod3_truth import crowd_of, open_set_truth
+    from curation.evaluation.osod3_truth import open_set_truth
+    from curation.evaluation.osod3_view import truth_view
     from curation.evaluation.owod_detections import read_task_detections
 
     files = {case: Path(path) for case, path in _by_case(options.detections, "--detections", None).items()}
@@ -107,10 +108,10 @@ def _inputs(
         if truths[case] not in opened:
             opened[truths[case]] = open_truth(truths[case], options, "test")
         source = opened[truths[case]]
-        ids, crowd = None, crowd_of(None)
+        ids, view = None, None
         if case in manifests:
-            ids, crowd = manifests[case].ids(options.part), crowd_of(manifests[case].part(options.part).view)
-        truth = open_set_truth(source, classes[case], ids, outside=options.outside, crowd=crowd)
+            ids, view = manifests[case].ids(options.part), truth_view(manifests[case], options.part)
+        truth = open_set_truth(source, classes[case], ids, outside=options.outside, view=view)
         inputs[case] = truth, read_task_detections(path, truth.task, source, policy)
     return inputs, manifests
 

@@ -13,6 +13,7 @@ from curation.sources.source import Int64s, Source
 
 MOST_CLASSES = 10_000
 """A dense table of 10,000 classes takes 800 MB."""
+_KEYS_AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,15 @@ def _places(source: Source, classes: Sequence[str] | None) -> dict[str, int]:
     return {name: index[name] for name in chosen}
 
 
+def _add(pairs: Int64s, keys: Int64s) -> None:
+    """Count keys into a table; one that is much longer than the keys is not walked through."""
+    if len(pairs) <= 4 * len(keys):
+        pairs += np.bincount(keys, minlength=len(pairs))
+    else:
+        found, count = np.unique(keys, return_counts=True)
+        pairs[found] += count
+
+
 def _counted(names: tuple[str, ...], images: Int64s, classes: Int64s, total: int) -> Cooccurrence:
     """Count pairs from unique ``(image, class)`` statements that are sorted by image, then class."""
     n = len(names)
@@ -98,9 +108,10 @@ def _counted(names: tuple[str, ...], images: Int64s, classes: Int64s, total: int
     for size in np.unique(sizes[sizes > 1]).tolist():
         # All images that show this many classes at once: a block of shape (images, size).
         block = classes[starts[sizes == size][:, None] + np.arange(size)]
-        for first in range(size):
-            for second in range(first + 1, size):
-                keys = block[:, first] * n + block[:, second]
-                pairs += np.bincount(keys, minlength=n * n)
+        first, second = np.triu_indices(size, 1)
+        step = max(1, _KEYS_AT_ONCE // len(first))
+        for low in range(0, len(block), step):
+            some = block[low : low + step]
+            _add(pairs, (some[:, first] * n + some[:, second]).ravel())
     upper: npt.NDArray[np.int64] = pairs.reshape(n, n)
     return Cooccurrence(names, np.bincount(classes, minlength=n).astype(np.int64), upper + upper.T, total)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -116,8 +116,3 @@ def graph_of(names: Sequence[str], weights: Int64s) -> ClassGraph:
     return ClassGraph(
         tuple(names[place] for place in order.tolist()), table.astype(np.int64)[np.ix_(order, order)]
     )
-
-
-def as_mapping(names: Sequence[str], labels: Sequence[int]) -> Mapping[str, int]:
-    """Return the label of each name."""
-    return dict(zip(names, labels, strict=True))

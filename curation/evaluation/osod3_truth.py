@@ -12,10 +12,10 @@ import numpy as np
 
 from curation.errors import EvaluationError
 from curation.evaluation.columns import Bools, GroundTruth
+from curation.evaluation.osod3_view import CROWD, Crowd, TruthView
 from curation.evaluation.owod_task import OwodTask
 from curation.evaluation.owod_truth import TaskTruth, task_truth
 from curation.evaluation.truth import UNKNOWN
-from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from curation.storage import read_bytes
@@ -26,21 +26,6 @@ OUTSIDE: dict[str, str] = {
     "ignore": "objects of other classes are ignored regions of unknown: an unknown detection on one is neither right "
     "nor wrong",
 }
-Crowd = Literal["ignore", "keep", "drop"]
-CROWD: dict[Crowd, str] = {
-    "ignore": "group boxes are ignored regions",
-    "keep": "group boxes are ordinary objects",
-    "drop": "group boxes are removed",
-}
-
-
-def crowd_of(view: LabelView | None) -> Crowd:
-    """Return what a part's label view says of group boxes; without a view they are ignored regions."""
-    if view is None or view.crowd not in ("keep", "drop"):
-        return "ignore"
-    return "keep" if view.crowd == "keep" else "drop"
-
-
 TAXONOMIES = ("OSOD-I", "OSOD-II", "OSOD-III")
 _EXAMPLE = '{"known": ["cat", "dog"], "unknown": ["lynx"]}'
 _SHOWN = 300
@@ -86,6 +71,8 @@ class OpenSetTruth:
     crowd : {"ignore", "keep", "drop"}
     crowd_objects : int
         Group boxes of the source.
+    ignored_objects : int
+        Objects that the view ignores for their class or mark.
     """
 
     classes: OpenSetClasses
@@ -94,6 +81,7 @@ class OpenSetTruth:
     outside_objects: int
     crowd: Crowd = "ignore"
     crowd_objects: int = 0
+    ignored_objects: int = 0
 
     @property
     def truth(self) -> GroundTruth:
@@ -118,6 +106,7 @@ class OpenSetTruth:
             "outside_objects": self.outside_objects,
             "crowd": CROWD[self.crowd],
             "crowd_objects": self.crowd_objects,
+            "ignored_objects": self.ignored_objects,
         }
 
 
@@ -147,18 +136,31 @@ def classes_of_file(path: Path, name: str) -> OpenSetClasses:
 
 
 def classes_of_manifest(manifest: Manifest, name: str) -> OpenSetClasses:
-    """Return the classes of a manifest by role; classes that are ``ignored`` or absent lie outside."""
+    """Return the classes of a manifest by role; classes in any other role lie outside.
+
+    Raises
+    ------
+    EvaluationError
+        The manifest is of no open-set detection problem: the classes of an earlier task (OWOD) would lie outside.
+    """
     header = manifest.header
+    if header.taxonomy not in TAXONOMIES:
+        raise EvaluationError(
+            "The manifest is not of an open-set detection problem",
+            where=f"{header.name} {header.version}",
+            expected=f"taxonomy one of {', '.join(TAXONOMIES)}",
+            found=header.taxonomy,
+            hint="--classes FILE names known and unknown classes for any data",
+        )
     roles = {role: [one for one in header.classes if one.role == role] for role in ("known", "unknown")}
     aliases = tuple((alias, one.name) for one in header.classes for alias in one.aliases)
-    taxonomy = header.taxonomy if header.taxonomy in TAXONOMIES else "OSOD-I"
     return _checked(
         OpenSetClasses(
             name,
             tuple(one.name for one in roles["known"]),
             tuple(one.name for one in roles["unknown"]),
             f"manifest {header.name} {header.version}",
-            taxonomy,
+            header.taxonomy,
             aliases,
             tuple((one.name, one.index) for one in roles["known"]),
         ),
@@ -187,13 +189,13 @@ def open_set_truth(
     ids: Sequence[str] | None = None,
     *,
     outside: Outside = "delete",
-    crowd: Crowd = "ignore",
+    view: TruthView | None = None,
 ) -> OpenSetTruth:
     """Return the ground truth of a case on the images of a list (all of the source by default).
 
     *Rectifying Open-Set Object Detection*, section 3.2 and code: a box keeps the name of its known class, becomes
     ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an exported
-    truth is unknown. `crowd` says what becomes of group boxes (`CROWD`).
+    truth is unknown. A manifest's view says what becomes of group boxes, marked objects and ignored classes.
 
     Raises
     ------
@@ -208,17 +210,23 @@ def open_set_truth(
     )
     truth = task_truth(source, task, ids)
     _check_unknown(source, classes)
-    others = _outside(truth, classes)
+    view = view or TruthView()
+    others = _outside(truth, classes, classes.unknown)
+    ignored = others & ~_outside(truth, classes, (*classes.unknown, *view.ignored))
+    others &= ~ignored
+    if view.marked_ignored:
+        ignored |= truth.truth.difficult & ~others
     grouped = truth.truth.crowd
-    flagged = grouped & (crowd == "ignore")
-    kept = ~(grouped & (crowd == "drop"))
+    kept = ~(grouped & (view.crowd == "drop"))
+    flagged = grouped & (view.crowd == "ignore") | ignored
     if outside == "delete":
         kept &= ~others
     else:
-        flagged = flagged | others
+        flagged |= others
     changed = _kept(replace(truth.truth, crowd=flagged), kept)
     reduced = replace(truth, part=replace(truth.part, truth=changed))
-    return OpenSetTruth(classes, reduced, outside, int(others.sum()), crowd, int(grouped.sum()))
+    counts = int(others.sum()), view.crowd, int(grouped.sum()), int(ignored.sum())
+    return OpenSetTruth(classes, reduced, outside, *counts)
 
 
 def _check_unknown(source: Source, classes: OpenSetClasses) -> None:
@@ -232,11 +240,11 @@ def _check_unknown(source: Source, classes: OpenSetClasses) -> None:
         )
 
 
-def _outside(truth: TaskTruth, classes: OpenSetClasses) -> Bools:
-    """Return which objects are of a class that is neither known nor one of the unknown ones."""
+def _outside(truth: TaskTruth, classes: OpenSetClasses, inside: Sequence[str]) -> Bools:
+    """Return which objects are of a class that is neither known nor one of some others."""
     aliases = dict(classes.aliases)
     originals = truth.truth.original or ()
-    unknown = {*classes.unknown, "", UNKNOWN}
+    unknown = {*inside, "", UNKNOWN}
     strange = np.array([aliases.get(name, name) not in unknown for name in originals], np.bool_)
     return (
         strange & (truth.truth.label == truth.unknown)

@@ -18,7 +18,7 @@ from curation.manifest.header import SCHEMA_VERSION, Figure, Header, LabelView, 
 from curation.manifest.manifest import Manifest
 from curation.protocols.osod3_classes import ClassRoles, cub_roles, open_images_roles
 from curation.protocols.osod3_facts import CUB_IMAGES, PAPER, TEST_VIEW, TRAIN_VIEW
-from curation.protocols.osod3_parameters import PARAMETERS
+from curation.protocols.osod3_parameters import PARAMETERS, check_effects
 from curation.protocols.osod3_selection import (
     hidden_unknown,
     images_by_part,
@@ -80,6 +80,7 @@ _BY_PROBLEM = {"openimages": _OPEN_IMAGES, "cub": _CUB, "mtsd": _MTSD}
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the chosen problem, all of them required."""
+    check_effects(parameters)
     names = _BY_PROBLEM[parameters["problem"]]
     return tuple(
         SourceSlot(one.name, one.dataset, one.part, True, one.meaning, one.usual_part)
@@ -94,8 +95,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Raises
     ------
     ProtocolError
-        The sources lack classes of the super-class, or a part comes out empty.
+        The sources lack classes of the super-class, a part comes out empty, or a changed parameter has no effect.
     """
+    check_effects(parameters)
     problem = parameters["problem"]
     missing = [name for name in _BY_PROBLEM[problem] if name not in sources]
     if missing:

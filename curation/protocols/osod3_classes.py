@@ -161,7 +161,9 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
             "CUB has 200 species", where=source.part, expected=str(CUB_CLASSES), found=str(len(names))
         )
     numbers = [f"{number:03}" for number in range(1, CUB_CLASSES + 1)]
-    of_number = dict(zip(numbers, names, strict=True))
+    # By the file's own class ids: the order of its lines is free.
+    by_id = sorted(zip(source.categories.numbers, names, strict=True))
+    of_number = {number: name for number, (_, name) in zip(numbers, by_id, strict=True)}
     if parameters["published"]:
         both = {f"{number}.{name}": number for number, name in of_number.items()}
         both |= {name: number for number, name in of_number.items()}

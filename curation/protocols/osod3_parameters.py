@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +187,54 @@ PARAMETERS = (
         "cub: the official test images test, or a share of the official training images does",
     ),
 )
+
+_CONCERNS: dict[str, tuple[str, ...]] = {
+    "superclass": ("openimages",),
+    "rotation": ("openimages", "cub"),
+    "case": ("mtsd",),
+    "generator": ("openimages", "cub"),
+    "uneven": ("openimages",),
+    "inner_nodes": ("openimages",),
+    "group_of": ("openimages",),
+    "depiction": ("openimages",),
+    "val_fraction": ("cub", "mtsd"),
+    "test_fraction": ("cub",),
+    "graph_images": ("mtsd",),
+    "weighting": ("mtsd",),
+    "components": ("mtsd",),
+    "cub_source": ("cub",),
+}
+
+
+def check_effects(parameters: Mapping[str, Any]) -> None:
+    """Raise `ProtocolError` if a parameter that has no effect was changed: the manifest would be another than meant."""
+    changed = {one.name for one in PARAMETERS if parameters[one.name] != one.read(one.default)}
+    problem = parameters["problem"]
+    for name, problems in _CONCERNS.items():
+        if name in changed and problem not in problems:
+            raise ProtocolError(
+                f"{name} has no effect on this problem",
+                where=f"--set {name}={str(parameters[name])[:60]}",
+                expected=f"problem={' or '.join(problems)}",
+                found=f"problem={problem}",
+            )
+    if "test_fraction" in changed and parameters["cub_source"] != "train_only":
+        raise ProtocolError(
+            "test_fraction has no effect on this problem",
+            where=f"--set test_fraction={parameters['test_fraction']}",
+            expected="cub_source=train_only",
+            found=f"cub_source={parameters['cub_source']}: the official test images test",
+        )
+    if "inner_nodes" in changed and parameters["superclass"] not in SUPERCLASSES:
+        raise ProtocolError(
+            "The inner nodes of a super-class of your own are not known",
+            where=f"--set inner_nodes={parameters['inner_nodes']}",
+            expected=f"superclass={' or '.join(SUPERCLASSES)}",
+        )
+    unused = sorted(changed & {"generator", "uneven", "graph_images", "weighting", "components"})
+    if parameters["published"] and unused:
+        raise ProtocolError(
+            f"{unused[0]} has no effect where the authors' lists are given",
+            where=f"--set {unused[0]}={parameters[unused[0]]}",
+            expected="published alone: nothing is split or cut",
+        )

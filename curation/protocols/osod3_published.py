@@ -13,6 +13,7 @@ from curation.errors import MissingFileError, ProtocolError
 from curation.storage import inside, read_bytes
 
 _FILE = re.compile(r"category_t([1-9])\.txt")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LARGEST = 1 << 20
 
 
@@ -76,7 +77,8 @@ def published_parts(text: str) -> PublishedParts:
         digests = tuple(map(_text, data["sha256"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         parts, digests = (), ()
-    if len(parts) not in (3, 4) or len(digests) != len(parts) or not all(parts):
+    usable = len(parts) in (3, 4) and len(digests) == len(parts) and all(parts)
+    if not usable or not all(map(_DIGEST.fullmatch, digests)):
         raise ProtocolError(
             "The authors' class lists cannot be read",
             where="--set published",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.baselines.dropout_merge import merge_passes
+from curation.baselines.dropout_merge import detections_of, merge_passes
 from curation.baselines.expelling import ClassThresholds, calibrate, expel
 from curation.baselines.naive_unknown import NaiveOptions, naive_unknown
 from curation.baselines.proposal_confirmation import confirm
@@ -92,6 +92,15 @@ def test_suppression_between_kinds(seed: int, iou: float) -> None:
     assert (kept[order] == moved).all()
 
 
+def test_equal_boxes_both_survive_a_threshold_of_one() -> None:
+    # Corners are sums of rounded numbers: the IoU of a box with itself comes out above 1 for one in three.
+    boxes = np.repeat(np.random.default_rng(0).random((200, 4)) * 100, 2, axis=0)
+    image, kinds = np.repeat(np.arange(200), 2), np.tile([False, True], 200)
+    for reading in ("pairwise", "greedy"):
+        assert keep_across_kinds(image, boxes, np.ones(400), kinds, 1.0, reading).all()  # type: ignore[arg-type]
+    assert keep_within_labels(image, boxes, np.ones(400), 1.0).all()
+
+
 def test_suppression_within_labels() -> None:
     boxes = np.array([[0, 0, 10, 10], [1, 0, 10, 10], [2, 0, 10, 10], [0, 0, 10, 10]], np.float64)
     kept = keep_within_labels(np.array([0, 0, 0, 1]), boxes, np.array([0.5, 0.9, 0.4, 0.1]), 0.5)
@@ -141,6 +150,16 @@ def test_raising_alpha_never_makes_an_unknown_known(seed: int) -> None:
         last = unknown
 
 
+@pytest.mark.parametrize("alpha", [-0.1, float("inf"), float("nan")])
+def test_expelling_refuses(alpha: float) -> None:
+    with pytest.raises(UsageError, match="alpha"):
+        expel(
+            vectors([[0.8, 0.1]]),
+            ClassThresholds(np.array([0.7, 0.0]), np.array([2, 0]), ("c1",)),
+            alpha=alpha,
+        )
+
+
 def test_calibration_refuses() -> None:
     train = vectors([[0.8, 0.1]])
     with pytest.raises(PredictionError, match="unknown classes"):
@@ -158,6 +177,12 @@ def test_confirmation_by_hand() -> None:
     twice = np.concatenate([other, other])
     assert confirm(image, boxes, score, np.zeros(4, np.int64), twice).tolist() == [0]
     assert confirm(image, boxes, score, zero, other, theta=0, top=1).tolist() == [0]
+    # Repeats do not use up the places of other auxiliary boxes.
+    assert confirm(image, boxes, score, zero, other, theta=0, top=2).tolist() == [0, 1]
+    three = np.concatenate([other[:1], other[:1], other])
+    assert confirm(image, boxes, score, np.zeros(4, np.int64), three, theta=0, top=2).tolist() == [0, 1]
+    ranked = np.array([0.1, 0.9, 0.5, 0.8])
+    assert confirm(image, boxes, score, np.zeros(4, np.int64), three, ranked, theta=0, top=1).tolist() == [0]
     assert confirm(image, boxes, score, np.ones(2, np.int64), other).tolist() == []
 
 
@@ -178,6 +203,19 @@ def test_dropout_merge(seed: int) -> None:
     assert same.passes.tolist() == [4] * 6
 
 
+def test_the_order_of_passes_decides_no_tie() -> None:
+    # Two regions of equal score overlap: suppression keeps the same one, whichever a pass names first.
+    one = vectors([[0.5, 0.2], [0.5, 0.2]], [[0, 0, 10, 10], [1, 0, 10, 10]], [3, 3], region=np.array([1, 2]))
+    other = vectors(
+        [[0.5, 0.2], [0.5, 0.2]], [[1, 0, 10, 10], [0, 0, 10, 10]], [3, 3], region=np.array([2, 1])
+    )
+    for passes in ([one, other], [other, one]):
+        merged = merge_passes(passes)
+        assert merged.vectors.region is not None
+        assert merged.vectors.region.tolist() == [1, 2]
+        assert merged.vectors.boxes[detections_of(merged).row].tolist() == [[0, 0, 10, 10]] * 2
+
+
 def test_a_region_missing_from_a_pass() -> None:
     full = vectors([[0.2, 0.8], [0.5, 0.5]], region=np.array([7, 8]))
     part = vectors([[0.6, 0.4]], region=np.array([7]))
@@ -191,6 +229,13 @@ def test_a_region_missing_from_a_pass() -> None:
         merge_passes([vectors([[0.5, 0.5]])])
 
 
+@pytest.mark.parametrize("setting", [{"floor": float("nan")}, {"iou": 1.5}, {"iou": -0.1}])
+def test_merged_boxes_are_not_labelled_by_nonsense(setting: dict[str, float]) -> None:
+    merged = merge_passes([vectors([[0.2, 0.8]], region=np.array([7]))])
+    with pytest.raises(UsageError, match="labelled"):
+        detections_of(merged, **setting)
+
+
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
@@ -200,6 +245,8 @@ def test_a_region_missing_from_a_pass() -> None:
          "another number"),
         ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1], "region": 1},
           {"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1]}], "region"),
+        ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1e308, 1e308]}], "cannot be"),
+        ([{"image_id": 1, "bbox": [1, 2, 3, 4], "scores": [1], "background_score": 1e308}], "cannot be"),
         ({"a": 1}, "cannot be read"),
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """``curation evaluate osod3`` and ``curation baseline`` from files, and wrong use."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +102,64 @@ def test_other_baselines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     cec = as_json(capsys, "baseline", "cec", scores, "--training", scores, "--training-truth", train["gt"],
                   "--alpha", "0,0.5", *common, tmp_path / "cec")  # fmt: skip
     assert [row["unknown"] for row in cec["settings"]] == [0, 0]
+    # No training box shows a fox: that class expels nothing, and the result says so.
+    assert ["fox" in note for note in cec["notes"]] == [True]
+    assert [one["name"] for one in cec["inputs"]] == ["scores.json", "scores.json", "gt.json"]
+    assert cec["parameters"] == {"phi": 0.9, "unknown_score": "one"}
     pad = as_json(capsys, "baseline", "pad", scores, "--auxiliary", scores, *common, tmp_path / "pad")
     assert pad["settings"][0]["unknown"] == 2
     dropout = as_json(capsys, "baseline", "dropout", scores, scores, *common, tmp_path / "drop")
     assert dropout["settings"][0]["boxes"] == 4
+    merged = json.loads((tmp_path / "drop/dropout-merged.json").read_text())
+    assert {row["passes"] for row in merged} == {2}
+    assert merged[0]["entropy"] == pytest.approx(-sum(p * math.log(p) for p in (8 / 9, 1 / 9)))
     assert main(["baseline", "pad", str(paths["detections"]), "--auxiliary", str(scores), *map(str, common),
                  str(tmp_path / "x")]) != 0  # fmt: skip
     assert "scores" in capsys.readouterr().err
+
+
+def test_whose_ids_a_results_file_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = write_world(tmp_path)
+    box = {"image_id": 1, "bbox": [10, 10, 100, 100], "score": 0.5}
+    given = ["baseline", "cross-nms", "--classes", str(paths["classes"]), "--iou", "0.5", "--no-cache"]
+    with_truth = ["--truth", str(paths["gt"])]
+    for name, row, more, words in (
+        ("ids alone", {"category_id": 2}, [], "--truth"),
+        ("disagreeing", {"category_id": 2, "category": "cat"}, with_truth, "agree"),
+        ("ids of the truth", {"category_id": 2}, with_truth, ""),
+        ("names", {"category_id": 2, "category": "cat"}, [], ""),
+    ):
+        out = tmp_path / name
+        code = main([*given, str(score_file(tmp_path, "r.json", [box | row])), *more, "--out", str(out)])
+        assert (code != 0) == bool(words)
+        assert words in capsys.readouterr().err
+        assert out.exists() == (not words)
+    kept = [
+        json.loads((tmp_path / one / "cross-nms-0.5.json").read_text())
+        for one in ("ids of the truth", "names")
+    ]
+    assert [rows[0]["category"] for rows in kept] == ["dog", "cat"]
+
+
+def test_nothing_is_written_for_boxes_on_other_images(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = write_world(tmp_path)
+    scores = score_file(tmp_path, "s.json", [{"image_id": 77, "bbox": [1, 1, 9, 9], "scores": [0.8, 0.1, 0]}])
+    given = [
+        "baseline",
+        "naive",
+        scores,
+        "--classes",
+        paths["classes"],
+        "--gamma",
+        "2",
+        "--truth",
+        paths["gt"],
+    ]
+    assert main([*map(str, given), "--no-cache", "--out", str(tmp_path / "out")]) != 0
+    assert "image_id 77" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_calibration_refuses_unknown_annotations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

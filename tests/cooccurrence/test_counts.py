@@ -45,6 +45,23 @@ def test_some_classes_alone(tmp_path: Path) -> None:
         count_cooccurrence(source, ["a", "a"])
 
 
+@pytest.mark.parametrize("at_once", [1, 7, 1 << 21])
+@pytest.mark.parametrize("classes", [4, 60])
+def test_blocks_count_what_a_product_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int, classes: int
+) -> None:
+    monkeypatch.setattr("curation.cooccurrence.counts._KEYS_AT_ONCE", at_once)
+    shown = (np.random.default_rng(classes).random((40, classes)) < 3 / classes).astype(np.int64)
+    rows = [f"{image},c{number:02}\n" for image, number in np.argwhere(shown).tolist()]
+    counts = count_cooccurrence(source_of(tmp_path, "".join(rows)))
+    named = [int(name[1:]) for name in counts.names]
+    expected = (shown.T @ shown)[np.ix_(named, named)]
+    assert (np.diagonal(expected) == counts.images).all()
+    np.fill_diagonal(expected, 0)
+    assert expected.any()
+    assert (expected == counts.pairs).all()
+
+
 def test_the_real_validation_set(shared: Path) -> None:
     source = open_source(
         shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False

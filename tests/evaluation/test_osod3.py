@@ -4,20 +4,26 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from curation.errors import EvaluationError, PredictionError, UsageError
 from curation.evaluation.osod3 import average_precisions, evaluate_osod3, over_cases, threshold_curve
-from curation.evaluation.osod3_truth import Outside, classes_of_file, open_set_truth
+from curation.evaluation.osod3_truth import Outside, classes_of_file, classes_of_manifest, open_set_truth
+from curation.evaluation.osod3_view import TruthView, truth_view
 from curation.evaluation.owod_detections import read_task_detections
+from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
 from tests.evaluation.osod3_world import DETECTIONS, KNOWN, OBJECTS, UNKNOWN, random_world, write_world
+from tests.protocols import osod3_world as manifests
 
 
-def scored(paths: dict[str, Path], outside: Outside = "delete", **options: Any) -> dict[str, Any]:
+def scored(
+    paths: dict[str, Path], outside: Outside = "delete", view: TruthView | None = None, **options: Any
+) -> dict[str, Any]:
     source = open_source(paths["gt"], dataset="coco", part="test", cache=False)
-    truth = open_set_truth(source, classes_of_file(paths["classes"], "test"), outside=outside)
+    truth = open_set_truth(source, classes_of_file(paths["classes"], "test"), outside=outside, view=view)
     read = read_task_detections(paths["detections"], truth.task, source)
     return evaluate_osod3(truth, read.detections, profiles=("clean", "voc"), **options)
 
@@ -144,6 +150,48 @@ def test_outside_objects_ignored(tmp_path: Path) -> None:
     # The unknown detection on the teapot is neither right nor wrong then: the other one comes first.
     assert scored(paths, "ignore")["AP_unk"] == pytest.approx(100 * 9 / 10 * 51 / 101)
     assert scored(paths, "ignore")["AP_known"] == scored(paths)["AP_known"]
+
+
+def test_what_a_view_ignores_is_neither_right_nor_wrong(tmp_path: Path) -> None:
+    paths = write_world(tmp_path)
+    of_class = scored(paths, view=TruthView(ignored=("teapot",)))
+    assert of_class["AP_unk"] == scored(paths, "ignore")["AP_unk"]
+    assert of_class["n"]["outside_objects"] == 0
+    truth = json.loads(paths["gt"].read_text())
+    marked = [one for one in truth["annotations"] if one["category_id"] in (3, 4)]
+    marked[0]["ignore"] = 1
+    paths["gt"].write_text(json.dumps(truth))
+    # The lynx that was found is ignored: the other one was not, and no detection of a known class lies on the first.
+    found = scored(paths, view=TruthView(marked_ignored=True))
+    assert (found["AP_unk"], found["n"]["unknown_objects"]) == (0, 1)
+    assert found["curves"]["voc"][0]["A_OSE"] == 1
+    assert scored(paths)["n"]["unknown_objects"] == 2
+
+
+@pytest.mark.parametrize("inner", ["drop", "ignore"])
+def test_the_view_of_a_manifest(inner: str) -> None:
+    sources = {
+        f"openimages-{part}": manifests.open_images(part, 300, seed)
+        for seed, part in enumerate(("train", "validation", "test"))
+    }
+    manifest = manifests.built(sources, superclass="vehicle", inner_nodes=inner, group_of="drop")
+    view = truth_view(manifest, "test")
+    assert view.crowd == "drop"
+    expected = {manifests.name_of(one) for one in manifests.INNER_NODES["vehicle"]}
+    assert set(view.ignored) == (expected if inner == "ignore" else set())
+    assert view.marked_ignored
+
+
+def test_a_manifest_of_another_problem_is_refused() -> None:
+    sources = {
+        f"openimages-{part}": manifests.open_images(part, 300, 1) for part in ("train", "validation", "test")
+    }
+    manifest = manifests.built(sources, superclass="vehicle")
+    assert classes_of_manifest(manifest, "t1").taxonomy == "OSOD-III"
+    for taxonomy in ("OWOD", "closed-set", "OSC"):
+        header = msgspec.structs.replace(manifest.header, taxonomy=taxonomy)
+        with pytest.raises(EvaluationError, match="open-set detection problem"):
+            classes_of_manifest(Manifest(header=header, lists=manifest.lists), "t1")
 
 
 def test_edges(tmp_path: Path) -> None:

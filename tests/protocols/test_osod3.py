@@ -160,6 +160,22 @@ def test_cub_cases() -> None:
     assert built(CUB, problem="cub", val_fraction="0").ids("val") == ()
 
 
+def test_parts_of_cub_follow_class_ids_not_lines() -> None:
+    def turned(source: Source) -> Source:
+        kinds, objects = source.categories, source.objects
+        assert objects is not None
+        return dataclasses.replace(
+            source,
+            categories=Categories(kinds.numbers[::-1], kinds.names[::-1], kinds.supercategories[::-1]),
+            objects=dataclasses.replace(objects, category=len(kinds) - 1 - objects.category),
+        )
+
+    other = built({slot: turned(one) for slot, one in CUB.items()}, problem="cub", rotation=2)
+    plain = built(CUB, problem="cub", rotation=2)
+    assert set(names(other, "unknown")) == set(names(plain, "unknown"))
+    assert other.lists == plain.lists
+
+
 def test_cub_of_training_images_alone() -> None:
     cases = [built(CUB, problem="cub", cub_source="train_only", rotation=case) for case in (1, 2)]
     assert cases[0].ids("test") == cases[1].ids("test")
@@ -219,6 +235,13 @@ def test_lists_that_are_not_the_authors(tmp_path: Path) -> None:
         vehicles(published=tmp_path / "nowhere")
     with pytest.raises(CurationError, match="cannot be read"):
         vehicles(published='{"parts": [[1]]}')
+    # A list without the digest of a file is nobody's publication.
+    for digest in ("x", "sha256:" + "g" * 64, "sha256:" + "0" * 63):
+        text = json.dumps({"parts": [list(part) for part in parts], "sha256": [digest] * 4})
+        with pytest.raises(CurationError, match="cannot be read"):
+            vehicles(published=text)
+    with pytest.raises(CurationError, match="generator has no effect"):
+        vehicles(published=listed(tmp_path / "whole", *parts), generator="numpy")
 
 
 def test_a_class_outside_the_superclass_is_refused(tmp_path: Path) -> None:
@@ -339,6 +362,15 @@ def test_class_entries_have_an_index_only_where_known() -> None:
         ({"val_fraction": "0.9"}, "share"),
         ({"seed": "-1"}, "out of range"),
         ({"problem": "cub"}, "source is missing"),
+        ({"case": "unknown1"}, "case has no effect"),
+        ({"weighting": "pmi"}, "weighting has no effect"),
+        ({"problem": "mtsd", "rotation": 2}, "rotation has no effect"),
+        ({"problem": "cub", "superclass": "vehicle"}, "superclass has no effect"),
+        ({"problem": "cub", "test_fraction": "0.3"}, "test_fraction has no effect"),
+        (
+            {"superclass": json.dumps(sorted(SUPERCLASSES["vehicle"])[:8]), "inner_nodes": "ignore"},
+            "inner nodes",
+        ),
     ],
 )
 def test_settings_that_are_refused(settings: dict[str, Any], words: str) -> None:
