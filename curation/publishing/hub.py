@@ -84,10 +84,15 @@ class HubRepository:
     def record_at(self, commit: str) -> Publication:
         """Return the record of the publication that a commit holds (see `fetch_record`)."""
         with TemporaryDirectory(prefix="curation-record-") as folder:
-            return self.fetch_record(commit, Path(folder))
+            return self.fetch_record(self.info(commit, with_sizes=True), Path(folder))
 
-    def fetch_record(self, commit: str, folder: Path) -> Publication:
+    def fetch_record(self, info: Any, folder: Path) -> Publication:
         """Fetch the record of a publication into a folder, and return it.
+
+        Parameters
+        ----------
+        info
+            What the hub says of a commit, sizes included: a file too large to be a record is not fetched.
 
         Raises
         ------
@@ -95,24 +100,20 @@ class HubRepository:
             The commit has none, or one that cannot be trusted.
         """
         where = f"{self.place}, {RECORD_FILE}"
-        with telling(f"fetching {RECORD_FILE}", self.place):
-            try:
-                self._download(RECORD_FILE, commit, folder)
-            except Exception as error:
-                if status_of(error) != 404:
-                    raise
-                raise PublicationMismatchError(
-                    "The repository holds no publication",
-                    where=where,
-                    expected=f"a file {RECORD_FILE}",
-                    hint="curation pull fetches what curation publish pushed",
-                ) from None
-        path = folder / RECORD_FILE
-        if path.stat().st_size > MAX_RECORD_BYTES:
+        there = {one.rfilename: one.size for one in info.siblings or ()}
+        if RECORD_FILE not in there:
+            raise PublicationMismatchError(
+                "The repository holds no publication",
+                where=where,
+                expected=f"a file {RECORD_FILE}",
+                hint="curation pull fetches what curation publish pushed",
+            )
+        if (there[RECORD_FILE] or 0) > MAX_RECORD_BYTES:
             raise PublicationMismatchError(
                 "The record of the publication is too large to be one", where=where
             )
-        return parse_record(read_bytes(path), where=where)
+        self.fetch(RECORD_FILE, info.sha, folder)
+        return parse_record(read_bytes(folder / RECORD_FILE), where=where)
 
     def fetch(self, path: str, commit: str, folder: Path) -> None:
         """Fetch one file of a commit into a folder, under its path."""

@@ -45,7 +45,7 @@ def pull(hub: HubRepository, version: str, out: Path, *, digest: str = "") -> Pu
     info = hub.info(version, with_sizes=True)
     place = f"{hub.place}@{version}"
     with publishing_folder(out) as partial:
-        publication = hub.fetch_record(info.sha, partial)
+        publication = hub.fetch_record(info, partial)
         _require_asked(publication, version, digest, place)
         hub.require_files(publication, info)
         for path in publication.files:

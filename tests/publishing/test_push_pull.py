@@ -346,6 +346,17 @@ def test_a_file_that_is_gone_or_larger_than_announced_is_not_fetched(
         assert hub.count("resolve") - asked <= 2
 
 
+def test_a_record_too_large_to_be_one_is_not_fetched(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(HubRepository(REPOSITORY), *written)
+    monkeypatch.setattr("curation.publishing.hub.MAX_RECORD_BYTES", 10)
+    asked = hub.count("resolve")
+    with pytest.raises(PublicationMismatchError, match="too large to be one"):
+        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out")
+    assert hub.count("resolve") == asked
+
+
 def rewritten(publication: Publication, **fields: object) -> bytes:
     data = {name: getattr(publication, name) for name in publication.__struct_fields__} | fields
     return record_bytes(Publication(**data))  # type: ignore[arg-type]
@@ -391,6 +402,20 @@ def test_a_record_that_leads_outside_is_refused_before_anything_is_fetched(
 def test_what_is_no_record_is_refused(data: bytes, told: str) -> None:
     with pytest.raises(PublicationMismatchError, match=told):
         parse_record(data, where="here")
+
+
+@pytest.mark.parametrize("path", ["README.md/x.txt", "readme.MD/deep/x.txt"])
+def test_a_path_is_a_file_or_a_folder(written: tuple[Path, Publication], path: str) -> None:
+    files = {**written[1].files, path: written[1].files["README.md"]}
+    with pytest.raises(PublicationMismatchError, match="a file and a folder"):
+        parse_record(rewritten(written[1], files=files), where="here")
+
+
+@pytest.mark.parametrize("name", ["lab/\x1b[2J", "lab\nlists", "", "lists", "a/b/c"])
+def test_a_record_is_of_a_repository_that_can_be_shown(written: tuple[Path, Publication], name: str) -> None:
+    with pytest.raises(PublicationMismatchError, match="no name of one") as refused:
+        parse_record(rewritten(written[1], repository=name), where="here")
+    assert "\x1b" not in str(refused.value)
 
 
 def test_a_record_says_what_its_digest_stands_for(written: tuple[Path, Publication]) -> None:
