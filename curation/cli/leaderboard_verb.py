@@ -38,6 +38,10 @@ def run(options: argparse.Namespace) -> int:
     from curation.storage import write_text
 
     read = read_rows(options.file)
+    if options.html is not None and options.html.resolve() == options.file.resolve():
+        raise UsageError(
+            "--html would take the place of the rows", where=str(options.html), expected="another file"
+        )
     if read.torn:
         warn(f"{options.file.name}: the last line is cut off and was left out: {read.torn}")
     groups = leaderboard(read.rows, options.metric)
