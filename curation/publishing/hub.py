@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from curation.errors import MissingExtraError, PublicationMismatchError, PublishError
+from curation.errors import MissingExtraError, PublicationMismatchError, PublishError, UsageError
 from curation.publishing.hub_errors import shown_endpoint, status_of, telling
 from curation.publishing.publication import MAX_RECORD_BYTES, RECORD_FILE, Publication, parse_record
 from curation.publishing.repository import check_repository_name
@@ -37,13 +38,15 @@ class HubRepository:
     MissingExtraError
         huggingface_hub is not installed.
     UsageError
-        The name is not one of a repository.
+        The name is not one of a repository, or ``HF_ENDPOINT`` is no address.
     """
 
     def __init__(self, name: str) -> None:
         check_repository_name(name)
         self.name = name
         self.endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or PUBLIC_HUB
+        if not re.match(r"https?://[^/]", self.endpoint):
+            raise UsageError("The hub's address is none", where="HF_ENDPOINT", expected="https://HOST")
         self.place = f"{shown_endpoint(self.endpoint)}: {name}"
         self.api = _client(self.endpoint)
 

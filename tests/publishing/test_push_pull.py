@@ -435,6 +435,22 @@ def test_another_digest_than_the_one_asked_for_is_refused(
         pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out", digest="sha256:" + "0" * 64)
 
 
+@pytest.mark.parametrize("digest", ["nonsense", "0" * 64, "sha256:" + "0" * 63, "sha256:\x1b[2J"])
+def test_what_is_no_digest_is_told_before_the_hub_is_asked(hub: FakeHub, tmp_path: Path, digest: str) -> None:
+    with pytest.raises(UsageError, match="no digest") as refused:
+        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out", digest=digest)
+    assert "\x1b" not in str(refused.value)
+    assert hub.requests == []
+
+
+@pytest.mark.parametrize("endpoint", ["nonsense", "ftp://hub", "https://", "user:hf_secret0@hub"])
+def test_an_endpoint_is_an_address(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    with pytest.raises(UsageError, match="address is none") as refused:
+        HubRepository(REPOSITORY)
+    assert "secret" not in str(refused.value)
+
+
 def test_a_tag_that_leads_to_another_version_is_refused(
     hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
 ) -> None:
