@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from curation.manifest.header import Header, ParameterValue, PartEntry
-from curation.publishing.markdown import code, count, plain, table
+from curation.manifest.roles import classes_in
+from curation.publishing.markdown import code, count, link, plain, table
 from curation.publishing.member import Member
 
 _ORIGINS = {
@@ -42,6 +45,7 @@ def _parts(member: Member) -> list[str]:
             code(splits.get(part.name, "")) or "pinned only",
             code(part.name),
             plain(part.role),
+            _classes(member.manifest.header, part),
             count(part.images),
             _boxes(part),
             code((part.sha256 or "").removeprefix("sha256:")[:16]) or "not computed yet",
@@ -52,7 +56,7 @@ def _parts(member: Member) -> list[str]:
     lines = [
         "### Parts",
         "",
-        *table(("split", "part", "role", "images", "boxes", "SHA-256 of the list"), rows),
+        *table(("split", "part", "role", "classes", "images", "boxes", "SHA-256 of the list"), rows),
     ]
     if absent:
         lines += [
@@ -64,6 +68,11 @@ def _parts(member: Member) -> list[str]:
     if repeated := [part.name for part in parts if part.repeats and part.name in splits]:
         lines += ["", f"Images repeat, as published, in {', '.join(code(name) for name in repeated)}."]
     return [*lines, ""]
+
+
+def _classes(header: Header, part: PartEntry) -> str:
+    roles = Counter(one.role for one in classes_in(header, part))
+    return ", ".join(f"{plain(role)} {number:,}" for role, number in roles.items()) or "-"
 
 
 def _boxes(part: PartEntry) -> str:
@@ -120,9 +129,13 @@ def _making(member: Member) -> list[str]:
 
 
 def _value(value: ParameterValue) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, tuple) else "none" if value is None else str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
     return code(
-        text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
+        "none"
+        if not text
+        else text
+        if len(text) <= _LONGEST_VALUE
+        else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
     )
 
 
@@ -152,7 +165,7 @@ def _sources(member: Member) -> list[str]:
             plain(terms[entry.name].annotations),
             plain(terms[entry.name].media),
             "yes" if terms[entry.name].photos else "no",
-            plain(terms[entry.name].url) or "-",
+            link(terms[entry.name].url) or "-",
         )
         for entry in member.manifest.header.sources
     ]

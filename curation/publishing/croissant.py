@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.errors import MissingExtraError, PublishError
 from curation.manifest.header import ParameterValue
-from curation.publishing.card import Configs, title_of
+from curation.publishing.card import HUB, Configs, title_of
 from curation.publishing.member import Member
 from curation.publishing.plan import json_bytes
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CROISSANT_FILE = "croissant.json"
-HUB = "https://huggingface.co/datasets/"
-"""The public address of a repository, whichever endpoint it was pushed to."""
 
 _MEDIA_TYPES = {
     ".parquet": "application/x-parquet",

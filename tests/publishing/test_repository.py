@@ -119,6 +119,9 @@ def test_the_card_names_every_table_once(folder: Path) -> None:
     paths = [file["path"] for one in data["configs"] for file in one["data_files"]]
     assert sorted(paths) == sorted(path for path in files_below(folder) if path.endswith(".parquet"))
     assert DatasetCard.load(folder / "README.md").data.to_dict()["configs"] == data["configs"]
+    # A hub's check of the header takes an address, or a file called LICENSE.
+    assert data["license_link"] == f"https://huggingface.co/datasets/{REPOSITORY}"
+    assert "<http://host.robots.ox.ac.uk/pascal/VOC/>" in text
     for words in ("How it was made", "Sources and licences", "curation pull lab/lists@3.0.0", "```bibtex"):
         assert words in text
 
@@ -228,6 +231,40 @@ def test_lists_of_authors_are_pinned_and_not_passed_on(tmp_path: Path) -> None:
     data, text = card_of(tmp_path / "out")
     assert [one["config_name"] for one in data["configs"] if one.get("default")] == ["parts"]
     assert "the lists are not passed on" in text
+
+
+@pytest.mark.parametrize(
+    ("origin", "completes"),
+    [
+        ("declared", "curation build pulled --source voc=PATH"),
+        ("as_published", "curation import pulled --lists DIR"),
+    ],
+)
+def test_a_card_without_lists_says_how_to_complete_them_first(
+    tmp_path: Path, origin: str, completes: str
+) -> None:
+    declared = Manifest(changed(tiny()[0], origin=origin).header, {})
+    write(tmp_path / "out", request_of(declared))
+    commands = card_of(tmp_path / "out")[1].partition("```text\n")[2].partition("```")[0].splitlines()
+    assert [line.split()[1] for line in commands] == ["pull", commands[1].split()[1], "verify", "export"]
+    assert commands[1].startswith(completes)
+    assert commands[1].endswith("--out complete")
+    assert all(line.split()[2] == "complete" for line in commands[2:])
+
+
+def test_a_manifest_without_parts_is_published_too(tmp_path: Path) -> None:
+    write(tmp_path / "out", request_of(Manifest(changed(tiny()[0], parts=()).header, {})))
+    verify_repository(tmp_path / "out")
+
+
+def test_the_card_says_how_many_classes_play_which_role(tmp_path: Path) -> None:
+    manifest = tiny()[0]
+    write(tmp_path / "out", request_of(manifest))
+    roles = [one.role for one in manifest.header.classes]
+    told = ", ".join(f"{role} {roles.count(role)}" for role in dict.fromkeys(roles))
+    assert (
+        f"| `closed` | `closed` | {manifest.part('closed').role} | {told} |" in card_of(tmp_path / "out")[1]
+    )
 
 
 def test_sources_that_do_not_give_the_stated_counts_are_refused() -> None:
