@@ -97,6 +97,14 @@ TERMS: Mapping[str, Terms] = {
         url="https://doc.bdd100k.com/license.html",
         reason="the licence allows education, research and not-for-profit use alone",
     ),
+    "objects365": Terms(
+        annotations="CC-BY-4.0",
+        media="Flickr terms of use, photo by photo",
+        labels="yes",
+        photos=False,
+        url="https://www.objects365.org/download.html",
+        reason="the Objects365 consortium does not own the copyright of the photos, which stay under Flickr's terms",
+    ),
     **{
         lists: Terms(
             annotations="not stated",
