@@ -6,6 +6,7 @@ from collections import Counter
 
 from curation.manifest.header import Header, ParameterValue, PartEntry
 from curation.manifest.roles import classes_in
+from curation.publishing.licences import STATED, Terms
 from curation.publishing.markdown import code, count, link, plain, table
 from curation.publishing.member import Member
 
@@ -162,7 +163,7 @@ def _sources(member: Member) -> list[str]:
         (
             code(entry.name),
             plain(f"{entry.dataset} {entry.part}".strip()),
-            plain(terms[entry.name].annotations),
+            _licence(terms[entry.name]),
             plain(terms[entry.name].media),
             "yes" if terms[entry.name].photos else "no",
             link(terms[entry.name].url) or "-",
@@ -187,6 +188,14 @@ def _sources(member: Member) -> list[str]:
         lines += ["Files that the manifest was made from:", ""]
         lines += table(("source", "file", "SHA-256", "note"), files)
     return lines
+
+
+def _licence(terms: Terms) -> str:
+    """Return the licence of annotations with its text and with whom it asks to name."""
+    named = f", {plain(terms.creator)}" if terms.creator else ""
+    if terms.annotations not in STATED:
+        return plain(terms.annotations) + named
+    return f"[{terms.annotations}](https://spdx.org/licenses/{terms.annotations}.html){named}"
 
 
 def _notes(header: Header) -> list[str]:

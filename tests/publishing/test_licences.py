@@ -112,6 +112,11 @@ def test_the_table_agrees_with_what_manifests_say_of_their_sources() -> None:
         assert (terms.labels == "no") == (family in ("mtsd", "bdd100k") or family.endswith("_lists"))
 
 
+def test_a_licence_that_asks_for_attribution_comes_with_whom_to_name() -> None:
+    for terms in TERMS.values():
+        assert bool(terms.creator) == (terms.labels == "yes" and terms.annotations.startswith("CC-BY"))
+
+
 def test_a_source_with_several_terms_takes_all_of_them() -> None:
     manifest = of("shapes")
     header = msgspec.structs.replace(

@@ -157,6 +157,9 @@ def test_croissant_is_valid_and_reads_every_row(folder: Path) -> None:
     assert all(len(list(dataset.records(name))) for name in names)
     derived = data["prov:wasDerivedFrom"][0]["prov:hadMember"]
     assert [one["name"] for one in derived] == ["voc2007 test", "coco test"]
+    # What CC BY asks for: the licence, and whom to name.
+    assert derived[1]["usageInfo"].startswith("annotations: CC-BY-4.0, COCO Consortium; ")
+    assert "[CC-BY-4.0](https://spdx.org/licenses/CC-BY-4.0.html), COCO Consortium" in card_of(folder)[1]
 
 
 def test_a_croissant_file_that_is_not_valid_is_refused(folder: Path, tmp_path: Path) -> None:
