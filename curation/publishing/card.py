@@ -111,6 +111,8 @@ def _head(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
 
 
 def _loading(repository: str, tag: str, configs: Configs) -> list[str]:
+    if not configs:
+        return []
     name, splits = next(iter(configs.items()))
     split = next(iter(splits))
     lines = [

@@ -43,7 +43,7 @@ def _parts(member: Member) -> list[str]:
     parts = member.manifest.header.parts
     rows = [
         (
-            code(splits.get(part.name, "")) or "pinned only",
+            _split(member, part),
             code(part.name),
             plain(part.role),
             _classes(member.manifest.header, part),
@@ -69,6 +69,12 @@ def _parts(member: Member) -> list[str]:
     if repeated := [part.name for part in parts if part.repeats and part.name in splits]:
         lines += ["", f"Images repeat, as published, in {', '.join(code(name) for name in repeated)}."]
     return [*lines, ""]
+
+
+def _split(member: Member, part: PartEntry) -> str:
+    if part.name not in member.splits:
+        return "pinned only"
+    return code(member.splits[part.name]) if member.manifest.lists[part.name] else "no image"
 
 
 def _classes(header: Header, part: PartEntry) -> str:

@@ -34,7 +34,9 @@ def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> 
     with parquet.ParquetWriter(path, schema, compression="zstd", version="2.6") as writer:
         for table in tables:
             rows.add(table)
-            writer.write_table(table, row_group_size=_ROWS)
+            # `datasets` reads in batches of the first row group's rows, and fails where these are none.
+            if len(table):
+                writer.write_table(table, row_group_size=_ROWS)
     return rows.digest
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,30 @@ def test_datasets_loads_every_config_offline(
     assert list(zip(parts["manifest"], parts["split"], strict=True)) == [
         (name, split) for name in ("hand/made", "hand/reviewed") for split in ("closed", "wilderness")
     ]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_part_without_images_leaves_the_others_loadable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyarrow import parquet
+
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    manifest, sources = tiny()
+    none = {"images": 0, "annotated_images": 0, "boxes": {}, "sha256": sha256_of_lines(())}
+    closed, wilderness = manifest.header.parts
+    header = changed(manifest, parts=(msgspec.structs.replace(closed, **none), wilderness)).header
+    empty = Manifest(header, {**manifest.lists, "closed": ()})
+    write(tmp_path / "out", request_of(empty, sources=sources))
+    verify_repository(tmp_path / "out")
+    load = partial(datasets.load_dataset, str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
+    assert {split: len(rows) for split, rows in load("hand-made").items()} == {"wilderness": 2}
+    assert load("parts")["parts"]["split"][:] == [None, "wilderness"]
+    # The table is there all the same, with the types of the others.
+    tables = [tmp_path / "out/data/hand-made" / f"{part}.parquet" for part in ("closed", "wilderness")]
+    assert parquet.read_schema(tables[0]) == parquet.read_schema(tables[1])
+    assert parquet.read_metadata(tables[0]).num_rows == 0
 
 
 def test_texts_of_a_header_do_not_steer_card_yaml_or_json(tmp_path: Path) -> None:
