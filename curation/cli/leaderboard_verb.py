@@ -38,6 +38,10 @@ def run(options: argparse.Namespace) -> int:
     from curation.storage import write_text
 
     read = read_rows(options.file)
+    if options.html is not None and options.html.resolve() == options.file.resolve():
+        raise UsageError(
+            "--html would take the place of the rows", where=str(options.html), expected="another file"
+        )
     if read.torn:
         warn(f"{options.file.name}: the last line is cut off and was left out: {read.torn}")
     groups = leaderboard(read.rows, options.metric)
@@ -67,7 +71,7 @@ def _numbers(text: str) -> list[int] | None:
 
 
 def _lines(group: Group) -> list[str]:
-    from curation.evaluation.leaderboard_html import column_heads, shown_name, shown_value
+    from curation.evaluation.leaderboard_html import column_heads, shown_name, shown_point, shown_value
 
     ground = group.ground
     title = " · ".join(filter(None, (ground.protocol, ground.part, ground.profile)))
@@ -88,6 +92,10 @@ def _lines(group: Group) -> list[str]:
         )
         rows.append(("" if one.rank is None else str(one.rank), shown_name(one), *cells))
     heads = ("rank", "method", *column_heads(group))
+    if len({shown_name(one) for one in group.standings}) < len(group.standings):
+        # Only where a name alone does not tell rows apart: the column takes room from the numbers.
+        heads = (*heads, "read at")
+        rows = [(*row, shown_point(one)) for row, one in zip(rows, group.standings, strict=True)]
     about = [f"  {name}: {printable(text)}" for name, text in facts if text]
     table = table_lines(Table(f"Group {group.number}: {title}", heads, tuple(rows)))
     return [table[0], *about, *table[1:]]

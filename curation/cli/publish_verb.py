@@ -122,6 +122,8 @@ def _push(request: Request, *, public: bool) -> tuple[Written, Pushed]:
     from curation.publishing.repository import write_repository
 
     hub = HubRepository(request.repository)
+    # Said before minutes of writing tables, not after.
+    hub.require_token()
     with TemporaryDirectory(prefix="curation-publish-") as folder:
         written = write_repository(request, Path(folder))
         return written, push(hub, Path(folder), written.publication, public=public)

@@ -201,7 +201,9 @@ def _once(rows: Sequence[tuple[int, Row]]) -> tuple[list[tuple[int, Row]], list[
     first: dict[tuple[Any, ...], tuple[int, Row]] = {}
     repeated = []
     for line, row in sorted(rows, key=lambda one: one[0]):
-        identity = (row.name, row.variant, row.predictions, tuple(sorted(row.metrics)))
+        # A method read at two thresholds is two evaluations of one file of predictions.
+        read_at = tuple(sorted(row.operating_point.items()))
+        identity = (row.name, row.variant, row.predictions, read_at, tuple(sorted(row.metrics)))
         if identity not in first:
             first[identity] = line, row
             continue
@@ -253,7 +255,8 @@ def _ranked(rows: Sequence[tuple[int, Row]], name: str, better: str) -> tuple[St
     def place(one: tuple[int, Row]) -> tuple[Any, ...]:
         number = value(one[1])
         signed = 0 if number is None else -number if better == "higher" else number
-        return number is None, signed, one[1].name, one[1].variant, one[1].predictions, one[1].truth
+        read_at = sorted(one[1].operating_point.items())
+        return number is None, signed, one[1].name, one[1].variant, read_at, one[1].predictions, one[1].truth
 
     standings: list[Standing] = []
     for position, (line, row) in enumerate(sorted(rows, key=place), start=1):

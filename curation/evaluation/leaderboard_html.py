@@ -64,6 +64,11 @@ def shown_name(standing: Standing) -> str:
     return f"{row.name} ({row.variant})" if row.variant else row.name
 
 
+def shown_point(standing: Standing) -> str:
+    """Return where a method was read, as a table shows it."""
+    return "; ".join(f"{key} {value}" for key, value in sorted(standing.row.operating_point.items()))
+
+
 def column_heads(group: Group) -> list[str]:
     """Return a head for each number of a group: name, unit, and an arrow in the direction of better."""
     arrows = {"higher": "↑", "lower": "↓"}
@@ -103,7 +108,7 @@ def _row(standing: Standing, group: Group) -> str:
     for name, metric in group.metrics.items():
         value = row.metrics[name].value if name in row.metrics else None
         cells.append(f"<td{_by(name, group)}>{_text(shown_value(value, metric.unit))}</td>")
-    told = [f"{key} {value}" for key, value in sorted(row.operating_point.items())]
+    told = [point] if (point := shown_point(standing)) else []
     told += [f"left out, {reason}: {count}" for reason, count in sorted(row.reported.items())]
     return (
         f"<tr><td>{'' if standing.rank is None else standing.rank}</td>"

@@ -25,6 +25,7 @@ from curation.evaluation.measured import measured
 SCHEMA_VERSION = 1
 MAX_TEXT = 200
 MAX_ENTRIES = 64
+MAX_COUNT = 2**63 - 1
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -208,6 +209,13 @@ def check_row(row: Row, where: str) -> None:
 
 
 def _check_numbers(row: Row, where: str) -> None:
+    # JSON's integers have no end: one of 400 digits is no float, and nothing that was counted.
+    numbers = [one.value for one in row.metrics.values()]
+    integers = [
+        one for one in (*numbers, *row.reported.values(), row.evaluator.algorithm) if isinstance(one, int)
+    ]
+    if any(abs(one) > MAX_COUNT for one in integers):
+        refuse("A number is too large", where, f"at most {MAX_COUNT}", "an integer of more digits")
     for name, metric in row.metrics.items():
         if metric.value is not None and not math.isfinite(metric.value):
             refuse("A number is not finite", f"{where}: {name}", "a number or null", str(metric.value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -14,6 +14,8 @@ from curation.publishing.member import Member
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 _LARGEST = "1M<n<10M"
+HUB = "https://huggingface.co/datasets/"
+"""The public address of a repository, whichever endpoint it was pushed to."""
 
 Configs = Mapping[str, Mapping[str, str]]
 """Path of the table of each split, by config."""
@@ -28,7 +30,11 @@ def card_text(repository: str, tag: str, members: Sequence[Member], configs: Con
         By config and split, the path of the table; the first is the default.
     """
     header = yaml.safe_dump(
-        card_data(members, configs), sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
+        card_data(repository, members, configs),
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=1000,
     )
     lines = [*_head(repository, tag, members), *_loading(repository, tag, configs)]
     for member in members:
@@ -37,7 +43,7 @@ def card_text(repository: str, tag: str, members: Sequence[Member], configs: Con
     return f"---\n{header}---\n\n" + "\n".join(lines).rstrip("\n") + "\n"
 
 
-def card_data(members: Sequence[Member], configs: Configs) -> dict[str, Any]:
+def card_data(repository: str, members: Sequence[Member], configs: Configs) -> dict[str, Any]:
     """Return the YAML header of the card as plain data."""
     kinds = {member.manifest.header.taxonomy == "OSC" for member in members}
     tasks = [
@@ -50,7 +56,8 @@ def card_data(members: Sequence[Member], configs: Configs) -> dict[str, Any]:
         # The lists are facts; labels and photos have the terms of their sources, which no one identifier names.
         "license": "other",
         "license_name": "per-source",
-        "license_link": "README.md",
+        # A hub takes an address here, or a file called LICENSE.
+        "license_link": HUB + repository,
         "task_categories": tasks,
         "tags": ["open-set", "out-of-distribution", "evaluation", "croissant"],
         "size_categories": [_size(sum(len(ids) for one in members for ids in one.manifest.lists.values()))],
@@ -104,6 +111,8 @@ def _head(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
 
 
 def _loading(repository: str, tag: str, configs: Configs) -> list[str]:
+    if not configs:
+        return []
     name, splits = next(iter(configs.items()))
     split = next(iter(splits))
     lines = [
@@ -120,16 +129,29 @@ def _loading(repository: str, tag: str, configs: Configs) -> list[str]:
     ]
 
 
+def _commands(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
+    member = next((one for one in members if one.splits), members[0])
+    header = member.manifest.header
+    manifest = "pulled" if len(members) == 1 else f"pulled/{member.folder}"
+    lines = [f"curation pull {repository}@{tag} --out pulled"]
+    if not member.splits:
+        # Without a list there is nothing yet to verify or to export.
+        from_lists = f"import {manifest} --lists DIR"
+        from_data = f"build {manifest}{_source_options(one.name for one in header.sources)}"
+        made = from_lists if header.origin == "as_published" else from_data
+        lines.append(f"curation {made} --out complete")
+        manifest = "complete"
+    used = {name for part in header.parts for name in part.sources}
+    lines.append(
+        f"curation verify {manifest}{_source_options(one.name for one in header.sources if one.name in used)}"
+    )
+    for part in [one for one in header.parts if one.name in member.splits or not member.splits][:1]:
+        options = f"--part {part.name} --format coco{_source_options(part.sources)} --out {part.name}.json"
+        lines.append(f"curation export {manifest} {options}")
+    return lines
+
+
 def _verifying(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
-    header = members[0].manifest.header
-    sources = " ".join(f"--source {entry.name}=PATH" for entry in header.sources) or "--source NAME=PATH"
-    part = next(iter(members[0].splits), "PART")
-    manifest = "pulled" if len(members) == 1 else f"pulled/{members[0].folder}"
-    lines = [
-        f"curation pull {repository}@{tag} --out pulled",
-        f"curation verify {manifest} {sources}",
-        f"curation export {manifest} --part {part} --format coco {sources} --out {part}.json",
-    ]
     return [
         "## Verify and use",
         "",
@@ -137,8 +159,12 @@ def _verifying(repository: str, tag: str, members: Sequence[Member]) -> list[str
         "each `manifest.json` the digests of its id lists. Pulling checks all of them; `verify` checks a manifest "
         "against your own raw data; `export` writes a part for a detector.",
         "",
-        *block("\n".join(lines), "text"),
+        *block("\n".join(_commands(repository, tag, members)), "text"),
     ]
+
+
+def _source_options(names: Iterable[str]) -> str:
+    return "".join(f" --source {name}=PATH" for name in names)
 
 
 def _citation(members: Sequence[Member]) -> list[str]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from curation.manifest.header import Header, ParameterValue, PartEntry
-from curation.publishing.markdown import code, count, plain, table
+from curation.manifest.roles import classes_in
+from curation.publishing.licences import STATED, Terms
+from curation.publishing.markdown import code, count, link, plain, table
 from curation.publishing.member import Member
 
 _ORIGINS = {
@@ -39,9 +43,10 @@ def _parts(member: Member) -> list[str]:
     parts = member.manifest.header.parts
     rows = [
         (
-            code(splits.get(part.name, "")) or "pinned only",
+            _split(member, part),
             code(part.name),
             plain(part.role),
+            _classes(member.manifest.header, part),
             count(part.images),
             _boxes(part),
             code((part.sha256 or "").removeprefix("sha256:")[:16]) or "not computed yet",
@@ -52,7 +57,7 @@ def _parts(member: Member) -> list[str]:
     lines = [
         "### Parts",
         "",
-        *table(("split", "part", "role", "images", "boxes", "SHA-256 of the list"), rows),
+        *table(("split", "part", "role", "classes", "images", "boxes", "SHA-256 of the list"), rows),
     ]
     if absent:
         lines += [
@@ -64,6 +69,17 @@ def _parts(member: Member) -> list[str]:
     if repeated := [part.name for part in parts if part.repeats and part.name in splits]:
         lines += ["", f"Images repeat, as published, in {', '.join(code(name) for name in repeated)}."]
     return [*lines, ""]
+
+
+def _split(member: Member, part: PartEntry) -> str:
+    if part.name not in member.splits:
+        return "pinned only"
+    return code(member.splits[part.name]) if member.manifest.lists[part.name] else "no image"
+
+
+def _classes(header: Header, part: PartEntry) -> str:
+    roles = Counter(one.role for one in classes_in(header, part))
+    return ", ".join(f"{plain(role)} {number:,}" for role, number in roles.items()) or "-"
 
 
 def _boxes(part: PartEntry) -> str:
@@ -120,9 +136,13 @@ def _making(member: Member) -> list[str]:
 
 
 def _value(value: ParameterValue) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, tuple) else "none" if value is None else str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
     return code(
-        text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
+        "none"
+        if not text
+        else text
+        if len(text) <= _LONGEST_VALUE
+        else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
     )
 
 
@@ -149,10 +169,10 @@ def _sources(member: Member) -> list[str]:
         (
             code(entry.name),
             plain(f"{entry.dataset} {entry.part}".strip()),
-            plain(terms[entry.name].annotations),
+            _licence(terms[entry.name]),
             plain(terms[entry.name].media),
             "yes" if terms[entry.name].photos else "no",
-            plain(terms[entry.name].url) or "-",
+            link(terms[entry.name].url) or "-",
         )
         for entry in member.manifest.header.sources
     ]
@@ -174,6 +194,14 @@ def _sources(member: Member) -> list[str]:
         lines += ["Files that the manifest was made from:", ""]
         lines += table(("source", "file", "SHA-256", "note"), files)
     return lines
+
+
+def _licence(terms: Terms) -> str:
+    """Return the licence of annotations with its text and with whom it asks to name."""
+    named = f", {plain(terms.creator)}" if terms.creator else ""
+    if terms.annotations not in STATED:
+        return plain(terms.annotations) + named
+    return f"[{terms.annotations}](https://spdx.org/licenses/{terms.annotations}.html){named}"
 
 
 def _notes(header: Header) -> list[str]:

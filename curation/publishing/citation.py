@@ -9,8 +9,7 @@ from typing import Any
 import yaml
 
 from curation.manifest.header import Paper
-from curation.publishing.card import title_of
-from curation.publishing.croissant import HUB
+from curation.publishing.card import HUB, title_of
 from curation.publishing.member import Member
 
 CITATION_FILE = "CITATION.cff"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from curation.errors import MissingExtraError, PublishError
 from curation.manifest.header import ParameterValue
-from curation.publishing.card import Configs, title_of
+from curation.publishing.card import HUB, Configs, title_of
+from curation.publishing.licences import Terms
 from curation.publishing.member import Member
 from curation.publishing.plan import json_bytes
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CROISSANT_FILE = "croissant.json"
-HUB = "https://huggingface.co/datasets/"
-"""The public address of a repository, whichever endpoint it was pushed to."""
 
 _MEDIA_TYPES = {
     ".parquet": "application/x-parquet",
@@ -168,12 +167,17 @@ def _derived(member: Member) -> dict[str, Any]:
                 "@type": "prov:Entity",
                 "@id": f"#{member.config}/source/{entry.name}",
                 "name": f"{entry.dataset} {entry.part}".strip(),
-                "usageInfo": f"annotations: {terms[entry.name].annotations}; photos: {terms[entry.name].media}",
+                "usageInfo": _usage(terms[entry.name]),
                 "identifier": [file.sha256 for file in entry.files],
             }
             for entry in member.manifest.header.sources
         ],
     }
+
+
+def _usage(terms: Terms) -> str:
+    named = f", {terms.creator}" if terms.creator else ""
+    return f"annotations: {terms.annotations}{named}; photos: {terms.media}"
 
 
 def _generated(member: Member) -> dict[str, Any]:

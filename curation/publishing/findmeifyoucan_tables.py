@@ -97,7 +97,8 @@ def _planned(member: Member, part: str, table: Sequence[OpenImagesCategory]) -> 
         for start in range(0, len(found), _ROWS):
             yield pa.Table.from_pylist(found[start : start + _ROWS], schema=schema)
 
-    return PlannedTable(f"{pool}_{distance}_{id_set}", SPLIT, schema, rows, filled)
+    empty = not member.manifest.lists[part]
+    return PlannedTable(f"{pool}_{distance}_{id_set}", SPLIT, schema, rows, filled, empty)
 
 
 def _rows(split: SplitFile, distance: str, *, has_area: bool) -> Iterator[dict[str, Any]]:

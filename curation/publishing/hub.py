@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from curation.errors import MissingExtraError, PublicationMismatchError, PublishError
+from curation.errors import MissingExtraError, PublicationMismatchError, PublishError, UsageError
 from curation.publishing.hub_errors import shown_endpoint, status_of, telling
 from curation.publishing.publication import MAX_RECORD_BYTES, RECORD_FILE, Publication, parse_record
 from curation.publishing.repository import check_repository_name
@@ -37,13 +38,15 @@ class HubRepository:
     MissingExtraError
         huggingface_hub is not installed.
     UsageError
-        The name is not one of a repository.
+        The name is not one of a repository, or ``HF_ENDPOINT`` is no address.
     """
 
     def __init__(self, name: str) -> None:
         check_repository_name(name)
         self.name = name
         self.endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or PUBLIC_HUB
+        if not re.match(r"https?://[^/]", self.endpoint):
+            raise UsageError("The hub's address is none", where="HF_ENDPOINT", expected="https://HOST")
         self.place = f"{shown_endpoint(self.endpoint)}: {name}"
         self.api = _client(self.endpoint)
 
@@ -84,10 +87,15 @@ class HubRepository:
     def record_at(self, commit: str) -> Publication:
         """Return the record of the publication that a commit holds (see `fetch_record`)."""
         with TemporaryDirectory(prefix="curation-record-") as folder:
-            return self.fetch_record(commit, Path(folder))
+            return self.fetch_record(self.info(commit, with_sizes=True), Path(folder))
 
-    def fetch_record(self, commit: str, folder: Path) -> Publication:
+    def fetch_record(self, info: Any, folder: Path) -> Publication:
         """Fetch the record of a publication into a folder, and return it.
+
+        Parameters
+        ----------
+        info
+            What the hub says of a commit, sizes included: a file too large to be a record is not fetched.
 
         Raises
         ------
@@ -95,24 +103,20 @@ class HubRepository:
             The commit has none, or one that cannot be trusted.
         """
         where = f"{self.place}, {RECORD_FILE}"
-        with telling(f"fetching {RECORD_FILE}", self.place):
-            try:
-                self._download(RECORD_FILE, commit, folder)
-            except Exception as error:
-                if status_of(error) != 404:
-                    raise
-                raise PublicationMismatchError(
-                    "The repository holds no publication",
-                    where=where,
-                    expected=f"a file {RECORD_FILE}",
-                    hint="curation pull fetches what curation publish pushed",
-                ) from None
-        path = folder / RECORD_FILE
-        if path.stat().st_size > MAX_RECORD_BYTES:
+        there = {one.rfilename: one.size for one in info.siblings or ()}
+        if RECORD_FILE not in there:
+            raise PublicationMismatchError(
+                "The repository holds no publication",
+                where=where,
+                expected=f"a file {RECORD_FILE}",
+                hint="curation pull fetches what curation publish pushed",
+            )
+        if (there[RECORD_FILE] or 0) > MAX_RECORD_BYTES:
             raise PublicationMismatchError(
                 "The record of the publication is too large to be one", where=where
             )
-        return parse_record(read_bytes(path), where=where)
+        self.fetch(RECORD_FILE, info.sha, folder)
+        return parse_record(read_bytes(folder / RECORD_FILE), where=where)
 
     def fetch(self, path: str, commit: str, folder: Path) -> None:
         """Fetch one file of a commit into a folder, under its path."""

@@ -30,6 +30,8 @@ class Terms:
         Where the terms are stated.
     reason : str
         Why photos, or labels, may not be passed on.
+    creator : str
+        Whom the licence of the annotations asks to name, ``""`` where it asks for none.
     """
 
     annotations: str
@@ -38,6 +40,7 @@ class Terms:
     photos: bool
     url: str
     reason: str
+    creator: str = ""
 
 
 TERMS: Mapping[str, Terms] = {
@@ -48,6 +51,7 @@ TERMS: Mapping[str, Terms] = {
         photos=False,
         url="https://cocodataset.org/#termsofuse",
         reason="the COCO consortium does not own the copyright of the photos, which stay under Flickr's terms",
+        creator="COCO Consortium",
     ),
     "voc": Terms(
         annotations="not stated",
@@ -64,6 +68,7 @@ TERMS: Mapping[str, Terms] = {
         photos=False,
         url="https://storage.googleapis.com/openimages/web/factsfigures_v7.html",
         reason="the photos are listed as CC BY 2.0 without warranty: each is to be checked, and its author named",
+        creator="Google LLC",
     ),
     "imagenet": Terms(
         annotations="file names and class labels are facts",
@@ -96,6 +101,15 @@ TERMS: Mapping[str, Terms] = {
         photos=False,
         url="https://doc.bdd100k.com/license.html",
         reason="the licence allows education, research and not-for-profit use alone",
+    ),
+    "objects365": Terms(
+        annotations="CC-BY-4.0",
+        media="Flickr terms of use, photo by photo",
+        labels="yes",
+        photos=False,
+        url="https://www.objects365.org/download.html",
+        reason="the Objects365 consortium does not own the copyright of the photos, which stay under Flickr's terms",
+        creator="Objects365 Consortium",
     ),
     **{
         lists: Terms(

@@ -5,19 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-_MARKS = re.compile(r"([\\`*_\[\]<>|~#$])")
+_MARKS = re.compile(r"([\\`*_\[\]<>|~#$&])")
+# What begins a list, or underlines a heading, at the beginning of a line.
+_FIRST = re.compile(r"^(\d{0,9})([-+.)](?= |$)|[-=](?=[-=]*$))")
 
 
 def plain(text: object) -> str:
-    """Return a text as one line in which no character means anything to Markdown."""
+    """Return a text as one line in which no character means anything to Markdown; an address may show as a link."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in str(text)).split())
-    return _MARKS.sub(r"\\\1", line)
+    return _FIRST.sub(r"\1\\\2", _MARKS.sub(r"\\\1", line))
 
 
 def code(text: object) -> str:
     """Return a text as code within a line or a cell."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in str(text)).split())
     return f"`{line.replace('`', chr(0x2CB)).replace('|', '¦')}`" if line else ""
+
+
+def link(address: str) -> str:
+    """Return an address that is our own as a link; escaped signs would become part of it."""
+    return f"<{address}>" if address else ""
 
 
 def block(text: str, language: str = "") -> list[str]:

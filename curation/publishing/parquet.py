@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,14 @@ from curation.errors import PublicationMismatchError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import parquet
 
 _ROWS = 50_000
 """Rows of a row group."""
+MAX_VALUES = 1 << 27
+MAX_BYTES = 4 << 30
+"""What one row group may unfold to: values of all its columns, and bytes. A file of 50 kB can hold one long text in a
+dictionary, and name it a million times."""
 
 
 def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> str:
@@ -29,7 +34,9 @@ def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> 
     with parquet.ParquetWriter(path, schema, compression="zstd", version="2.6") as writer:
         for table in tables:
             rows.add(table)
-            writer.write_table(table, row_group_size=_ROWS)
+            # `datasets` reads in batches of the first row group's rows, and fails where these are none.
+            if len(table):
+                writer.write_table(table, row_group_size=_ROWS)
     return rows.digest
 
 
@@ -52,17 +59,31 @@ def content_digest(tables: Iterable[pa.Table], schema: pa.Schema) -> str:
     return rows.digest
 
 
-def read_parquet(path: Path) -> Iterator[pa.Table]:
-    """Yield the row groups of a Parquet file; what is none raises `PublicationMismatchError`."""
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """Yield the row groups of a Parquet file.
+
+    Parameters
+    ----------
+    columns : sequence of str, optional
+        Those to read; by default all.
+
+    Raises
+    ------
+    PublicationMismatchError
+        It is none, or a row group would unfold to more than `MAX_VALUES` or `MAX_BYTES`.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
         with parquet.ParquetFile(path) as file:
-            for number in range(file.num_row_groups):
-                piece = file.read_row_group(number)
-                piece.validate(full=True)
-                yield piece
+            texts = _text_columns(file)
+            with parquet.ParquetFile(path, read_dictionary=texts) as folded:
+                for number in range(file.num_row_groups):
+                    _require_bounded(folded, number, texts, path)
+                    piece = file.read_row_group(number, columns)
+                    piece.validate(full=True)
+                    yield piece
     except (pa.ArrowException, OSError, ValueError) as error:
         raise PublicationMismatchError(
             "A table cannot be read as Parquet", where=str(path), found=" ".join(str(error).split())[:200]
@@ -80,6 +101,48 @@ def schema_of(path: Path) -> pa.Schema:
         raise PublicationMismatchError(
             "A table cannot be read as Parquet", where=str(path), found=" ".join(str(error).split())[:200]
         ) from None
+
+
+def _text_columns(file: parquet.ParquetFile) -> list[str]:
+    columns = (file.metadata.schema.column(place) for place in range(file.metadata.num_columns))
+    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+
+
+def _require_bounded(file: parquet.ParquetFile, number: int, texts: Sequence[str], where: Path) -> None:
+    """Raise `PublicationMismatchError` for a row group that would fill the memory; texts stay folded until then."""
+    group = file.metadata.row_group(number)
+    values = sum(group.column(place).num_values for place in range(group.num_columns))
+    if max(values, group.num_rows) > MAX_VALUES:
+        _refuse_bomb(where, f"{MAX_VALUES:,} values", f"{max(values, group.num_rows):,}")
+    for path in texts:
+        size = sum(map(_unfolded_bytes, file.read_row_group(number, [path]).columns))
+        if size > MAX_BYTES:
+            _refuse_bomb(where, f"{MAX_BYTES:,} bytes", f"{size:,} in {path[:60]}")
+
+
+def _unfolded_bytes(column: pa.ChunkedArray) -> int:
+    """Return how many bytes the texts of a column have, each counted as often as it is named."""
+    from pyarrow import compute, types
+
+    size = 0
+    for array in column.chunks:
+        while types.is_list(array.type) or types.is_struct(array.type):
+            array = array.flatten() if types.is_list(array.type) else array.flatten()[0]
+        if types.is_dictionary(array.type):
+            lengths = compute.binary_length(array.dictionary).cast("int64")
+            size += compute.sum(lengths.take(array.indices)).as_py() or 0
+        else:
+            size += array.nbytes
+    return size
+
+
+def _refuse_bomb(where: Path, expected: str, found: str) -> NoReturn:
+    raise PublicationMismatchError(
+        "A table would unfold to more than a row group of a publication holds",
+        where=str(where),
+        expected=f"at most {expected}",
+        found=ascii(found)[1:-1],
+    )
 
 
 class _ContentDigest:

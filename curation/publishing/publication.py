@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
 import msgspec
@@ -139,6 +140,9 @@ def is_safe_path(path: str) -> bool:
 
 
 def _check(publication: Publication, where: str) -> None:
+    # It is shown: no text of a record steers a terminal.
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,96}/[A-Za-z0-9._-]{1,96}", publication.repository):
+        _refuse(where, "the repository has no name of one", "ORG/NAME", publication.repository[:200])
     if not re.fullmatch(VERSION, publication.tag):
         _refuse(where, "the tag is no version", "MAJOR.MINOR.PATCH", publication.tag[:60])
     if len(publication.files) > MAX_FILES:
@@ -153,6 +157,9 @@ def _check(publication: Publication, where: str) -> None:
     lowered = {path.lower() for path in publication.files}
     if len(lowered) < len(publication.files):
         _refuse(where, "two paths differ in upper and lower case alone", "", "")
+    folders = {str(folder) for path in lowered for folder in PurePosixPath(path).parents}
+    if both := sorted(lowered & folders):
+        _refuse(where, "a path is a file and a folder", "", both[0][:200])
     for one in publication.manifests:
         tables = [part.table for part in one.parts if part.table]
         for path in (f"{one.folder}/manifest.json", *tables):

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from curation.errors import PublicationMismatchError, UsageError
-from curation.manifest.check import VERSION
+from curation.manifest.check import DIGEST, VERSION
 from curation.publishing.hub import HubRepository
 from curation.publishing.publication import Publication
 from curation.publishing.pulled import verify_repository
@@ -34,7 +34,7 @@ def pull(hub: HubRepository, version: str, out: Path, *, digest: str = "") -> Pu
     PublishError
         There is no such version, or the hub refuses or cannot be reached.
     UsageError
-        `version` is none; or `out` holds something.
+        `version` or `digest` is none; or `out` holds something.
     """
     if not re.fullmatch(f"{VERSION}|{_COMMIT}", version):
         raise UsageError(
@@ -42,10 +42,17 @@ def pull(hub: HubRepository, version: str, out: Path, *, digest: str = "") -> Pu
             where=f"{hub.name}@{ascii(version[:60])[1:-1]}",
             expected="a tag MAJOR.MINOR.PATCH, or a commit of 40 hex digits",
         )
+    if digest and not re.fullmatch(DIGEST, digest):
+        raise UsageError(
+            "This is no digest",
+            where="--digest",
+            expected="sha256: and 64 hex digits",
+            found=ascii(digest[:100])[1:-1],
+        )
     info = hub.info(version, with_sizes=True)
     place = f"{hub.place}@{version}"
     with publishing_folder(out) as partial:
-        publication = hub.fetch_record(info.sha, partial)
+        publication = hub.fetch_record(info, partial)
         _require_asked(publication, version, digest, place)
         hub.require_files(publication, info)
         for path in publication.files:
@@ -64,6 +71,6 @@ def _require_asked(publication: Publication, version: str, digest: str, place: s
         raise PublicationMismatchError(
             "The publication is not the one that was asked for",
             where=place,
-            expected=ascii(digest[:100])[1:-1],
+            expected=digest,
             found=publication.digest,
         )

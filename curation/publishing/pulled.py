@@ -92,9 +92,10 @@ def _verify_rows(folder: Path, manifest: Manifest, part: str, table: str) -> Non
 
 
 def _image_ids(path: Path) -> Iterator[str]:
-    for piece in read_parquet(path):
-        if "image_id" not in piece.column_names:
-            _refuse("A table has no image ids", path.name, "a column image_id", ", ".join(piece.column_names))
+    columns = [f"{field.name}: {field.type}" for field in schema_of(path)]
+    if "image_id: string" not in columns:
+        _refuse("A table has no image ids", path.name, "a column image_id: string", ", ".join(columns))
+    for piece in read_parquet(path, ["image_id"]):
         yield from piece.column("image_id").to_pylist()
 
 

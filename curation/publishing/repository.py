@@ -123,7 +123,8 @@ def write_repository(request: Request, folder: Path) -> Written:
     tables = planned_tables(request.members, request.tables)
     configs = _configs(tables)
     files = _manifest_files(request.members)
-    files[CARD_FILE] = card_text(request.repository, request.tag, request.members, configs).encode("utf-8")
+    loaded = _configs([table for table in tables if not table.empty])
+    files[CARD_FILE] = card_text(request.repository, request.tag, request.members, loaded).encode("utf-8")
     files[CITATION_FILE] = citation_text(
         request.repository, request.tag, request.members, request.date
     ).encode("utf-8")

@@ -31,6 +31,8 @@ class PlannedTable:
         Gives the table piece by piece.
     filled : tuple of str
         Columns that hold anything.
+    empty : bool
+        Without a row: `datasets` loads no split that has none, and no config with one, so no config names it.
     """
 
     config: str
@@ -38,6 +40,7 @@ class PlannedTable:
     schema: pa.Schema
     rows: Callable[[], Iterable[pa.Table]]
     filled: tuple[str, ...]
+    empty: bool = False
 
     @property
     def path(self) -> str:
@@ -74,7 +77,7 @@ def with_images(schema: pa.Schema) -> pa.Schema:
 
 def _part_table(member: Member, part: str, split: str) -> PlannedTable:
     sources = member.sources_of(part)
-    schema = part_schema()
+    schema = part_schema() if member.photos is None else with_images(part_schema())
     filled = ["image_id", "source", "part_role"]
     if sources is not None:
         boxed = all(sources[name].objects is not None for name in member.manifest.part(part).sources)
@@ -87,11 +90,11 @@ def _part_table(member: Member, part: str, split: str) -> PlannedTable:
         if member.photos is None:
             yield table
         else:
-            yield from _with_photos(table, with_images(schema), member.photos, part)
+            yield from _with_photos(table, schema, member.photos, part)
 
-    if member.photos is None:
-        return PlannedTable(member.config, split, schema, rows, tuple(filled))
-    return PlannedTable(member.config, split, with_images(schema), rows, ("image", *filled))
+    image = () if member.photos is None else ("image",)
+    empty = not member.manifest.lists[part]
+    return PlannedTable(member.config, split, schema, rows, (*image, *filled), empty)
 
 
 def _with_photos(
@@ -134,7 +137,8 @@ def _decisions_table(member: Member) -> PlannedTable:
     def rows() -> Iterator[pa.Table]:
         yield pa.Table.from_pylist([row_of(one) for one in member.evidence or ()], schema=schema)
 
-    return PlannedTable(f"{member.config}-{DECISIONS}", DECISIONS, schema, rows, tuple(columns))
+    config = f"{member.config}-{DECISIONS}"
+    return PlannedTable(config, DECISIONS, schema, rows, tuple(columns), not member.evidence)
 
 
 def _parts_table(members: Sequence[Member]) -> PlannedTable:
@@ -164,13 +168,14 @@ def _parts_table(members: Sequence[Member]) -> PlannedTable:
         schema,
         lambda: iter([pa.Table.from_pylist(found, schema=schema)]),
         filled,
+        not found,
     )
 
 
 def _part_rows(member: Member) -> Iterator[dict[str, Any]]:
     header = member.manifest.header
     for part in header.parts:
-        split = member.splits.get(part.name)
+        split = member.splits.get(part.name) if member.manifest.lists.get(part.name) else None
         yield {
             "manifest": header.name,
             "version": header.version,

@@ -51,6 +51,10 @@ _BDD100K = DatasetFacts(
     "annotations and photos for education, research and not-for-profit use (doc.bdd100k.com/license.html)",
     media_redistributable=False,
 )
+_OBJECTS365 = DatasetFacts(
+    "annotations CC BY 4.0 (objects365.org); photos under Flickr terms",
+    media_redistributable=False,
+)
 _OTHER = DatasetFacts("not stated", media_redistributable=False)
 _BY_FAMILY = {
     "coco": _COCO,
@@ -60,6 +64,7 @@ _BY_FAMILY = {
     "cub200": _CUB200,
     "mtsd": _MTSD,
     "bdd100k": _BDD100K,
+    "objects365": _OBJECTS365,
 }
 
 VOC_NAMES: tuple[str, ...] = (

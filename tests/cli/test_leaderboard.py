@@ -232,6 +232,28 @@ def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert page.read_text().startswith("<!doctype html>")
 
 
+def test_rows_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        row_data("a", value, operating_point={"t_star": point}) for value, point in ((1, "0.05"), (2, "0.1"))
+    ]
+    assert main(["leaderboard", str(write_rows(tmp_path / "rows.jsonl", *rows))]) == 0
+    told = capsys.readouterr().out
+    assert all(f"t_star {point}" in told for point in ("0.05", "0.1"))
+    assert main(["leaderboard", str(write_rows(tmp_path / "rows.jsonl", rows[0], row_data("b")))]) == 0
+    assert "t_star" not in capsys.readouterr().out
+
+
+def test_the_page_does_not_take_the_place_of_the_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", row_data("a"))
+    before = rows.read_bytes()
+    monkeypatch.chdir(tmp_path)
+    assert main(["leaderboard", str(rows), "--html", "rows.jsonl"]) == 2
+    assert "--html would take the place" in capsys.readouterr().err
+    assert rows.read_bytes() == before
+
+
 def test_no_single_ranking_of_rows_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_rows(tmp_path / "rows.jsonl", row_data("a"), row_data("b", profile="official"))
     assert main(["leaderboard", str(path), "--group", "2"]) == 0

@@ -86,6 +86,18 @@ def test_a_dry_run_is_what_is_pushed_and_what_is_pulled_byte_for_byte(
     assert json.loads(capsys.readouterr().out)["new"] is False
 
 
+def test_a_missing_token_is_told_before_tables_are_written(
+    hub: FakeHub, manifest: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written_in_vain(*given: object) -> None:
+        raise AssertionError("tables were written for nothing")
+
+    monkeypatch.delenv("HF_TOKEN")
+    monkeypatch.setattr("curation.publishing.repository.write_repository", written_in_vain)
+    assert "needs a token" in failure(["publish", str(manifest), "--repo", "lab/elephant"], capsys)
+    assert hub.requests == []
+
+
 def test_a_pulled_manifest_does_what_any_manifest_does(
     hub: FakeHub, world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -94,6 +94,12 @@ def test_an_evaluation_that_stands_twice_is_shown_once_and_told(tmp_path: Path) 
     assert (ranks(group), group.repeated) == ([("a", 1), ("a", 1)], ())
 
 
+def test_one_method_may_be_read_at_two_points(tmp_path: Path) -> None:
+    one, other = (row_data("a", value, operating_point={"t_star": str(value)}) for value in (0.25, 0.26))
+    group = only(leaderboard(numbered(tmp_path, other, one), AWI))
+    assert (ranks(group), group.repeated) == ([("a", 1), ("a", 2)], ())
+
+
 @pytest.mark.parametrize("value", [0.26, None])
 def test_two_lines_that_contradict_each_other_are_refused(tmp_path: Path, value: float | None) -> None:
     with pytest.raises(LeaderboardError, match="different numbers") as found:

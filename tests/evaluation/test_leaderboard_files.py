@@ -66,6 +66,12 @@ def damage(change: Callable[[dict[str, Any]], Any]) -> str:
         ),
         (damage(lambda row: row["metrics"]["AWI@0.3"].update(better="higher")), "what the protocol defines"),
         (damage(lambda row: row["metrics"]["mAP11"].update(unit="%")), "what the protocol defines"),
+        (
+            damage(lambda row: row["metrics"]["mAP11"].update(value=0)).replace(": 0,", f": 1{'0' * 400},"),
+            "too large",
+        ),
+        (damage(lambda row: row["reported"].update(lost=-(10**40))), "too large"),
+        (damage(lambda row: row["evaluator"].update(algorithm=10**40)), "too large"),
         ('{"x": "' + "y" * (64 << 10) + '"}', "too long for a row"),
     ],
 )

@@ -32,7 +32,18 @@ def of(dataset: str, namespace: str = "") -> Manifest:
 
 @pytest.mark.parametrize(
     "dataset",
-    ["imagenet", "coco", "coco2014", "openimages", "mtsd", "bdd100k", "voc2007", "voc2012", "cub200"],
+    [
+        "imagenet",
+        "coco",
+        "coco2014",
+        "openimages",
+        "mtsd",
+        "bdd100k",
+        "voc2007",
+        "voc2012",
+        "cub200",
+        "objects365",
+    ],
 )
 def test_photos_of_public_datasets_are_refused_with_the_reason(dataset: str) -> None:
     terms = terms_of(entry(dataset))
@@ -54,7 +65,9 @@ def test_annotations_that_may_not_be_passed_on_are_refused(dataset: str) -> None
     assert "leave out --source given" in (refused.value.hint or "")
 
 
-@pytest.mark.parametrize("dataset", ["coco", "openimages", "voc2007", "imagenet", "cub200", "shapes"])
+@pytest.mark.parametrize(
+    "dataset", ["coco", "openimages", "voc2007", "imagenet", "cub200", "objects365", "shapes"]
+)
 def test_other_annotations_pass(dataset: str) -> None:
     one = entry(dataset)
     require_labels(one, terms_of(one))
@@ -97,6 +110,11 @@ def test_the_table_agrees_with_what_manifests_say_of_their_sources() -> None:
                 f"annotations {words}" in stated or f"photos {words}" in stated
             )
         assert (terms.labels == "no") == (family in ("mtsd", "bdd100k") or family.endswith("_lists"))
+
+
+def test_a_licence_that_asks_for_attribution_comes_with_whom_to_name() -> None:
+    for terms in TERMS.values():
+        assert bool(terms.creator) == (terms.labels == "yes" and terms.annotations.startswith("CC-BY"))
 
 
 def test_a_source_with_several_terms_takes_all_of_them() -> None:

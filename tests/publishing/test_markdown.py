@@ -1,9 +1,10 @@
 """Texts from files as Markdown: nothing in them means anything."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.publishing.markdown import block, code, plain, table
+from curation.publishing.markdown import block, code, link, plain, table
 
 HOSTILE = "a|b\n# [x](javascript:1) <script>`*_~$\x1b[2J\x00"
 
@@ -14,6 +15,28 @@ def test_a_text_stays_in_its_cell() -> None:
     assert row.isprintable()
     for sign in "<[`":
         assert f"\\{sign}" in row
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("- a", "\\- a"),
+        ("+ a", "\\+ a"),
+        ("12. a", "12\\. a"),
+        ("1) a", "1\\) a"),
+        ("===", "\\==="),
+        ("&lt;b&gt;", "\\&lt;b\\&gt;"),
+        ("---", "\\---"),
+        ("2.5 - 3", "2.5 - 3"),
+    ],
+)
+def test_a_text_begins_no_list_and_holds_no_entity(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+def test_an_address_of_our_own_stays_whole() -> None:
+    assert link("https://a.org/x_200_y#z") == "<https://a.org/x_200_y#z>"
+    assert link("") == ""
 
 
 @given(st.text(max_size=60))

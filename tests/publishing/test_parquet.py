@@ -117,3 +117,28 @@ def test_null_nothing_and_empty_are_not_the_same() -> None:
     schema = pa.schema([("x", pa.list_(pa.struct([("a", pa.string())])))])
     tables = [pa.Table.from_arrays([pa.array(rows, schema.field(0).type)], schema=schema) for rows in kinds]
     assert len({content_digest([one], schema) for one in tables}) == len(kinds)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_text_that_is_named_a_million_times_fills_no_memory(tmp_path: Path, nested: bool) -> None:
+    from pyarrow import parquet
+
+    times = 50_000
+    texts: pa.Array = pa.DictionaryArray.from_arrays(pa.array([0] * times, pa.int32()), ["x" * 1_000_000])
+    if nested:
+        boxes = pa.StructArray.from_arrays([texts], ["category"])
+        texts = pa.ListArray.from_arrays(pa.array([0, times], pa.int32()), boxes)
+    path = tmp_path / "bomb.parquet"
+    parquet.write_table(pa.table({"column": texts}), path, store_schema=False)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(PublicationMismatchError, match="unfold") as refused:
+        list(read_parquet(path))
+    assert f"{times * 1_000_000:,} in column" in (refused.value.found or "")
+
+
+def test_a_row_group_of_too_many_values_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_parquet(tmp_path / "a", [table()], part_schema())
+    assert sum(map(len, read_parquet(tmp_path / "a"))) == len(table())
+    monkeypatch.setattr("curation.publishing.parquet.MAX_VALUES", len(table()))
+    with pytest.raises(PublicationMismatchError, match="unfold"):
+        list(read_parquet(tmp_path / "a"))

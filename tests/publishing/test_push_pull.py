@@ -346,6 +346,17 @@ def test_a_file_that_is_gone_or_larger_than_announced_is_not_fetched(
         assert hub.count("resolve") - asked <= 2
 
 
+def test_a_record_too_large_to_be_one_is_not_fetched(
+    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(HubRepository(REPOSITORY), *written)
+    monkeypatch.setattr("curation.publishing.hub.MAX_RECORD_BYTES", 10)
+    asked = hub.count("resolve")
+    with pytest.raises(PublicationMismatchError, match="too large to be one"):
+        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out")
+    assert hub.count("resolve") == asked
+
+
 def rewritten(publication: Publication, **fields: object) -> bytes:
     data = {name: getattr(publication, name) for name in publication.__struct_fields__} | fields
     return record_bytes(Publication(**data))  # type: ignore[arg-type]
@@ -393,6 +404,20 @@ def test_what_is_no_record_is_refused(data: bytes, told: str) -> None:
         parse_record(data, where="here")
 
 
+@pytest.mark.parametrize("path", ["README.md/x.txt", "readme.MD/deep/x.txt"])
+def test_a_path_is_a_file_or_a_folder(written: tuple[Path, Publication], path: str) -> None:
+    files = {**written[1].files, path: written[1].files["README.md"]}
+    with pytest.raises(PublicationMismatchError, match="a file and a folder"):
+        parse_record(rewritten(written[1], files=files), where="here")
+
+
+@pytest.mark.parametrize("name", ["lab/\x1b[2J", "lab\nlists", "", "lists", "a/b/c"])
+def test_a_record_is_of_a_repository_that_can_be_shown(written: tuple[Path, Publication], name: str) -> None:
+    with pytest.raises(PublicationMismatchError, match="no name of one") as refused:
+        parse_record(rewritten(written[1], repository=name), where="here")
+    assert "\x1b" not in str(refused.value)
+
+
 def test_a_record_says_what_its_digest_stands_for(written: tuple[Path, Publication]) -> None:
     data = record_bytes(written[1])
     assert parse_record(data, where="here") == written[1]
@@ -408,6 +433,22 @@ def test_another_digest_than_the_one_asked_for_is_refused(
     push(HubRepository(REPOSITORY), *written)
     with pytest.raises(PublicationMismatchError, match="asked for"):
         pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out", digest="sha256:" + "0" * 64)
+
+
+@pytest.mark.parametrize("digest", ["nonsense", "0" * 64, "sha256:" + "0" * 63, "sha256:\x1b[2J"])
+def test_what_is_no_digest_is_told_before_the_hub_is_asked(hub: FakeHub, tmp_path: Path, digest: str) -> None:
+    with pytest.raises(UsageError, match="no digest") as refused:
+        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out", digest=digest)
+    assert "\x1b" not in str(refused.value)
+    assert hub.requests == []
+
+
+@pytest.mark.parametrize("endpoint", ["nonsense", "ftp://hub", "https://", "user:hf_secret0@hub"])
+def test_an_endpoint_is_an_address(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    with pytest.raises(UsageError, match="address is none") as refused:
+        HubRepository(REPOSITORY)
+    assert "secret" not in str(refused.value)
 
 
 def test_a_tag_that_leads_to_another_version_is_refused(

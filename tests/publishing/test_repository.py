@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,9 @@ def test_the_card_names_every_table_once(folder: Path) -> None:
     paths = [file["path"] for one in data["configs"] for file in one["data_files"]]
     assert sorted(paths) == sorted(path for path in files_below(folder) if path.endswith(".parquet"))
     assert DatasetCard.load(folder / "README.md").data.to_dict()["configs"] == data["configs"]
+    # A hub's check of the header takes an address, or a file called LICENSE.
+    assert data["license_link"] == f"https://huggingface.co/datasets/{REPOSITORY}"
+    assert "<http://host.robots.ox.ac.uk/pascal/VOC/>" in text
     for words in ("How it was made", "Sources and licences", "curation pull lab/lists@3.0.0", "```bibtex"):
         assert words in text
 
@@ -154,6 +158,9 @@ def test_croissant_is_valid_and_reads_every_row(folder: Path) -> None:
     assert all(len(list(dataset.records(name))) for name in names)
     derived = data["prov:wasDerivedFrom"][0]["prov:hadMember"]
     assert [one["name"] for one in derived] == ["voc2007 test", "coco test"]
+    # What CC BY asks for: the licence, and whom to name.
+    assert derived[1]["usageInfo"].startswith("annotations: CC-BY-4.0, COCO Consortium; ")
+    assert "[CC-BY-4.0](https://spdx.org/licenses/CC-BY-4.0.html), COCO Consortium" in card_of(folder)[1]
 
 
 def test_a_croissant_file_that_is_not_valid_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -185,6 +192,30 @@ def test_datasets_loads_every_config_offline(
     assert list(zip(parts["manifest"], parts["split"], strict=True)) == [
         (name, split) for name in ("hand/made", "hand/reviewed") for split in ("closed", "wilderness")
     ]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_part_without_images_leaves_the_others_loadable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyarrow import parquet
+
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    manifest, sources = tiny()
+    none = {"images": 0, "annotated_images": 0, "boxes": {}, "sha256": sha256_of_lines(())}
+    closed, wilderness = manifest.header.parts
+    header = changed(manifest, parts=(msgspec.structs.replace(closed, **none), wilderness)).header
+    empty = Manifest(header, {**manifest.lists, "closed": ()})
+    write(tmp_path / "out", request_of(empty, sources=sources))
+    verify_repository(tmp_path / "out")
+    load = partial(datasets.load_dataset, str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
+    assert {split: len(rows) for split, rows in load("hand-made").items()} == {"wilderness": 2}
+    assert load("parts")["parts"]["split"][:] == [None, "wilderness"]
+    # The table is there all the same, with the types of the others.
+    tables = [tmp_path / "out/data/hand-made" / f"{part}.parquet" for part in ("closed", "wilderness")]
+    assert parquet.read_schema(tables[0]) == parquet.read_schema(tables[1])
+    assert parquet.read_metadata(tables[0]).num_rows == 0
 
 
 def test_texts_of_a_header_do_not_steer_card_yaml_or_json(tmp_path: Path) -> None:
@@ -228,6 +259,40 @@ def test_lists_of_authors_are_pinned_and_not_passed_on(tmp_path: Path) -> None:
     data, text = card_of(tmp_path / "out")
     assert [one["config_name"] for one in data["configs"] if one.get("default")] == ["parts"]
     assert "the lists are not passed on" in text
+
+
+@pytest.mark.parametrize(
+    ("origin", "completes"),
+    [
+        ("declared", "curation build pulled --source voc=PATH"),
+        ("as_published", "curation import pulled --lists DIR"),
+    ],
+)
+def test_a_card_without_lists_says_how_to_complete_them_first(
+    tmp_path: Path, origin: str, completes: str
+) -> None:
+    declared = Manifest(changed(tiny()[0], origin=origin).header, {})
+    write(tmp_path / "out", request_of(declared))
+    commands = card_of(tmp_path / "out")[1].partition("```text\n")[2].partition("```")[0].splitlines()
+    assert [line.split()[1] for line in commands] == ["pull", commands[1].split()[1], "verify", "export"]
+    assert commands[1].startswith(completes)
+    assert commands[1].endswith("--out complete")
+    assert all(line.split()[2] == "complete" for line in commands[2:])
+
+
+def test_a_manifest_without_parts_is_published_too(tmp_path: Path) -> None:
+    write(tmp_path / "out", request_of(Manifest(changed(tiny()[0], parts=()).header, {})))
+    verify_repository(tmp_path / "out")
+
+
+def test_the_card_says_how_many_classes_play_which_role(tmp_path: Path) -> None:
+    manifest = tiny()[0]
+    write(tmp_path / "out", request_of(manifest))
+    roles = [one.role for one in manifest.header.classes]
+    told = ", ".join(f"{role} {roles.count(role)}" for role in dict.fromkeys(roles))
+    assert (
+        f"| `closed` | `closed` | {manifest.part('closed').role} | {told} |" in card_of(tmp_path / "out")[1]
+    )
 
 
 def test_sources_that_do_not_give_the_stated_counts_are_refused() -> None:
