@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from curation.errors import PublicationMismatchError, PublishError
+from curation.manifest.check import VERSION
 from curation.publishing.hub import KIND, HubRepository
 from curation.publishing.hub_errors import shown_endpoint, telling
 from curation.publishing.publication import RECORD_FILE, Publication
@@ -44,12 +47,15 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
     Raises
     ------
     PublishError
-        The tag is there with another content; the repository holds something else, or is public and `public` was not
-        asked for; there is no token, or the hub refuses it or cannot be reached.
+        The tag is there with another content, or a later one is there; the repository holds something else, or is
+        public and `public` was not asked for; there is no token, or the hub refuses it or cannot be reached.
     """
     hub.require_token()
     info = _ensured(hub, public=public)
-    tagged = hub.tags().get(publication.tag)
+    tags = hub.tags()
+    tagged = tags.get(publication.tag)
+    if tagged is None:
+        _require_latest(hub, publication.tag, tags)
     commit = tagged or _committed(hub, folder, publication, info)
     _require_same(hub, commit, publication)
     if tagged is None:
@@ -81,6 +87,23 @@ def _ensured(hub: HubRepository, *, public: bool) -> Any:
             hint="--public, or another --repo",
         )
     return info
+
+
+def _require_latest(hub: HubRepository, tag: str, tags: Iterable[str]) -> None:
+    """Raise `PublishError` where a later version is published: whoever names no version would get the older one."""
+    published = sorted((_numbers(one), one) for one in tags if re.fullmatch(VERSION, one))
+    if published and published[-1][0] > _numbers(tag):
+        raise PublishError(
+            f"A later version than {tag} is published, and the main branch would go back behind it",
+            where=hub.place,
+            expected=f"a version after {published[-1][1]}",
+            found=tag,
+            hint="choose a later --tag, or another --repo",
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split("."))
 
 
 def _committed(hub: HubRepository, folder: Path, publication: Publication, info: Any) -> str:
