@@ -130,12 +130,15 @@ def _published(
         )
     found = tuple(tuple(sorted(by_name[name] for name in part)) for part in parts)
     whole = {label for part in found for label in part} == set(labels)
-    if len(found) != count or not whole:
+    sizes = [len(part) for part in found]
+    # The authors' parts are equal: others would be known and unknown classes the wrong way round, or another list.
+    uneven = max(sizes) - min(sizes) > (len(labels) % count > 0)
+    if len(found) != count or not whole or uneven:
         raise ProtocolError(
             "The authors' lists are not the parts of this problem",
             where="--set published",
-            expected=f"{count} lists that hold {len(labels)} classes together",
-            found=f"{len(found)} lists of {', '.join(str(len(part)) for part in found)}",
+            expected=f"{count} lists of equal size that hold {len(labels)} classes together",
+            found=f"{len(found)} lists of {', '.join(map(str, sizes))}",
         )
     return found
 
