@@ -38,9 +38,9 @@ PAPER = Paper(
     year=2023,
     venue="arXiv 2207.09775",
     bibtex=(
-        "@article{hosoya2022rectifying, title={Rectifying Open-Set Object Detection: A Taxonomy, Practical "
-        "Applications, and Proper Evaluation}, author={Hosoya, Yusuke and Suganuma, Masanori and Okatani, Takayuki}, "
-        "journal={arXiv preprint arXiv:2207.09775}, year={2022}}"
+        "@misc{hosoya2023rectifying, title={Rectifying Open-Set Object Detection: Proper Evaluation and a Taxonomy}, "
+        "author={Hosoya, Yusuke and Suganuma, Masanori and Okatani, Takayuki}, eprint={2207.09775}, "
+        "archivePrefix={arXiv}, year={2023}}"
     ),
 )
 CUB_IMAGES = {"images": 11_788, "train": 5_994, "test": 5_794}
