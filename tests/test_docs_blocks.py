@@ -34,8 +34,10 @@ LANGUAGES = {"bash", "text", "python", "toml", "json", INDENTED}
 PRINTED = [command for block in BLOCKS for command in commands_of(block)]
 IN_TEXT = [Command(page, text) for page in PAGES for text in quoted(page) if text.startswith("curation ")]
 NO_COMMANDS = {
+    "docs/cut.md": ("W_ij ",),
     "docs/manifests.md": ("manifests/NAME/VERSION/", "error: This all_task_test.txt"),
     "docs/oscr.md": ("CCR(t) =",),
+    "docs/osod3.md": ("A_OSE(θ) ",),
     "docs/similarity.md": ("s_j = max_i",),
 }
 """Beginnings of blocks that are a layout, a message or a formula."""
