@@ -153,7 +153,7 @@ def _objects(rows: BoxRows, image: Int32s, sizes: Int32s) -> Objects:
         areas=boxes[:, 2] * boxes[:, 3],
         numbers=rows.numbers,
         difficult=nothing,
-        pose=nothing.astype(np.int8),
+        pose=np.zeros(len(image), np.int8),
         **rows.columns,
     )
 

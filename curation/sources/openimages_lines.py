@@ -233,8 +233,3 @@ def _joined(block: RowBlock, rest: RowBlock, others: Int64s) -> RowBlock:
     for place, row in enumerate(others.tolist()):
         texts[row] = id_text(rest.ids, place)
     return replace(block, ids=texts)
-
-
-def parse_rows(lines: bytes, file: StreamedCsv, labels: Labels, row: int) -> RowBlock:
-    """Return the rows on some lines (see `scan_lines` and `rows_of`)."""
-    return rows_of(scan_lines(lines, file, labels), file, labels, row)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from curation.errors import AnnotationFormatError
 from curation.sources.hex_ids import id_text
-from curation.sources.openimages_lines import parse_rows, rows_by_words
+from curation.sources.openimages_lines import rows_by_words, rows_of, scan_lines
 from curation.sources.openimages_rows import EMPTY, Labels, RowBlock
 from curation.sources.streamed_csv import StreamedCsv
 from tests.sources.openimages_files import HEADER, ROWS, write_boxes
@@ -21,6 +21,10 @@ KEYS = ("/m/01g317", "/m/0bt9lr", "/m/01yrx", "/m/0h8l4fh", "/m/0123456789abcdef
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> StreamedCsv:
     return StreamedCsv(write_boxes(tmp_path_factory.mktemp("boxes"), []))
+
+
+def parse_rows(lines: bytes, file: StreamedCsv, labels: Labels, row: int) -> RowBlock:
+    return rows_of(scan_lines(lines, file, labels), file, labels, row)
 
 
 def by_hand(lines: str, keys: tuple[str, ...]) -> list[tuple[object, ...]]:
