@@ -14,6 +14,8 @@ FOLDER = ROOT / "notebooks"
 LARGEST = 600_000
 """Characters of a saved notebook, its pictures included."""
 REAL_DATA = "CURATION_SHARED"
+NOT_SAVED = "not-saved"
+"""Tag of a cell that shows photos of others, which are not redistributed."""
 
 
 def execute(path: Path) -> nbformat.NotebookNode:
@@ -27,12 +29,16 @@ def execute(path: Path) -> nbformat.NotebookNode:
 
 
 def settle(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Take out of a notebook what two runs do not share: times, Python's version, where streams were cut."""
+    """Take out of a notebook what two runs do not share, and what may not be passed on.
+
+    Two runs do not share times, Python's version, and where streams were cut.
+    """
     notebook.metadata.pop("language_info", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = settled_streams(cell.outputs)
+            kept = NOT_SAVED not in cell.metadata.get("tags", ())
+            cell.outputs = settled_streams(cell.outputs) if kept else []
     return notebook
 
 
@@ -62,9 +68,12 @@ def settled_streams(outputs: list[nbformat.NotebookNode]) -> list[nbformat.Noteb
 
 def save(path: Path, notebook: nbformat.NotebookNode) -> str:
     """Write the notebook back, and return what became of it in a few words."""
-    if REAL_DATA in path.read_text(encoding="utf-8") and not os.environ.get(REAL_DATA):
+    is_real = REAL_DATA in path.read_text(encoding="utf-8")
+    if is_real and not os.environ.get(REAL_DATA):
         return f"ran; not saved, since its outputs are of real data ({REAL_DATA} is not set)"
     text = nbformat.writes(settle(notebook)) + "\n"
+    if is_real and "image/jpeg" in text:
+        raise ValueError(f"{path.name} would hold photos of others: tag their cell {NOT_SAVED}")
     if len(text) > LARGEST:
         raise ValueError(f"{path.name} would have {len(text):,} characters, more than {LARGEST:,}: show less")
     path.write_text(text, encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.notebooks.execution import FOLDER, LARGEST, execute, save, settle
+from tests.notebooks.execution import FOLDER, LARGEST, NOT_SAVED, REAL_DATA, execute, save, settle
 
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 executed = functools.cache(execute)
@@ -40,6 +40,12 @@ def test_saved_outputs_are_small_and_of_no_machine(path: Path) -> None:
     outputs = [out for cell in json.loads(text)["cells"] for out in cell.get("outputs", [])]
     words = " ".join(str(out.get("text", "")) for out in outputs)
     assert not any(place in words for place in ("/home/", "/Users/", "/tm" + "p/", "C:\\"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_photo_of_others_is_saved(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert REAL_DATA not in text or "image/jpeg" not in text
 
 
 def of_pieces(*pieces: tuple[str, str]) -> nbformat.NotebookNode:
@@ -103,3 +109,19 @@ def test_outputs_of_real_data_are_not_overwritten_with_drawn_ones(
         monkeypatch.setenv("CURATION_SHARED", "somewhere")
     save(saved, of_pieces(("stdout", "drawn")))
     assert ("drawn" in saved.read_text()) is named
+
+
+def test_photos_of_others_stop_the_saving_until_their_cell_is_tagged(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(REAL_DATA, "somewhere")
+    before = saved.read_text().replace('"1"', f'"{REAL_DATA}"')
+    saved.write_text(before)
+    photo = of_pieces(("stdout", "words"), ("", "picture"))
+    photo.cells[0].outputs[1].data = {"image/jpeg": "AAAA"}
+    with pytest.raises(ValueError, match="would hold photos of others"):
+        save(saved, photo)
+    assert saved.read_text() == before
+    photo.cells[0].metadata.tags = [NOT_SAVED]
+    save(saved, photo)
+    assert nbformat.read(saved, as_version=4).cells[0].outputs == []
