@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from curation.errors import PredictionError, UsageError
@@ -12,6 +12,7 @@ from curation.errors import PredictionError, UsageError
 if TYPE_CHECKING:
     from curation.baselines.score_vectors import Labelled, ScoreVectors
     from curation.evaluation.osod3_truth import OpenSetClasses, OpenSetTruth
+    from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
 
 
@@ -77,7 +78,7 @@ def _cross(options: argparse.Namespace, classes: OpenSetClasses) -> Applied:
     from curation.baselines.score_vectors import Labelled
     from curation.baselines.suppression import keep_across_kinds
 
-    source, _ = truth_of(options, classes)
+    source, _ = truth_of(options, classes, None)
     ids = None if source is None else category_ids(classes, source)
     vectors, found = read_labelled(options.file, classes.known, ids)
     unknown = found.label == len(classes.known)
@@ -196,22 +197,57 @@ def _numbers(text: str, option: str) -> list[tuple[str, float]]:
     return found
 
 
+def classes_of(options: argparse.Namespace) -> tuple[OpenSetClasses, Manifest | None]:
+    """Return the classes that ``--classes`` or ``--manifest`` names, and that manifest.
+
+    Raises
+    ------
+    UsageError
+        None of the two is given, or both.
+    EvaluationError
+        The manifest is of no open-set detection problem, or the file is no class file.
+    """
+    from curation.evaluation.osod3_truth import classes_of_file, classes_of_manifest
+    from curation.manifest.locate import load_manifest
+
+    if (options.classes is None) == (options.manifest is None):
+        raise UsageError(
+            "Nothing says which classes are known and unknown"
+            if options.classes is None
+            else "Two options name the classes",
+            expected="--classes FILE, or --manifest MANIFEST",
+        )
+    if options.classes is not None:
+        return classes_of_file(options.classes, "test"), None
+    manifest = load_manifest(options.manifest)
+    classes = classes_of_manifest(manifest, "test")
+    index = dict(classes.numbers or ())
+    return replace(classes, known=tuple(sorted(classes.known, key=index.__getitem__))), manifest
+
+
 def truth_of(
-    options: argparse.Namespace, classes: OpenSetClasses
+    options: argparse.Namespace, classes: OpenSetClasses, manifest: Manifest | None
 ) -> tuple[Source | None, OpenSetTruth | None]:
-    """Return the truth that ``--truth`` names, if any, and its objects as the case sees them."""
+    """Return the truth that ``--truth`` names, if any, and its objects as the case and a manifest's view see them."""
     from curation.evaluation.osod3_truth import open_set_truth
+    from curation.evaluation.osod3_view import truth_view
     from curation.sources.opening import open_source
 
     if options.truth is None:
         return None, None
     source = open_source(options.truth, dataset="coco", part="test", cache=not options.no_cache)
-    return source, open_set_truth(source, classes)
+    if manifest is None:
+        return source, open_set_truth(source, classes)
+    ids, view = manifest.ids(options.part), truth_view(manifest, options.part)
+    return source, open_set_truth(source, classes, ids, view=view)
 
 
 def category_ids(classes: OpenSetClasses, source: Source | None) -> dict[str, int]:
-    """Return the category ids of the known classes and of unknown: the truth's, else 1 to K, and -1."""
+    """Return the category ids of known classes and unknown: the truth's, else the manifest's, else 1 to K, and -1."""
     if source is None:
-        return {name: number for number, name in enumerate(classes.known, 1)} | {"unknown": -1}
-    own = dict(zip(source.categories.names, source.categories.numbers, strict=True))
+        numbers = classes.numbers or tuple((name, number) for number, name in enumerate(classes.known, 1))
+        return {**dict(numbers), "unknown": -1}
+    aliases = dict(classes.aliases)
+    columns = zip(source.categories.names, source.categories.numbers, strict=True)
+    own = {aliases.get(name, name): number for name, number in columns}
     return {name: own[name] for name in classes.known} | {"unknown": own.get("unknown", -1)}

@@ -51,9 +51,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         _add_method(method, name)
         method.add_argument(
-            "--classes", type=Path, required=True, metavar="FILE", help='{"known": [...], "unknown": [...]}; known in '
-            "the order of the scores",
-        )  # fmt: skip
+            "--classes",
+            type=Path,
+            metavar="FILE",
+            help='{"known": [...], "unknown": [...]}; known in the order of the scores',
+        )
+        method.add_argument(
+            "--manifest",
+            metavar="MANIFEST",
+            help="take classes from it, known ones in the order of their index; with --truth, score on its images "
+            "under its label view",
+        )
+        method.add_argument(
+            "--part",
+            default="test",
+            metavar="PART",
+            help="image list of the manifest (default: %(default)s)",
+        )
         method.add_argument(
             "--truth",
             type=Path,
@@ -107,12 +121,11 @@ def _add_method(method: argparse.ArgumentParser, name: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Apply the method for every value of its parameter, write results, and score them where a truth is given."""
-    from curation.cli.baseline_methods import apply, truth_of
-    from curation.evaluation.osod3_truth import classes_of_file
+    from curation.cli.baseline_methods import apply, classes_of, truth_of
 
-    classes = classes_of_file(options.classes, "test")
+    classes, manifest = classes_of(options)
     applied = apply(options, classes)
-    source, truth = truth_of(options, classes)
+    source, truth = truth_of(options, classes, manifest)
     if truth is not None:
         _check_images(applied.variants, truth)
     for note in applied.notes:
@@ -124,6 +137,12 @@ def run(options: argparse.Namespace) -> int:
         written += _sweep(options, sweep)
     inputs = [*applied.inputs, *((one.name, one.sha256) for one in (source.files if source else ()))]
     result = _result(options, classes, inputs, applied.notes, rows, sweep, written)
+    result["manifest"] = manifest and {
+        "name": manifest.header.name,
+        "version": manifest.header.version,
+        "digest": manifest.digest,
+        "part": options.part,
+    }
     emit(result, [*_lines(result), *(f"wrote {path}" for path in written)], as_json=options.json)
     return 0
 
