@@ -24,6 +24,7 @@ from curation.audit.forensics_findings import forensics_data
 from curation.audit.lists import read_lists
 from curation.audit.run import run_audit
 from curation.storage import write_text
+from tests.benchmarks.measured import measured
 
 LISTS, LINES, IMAGES = 40, 25_000, 120_000
 REPEATS = 3
@@ -45,25 +46,14 @@ def run(out: Path) -> list[dict[str, Any]]:
     total = LISTS * LINES
     note = f"{total:,} lines in {LISTS} files, {len(lists.vocabulary):,} ids; best of {REPEATS}"
     return [
-        _row("reading", reading, "s", note),
-        _row("reading and forensics, findings and data", seconds, "s", note),
-        _row("reading and the audit's rules", audit, "s", note),
-        _row("plain sets: reading, repeats, overlaps, digests", plain, "s", note),
-        _row("lines a second, forensics", total / seconds, "1/s", note, least=1e6),
-        _row("lines a second, rules", total / audit, "1/s", note, least=1e6),
-        _row("plain sets / forensics", plain / seconds, "ratio", note),
+        measured("reading", reading, "s", note),
+        measured("reading and forensics, findings and data", seconds, "s", note),
+        measured("reading and the audit's rules", audit, "s", note),
+        measured("plain sets: reading, repeats, overlaps, digests", plain, "s", note),
+        measured("lines a second, forensics", total / seconds, "1/s", note, least=1e6),
+        measured("lines a second, rules", total / audit, "1/s", note, least=1e6),
+        measured("plain sets / forensics", plain / seconds, "ratio", note),
     ]
-
-
-def _row(what: str, value: float, unit: str, note: str, *, least: float | None = None) -> dict[str, Any]:
-    return {
-        "what": what,
-        "value": round(value, 4),
-        "unit": unit,
-        "required": "" if least is None else f"at least {least:g}",
-        "met": None if least is None else bool(value >= least),
-        "note": note,
-    }
 
 
 def _files(folder: Path) -> Path:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.large_files import KNOWN, coco_file, voc_folder
+from tests.benchmarks.measured import measured
 
 REPEATS = 5
 _ROOT = Path(__file__).parents[2]
@@ -43,45 +44,24 @@ def run(out: Path) -> list[dict[str, Any]]:
     spread = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
     size = coco_file(out).stat().st_size
     return [
-        _row(f"typed decode alone, {size / 1e6:.0f} MB", seconds["decode"], "s"),
-        _row("first build from COCO JSON and VOC XML", seconds["first"], "s"),
-        _row("second build, cached", seconds["cached"], "s"),
-        _row("pycocotools COCO() and getImgIds of 20 classes", seconds["pycocotools"], "s"),
-        _row("typed decode alone, peak memory", peak["decode"], "MiB"),
-        _row("first build, peak memory", peak["first"], "MiB", most=1536),
-        _row("second build, peak memory", peak["cached"], "MiB"),
-        _row("pycocotools, peak memory", peak["pycocotools"], "MiB"),
-        _row(
+        measured(f"typed decode alone, {size / 1e6:.0f} MB", seconds["decode"], "s"),
+        measured("first build from COCO JSON and VOC XML", seconds["first"], "s"),
+        measured("second build, cached", seconds["cached"], "s"),
+        measured("pycocotools COCO() and getImgIds of 20 classes", seconds["pycocotools"], "s"),
+        measured("typed decode alone, peak memory", peak["decode"], "MiB"),
+        measured("first build, peak memory", peak["first"], "MiB", most=1536),
+        measured("second build, peak memory", peak["cached"], "MiB"),
+        measured("pycocotools, peak memory", peak["pycocotools"], "MiB"),
+        measured(
             "first build / typed decode",
             statistics.median(ratios),
             "ratio",
             most=1.5,
             note=f"each round: {spread}",
         ),
-        _row("pycocotools / first build", seconds["pycocotools"] / seconds["first"], "ratio", least=5),
-        _row("first build / second build", seconds["first"] / seconds["cached"], "ratio", least=10),
+        measured("pycocotools / first build", seconds["pycocotools"] / seconds["first"], "ratio", least=5),
+        measured("first build / second build", seconds["first"] / seconds["cached"], "ratio", least=10),
     ]
-
-
-def _row(
-    what: str,
-    value: float,
-    unit: str,
-    *,
-    most: float | None = None,
-    least: float | None = None,
-    note: str = "",
-) -> dict[str, Any]:
-    required = f"at most {most:g}" if most is not None else f"at least {least:g}" if least is not None else ""
-    met = None if not required else bool(value <= most if most is not None else value >= (least or 0))
-    return {
-        "what": what,
-        "value": round(value, 4),
-        "unit": unit,
-        "required": required,
-        "met": met,
-        "note": note,
-    }
 
 
 def _measure(what: str, out: Path) -> dict[str, float]:

@@ -17,8 +17,9 @@ from typing import Any
 
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.storage import write_text
-from tests.benchmarks.build_elephant import _row, decode
+from tests.benchmarks.build_elephant import decode
 from tests.benchmarks.large_files import coco_file
+from tests.benchmarks.measured import measured
 
 REPEATS = 5
 _ROOT = Path(__file__).parents[2]
@@ -37,10 +38,10 @@ def run(out: Path) -> list[dict[str, Any]]:
     spread = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
     seconds = {what: statistics.median(many) for what, many in runs.items()}
     return [
-        _row("typed decode alone", seconds["decode"], "s"),
-        _row("four tasks from COCO JSON: lists, views, counts, written", seconds["first"], "s"),
-        _row("the same from the cache", seconds["cached"], "s", most=2),
-        _row(
+        measured("typed decode alone", seconds["decode"], "s"),
+        measured("four tasks from COCO JSON: lists, views, counts, written", seconds["first"], "s"),
+        measured("the same from the cache", seconds["cached"], "s", most=2),
+        measured(
             "four tasks / typed decode",
             statistics.median(ratios),
             "ratio",

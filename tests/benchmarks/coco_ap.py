@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from curation.storage import write_bytes
+from tests.benchmarks.measured import measured
 
 IMAGES, CLASSES, OBJECTS, DETECTIONS = 5_000, 80, 36_781, 200_000
 REPEATS = 7
@@ -79,10 +80,10 @@ def run(out: Path) -> list[dict[str, Any]]:
     for side, name in ((ours, "ours"), (theirs, "faster-coco-eval")):
         of_steps = np.median(side, axis=0)
         for step, seconds in zip(("annotations", "detections", "evaluation"), of_steps, strict=True):
-            rows.append(_row(f"{name}: {step}", seconds[0], "s"))
-        rows.append(_row(f"{name}: files to numbers", float(np.median(side.sum(axis=1)[:, 0])), "s"))
-        rows.append(_row(f"{name}: all cores", float(np.median(side.sum(axis=1)[:, 1])), "s"))
-    return [*rows, _row("ours / faster-coco-eval, files to numbers", ratio, "ratio", most=1.0)]
+            rows.append(measured(f"{name}: {step}", seconds[0], "s"))
+        rows.append(measured(f"{name}: files to numbers", float(np.median(side.sum(axis=1)[:, 0])), "s"))
+        rows.append(measured(f"{name}: all cores", float(np.median(side.sum(axis=1)[:, 1])), "s"))
+    return [*rows, measured("ours / faster-coco-eval, files to numbers", ratio, "ratio", most=1.0)]
 
 
 def _spent(code: str, files: tuple[Path, Path]) -> tuple[list[float], list[list[float]]]:
@@ -157,14 +158,3 @@ def _results(rng: np.random.Generator, image: Any, label: Any, boxes: Any) -> li
         {"image_id": one, "category_id": category, "bbox": box, "score": score}
         for one, category, box, score in zip(*(column[order].tolist() for column in columns), strict=True)
     ]
-
-
-def _row(what: str, value: float, unit: str, *, most: float | None = None) -> dict[str, Any]:
-    return {
-        "what": what,
-        "value": round(value, 4),
-        "unit": unit,
-        "required": "" if most is None else f"at most {most:g}",
-        "met": None if most is None else bool(value <= most),
-        "note": "",
-    }

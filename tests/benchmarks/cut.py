@@ -19,6 +19,7 @@ from curation.cooccurrence.graph import ClassGraph, graph_of
 from curation.cooccurrence.objective import normalized_cut_value
 from curation.cooccurrence.starts import recursive_sweep
 from curation.figure_style import MARKERS, SERIES, save_figure
+from tests.benchmarks.measured import measured
 
 SMALL_GRAPHS, RANDOM_RESTARTS = 40, 50
 SIZES = (100, 200, 400, 1000, 2000)
@@ -36,20 +37,9 @@ def run(out: Path) -> list[dict[str, Any]]:
         normalized_cut(graph, 3, CutOptions(components="giant"))
         times.append((size, time.perf_counter() - start))
     limits = {400: 10, 2000: 120}
-    rows += [_row(f"{size} classes", seconds, "s", most=limits.get(size)) for size, seconds in times]
+    rows += [measured(f"{size} classes", seconds, "s", most=limits.get(size)) for size, seconds in times]
     _figure(times, out)
     return rows
-
-
-def _row(what: str, value: float, unit: str, note: str = "", *, most: float | None = None) -> dict[str, Any]:
-    return {
-        "what": what,
-        "value": round(value, 4),
-        "unit": unit,
-        "required": "" if most is None else f"at most {most:g}",
-        "met": None if most is None else bool(value <= most),
-        "note": note,
-    }
 
 
 def _small() -> dict[str, Any]:
@@ -62,7 +52,9 @@ def _small() -> dict[str, Any]:
         tried += 1
         found = normalized_cut(graph, 3, CutOptions(exact=False)).value
         missed += found != normalized_cut_value(graph, best_labels(graph, 3))
-    return _row("9-vertex graphs whose optimum the search misses", missed, "graphs", f"of {tried}", most=0)
+    return measured(
+        "9-vertex graphs whose optimum the search misses", missed, "graphs", f"of {tried}", most=0
+    )
 
 
 def _against_peers() -> list[dict[str, Any]]:
@@ -84,7 +76,7 @@ def _against_peers() -> list[dict[str, Any]]:
         best = min(peers.values())
         told = ", ".join(f"{peer} {value:.4f}" for peer, value in peers.items())
         rows.append(
-            _row(
+            measured(
                 f"{name}: ours / best of the peers",
                 ours / best,
                 "ratio",

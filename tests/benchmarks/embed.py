@@ -21,6 +21,7 @@ from curation.similarity.encoder import Encoder
 from curation.similarity.items import Photo
 from curation.similarity.open_clip_encoder import open_clip_encoder
 from curation.sources.photos import PhotoFolder, decode_photo
+from tests.benchmarks.measured import measured
 
 BATCH = 32
 REPEATS = 3
@@ -62,12 +63,23 @@ def _measured(name: str, encoder: Encoder, photos: list[Photo], store: Path) -> 
             rates.append(len(photos) / (time.perf_counter() - began))
     alone = _decoding(encoder, photos)
     share = statistics.median(whole) / statistics.median(bare)
+    machine = f"{os.cpu_count()} processors"
     return [
-        _row(f"{name}: bare model, batches at hand", statistics.median(bare), "img/s"),
-        _row(f"{name}: decoding and preparing, one thread", alone, "img/s"),
-        _row(f"{name}: pipeline", statistics.median(whole), "img/s"),
-        _row(f"{name}: pipeline / bare model", share, "ratio", least=0.9),
-        _row(f"{name}: nothing changed, digests alone", statistics.median(again), "img/s"),
+        measured(
+            f"{name}: bare model, batches at hand",
+            statistics.median(bare),
+            "img/s",
+            note=machine,
+        ),
+        measured(f"{name}: decoding and preparing, one thread", alone, "img/s", note=machine),
+        measured(f"{name}: pipeline", statistics.median(whole), "img/s", note=machine),
+        measured(f"{name}: pipeline / bare model", share, "ratio", least=0.9, note=machine),
+        measured(
+            f"{name}: nothing changed, digests alone",
+            statistics.median(again),
+            "img/s",
+            note=machine,
+        ),
     ]
 
 
@@ -90,14 +102,3 @@ def _paths(folder: Path) -> list[Path]:
         coarse = np.random.default_rng(number).integers(0, 256, (40, 60, 3), dtype=np.uint8)
         Image.fromarray(coarse).resize((640, 480)).save(folder / f"{number}.jpg")
     return list(PhotoFolder(folder).paths)
-
-
-def _row(what: str, value: float, unit: str, *, least: float | None = None) -> dict[str, Any]:
-    return {
-        "what": what,
-        "value": value,
-        "unit": unit,
-        "required": "" if least is None else f">= {least:g}",
-        "met": None if least is None else value >= least,
-        "note": f"{os.cpu_count()} processors",
-    }

@@ -29,6 +29,7 @@ from curation.evaluation.truth import classes_of_source, ground_truth
 from curation.evaluation.wilderness import average_precision_by_level, wilderness_impact
 from curation.sources.coco import read_coco
 from curation.storage import write_bytes
+from tests.benchmarks.measured import measured
 
 CLOSED, WILDERNESS, CLASSES = 4_952, 23_008, 20
 OBJECTS_PER_IMAGE = {"closed": 3, "wilderness": 7}
@@ -63,39 +64,25 @@ def run(out: Path) -> list[dict[str, Any]]:
         "a line through them summed over all levels; IoU 0.5 and one area range only, records loaded and indexed"
     )
     return [
-        _row(f"profile paper from arrays, {n} detections, 47 levels, 3 recalls", profile),
-        _row("every section from arrays", whole),
-        _row("profile paper from files", from_files + profile),
-        _row("faster-coco-eval AP, records loaded", theirs),
-        _row("faster-coco-eval AP at IoU 0.5 and one area range only, records loaded", theirs_at_half),
-        _row("faster-coco-eval AP from files", loading + theirs),
-        _row("pycocotools, level by level", all_levels, note=note),
-        _row("profile paper / faster-coco-eval, loaded", profile / theirs, most=1.0),
-        _row("profile paper / faster-coco-eval at IoU 0.5 only, loaded", profile / theirs_at_half, most=1.0),
-        _row("every section / faster-coco-eval, loaded", whole / theirs, most=1.0),
-        _row(
+        measured(f"profile paper from arrays, {n} detections, 47 levels, 3 recalls", profile),
+        measured("every section from arrays", whole),
+        measured("profile paper from files", from_files + profile),
+        measured("faster-coco-eval AP, records loaded", theirs),
+        measured("faster-coco-eval AP at IoU 0.5 and one area range only, records loaded", theirs_at_half),
+        measured("faster-coco-eval AP from files", loading + theirs),
+        measured("pycocotools, level by level", all_levels, note=note),
+        measured("profile paper / faster-coco-eval, loaded", profile / theirs, most=1.0),
+        measured(
+            "profile paper / faster-coco-eval at IoU 0.5 only, loaded", profile / theirs_at_half, most=1.0
+        ),
+        measured("every section / faster-coco-eval, loaded", whole / theirs, most=1.0),
+        measured(
             "profile paper / faster-coco-eval, from files",
             (from_files + profile) / (loading + theirs),
             most=1.0,
         ),
-        _row("pycocotools level by level / profile paper", all_levels / profile, least=20.0, note=note),
+        measured("pycocotools level by level / profile paper", all_levels / profile, least=20.0, note=note),
     ]
-
-
-def _row(
-    what: str, value: float, *, most: float | None = None, least: float | None = None, note: str = ""
-) -> dict[str, Any]:
-    ratio = " / " in what
-    required = f"at most {most:g}" if most is not None else f"at least {least:g}" if least is not None else ""
-    met = None if not required else bool(value <= most if most is not None else value >= (least or 0))
-    return {
-        "what": what,
-        "value": round(value, 4),
-        "unit": "ratio" if ratio else "s",
-        "required": required,
-        "met": met,
-        "note": note,
-    }
 
 
 def _read(files: dict[str, Files]) -> tuple[GroundTruth, Detections, GroundTruth, Detections]:

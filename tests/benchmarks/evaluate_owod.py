@@ -20,6 +20,7 @@ from curation.evaluation.owod_result import evaluate_task
 from curation.evaluation.owod_task import OwodTask
 from curation.evaluation.owod_truth import TaskTruth
 from curation.evaluation.truth import UNKNOWN, Part
+from tests.benchmarks.measured import measured
 
 IMAGES, CLASSES, KNOWN, OBJECTS, DETECTIONS = 4_952, 80, 40, 36_781, 500_000
 REPEATS = 3
@@ -36,26 +37,16 @@ def run(out: Path) -> list[dict[str, Any]]:
     section = evaluate_task(truth, detections, ("clean",))["bench/clean"]
     _check(section, plain)
     note = f"{DETECTIONS:,} detections, {IMAGES:,} images, {KNOWN} known classes and unknown, from arrays"
-    rows = [_row(f"profile {name}", seconds, note) for name, seconds in ours.items()]
+    rows = [measured(f"profile {name}", seconds, note=note) for name, seconds in ours.items()]
     rows += [
-        _row("all three profiles", everything, note),
-        _row("plain evaluator: AP, TP, FP, A-OSE", peer, note),
+        measured("all three profiles", everything, note=note),
+        measured("plain evaluator: AP, TP, FP, A-OSE", peer, note=note),
     ]
     rows += [
-        _row(f"plain evaluator / profile {name}", peer / s, note, least=10.0) for name, s in ours.items()
+        measured(f"plain evaluator / profile {name}", peer / s, note=note, least=10.0)
+        for name, s in ours.items()
     ]
-    return [*rows, _row("plain evaluator / all three profiles", peer / everything, note)]
-
-
-def _row(what: str, value: float, note: str, *, least: float | None = None) -> dict[str, Any]:
-    return {
-        "what": what,
-        "value": round(value, 4),
-        "unit": "ratio" if " / " in what else "s",
-        "required": "" if least is None else f"at least {least:g}",
-        "met": None if least is None else bool(value >= least),
-        "note": note,
-    }
+    return [*rows, measured("plain evaluator / all three profiles", peer / everything, note=note)]
 
 
 def _plain_evaluator(truth: GroundTruth, detections: Detections) -> dict[str, dict[str, float]]:

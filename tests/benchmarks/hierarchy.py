@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.measured import measured
+
 REPEATS = 5
 PAIRS = 2000
 _ROOT = Path(__file__).parents[2]
@@ -28,22 +30,24 @@ def run(out: Path) -> list[dict[str, Any]]:
         "wordnet(above=c())",
     )
     rows = [
-        _row("all nouns as a graph, first time in a process", whole, "s"),
-        _row("the part above ImageNet's classes, first time in a process", part, "s"),
-        _row("the same, table loaded", _best(_above), "s", most=0.05),
+        measured("all nouns as a graph, first time in a process", whole, "s"),
+        measured("the part above ImageNet's classes, first time in a process", part, "s"),
+        measured("the same, table loaded", _best(_above), "s", most=0.05),
     ]
     pairwise = _best(_all_pairs, repeats=1)
-    rows.append(_row("Wu-Palmer of all pairs of 1,000 classes", pairwise, "s", most=10))
+    rows.append(measured("Wu-Palmer of all pairs of 1,000 classes", pairwise, "s", most=10))
     if (folder := _wordnet()) is None:
         return rows
     reader = _best(lambda: _read_all(folder), repeats=3)
     each = _nltk_pairs(folder) / PAIRS
     return [
         *rows,
-        _row("NLTK: reader and every noun", reader, "s"),
-        _row("NLTK: one Wu-Palmer", each, "s"),
-        _row("NLTK's reader / all nouns as a graph", reader / whole, "ratio", least=4),
-        _row("NLTK pair by pair / Wu-Palmer of all pairs", each * 1_000_000 / pairwise, "ratio", least=50),
+        measured("NLTK: reader and every noun", reader, "s"),
+        measured("NLTK: one Wu-Palmer", each, "s"),
+        measured("NLTK's reader / all nouns as a graph", reader / whole, "ratio", least=4),
+        measured(
+            "NLTK pair by pair / Wu-Palmer of all pairs", each * 1_000_000 / pairwise, "ratio", least=50
+        ),
     ]
 
 
@@ -117,18 +121,3 @@ def _fresh(imports: str, work: str) -> float:
         for _ in range(REPEATS)
     ]
     return statistics.median(found)
-
-
-def _row(
-    what: str, value: float, unit: str, *, most: float | None = None, least: float | None = None
-) -> dict[str, Any]:
-    required = f"at most {most:g}" if most is not None else f"at least {least:g}" if least is not None else ""
-    met = None if not required else bool(value <= most if most is not None else value >= (least or 0))
-    return {
-        "what": what,
-        "value": round(value, 6),
-        "unit": unit,
-        "required": required,
-        "met": met,
-        "note": "",
-    }

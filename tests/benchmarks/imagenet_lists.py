@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.measured import measured
+
 REPEATS = 5
 IMAGES = 1_281_167
 
@@ -42,10 +44,10 @@ def run(out: Path) -> list[dict[str, Any]]:
     ]
     ratio = statistics.median(many / one for many, one in zip(building, sorting, strict=True))
     return [
-        _row(f"read a list of {IMAGES:,} names", reading, "s"),
-        _row("sort the names once", statistics.median(sorting), "s"),
-        _row("P1, P2, P3: manifests with lists and digests", statistics.median(building), "s"),
-        _row("P1, P2, P3 / sort", ratio, "ratio", most=1.3),
+        measured(f"read a list of {IMAGES:,} names", reading, "s"),
+        measured("sort the names once", statistics.median(sorting), "s"),
+        measured("P1, P2, P3: manifests with lists and digests", statistics.median(building), "s"),
+        measured("P1, P2, P3 / sort", ratio, "ratio", most=1.3),
         *_split_rows(source),
     ]
 
@@ -99,7 +101,7 @@ def _split_rows(source: Any) -> list[dict[str, Any]]:
         start = time.perf_counter()
         train, _val = stratified_split(classes)
         ours.append(time.perf_counter() - start)
-    rows = [_row(f"split of P3's {len(classes):,} images", statistics.median(ours), "s")]
+    rows = [measured(f"split of P3's {len(classes):,} images", statistics.median(ours), "s")]
     try:
         from sklearn.model_selection import train_test_split
     except ImportError:
@@ -112,26 +114,11 @@ def _split_rows(source: Any) -> list[dict[str, Any]]:
     assert positions[train].tolist() == expected.tolist()
     return [
         *rows,
-        _row("scikit-learn's", statistics.median(theirs), "s"),
-        _row(
+        measured("scikit-learn's", statistics.median(theirs), "s"),
+        measured(
             "scikit-learn's / split",
             statistics.median(one / other for one, other in zip(theirs, ours, strict=True)),
             "ratio",
             least=1,
         ),
     ]
-
-
-def _row(
-    what: str, value: float, unit: str, *, most: float | None = None, least: float | None = None
-) -> dict[str, Any]:
-    required = f"at most {most:g}" if most is not None else f"at least {least:g}" if least is not None else ""
-    met = None if not required else bool(value <= most if most is not None else value >= (least or 0))
-    return {
-        "what": what,
-        "value": round(value, 6),
-        "unit": unit,
-        "required": required,
-        "met": met,
-        "note": "",
-    }

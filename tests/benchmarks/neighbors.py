@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.benchmarks.measured import measured
+
 QUERIES, REFERENCES, DIMENSION, K, PAIRS = 5_000, 118_000, 512, 50, 3
 _COMMON = f"""
 import sys, time, numpy
@@ -51,7 +53,7 @@ def run(out: Path) -> list[dict[str, Any]]:
     note = f"{QUERIES:,} x {REFERENCES:,} x {DIMENSION}, top-{K}; median of {PAIRS} interleaved pairs"
     if importlib.util.find_spec("faiss") is None:
         seconds, _ = _timed(_OURS, out / "ours.npz")
-        return [_row("ours", seconds, "s", f"{note}; faiss is not installed: pip install faiss-cpu")]
+        return [measured("ours", seconds, "s", f"{note}; faiss is not installed: pip install faiss-cpu")]
     pairs = [(_timed(_OURS, out / "ours.npz"), _timed(_FAISS, out / "faiss.npz")) for _ in range(PAIRS)]
     ratio = statistics.median(ours[0] / theirs[0] for ours, theirs in pairs)
     best = min(ours[0] for ours, _ in pairs) / min(theirs[0] for _, theirs in pairs)
@@ -59,13 +61,13 @@ def run(out: Path) -> list[dict[str, Any]]:
     same = float(np.mean(ours["places"] == theirs["places"]))
     gap = float(np.abs(ours["scores"] - theirs["scores"]).max())
     return [
-        _row("ours", min(one[0] for one, _ in pairs), "s", note),
-        _row("faiss IndexFlatIP", min(two[0] for _, two in pairs), "s", note),
-        _row("ours / faiss, median of pairs", ratio, "ratio", f"best of each: {best:.2f}", most=1.2),
-        _row(
+        measured("ours", min(one[0] for one, _ in pairs), "s", note),
+        measured("faiss IndexFlatIP", min(two[0] for _, two in pairs), "s", note),
+        measured("ours / faiss, median of pairs", ratio, "ratio", f"best of each: {best:.2f}", most=1.2),
+        measured(
             "places that agree", same, "share", "the others are ties to the last bit or nearly", least=0.999
         ),
-        _row("largest difference of a product", gap, "", note, most=1e-5),
+        measured("largest difference of a product", gap, "", note, most=1e-5),
     ]
 
 
@@ -74,12 +76,3 @@ def _timed(script: str, path: Path) -> tuple[float, Any]:
         [sys.executable, "-c", script + _END, str(path)], capture_output=True, text=True, check=True
     )
     return float(done.stdout.split()[-1]), np.load(path, allow_pickle=False)
-
-
-def _row(
-    what: str, value: float, unit: str, note: str, *, most: float | None = None, least: float | None = None
-) -> dict[str, Any]:
-    limit = most if most is not None else least
-    met = None if limit is None else value <= limit if most is not None else value >= limit
-    word = "" if limit is None else f"at {'most' if most is not None else 'least'} {limit:g}"
-    return {"what": what, "value": round(value, 4), "unit": unit, "required": word, "met": met, "note": note}

@@ -19,6 +19,7 @@ from curation.evaluation.findmeifyoucan import evaluate_split
 from curation.evaluation.id_scores import IdScores
 from curation.evaluation.ood_curves import RankedScores, auroc, separability
 from curation.evaluation.ood_detections import OodDetections
+from tests.benchmarks.measured import measured
 
 SCORES, IMAGES, OBJECTS, DETECTIONS = 10_000_000, 1_873, 12_000, 200_000
 REPEATS = 3
@@ -31,15 +32,17 @@ def run(out: Path) -> list[dict[str, Any]]:
     oods = rng.normal(0, 1, SCORES // 2).round(6)
     note = f"{SCORES:,} float64 scores, half ID, rounded to 6 decimals (ties)"
     ours, value = _best(lambda: auroc(RankedScores.of(ids, oods)))
-    rows = [_row("AUROC", ours, note)]
-    rows.append(_row("AUROC, AUPR twice, FPR95 three times", _best(lambda: separability(ids, oods))[0], note))
+    rows = [measured("AUROC", ours, note=note)]
+    rows.append(
+        measured("AUROC, AUPR twice, FPR95 three times", _best(lambda: separability(ids, oods))[0], note=note)
+    )
     rows += _against_sklearn(ids, oods, ours, value, note)
     truth, detections, id_scores = _split(rng)
     seconds, _ = _best(lambda: evaluate_split(truth, detections, id_scores, "energy"))
     split_note = (
         f"{IMAGES:,} images, {OBJECTS:,} objects, {DETECTIONS:,} detections, both profiles, from arrays"
     )
-    return [*rows, _row("one split", seconds, split_note)]
+    return [*rows, measured("one split", seconds, note=split_note)]
 
 
 def _against_sklearn(ids: Any, oods: Any, ours: float, value: float, note: str) -> list[dict[str, Any]]:
@@ -52,20 +55,9 @@ def _against_sklearn(ids: Any, oods: Any, ours: float, value: float, note: str) 
     if abs(value - expected) > 1e-9:
         raise AssertionError(f"the two AUROCs disagree: {value} and {expected}")
     return [
-        _row("roc_auc_score", theirs, note),
-        _row("roc_auc_score / AUROC", theirs / ours, note, least=1.0),
+        measured("roc_auc_score", theirs, note=note),
+        measured("roc_auc_score / AUROC", theirs / ours, note=note, least=1.0),
     ]
-
-
-def _row(what: str, value: float, note: str, *, least: float | None = None) -> dict[str, Any]:
-    return {
-        "what": what,
-        "value": round(value, 4),
-        "unit": "ratio" if " / " in what else "s",
-        "required": "" if least is None else f"at least {least:g}",
-        "met": None if least is None else bool(value >= least),
-        "note": note,
-    }
 
 
 def _split(rng: np.random.Generator) -> tuple[GroundTruth, OodDetections, IdScores]:

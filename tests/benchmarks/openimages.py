@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from curation.storage import replacing
+from tests.benchmarks.measured import measured
 
 ROWS = 15_900_000
 IMAGES = 1_743_042
@@ -47,7 +48,7 @@ def run(out: Path) -> list[dict[str, Any]]:
         *_compared("first reading", found, "read", least=3),
         *_compared("first reading without the digest", found, "undigested", least=3),
         *_compared("digest alone", found, "digest"),
-        _row("digest alone: speed", size / 1e6 / found["digest"].seconds, "MB/s", note=_instructions()),
+        measured("digest alone: speed", size / 1e6 / found["digest"].seconds, "MB/s", note=_instructions()),
         *_compared("reading from the cache", found, "cached", least=3),
         *_seconds("selection for four rotations", found["masks"]),
     ]
@@ -55,9 +56,9 @@ def run(out: Path) -> list[dict[str, Any]]:
 
 def _seconds(what: str, spent: _Spent, most: float | None = None) -> list[dict[str, Any]]:
     return [
-        _row(what, spent.seconds, "s"),
-        _row(f"{what}: all cores", spent.cores, "s"),
-        _row(f"{what}: peak memory", spent.gib, "GiB", most=most),
+        measured(what, spent.seconds, "s"),
+        measured(f"{what}: all cores", spent.cores, "s"),
+        measured(f"{what}: peak memory", spent.gib, "GiB", most=most),
     ]
 
 
@@ -68,8 +69,8 @@ def _compared(
     by_class, by_image = (found[peer].seconds / seconds for peer in ("pandas", "by_image"))
     return [
         *_seconds(what, found[name], most=2),
-        _row(f"pandas by image and class / {what}", by_class, "ratio", least=least),
-        _row(f"pandas by image / {what}", by_image, "ratio"),
+        measured(f"pandas by image and class / {what}", by_class, "ratio", least=least),
+        measured(f"pandas by image / {what}", by_image, "ratio"),
     ]
 
 
@@ -219,24 +220,3 @@ def _instructions() -> str:
     if not facts.exists():
         return ""
     return "with sha_ni" if " sha_ni " in facts.read_text() else "the processor lacks sha_ni"
-
-
-def _row(
-    what: str,
-    value: float,
-    unit: str,
-    *,
-    most: float | None = None,
-    least: float | None = None,
-    note: str = "",
-) -> dict[str, Any]:
-    required = f"at most {most:g}" if most is not None else f"at least {least:g}" if least is not None else ""
-    met = None if not required else bool(value <= most if most is not None else value >= (least or 0))
-    return {
-        "what": what,
-        "value": round(value, 6),
-        "unit": unit,
-        "required": required,
-        "met": met,
-        "note": note,
-    }

@@ -18,6 +18,7 @@ import numpy as np
 
 from curation.evaluation.class_scores import Kind, class_scores
 from curation.evaluation.oscr import margins_of, oscr, oscr_curve
+from tests.benchmarks.measured import measured
 
 SAMPLES, CLASSES, LOOP_SAMPLES, REPEATS = 100_000, 1_000, 20_000, 5
 
@@ -40,15 +41,15 @@ def run(out: Path) -> list[dict[str, Any]]:
     small = f"{LOOP_SAMPLES:,} samples, {len(points):,} thresholds"
     with_table = f"{small}, from {CLASSES:,} columns of float32"
     return [
-        _row("argmax of every row, sort of the highest scores", floor, note),
-        _row("checked scores and exact curve", ours, note),
-        _row("the same from logits, softmax included", softmax, note),
-        _row("checked scores and curve / argmax and sort", ours / floor, note, most=2.0),
-        _row("loop over thresholds", loop, small),
-        _row("exact curve", fast, small),
-        _row("loop / exact curve", loop / fast, small, least=100.0),
-        _row("argmax and loop / checked scores and curve", whole / ours_whole, with_table),
-        _row("three grids with rates by class", grids, small),
+        measured("argmax of every row, sort of the highest scores", floor, note=note),
+        measured("checked scores and exact curve", ours, note=note),
+        measured("the same from logits, softmax included", softmax, note=note),
+        measured("checked scores and curve / argmax and sort", ours / floor, note=note, most=2.0),
+        measured("loop over thresholds", loop, note=small),
+        measured("exact curve", fast, note=small),
+        measured("loop / exact curve", loop / fast, note=small, least=100.0),
+        measured("argmax and loop / checked scores and curve", whole / ours_whole, note=with_table),
+        measured("three grids with rates by class", grids, note=small),
     ]
 
 
@@ -109,18 +110,3 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     began = time.perf_counter()
     result = work()
     return time.perf_counter() - began, result
-
-
-def _row(
-    what: str, value: float, note: str, *, least: float | None = None, most: float | None = None
-) -> dict[str, Any]:
-    required = f"at least {least:g}" if least is not None else f"at most {most:g}" if most is not None else ""
-    met = value >= least if least is not None else value <= most if most is not None else None
-    return {
-        "what": what,
-        "value": round(value, 4),
-        "unit": "ratio" if " / " in what else "s",
-        "required": required,
-        "met": None if met is None else bool(met),
-        "note": note,
-    }

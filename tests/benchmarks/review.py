@@ -19,6 +19,7 @@ import numpy as np
 
 from curation.proposals.proposal import Evidence, Proposal
 from curation.review.images import Boxes, ReviewImages
+from tests.benchmarks.measured import measured
 from tests.review.conftest import PLUGIN, find_program, free_port
 
 IMAGES, MANY, SELECTED, BATCH = 20_000, 100_000, 200, 100
@@ -55,10 +56,10 @@ def _building(fiftyone: Any) -> list[dict[str, Any]]:
     fiftyone.delete_dataset("bench-peer")
     note = "two boxes an image; ours with indexes and saved views, FiftyOne's add_samples alone"
     return [
-        _row(f"building {IMAGES:,}", ours[IMAGES], "1/s", note),
-        _row(f"building {MANY:,}", ours[MANY], "1/s", note),
-        _row(f"FiftyOne's add_samples, {PEER:,}", theirs, "1/s", note),
-        _row("building / add_samples", ours[IMAGES] / theirs, "ratio", note, least=0.8),
+        measured(f"building {IMAGES:,}", ours[IMAGES], "1/s", note),
+        measured(f"building {MANY:,}", ours[MANY], "1/s", note),
+        measured(f"FiftyOne's add_samples, {PEER:,}", theirs, "1/s", note),
+        measured("building / add_samples", ours[IMAGES] / theirs, "ratio", note, least=0.8),
     ]
 
 
@@ -90,10 +91,10 @@ def _verdicts(fiftyone: Any, folder: Path) -> list[dict[str, Any]]:
     fiftyone.delete_dataset("bench-review")
     note = f"{IMAGES:,} images; log synced to disk before the samples are written"
     return [
-        _row("starting a review", starting, "s", note),
-        _row(f"first verdict on {SELECTED}", seconds[0], "s", note, most=2.0),
-        _row(f"later verdict on {SELECTED}, slowest of 5", max(seconds[1:]), "s", note, most=2.0),
-        _row("progress and agreement", panel, "s", note),
+        measured("starting a review", starting, "s", note),
+        measured(f"first verdict on {SELECTED}", seconds[0], "s", note, most=2.0),
+        measured(f"later verdict on {SELECTED}, slowest of 5", max(seconds[1:]), "s", note, most=2.0),
+        measured("progress and agreement", panel, "s", note),
     ]
 
 
@@ -157,18 +158,3 @@ def _database(folder: Path) -> Iterator[None]:
         process.terminate()
         process.wait(timeout=60)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _row(
-    what: str, value: float, unit: str, note: str, *, least: float | None = None, most: float | None = None
-) -> dict[str, Any]:
-    required = f"at least {least:g}" if least is not None else f"at most {most:g}" if most is not None else ""
-    met = (least is None or value >= least) and (most is None or value <= most) if required else None
-    return {
-        "what": what,
-        "value": round(value, 4),
-        "unit": unit,
-        "required": required,
-        "met": met,
-        "note": note,
-    }
