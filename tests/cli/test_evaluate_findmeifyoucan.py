@@ -5,20 +5,10 @@ from typing import Any
 
 import pytest
 
-from curation.canonical import sha256_of_lines
 from curation.cli import main
 from curation.manifest.header import (
     ClassEntry,
-    FileEntry,
-    Header,
-    LabelView,
-    Paper,
-    PartEntry,
-    Rule,
-    SourceEntry,
 )
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import write_manifest
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED
 from tests.evaluation.ood_worlds import (
     by_image,
@@ -29,6 +19,7 @@ from tests.evaluation.ood_worlds import (
     truth_content,
     write,
 )
+from tests.toy_manifests import write_toy
 
 
 @pytest.fixture
@@ -228,42 +219,8 @@ def test_empty_files_are_evaluated(
 
 def manifest_of(folder: Path, lists: dict[str, tuple[str, ...]]) -> str:
     """Write a manifest whose parts are OOD splits."""
-    parts = tuple(
-        PartEntry(
-            name=name,
-            role="test",
-            sources=("coco",),
-            selection="by hand",
-            view=LabelView(),
-            images=len(ids),
-            sha256=sha256_of_lines(ids),
-        )
-        for name, ids in lists.items()
-    )
-    source = SourceEntry(
-        name="coco",
-        dataset="coco",
-        part="val2017",
-        namespace="coco",
-        licence="CC0",
-        media_redistributable=False,
-        files=(FileEntry(name="truth.json", sha256="sha256:" + "1" * 64, size=1, rows=1),),
-    )
-    header = Header(
-        schema_version=1,
-        name="findmeifyoucan/toy",
-        version="1.0.0",
-        title="Two splits",
-        paper=Paper(title="T", authors="A", year=2025, venue="V", bibtex="@misc{t}"),
-        taxonomy="OSOD-I",
-        origin="as_published",
-        classes=(ClassEntry(name="fox", role="unknown", index=0),),
-        parts=parts,
-        sources=(source,),
-        rule=Rule(protocol="toy", algorithm_version=1, parameters={}),
-    )
-    write_manifest(Manifest(header, lists), folder)
-    return str(folder)
+    fox = ClassEntry(name="fox", role="unknown", index=0)
+    return write_toy(folder, lists, [fox], name="findmeifyoucan/toy", taxonomy="OSOD-I")
 
 
 def test_a_manifest_names_splits_and_their_images(

@@ -5,22 +5,13 @@ from typing import Any
 
 import pytest
 
-from curation.canonical import sha256_of_lines
 from curation.cli import main
 from curation.manifest.header import (
     ClassEntry,
-    FileEntry,
-    Header,
-    LabelView,
-    Paper,
-    PartEntry,
-    Rule,
-    SourceEntry,
     TaskEntry,
 )
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import write_manifest
 from tests.evaluation.owod_cases import EXAMPLE
+from tests.toy_manifests import listed_part, write_toy
 
 NAMES = ("person", "dog", "truck", "bench", "kite", "apple", "bed", "cup")
 NUMBERS = {name: 10 + place for place, name in enumerate(NAMES)}
@@ -331,46 +322,19 @@ def test_classes_of_later_tasks_may_be_left_out(
 
 def manifest_of(folder: Path, lists: dict[str, tuple[str, ...]]) -> str:
     """Write a manifest of two tasks: person and dog, then the other classes."""
-    parts = tuple(
-        PartEntry(
-            name=f"{task}-test",
-            role="test",
-            sources=("coco",),
-            selection="by hand",
-            view=LabelView(),
-            images=len(ids),
-            sha256=sha256_of_lines(ids),
-            order="listed",
-            task=task,
-            repeats=len(ids) - len(set(ids)),
-        )
+    parts = [
+        listed_part(f"{task}-test", ids, order="listed", task=task, repeats=len(ids) - len(set(ids)))
         for task, ids in lists.items()
-    )
-    source = SourceEntry(
-        name="coco",
-        dataset="coco",
-        part="val2017",
-        namespace="coco",
-        licence="CC0",
-        media_redistributable=False,
-        files=(FileEntry(name="truth.json", sha256="sha256:" + "1" * 64, size=1, rows=1),),
-    )
-    header = Header(
-        schema_version=1,
+    ]
+    return write_toy(
+        folder,
+        {f"{task}-test": ids for task, ids in lists.items()},
+        [ClassEntry(name=name, role="known", index=k) for k, name in enumerate(NAMES)],
         name="owod/toy",
-        version="1.0.0",
-        title="Two tasks",
-        paper=Paper(title="T", authors="A", year=2022, venue="V", bibtex="@misc{t}"),
         taxonomy="OWOD",
-        origin="as_published",
-        classes=tuple(ClassEntry(name=name, role="known", index=k) for k, name in enumerate(NAMES)),
         parts=parts,
-        sources=(source,),
-        rule=Rule(protocol="toy", algorithm_version=1, parameters={}),
         tasks=(TaskEntry(name="t1", introduced=NAMES[:2]), TaskEntry(name="t2", introduced=NAMES[2:])),
     )
-    write_manifest(Manifest(header, {f"{task}-test": ids for task, ids in lists.items()}), folder)
-    return str(folder)
 
 
 def test_a_manifest_names_tasks_class_ids_and_images(
