@@ -2,8 +2,15 @@
 
 import json
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from curation.manifest.store import write_manifest
+from curation.protocols import elephant
+from curation.sources.coco import read_coco
+from curation.sources.voc import read_voc
 
 KNOWN = {"aeroplane": 5, "bird": 16, "cat": 17, "dog": 18, "person": 1}
 UNKNOWN = {"elephant": 22, "zebra": 24, "pizza": 59}
@@ -137,3 +144,14 @@ def write_detections(truth_json: Path, results_json: Path, *, seed: int = 1) -> 
             }
         )
     results_json.write_text(json.dumps(results), encoding="utf-8")
+
+
+def write_elephant(world: SmallWorld, parameters: Mapping[str, Any]) -> Path:
+    """Build the Elephant manifest of both datasets beside them, and return its folder."""
+    sources = {
+        "voc2007-test": read_voc(world.voc_root, "voc2007", "test"),
+        "coco": read_coco(world.coco_json, dataset="coco", part="train2017"),
+    }
+    folder = world.coco_json.parents[2] / "manifest"
+    write_manifest(elephant.build(sources, parameters), folder)
+    return folder

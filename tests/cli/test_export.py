@@ -18,7 +18,7 @@ from curation.protocols import elephant
 from curation.protocols.building import read_parameters
 from curation.sources.coco import read_coco
 from curation.sources.voc import read_voc
-from tests.small_world import SmallWorld, write_small_world
+from tests.small_world import SmallWorld, write_elephant, write_small_world
 
 PARAMETERS = {"ratios": ("1",), "orders": ("cpython_set", "hash"), "salt": "test"}
 
@@ -30,13 +30,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
 
 @pytest.fixture(scope="module")
 def manifest(world: SmallWorld) -> Path:
-    sources = {
-        "voc2007-test": read_voc(world.voc_root, "voc2007", "test"),
-        "coco": read_coco(world.coco_json, dataset="coco", part="train2017"),
-    }
-    folder = world.coco_json.parents[2] / "manifest"
-    write_manifest(elephant.build(sources, PARAMETERS), folder)
-    return folder
+    return write_elephant(world, PARAMETERS)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,15 +14,12 @@ import pytest
 from curation.cli import main
 from curation.manifest.locate import load_manifest, manifest_folders
 from curation.manifest.store import read_manifest, write_manifest
-from curation.protocols import elephant
 from curation.publishing.pulled import read_publication, verify_repository
 from curation.review.images import part_images
-from curation.sources.coco import read_coco
 from curation.sources.photos import PhotoFolder
-from curation.sources.voc import read_voc
 from tests.fake_hub import WRITER, FakeHub
 from tests.publishing.published_world import changed, files_below, tiny
-from tests.small_world import SmallWorld, write_small_world
+from tests.small_world import SmallWorld, write_elephant, write_small_world
 
 pytest.importorskip("mlcroissant")
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
@@ -39,13 +36,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
 
 @pytest.fixture(scope="module")
 def manifest(world: SmallWorld) -> Path:
-    sources = {
-        "voc2007-test": read_voc(world.voc_root, "voc2007", "test"),
-        "coco": read_coco(world.coco_json, dataset="coco", part="train2017"),
-    }
-    folder = world.coco_json.parents[2] / "manifest"
-    write_manifest(elephant.build(sources, PARAMETERS), folder)
-    return folder
+    return write_elephant(world, PARAMETERS)
 
 
 @pytest.fixture(scope="module", autouse=True)
