@@ -193,7 +193,7 @@ def open_set_truth(
 ) -> OpenSetTruth:
     """Return the ground truth of a case on the images of a list (all of the source by default).
 
-    *Rectifying Open-Set Object Detection*, section 3.2 and code: a box keeps the name of its known class, becomes
+    *Rectifying Open-Set Object Detection*, the authors' evaluator: a box keeps the name of its known class, becomes
     ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an exported
     truth is unknown. A manifest's view says what becomes of group boxes, marked objects and ignored classes.
 

@@ -1,8 +1,16 @@
 """Rectifying Open-Set Object Detection (2023): problems in which it is defined what an unknown is.
 
-A super-class is split into known and unknown sub-classes. Open Images: one part of four is known, the others are
-unknown, in four rotations; CUB: one part is unknown; MTSD: the largest of three clusters that keep little company is
-known. The authors' splits cannot be regenerated: these are this project's, by hash rank, and say so.
+OSOD-III: known and unknown classes are sub-classes of one super-class. The paper's three data sets:
+
+* Open Images: the sub-classes of Animal (96) and Vehicle (24) in four equal parts; part q is known, the others unknown.
+  Training images show a known class and keep known boxes; validation images show a known class and keep known and
+  unknown boxes; test images show a known or unknown class.
+* CUB-200: four parts of 50 species; part i is unknown, the others known. Training images of unknown species go.
+* MTSD: three clusters that share the minimum co-occurrence; the largest is known. Training images with a sign of an
+  unknown cluster go.
+
+The authors' splits cannot be regenerated: a split made here is this project's, by hash rank, and says so; their own
+class lists come in by the parameter ``published``.
 """
 
 from __future__ import annotations

@@ -86,10 +86,10 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
             **_recorded(parts, parameters),
         },
         (
-            Figure(name="superclass.classes", paper=paper, obtained=count, place="section 4.1",
+            Figure(name="superclass.classes", paper=paper, obtained=count, place="paper, sub-classes of Open Images",
                    explanation="" if paper in (None, count) else "another super-class"),
             Figure(name="known.classes", paper=None if paper is None else paper // 4, obtained=len(known),
-                   place="section 4.1"),
+                   place="paper, four parts of equal size"),
         ),
         parts=tuple(tuple(by_label[one] for one in part) for part in parts),
         published=bool(parameters["published"]),
@@ -185,8 +185,10 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
         _entries(roles, [of_number[one] for one in sorted(known)], source),
         {"superclass_members": tuple(sorted(names)), **_recorded(parts, parameters)},
         (
-            Figure(name="known.classes", paper=150, obtained=len(known), place="section 4.1"),
-            Figure(name="unknown.classes", paper=50, obtained=len(unknown), place="section 4.1"),
+            Figure(name="known.classes", paper=150, obtained=len(known), place="paper, species of CUB-200"),
+            Figure(
+                name="unknown.classes", paper=50, obtained=len(unknown), place="paper, species of CUB-200"
+            ),
         ),
         parts=tuple(tuple(of_number[one] for one in part) for part in parts),
         published=bool(parameters["published"]),

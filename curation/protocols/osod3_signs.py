@@ -25,7 +25,8 @@ def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> Cl
     """Return the roles of the sign classes in a case.
 
     The clusters are those of a normalized cut of the classes' co-occurrence into three, or the authors' own lists.
-    Known is the largest cluster; unknown1 the smallest, as in the paper (not by size); ``other-sign`` is in none.
+    Known is the largest cluster, unknown1 the smallest and unknown2 the one between, as in the paper (230, 55, 115);
+    ``other-sign`` is in none.
     """
     signs = sorted({*train.categories.names, *test.categories.names} - {OTHER_SIGN})
     if len(signs) < len(_CLUSTERS):
@@ -75,7 +76,9 @@ def _entries(
 def _size_figure(name: str, size: int) -> Figure:
     paper = MTSD_CLUSTERS[_CLUSTERS.index(name)]
     why = "" if size == paper else "the authors' images, graph and solver are not known"
-    return Figure(name=f"{name}.classes", paper=paper, obtained=size, place="section 4.1", explanation=why)
+    return Figure(
+        name=f"{name}.classes", paper=paper, obtained=size, place="paper, clusters of MTSD", explanation=why
+    )
 
 
 def _published(
