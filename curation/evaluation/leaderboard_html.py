@@ -109,7 +109,7 @@ def _row(standing: Standing, group: Group) -> str:
         value = row.metrics[name].value if name in row.metrics else None
         cells.append(f"<td{_by(name, group)}>{_text(shown_value(value, metric.unit))}</td>")
     told = [point] if (point := shown_point(standing)) else []
-    told += [f"left out, {reason}: {count}" for reason, count in sorted(row.reported.items())]
+    told += [f"{reason}: {count}" for reason, count in sorted(row.reported.items())]
     return (
         f"<tr><td>{'' if standing.rank is None else standing.rank}</td>"
         f'<td class="name">{_text(shown_name(standing), 420)}</td>{"".join(cells)}'

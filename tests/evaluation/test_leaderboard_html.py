@@ -82,3 +82,9 @@ def test_numbers_are_shown_by_unit() -> None:
     assert [shown_value(*one) for one in ((50.0, "%"), (0.5, "share"), (7, "count"), (None, "%"))] == [
         "50.00", "0.5000", "7", "-",
     ]  # fmt: skip
+
+
+def test_what_an_evaluation_reported_is_said_in_its_own_words(tmp_path: Path) -> None:
+    reported = {"left out: strays": 3, "taken as empty: boxes": 2}
+    texts = page(tmp_path, row_data("a", operating_point={}, reported=reported)).texts
+    assert "left out: strays: 3; taken as empty: boxes: 2" in texts
