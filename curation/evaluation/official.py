@@ -15,20 +15,24 @@ import numpy as np
 
 from curation.evaluation.average_precision import Ranking, eleven_point, precision_at_recall
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
-from curation.evaluation.levels import OFFICIAL_LEVELS, LevelCounts, wilderness_levels
+from curation.evaluation.levels import LEVEL_COUNTS, OFFICIAL_LEVELS, LevelCounts, wilderness_levels
 from curation.evaluation.matching import best_overlap, rows_by_class
 from curation.evaluation.wilderness import Values, average_impact
 
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """All detections of both parts in input order; `place` counts wilderness images, -1 on a closed one."""
+    """All detections of both parts in input order; `place` counts wilderness images, -1 on a closed one.
+
+    `claimed` is the object that a detection is right about, be it the first or not; -1 for none.
+    """
 
     label: Int64s
     scores: Floats
     correct: Bools
     place: Int64s
     n_wilderness: int
+    n_closed_as_wilderness: int
     n_positive: Int64s
 
 
@@ -43,7 +47,8 @@ def official_profile(
 ) -> dict[str, Any]:
     """Return mAP and wilderness impact of the official code at each level.
 
-    The level counts refer to all images of the closed file. Means run over the classes that have a detection on the
+    The level counts refer to the images of the closed file that are not wilderness by the code's rule: those without
+    annotation (or with an unknown object) are, and leave N. Means run over the classes that have a detection on the
     images of the level; a class without ground truth counts as 0. Two faults of the code are not imitated: it breaks
     off on empty detections, and a crowd region shifts the list of objects it matches against (here crowd only counts
     in the number of positives).
@@ -51,11 +56,16 @@ def official_profile(
     Returns
     -------
     dict
-        ``levels``, ``n_wild_images``, ``npos``, ``mAP``, ``WI[recall]``, ``mean_interp_precision[recall]`` (lists over
-        levels, None where undefined, the reason under ``undefined``), ``AWI[recall]``, ``n_classes_with_detections``.
+        ``levels``, ``n_closed_images`` (N), ``n_closed_as_wilderness``, ``n_wild_images``, ``npos``, ``mAP``,
+        ``WI[recall]``, ``mean_interp_precision[recall]`` (lists over levels, None where undefined, the reason under
+        ``undefined``), ``AWI[recall]``, ``n_classes_with_detections``, ``input_order`` (`InputOrder.record`).
     """
     pool = _pool(closed, closed_detections, wilderness, wilderness_detections)
-    levels = wilderness_levels(closed.n_images, pool.n_wilderness, counts=counts, most=OFFICIAL_LEVELS)
+    n_known = closed.n_images - pool.n_closed_as_wilderness
+    # Without an image that stays closed every level is level 0.
+    levels = wilderness_levels(
+        max(n_known, 1), pool.n_wilderness, counts=counts, most=OFFICIAL_LEVELS if n_known else 1
+    )
     entered = np.where(pool.place < 0, 0, levels.first_level(pool.place))
     shape = (len(levels), len(closed.classes))
     average, detected = np.zeros(shape), np.zeros(shape, bool)
@@ -76,6 +86,9 @@ def official_profile(
     result: dict[str, Any] = {
         "levels": list(levels.names),
         "level_counts": levels.counts,
+        "level_counts_meaning": LEVEL_COUNTS[levels.counts],
+        "n_closed_images": n_known,
+        "n_closed_as_wilderness": pool.n_closed_as_wilderness,
         "n_wild_images": levels.images.tolist(),
         "npos": dict(zip(closed.classes, pool.n_positive.tolist(), strict=True)),
         "n_classes_with_detections": detected.sum(axis=1).tolist(),
@@ -99,6 +112,7 @@ def _pool(closed: GroundTruth, inside: Detections, wilderness: GroundTruth, outs
         correct=correct,
         place=np.concatenate([place[inside.image], outside.image.astype(np.int64) + n_inside]),
         n_wilderness=n_inside + wilderness.n_images,
+        n_closed_as_wilderness=n_inside,
         n_positive=np.bincount(closed.label[closed.label >= 0], minlength=len(closed.classes)).astype(
             np.int64
         ),

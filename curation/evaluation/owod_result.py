@@ -31,8 +31,9 @@ DEFINITIONS: dict[str, str] = {
     "TP_u, FN_u": "unknown objects found by a detection called unknown, and N_u - TP_u",
     "UR": "TP_u / N_u, in % (unknown recall, U-Recall)",
     "P_unknown": "TP_u / (TP_u + FP_u), in %; FP_u: detections called unknown that found none",
-    "FN_u_star": "unknown objects among FN_u with at least one detection of a known class on them, whatever its score, "
-    "each counted once; detections that are true positives of a known object included",
+    "FN_u_star": "unknown objects that no detection called unknown found, with at least one detection of a known class "
+    "on them, whatever its score, once for each line of the image list; detections that are true positives of a known "
+    "object included",
     "FN_u_star_excl_known_tp": "the same without detections that are true positives of a known object",
     "UDR": "(TP_u + FN_u_star) / N_u, in % (unknown detection recall)",
     "UDP": "TP_u / (TP_u + FN_u_star), in % (unknown detection precision); UR = UDR * UDP",
@@ -241,7 +242,9 @@ class _Section:
             "boxes": "scores .3f, corners .1f, whole ground-truth corners" if text else "continuous",
             "crowd": "ordinary objects" if text else "ignored",
             "difficult": "ignored (A-OSE and WI count overlaps with them)" if text else "ignored",
-            "average_precision": "11-point" if self.profile.eleven_points else "area",
+            "average_precision": "11-point, recalls k * 0.1 in floating point"
+            if self.profile.eleven_points
+            else "area",
             "ties": "equal scores in input order",
             "WI_recall": "0.8",
             "FN_u_star": "known true positives included",
