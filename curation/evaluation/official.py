@@ -15,6 +15,7 @@ import numpy as np
 
 from curation.evaluation.average_precision import Ranking, eleven_point, precision_at_recall
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.input_order import InputOrder, decided_by_order, joined
 from curation.evaluation.levels import LEVEL_COUNTS, OFFICIAL_LEVELS, LevelCounts, wilderness_levels
 from curation.evaluation.matching import best_overlap, rows_by_class
 from curation.evaluation.wilderness import Values, average_impact
@@ -27,8 +28,9 @@ class _Pool:
     `claimed` is the object that a detection is right about, be it the first or not; -1 for none.
     """
 
-    label: Int64s
-    scores: Floats
+    detections: Detections
+    claimed: Int64s
+
     correct: Bools
     place: Int64s
     n_wilderness: int
@@ -70,9 +72,9 @@ def official_profile(
     shape = (len(levels), len(closed.classes))
     average, detected = np.zeros(shape), np.zeros(shape, bool)
     precision = np.zeros((len(recalls_tenths), *shape))
-    for number, rows in rows_by_class(pool.label, shape[1]):
+    for number, rows in rows_by_class(pool.detections.label, shape[1]):
         ranking = Ranking(
-            pool.scores[rows],
+            pool.detections.scores[rows],
             pool.correct[rows],
             int(pool.n_positive[number]),
             level=entered[rows],
@@ -93,6 +95,7 @@ def official_profile(
         "npos": dict(zip(closed.classes, pool.n_positive.tolist(), strict=True)),
         "n_classes_with_detections": detected.sum(axis=1).tolist(),
         "mAP": _means(average, detected),
+        "input_order": _order(pool).record("mAP and WI (duplicates and equal scores go by input order)"),
     }
     return result | _impacts(precision, detected, recalls_tenths)
 
@@ -105,11 +108,11 @@ def _pool(closed: GroundTruth, inside: Detections, wilderness: GroundTruth, outs
     wild[closed.image[closed.label < 0]] = True
     place = np.where(wild, np.cumsum(wild) - 1, -1)
     n_inside = int(wild.sum())
-    correct = np.concatenate([_correct(closed, inside), np.zeros(len(outside), bool)])
+    claimed = np.concatenate([_claimed(closed, inside), np.full(len(outside), -1, np.int64)])
     return _Pool(
-        label=np.concatenate([inside.label, outside.label]).astype(np.int64),
-        scores=np.concatenate([inside.scores, outside.scores]),
-        correct=correct,
+        detections=joined(inside, outside),
+        claimed=claimed,
+        correct=_first_listed(claimed),
         place=np.concatenate([place[inside.image], outside.image.astype(np.int64) + n_inside]),
         n_wilderness=n_inside + wilderness.n_images,
         n_closed_as_wilderness=n_inside,
@@ -119,15 +122,33 @@ def _pool(closed: GroundTruth, inside: Detections, wilderness: GroundTruth, outs
     )
 
 
-def _correct(truth: GroundTruth, detections: Detections) -> Bools:
-    """Return the first detection, in input order, of each object that is best of all classes and of the right one."""
+def _claimed(truth: GroundTruth, detections: Detections) -> Int64s:
+    """Return the object of each detection that is best of all classes and of the right one, -1 for none."""
     position, iou = best_overlap(truth, detections, same_class=False, mask=~truth.crowd, dtype=np.float32)
     right = np.flatnonzero((position >= 0) & (iou >= np.float32(0.5)))
     right = right[truth.label[position[right]] == detections.label[right]]
-    _, first = np.unique(position[right], return_index=True)
-    correct = np.zeros(len(detections), bool)
-    correct[right[first]] = True
+    claimed = np.full(len(detections), -1, np.int64)
+    claimed[right] = position[right]
+    return claimed
+
+
+def _first_listed(claimed: Int64s) -> Bools:
+    """Return the first detection, in input order, of each object."""
+    right = np.flatnonzero(claimed >= 0)
+    correct = np.zeros(len(claimed), bool)
+    correct[right[np.unique(claimed[right], return_index=True)[1]]] = True
     return correct
+
+
+def _order(pool: _Pool) -> InputOrder:
+    """Return what input order decided: equal scores in the ranking, and objects that go to the first listed."""
+    right, scores = np.flatnonzero(pool.claimed >= 0), pool.detections.scores
+    highest = np.full(int(pool.claimed.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(highest, pool.claimed[right], scores[right])
+    first = np.flatnonzero(pool.correct)
+    unsorted = int((scores[first] < highest[pool.claimed[first]]).sum())
+    ranked = decided_by_order(pool.detections, pool.correct.astype(np.int64), claim=pool.claimed)
+    return ranked + InputOrder(unsorted=unsorted)
 
 
 def _impacts(precision: Floats, detected: Bools, recalls_tenths: Sequence[int]) -> dict[str, Any]:

@@ -47,6 +47,7 @@ DEFINITIONS: dict[str, str] = {
     "on": "IoU of the profile's matching threshold with the object, whatever its other detections",
 }
 _NO_UNKNOWN = "no unknown object counts in this task"
+_BY_ORDER = "AP and WI (equal scores keep input order)"
 _OF_UNKNOWN = (
     "AP_unknown",
     "UR",
@@ -66,8 +67,8 @@ def evaluate_task(
 
     Each section holds the numbers that `DEFINITIONS` names, ``AP_per_class``, ``classes`` (a table of every class),
     ``unknown_per_class`` (by original class, None where the truth does not say), ``WI_curve``, ``WI_points`` (each
-    class at every recall it reaches), ``WI_left_out``, ``unknown_curve``, ``counts``, ``settings``, ``undefined``
-    (reasons) and ``notes``.
+    class at every recall it reaches), ``WI_left_out``, ``unknown_curve``, ``counts``, ``input_order``,
+    ``settings``, ``undefined`` (reasons) and ``notes``.
 
     Parameters
     ----------
@@ -108,6 +109,7 @@ class _Section:
             "profile_meaning": self.profile.meaning,
             **sections,
             "counts": self._counts(),
+            "input_order": self.found.order.record(_BY_ORDER),
             "settings": self._settings(),
             "undefined": self.undefined,
             "notes": notes,
@@ -266,6 +268,8 @@ class _Section:
             notes.append(
                 f"{int(self.truth.truth.crowd.sum())} crowd regions count as ordinary objects, as in the official files"
             )
+        if note := self.found.order.note(_BY_ORDER):
+            notes.append(note)
         if self.truth.repeats == "keep" and self.truth.repeated_lines:
             notes.append(
                 f"{self.truth.repeated_lines} repeated lines of the image list count again: they lower recall"
