@@ -49,7 +49,8 @@ DEFINITIONS: dict[str, str] = {
     "mAP_area": "mean over classes with objects of the area under the precision envelope (VOC2010)",
     "official": "eval.py and WIC.py: best object of any class at float32 IoU >= 0.5, difficult ordinary, 11-point AP, "
     "mean over classes with a detection on the images of the level, WI from interpolated precision, images "
-    "without annotation always wilderness",
+    "without annotation always wilderness, a closed one too, which then leaves N; of two right detections of an object "
+    "the first listed counts, and equal scores keep input order",
     "owod": "OWOD voc_eval: IoU > 0.5, scores to 3 and corners to 1 decimal, WI at the index of nearest recall",
     "a_ose": "detections of a known class with IoU > 0.5 to an unknown object (Miller et al., ICRA 2018); instances: "
     "distinct unknown objects hit",
