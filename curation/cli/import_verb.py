@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.cli.output import Table, emit, table_lines
+from curation.cli.outputs import NEW_MANIFEST
 from curation.errors import CurationError, ManifestError, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the authors' files, found by name, subfolders included",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the new manifest")
+    parser.add_argument(
+        "--out", type=NEW_MANIFEST, required=True, metavar="DIR", help="folder of the new manifest"
+    )
     parser.add_argument(
         "--header-only",
         action="store_true",

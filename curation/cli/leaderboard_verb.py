@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.cli.output import Table, emit, printable, table_lines, warn
+from curation.cli.outputs import OutputFile
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="this group alone; N,N or all asks for one ranking of them, refused with what differs",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the tables as one HTML page")
+    parser.add_argument("--html", type=OutputFile(), metavar="FILE", help="write the tables as one HTML page")
     parser.add_argument("--json", action="store_true", help="print the groups as JSON")
 
 
@@ -38,10 +39,6 @@ def run(options: argparse.Namespace) -> int:
     from curation.storage import write_text
 
     read = read_rows(options.file)
-    if options.html is not None and options.html.resolve() == options.file.resolve():
-        raise UsageError(
-            "--html would take the place of the rows", where=str(options.html), expected="another file"
-        )
     if read.torn:
         warn(f"{options.file.name}: the last line is cut off and was left out: {read.torn}")
     groups = leaderboard(read.rows, options.metric)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, printable, table_lines, warn
+from curation.cli.outputs import OwnFolder, declare_force
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--folder",
-        type=Path,
+        type=OwnFolder(),
         action="append",
         default=[],
         metavar="DIR",
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write index.json into ./manifests, or into the --folder",
     )
+    declare_force(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 

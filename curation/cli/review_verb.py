@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.outputs import OutputFile, OwnFolder
 from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 
@@ -31,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="the standing decisions as a file", allow_abbrev=False)
     for one in (start, status, export):
         one.add_argument(
-            "--folder", type=Path, required=True, metavar="DIR", help="folder of the review and its log"
+            "--folder",
+            type=OwnFolder(),
+            required=True,
+            metavar="DIR",
+            help="folder of the review and its log",
         )
         one.add_argument("--json", action="store_true", help="print JSON")
     status.add_argument(
@@ -42,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="decisions of another reviewer, taken from another review of the same images (repeatable)",
     )
-    export.add_argument("--out", type=Path, required=True, metavar="FILE", help="a .jsonl or .csv file")
+    export.add_argument(
+        "--out", type=OutputFile(), required=True, metavar="FILE", help="a .jsonl or .csv file"
+    )
 
 
 def _add_start(parser: argparse.ArgumentParser) -> None:

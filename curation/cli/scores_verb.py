@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines
+from curation.cli.outputs import OutputFile
 from curation.errors import PredictionError, UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=OutputFile(),
         required=True,
         metavar="FILE",
         help=".json or .csv of scores, or .json of detections",
@@ -119,9 +120,6 @@ def _check(options: argparse.Namespace) -> None:
             where=str(options.out),
             expected=".json with --detections; else .json or .csv",
         )
-    given = [one for one in (options.test, options.train, options.layer, options.detections) if one]
-    if options.out.exists() and any(one.exists() and options.out.samefile(one) for one in given):
-        raise UsageError("--out would overwrite an input", where=str(options.out))
 
 
 def _settings(options: argparse.Namespace) -> Settings:
