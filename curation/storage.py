@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from glob import escape
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
 from curation.canonical import sha256_of_file
@@ -176,6 +177,7 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
     with _new_parents(path, partial):
         if guarded:
             remove_abandoned(path.parent, path.stem)
+            remove_abandoned(path.parent, LEDGER.removeprefix("."))
         try:
             yield partial
             _sync(partial)
@@ -241,24 +243,50 @@ def make_folder(folder: Path) -> None:
 def require_regular(path: Path, *, kind: str = "file") -> None:
     """Raise `MissingFileError` for a pipe, a device or a socket: it may never end, and can be read only once."""
     found = _found(path)
-    if found is not None and not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+    if found is not None:
+        _require_regular(found.st_mode, path, kind)
+
+
+def _require_regular(mode: int, path: Path | str, kind: str) -> None:
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise MissingFileError(
             f"The {kind} is not a regular file, and could not be read more than once",
             where=str(path),
             expected="a regular file",
-            found=_sort_of_file(found.st_mode),
+            found=_sort_of_file(mode),
             hint="write it to a file first: COMMAND > FILE, then name FILE",
         )
 
 
+def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
+    """Open somebody's file for reading, and remember it as an input of the running command.
+
+    Raises
+    ------
+    MissingFileError
+        It is a pipe, a device or a socket (see `require_regular`).
+    OSError
+        It does not exist or may not be read.
+    """
+    # Not to wait: a pipe that nobody writes to would be waited for, for ever.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        found = os.fstat(handle)
+        _require_regular(found.st_mode, path, kind)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    except BaseException:
+        os.close(handle)
+        raise
+    if _running is not None:
+        _running.read.add((found.st_dev, found.st_ino))
+    return open(handle, "rb")  # noqa: PTH123 (a descriptor has no path)
+
+
 def read_bytes(path: Path, *, kind: str = "file") -> bytes:
     """Return the bytes of a file; absence or refusal is a `MissingFileError` that says what was looked for."""
-    require_regular(path, kind=kind)
     try:
-        with path.open("rb") as stream:
-            if _running is not None:
-                found = os.fstat(stream.fileno())
-                _running.read.add((found.st_dev, found.st_ino))
+        with open_binary(path, kind=kind) as stream:
             return stream.read()
     except FileNotFoundError:
         raise MissingFileError(f"The {kind} does not exist", where=str(path)) from None
@@ -429,8 +457,23 @@ def _how_foreign(path: Path) -> str:
 
 
 def _lies_in_an_input(path: Path) -> bool:
-    place = path.resolve()
-    return _running is not None and any(place.is_relative_to(one) for one in _running.folders)
+    """Return whether a file lies below a folder that the command reads, under its own name or by a link."""
+    if _running is None or not _running.folders:
+        return False
+    place, found = path.resolve(), _found(path)
+    if any(place.is_relative_to(one) for one in _running.folders):
+        return True
+    # Only asked of somebody else's file where --force is given: a walk through a data set takes a second.
+    return (
+        _running.force
+        and found is not None
+        and any(
+            (one := _found(Path(top, name))) is not None and os.path.samestat(one, found)
+            for folder in _running.folders
+            for top, _, names in os.walk(folder)
+            for name in names
+        )
+    )
 
 
 def _found(path: Path) -> os.stat_result | None:

@@ -23,6 +23,7 @@ from curation.sources.integrity import (
 )
 from curation.sources.small_files import SmallFiles, check_name
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.storage import open_binary
 
 PARTS = ("train", "val", "test")
 WIDTH, HEIGHT = 1280, 720
@@ -159,7 +160,7 @@ def bdd100k_parts(root: Path) -> tuple[str, ...]:
 def is_bdd100k_file(path: Path) -> bool:
     """Return whether a JSON file is a list of frames, or an object of such, and not COCO's."""
     try:
-        with path.open("rb") as stream:
+        with open_binary(path) as stream:
             start = stream.read(1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")
     except OSError:
         return False
