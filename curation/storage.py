@@ -269,7 +269,12 @@ def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
         It does not exist or may not be read.
     """
     # Not to wait: a pipe that nobody writes to would be waited for, for ever.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # A socket cannot even be opened.
+            require_regular(Path(path), kind=kind)
+        raise
     try:
         found = os.fstat(handle)
         _require_regular(found.st_mode, path, kind)
