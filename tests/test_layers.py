@@ -22,7 +22,7 @@ ALLOWED = {
     "audit": GROUND | {"sources", "similarity", "manifest", "protocols", "figure_style"},
     "baselines": GROUND | {"evaluation"},
 }
-HEAVY = {"torch", "fiftyone", "open_clip", "ray", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools"}
+HEAVY = {"torch", "fiftyone", "open_clip", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools"}
 HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "mlcroissant"}
 
 

@@ -144,9 +144,9 @@ def _declared(target: str) -> Manifest:
 
     try:
         declared = load_manifest(target)
-    except ManifestError as error:
-        # A near manifest name is the better guess; else the word was meant as a protocol.
-        if not Path(target).exists() and not (error.hint or "").startswith("did you mean"):
+    except ManifestError:
+        # Names of manifests have a family before them: a single word was meant as a protocol.
+        if not Path(target).exists() and not {"/", "@"} & set(target):
             find_protocol(target)
         raise
     if declared.header.origin == "as_published":

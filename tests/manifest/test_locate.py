@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.errors import ManifestError
-from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
+from curation.manifest.locate import find_manifest, load_manifest, manifest_folders, packaged_manifests
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import write_manifest
 
@@ -28,7 +28,9 @@ def house(make_manifest: Callable[..., Manifest], tmp_path: Path, monkeypatch: p
 
 
 def test_what_is_at_hand(house: Path) -> None:
-    assert list(manifest_folders()) == ["solo@2.0.0", "toy/example@1.0.0", "toy/example@1.1.0"]
+    packaged = list(manifest_folders([packaged_manifests()]))
+    assert "elephant/val2017@1.0.0" in packaged
+    assert list(manifest_folders()) == [*packaged, "solo@2.0.0", "toy/example@1.0.0", "toy/example@1.1.0"]
 
 
 @pytest.mark.parametrize(
@@ -59,3 +61,44 @@ def test_several_answers_and_none(house: Path) -> None:
     assert "did you mean toy/example@1.0.0" in str(caught.value)
     with pytest.raises(ManifestError, match="no such manifest"):
         find_manifest("a\x00b")
+
+
+def test_a_folder_goes_before_a_name_and_a_name_before_a_packaged_one(
+    make_manifest: Callable[..., Manifest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CURATION_MANIFESTS", raising=False)
+    name, version = "elephant/val2017", "1.0.0"
+    assert find_manifest(f"{name}@{version}") == packaged_manifests() / name / version
+    (tmp_path / name).mkdir(parents=True)
+    assert find_manifest(name) == packaged_manifests() / name / version  # a folder without a manifest is none
+    write_manifest(
+        make_manifest(name=name, version=version, title="root"), tmp_path / "manifests" / name / version
+    )
+    assert load_manifest(name).header.title == "root"
+    write_manifest(make_manifest(name=name, version=version, title="here"), tmp_path / name / version)
+    assert load_manifest(name).header.title == "here"
+    assert load_manifest(f"{name}@{version}").header.title == "root"
+
+
+@pytest.mark.parametrize(
+    ("target", "near"),
+    [
+        ("val2017", "elephant/val2017@1.0.0"),
+        ("elephant/val2018", "elephant/val2017@1.0.0"),
+        ("elephant/val2017/1.0.0", "elephant/val2017@1.0.0"),
+        ("manifests/elephant/val2017/1.0.0", "elephant/val2017@1.0.0"),
+        ("elephant/val2017@9.0.0", "elephant/val2017@1.0.0"),
+        ("reowd", "owod/reowod@1.0.0"),
+        ("findmeifyoucan", "findmeifyoucan/voc@1.0.0"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_near_ones(
+    target: str, near: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CURATION_MANIFESTS", raising=False)
+    with pytest.raises(ManifestError, match="no such manifest") as caught:
+        find_manifest(target)
+    assert near in (caught.value.hint or "")
+    assert len(str(caught.value)) < 400
