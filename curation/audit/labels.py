@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from curation.audit.image_match import positions_in
-from curation.audit.target import AuditedList, AuditedSource, AuditTarget, LabelFile
+from curation.audit.target import AuditedList, AuditedSource, AuditTarget
 from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import ClassEntry, ClassRole, LabelView
 from curation.manifest.roles import UNKNOWN_ID
@@ -63,8 +63,11 @@ def raw_labels(target: AuditTarget, one: AuditedList) -> Labels:
 
 def view_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels | None:
     """Return the labels that a list carries in a task: of its label file, else of its view; None without a view."""
-    if task in one.labels:
-        return file_labels(target, one, one.labels[task])
+    return file_labels(target, one, task) if task in one.labels else ruled_labels(target, one, task)
+
+
+def ruled_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels | None:
+    """Return the labels that a list's view makes of the raw ones, whatever was written out; None without a view."""
     if one.view is None:
         return None
     origin = "the declared view" if one.view_declared else "the view that the principle asks for"
@@ -85,11 +88,12 @@ def _role(introduced: int, task: int) -> ClassRole:
     return "previous" if introduced < task else "unknown"
 
 
-def file_labels(target: AuditTarget, one: AuditedList, file: LabelFile) -> Labels:
-    """Return the labels of a label file on the images of a list; those of other images do not count."""
+def file_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels:
+    """Return the labels of a list's label file on its images; those of other images do not count."""
+    file = one.labels[task]
     objects = file.source.require_objects("A label file")
     image_of = np.full(len(file.source.images) + 1, -1, np.int32)
-    image_of[positions_in(file.source, _natives(target, one))] = one.unique
+    image_of[_positions_in_file(target, one, task)] = one.unique
     image_of[-1] = -1
     label_of = np.array([_label_of(target, name) for name in file.source.categories.names] + [-1], np.int32)
     rows = np.flatnonzero(image_of[objects.image] >= 0)
@@ -105,9 +109,28 @@ def file_labels(target: AuditTarget, one: AuditedList, file: LabelFile) -> Label
     )
 
 
-def images_without_file_entry(target: AuditTarget, one: AuditedList, file: LabelFile) -> Int32s:
-    """Return the images of a list that a label file does not hold."""
-    return one.unique[positions_in(file.source, _natives(target, one)) < 0]
+def uncovered(target: AuditTarget, one: AuditedList, task: int) -> Int32s:
+    """Return the images of a list that its label file does not hold: none where no such file is given."""
+    if task not in one.labels:
+        return one.unique[:0]
+    return one.unique[_positions_in_file(target, one, task) < 0]
+
+
+def unsure(target: AuditTarget, one: AuditedList, task: int) -> Int32s:
+    """Return the images of a list whose labels may be more than is seen.
+
+    They are not in the label file or, without such a file, in no source, or in a table that may miss classes.
+    """
+    return uncovered(target, one, task) if task in one.labels else one.unique[target.incomplete(one.unique)]
+
+
+def _positions_in_file(target: AuditTarget, one: AuditedList, task: int) -> Int32s:
+    """Return the position of each image of a list in its label file, -1 where it has none."""
+    key = (f"{one.name} in its label file", task)
+    if key not in target.cache:
+        target.cache[key] = positions_in(one.labels[task].source, _natives(target, one))
+    positions: Int32s = target.cache[key]
+    return positions
 
 
 def located(target: AuditTarget, one: AuditedList) -> PartImages:
