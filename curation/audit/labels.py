@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from curation.audit.image_match import positions_in
 from curation.audit.target import AuditedList, AuditedSource, AuditTarget
@@ -18,6 +19,10 @@ from curation.sources.source import Bools, Floats, Int32s
 _RAW = -1
 FOREIGN = -1
 """Label of an object whose class is none of the benchmark's."""
+
+
+DECIMALS = 2
+"""Coordinates are compared to a hundredth of a pixel, which is what COCO's own files hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +101,12 @@ def file_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels:
     image_of[_positions_in_file(target, one, task)] = one.unique
     image_of[-1] = -1
     label_of = np.array([_label_of(target, name) for name in file.source.categories.names] + [-1], np.int32)
-    rows = np.flatnonzero(image_of[objects.image] >= 0)
-    return Labels(
+    ignored_class = np.array(
+        [target.names.folded(name) in target.ignored for name in file.source.categories.names] + [False],
+        np.bool_,
+    )
+    rows = np.flatnonzero((image_of[objects.image] >= 0) & ~ignored_class[objects.category])
+    labels = Labels(
         image=image_of[objects.image[rows]],
         label=label_of[objects.category[rows]],
         boxes=objects.boxes[rows],
@@ -107,6 +116,46 @@ def file_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels:
         unit="boxes",
         origin=f"label file {file.name}",
     )
+    if not target.ignored:
+        return labels
+    # An export writes objects of ignored classes as unknown, flagged to be ignored: no rule speaks of them.
+    flagged = (labels.label == target.unknown_label) & labels.difficult
+    return chosen(labels, ~flagged | at_places_of(labels, raw_labels(target, one)))
+
+
+def chosen(labels: Labels, rows: Bools) -> Labels:
+    """Return some rows of labels."""
+    return replace(
+        labels,
+        image=labels.image[rows],
+        label=labels.label[rows],
+        boxes=labels.boxes[rows],
+        crowd=labels.crowd[rows],
+        difficult=labels.difficult[rows],
+        ignore=labels.ignore[rows],
+    )
+
+
+def keys_of(labels: Labels, label: Int32s) -> npt.NDArray[np.uint64]:
+    """Return one number for the image, label and place of each box.
+
+    The columns are mixed into 64 bits (splitmix64's finaliser): comparing rows of six numbers takes ten times as long,
+    and two of a million boxes share a number by chance once in ten million audits.
+    """
+    places = np.rint(labels.boxes * 10**DECIMALS).astype(np.int64)
+    key = np.zeros(len(labels), np.uint64)
+    for column in (labels.image.astype(np.int64), label.astype(np.int64), *places.T):
+        key = (key ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        key ^= key >> np.uint64(31)
+    return key
+
+
+def at_places_of(labels: Labels, others: Labels) -> Bools:
+    """Return which labels lie where one of some others does, whatever the two are called."""
+    ours, theirs = (keys_of(one, np.zeros_like(one.label)) for one in (labels, others))
+    return np.isin(ours, theirs)
 
 
 def uncovered(target: AuditTarget, one: AuditedList, task: int) -> Int32s:

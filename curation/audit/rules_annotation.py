@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
 from curation.audit.label_breaches import emitted, judge_labels
 from curation.audit.labels import (
     Labels,
+    at_places_of,
+    chosen,
     file_labels,
+    keys_of,
     located,
     raw_labels,
     ruled_labels,
@@ -31,10 +32,7 @@ from curation.audit.needs import (
 )
 from curation.audit.rule import Finding, Outcome, Rule, outcome, undecidable
 from curation.audit.target import AuditedList, AuditTarget
-from curation.sources.source import Bools, Int32s, Int64s
-
-_DECIMALS = 2
-"""Coordinates are compared to a hundredth of a pixel, which is what COCO's own files hold."""
+from curation.sources.source import Bools, Int64s
 
 
 def views_fit_their_purpose(target: AuditTarget) -> Outcome:
@@ -100,15 +98,15 @@ def _written_view(target: AuditTarget, one: AuditedList, task: int) -> list[Find
     ruled = ruled_labels(target, one, task) if one.view_declared else None
     raw = ruled or raw_labels(target, one)
     labels = file_labels(target, one, task)
-    elsewhere = _chosen(labels, ~allowed[labels.label])
-    mine = allowed[raw.label] & ~_at_places_of(raw, elsewhere)
+    elsewhere = chosen(labels, ~allowed[labels.label])
+    mine = allowed[raw.label] & ~at_places_of(raw, elsewhere)
     found = _compared(
         target,
         one,
         task,
         about,
-        _chosen(raw, mine),
-        _chosen(labels, allowed[labels.label]),
+        chosen(raw, mine),
+        chosen(labels, allowed[labels.label]),
         flagged=bool(ruled),
     )
     return found + unlocated_finding(target, one)
@@ -169,14 +167,14 @@ def _compared(
     known[uncovered(target, one, task)] = False
     if not known.any():
         return []
-    expected, labels = _chosen(expected, known[expected.image]), _chosen(labels, known[labels.image])
+    expected, labels = chosen(expected, known[expected.image]), chosen(labels, known[labels.image])
     lost, gained = _differences(expected, labels)
     if not flagged:
         lost &= ~(expected.crowd | expected.difficult)
     if not (lost.any() or gained.any()):
         return [Finding("pass", about, text=f"{len(expected):,} raw boxes, each once in {labels.origin}")]
     images = np.unique(np.concatenate([expected.image[lost], labels.image[gained]]))
-    renamed = int((lost & _at_places_of(expected, _chosen(labels, gained))).sum())
+    renamed = int((lost & at_places_of(expected, chosen(labels, gained))).sum())
     text = (
         f"{int(lost.sum()):,} raw boxes are not in {labels.origin} as they should be, "
         f"{int(gained.sum()):,} of its boxes are no raw box with that label"
@@ -185,45 +183,10 @@ def _compared(
     return [Finding("fail", about, count, text, target.examples(images, [one]))]
 
 
-def _chosen(labels: Labels, rows: Bools) -> Labels:
-    """Return some rows of labels."""
-    return replace(
-        labels,
-        image=labels.image[rows],
-        label=labels.label[rows],
-        boxes=labels.boxes[rows],
-        crowd=labels.crowd[rows],
-        difficult=labels.difficult[rows],
-        ignore=labels.ignore[rows],
-    )
-
-
-def _at_places_of(labels: Labels, others: Labels) -> Bools:
-    """Return which labels lie where one of some others does, whatever the two are called."""
-    ours, theirs = (_keys(one, np.zeros_like(one.label)) for one in (labels, others))
-    return np.isin(ours, theirs)
-
-
 def _differences(expected: Labels, found: Labels) -> tuple[Bools, Bools]:
     """Return which boxes of each side have no partner of the same image, label and place on the other."""
-    ours, theirs, size = _numbered(_keys(expected, expected.label), _keys(found, found.label))
+    ours, theirs, size = _numbered(keys_of(expected, expected.label), keys_of(found, found.label))
     return _surplus(ours, theirs, size), _surplus(theirs, ours, size)
-
-
-def _keys(labels: Labels, label: Int32s) -> npt.NDArray[np.uint64]:
-    """Return one number for the image, label and place of each box.
-
-    The columns are mixed into 64 bits (splitmix64's finaliser): comparing rows of six numbers takes ten times as long,
-    and two of a million boxes share a number by chance once in ten million audits.
-    """
-    places = np.rint(labels.boxes * 10**_DECIMALS).astype(np.int64)
-    key = np.zeros(len(labels), np.uint64)
-    for column in (labels.image.astype(np.int64), label.astype(np.int64), *places.T):
-        key = (key ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
-        key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        key ^= key >> np.uint64(31)
-    return key
 
 
 def _numbered(ours: npt.NDArray[np.uint64], theirs: npt.NDArray[np.uint64]) -> tuple[Int64s, Int64s, int]:
@@ -292,7 +255,7 @@ def _flags(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
 def _without_flag(raw: Labels, labels: Labels) -> Int64s:
     """Return the rows of a view that lie where every raw box carries a flag that they lack."""
     ours, theirs, size = _numbered(
-        _keys(raw, np.zeros_like(raw.label)), _keys(labels, np.zeros_like(labels.label))
+        keys_of(raw, np.zeros_like(raw.label)), keys_of(labels, np.zeros_like(labels.label))
     )
     lost = np.zeros(len(labels), np.bool_)
     for mine, others in ((labels.crowd, raw.crowd), (labels.difficult, raw.difficult)):

@@ -167,8 +167,11 @@ def _raw_findings(
 
 
 def _foreign(target: AuditTarget, source: AuditedSource, category: Int32s, image: Int32s) -> Finding:
-    position = [target.names.position(name) for name in source.raw.categories.names]
-    foreign = np.array([*(place < 0 for place in position), False], np.bool_)[category]
+    outside = [
+        target.names.position(name) < 0 and target.names.folded(name) not in target.ignored
+        for name in source.raw.categories.names
+    ]
+    foreign = np.array([*outside, False], np.bool_)[category]
     names = [source.raw.categories.names[place] for place in np.unique(category[foreign]).tolist()]
     if not names:
         return Finding("pass", source.name, text="every annotation is of a class of the benchmark")

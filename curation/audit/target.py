@@ -179,6 +179,8 @@ class AuditTarget:
         ``sha256:<hex>`` of each list's file or, in a manifest, of its lines.
     remarks : tuple of str
         What the reader must know: lists without a role, guesses.
+    ignored : frozenset of str
+        Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
     """
 
     name: str
@@ -196,6 +198,7 @@ class AuditTarget:
     photos: Mapping[str, Path] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    ignored: frozenset[str] = frozenset()
     cache: dict[tuple[str, int], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Labels worked out for one rule and wanted by the next (see `curation.audit.labels`)."""
 
