@@ -166,7 +166,7 @@ def wilderness_ratios(
     """Return, for each ratio r and order, the first floor(r * N) wilderness images, N the size of the closed part."""
     sizes = {ratio: int(Fraction(ratio) * len(closed.ids)) for ratio in parameters["ratios"]}
     for ratio, size in sizes.items():
-        _require_size(ratio, size, len(closed.ids), len(wilderness.ids))
+        _require_size(ratio, size, len(closed.ids), len(wilderness.ids), _file_of(coco))
     walks = walks_of(coco, shows_known, parameters, sorted(sizes.values()))
     parts = [
         make_part(
@@ -296,15 +296,16 @@ def _notes(coco: Source, walks: Walks) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _require_size(ratio: str, size: int, closed: int, available: int) -> None:
+def _require_size(ratio: str, size: int, closed: int, available: int, file: str) -> None:
     if size < 1 or size > available:
         largest = Fraction(available, closed)
         raise ProtocolError(
             f"Wilderness ratio {ratio} cannot be had from this source",
-            where="--set ratios",
+            where=f"source {COCO}: {file}",
             expected=f"1 to {available} images: the wilderness source has {available} images without a known class",
             found=f"floor({ratio} * {closed}) = {size} images",
-            hint=f"--set ratios={int(largest * 10) / 10 or float(int(largest * 1000) / 1000)}, or a larger COCO part",
+            hint=f"a larger COCO part, such as train2017, or, where the manifest fixes no ratio, --set ratios="
+            f"{int(largest * 10) / 10 or float(int(largest * 1000) / 1000)}",
         )
 
 

@@ -206,6 +206,19 @@ def test_sizes_of_the_task_file_yield_to_the_command_line(folder: Path) -> None:
         assert main(["verify", name, *SOURCES, "--rebuild", "--strict"]) == 0
 
 
+def test_a_class_of_no_task_is_offered_the_lists_of_unknown_and_ignored_classes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "tasks.toml").write_text(TASKS.replace('ignored = ["blob"]', ""))
+    assert main(BUILD) == 2
+    said = capsys.readouterr().err
+    offered = next(line for line in said.splitlines() if line.startswith("  try: "))
+    assert 'unknown = ["blob"] where their objects stay unknown' in offered
+    # What it offers works.
+    (folder / "tasks.toml").write_text(TASKS.replace('ignored = ["blob"]', 'unknown = ["blob"]'))
+    assert main(BUILD) == 0
+
+
 @pytest.mark.parametrize("role", ["ignored", "unknown"])
 def test_what_is_exported_is_what_the_audit_asks_for(
     role: str, folder: Path, capsys: pytest.CaptureFixture[str]
