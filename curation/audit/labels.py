@@ -14,6 +14,7 @@ from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import ClassEntry, ClassRole, LabelView
 from curation.manifest.roles import UNKNOWN_ID
 from curation.manifest.views import PartImages, select_objects
+from curation.short_repr import short_repr
 from curation.sources.source import Bools, Floats, Int32s
 
 _RAW = -1
@@ -43,6 +44,8 @@ class Labels:
     origin : str
         Where the labels come from, for the report.
     """
+
+    __repr__ = short_repr
 
     image: Int32s
     label: Int32s

@@ -14,6 +14,7 @@ import numpy as np
 from curation.audit.class_names import ClassNames
 from curation.audit.rule import SHOWN_EXAMPLES
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
+from curation.short_repr import short_repr
 from curation.sources.source import Bools, Int32s, Int64s, Source, Texts
 
 ListRole = Literal["train", "finetune", "val", "test", "wilderness", ""]
@@ -74,6 +75,8 @@ class AuditedSource:
         Classes annotated exhaustively on every image; empty where that is not known.
     """
 
+    __repr__ = short_repr
+
     name: str
     raw: Source
     objects: Source
@@ -129,6 +132,8 @@ class AuditedList:
         Lines that name an image again, as the manifest says.
     """
 
+    __repr__ = short_repr
+
     name: str
     file: str
     members: Int32s
@@ -182,6 +187,8 @@ class AuditTarget:
     ignored : frozenset of str
         Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
     """
+
+    __repr__ = short_repr
 
     name: str
     kind: Literal["manifest", "folder"]
