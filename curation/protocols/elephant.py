@@ -338,6 +338,15 @@ PROTOCOL = Protocol(
         SourceSlot("voc2012-val", "voc2012", "val", False, f"training part: {_VOC}"),
     ),
     parameters=PARAMETERS,
+    parts=(
+        ("closed", "VOC2007 test"),
+        ("wilderness", "all COCO images without a known class"),
+        ("wrRATIO", "the first RATIO * 4,952 of them in the order of CPython's set"),
+        ("wrRATIO-ORDER", "the same in another order"),
+        ("voc2007-PART", "training part, where it is given"),
+        ("voc2012-PART", "training part, where it is given"),
+    ),
+    page="docs/elephant.md",
     build=build,
     declare=declare,
 )
