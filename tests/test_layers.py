@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "curation"
-GROUND = {"errors", "ids", "canonical", "storage", "ledger", "append_log", "ilsvrc2012", "torchvision_operators"}
+GROUND = {
+    "errors",
+    "ids",
+    "canonical",
+    "storage",
+    "ledger",
+    "append_log",
+    "ilsvrc2012",
+    "torchvision_operators",
+    "short_repr",
+}
 ALLOWED = {
     "sources": GROUND,
     "hierarchy": GROUND,

@@ -46,9 +46,6 @@ TRAINING_RULE = (
 )
 LEVELS = "level k uses the first k*N//10 wilderness images by ascending id, N = images of the closed part"
 
-OFFICIAL_IMAGES = {"train2017": 118_287, "val2017": 5_000}
-"""Images of the parts of COCO, annotated or not."""
-
 ORDER_RULES = {
     "cpython_set": (
         "the iteration order of CPython's set of image numbers, set(coco.imgs) - known, as the notebook takes it "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -36,6 +36,17 @@ VAL2017_FIGURES = {
         "paper, as images with none of the 80 classes: they are those with none of the 20 VOC classes",
     ),
 }
+OFFICIAL_FIGURES = {
+    "train2017": (
+        "coco.images",
+        "coco.annotated_images",
+        "wilderness.images",
+        "wilderness.annotated_images",
+        "wilderness.unannotated_images",
+    ),
+    "val2017": ("val2017.images", "val2017.wilderness_images"),
+}
+"""Figures by which a file is known to be an official part of COCO."""
 TRAINING_FIGURES = {
     "voc2007-train": (2501, 7844, 2705),
     "voc2007-val": (2510, 7818, 2742),
@@ -70,6 +81,12 @@ def figures_of(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> tupl
             ),
         ]
     return (*figures, *_training(parts, sources))
+
+
+def official_part(figures: Sequence[Figure]) -> str:
+    """Return the official part of COCO whose figures are all met, ``""`` where there is none."""
+    met = {one.name for one in figures if one.paper is not None and one.obtained == one.paper}
+    return next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
 
 
 def declared_figures(closed: Part) -> tuple[Figure, ...]:

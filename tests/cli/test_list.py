@@ -131,3 +131,27 @@ def test_an_index_is_of_one_folder_that_exists(
     assert main(["list", *given, "--write-index"]) == 2
     assert "error:" in capsys.readouterr().err
     assert not list(house.rglob("index.json"))
+
+
+def test_one_protocol_with_its_sources_parameters_parts_page_and_manifests(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    assert main(["list", "owod"]) == 0
+    text = capsys.readouterr().out
+    for said in ("coco-train2017", "--set KEY=VALUE", "val_size", "tN-finetune", "page: docs/owod.md"):
+        assert said in text, said
+    assert "owod/reowod-published" in text
+    assert "elephant" not in text
+    assert main(["list", "owod", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in data["protocols"]] == ["owod"]
+    assert {one["protocol"] for one in data["manifests"]} == {"owod", "as_published"}
+    assert "tN-test" in [one["name"] for one in data["protocols"][0]["parts"]]
+
+
+def test_a_name_that_is_no_protocol_is_told_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "elefant"]) == 2
+    said = capsys.readouterr().err
+    assert "did you mean elephant?" in said
+    assert "protocols, manifests, or a protocol" in said

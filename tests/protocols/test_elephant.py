@@ -263,10 +263,10 @@ def test_set_order_needs_numbers(draw: Draw) -> None:
 @pytest.mark.parametrize(
     ("part", "name"),
     [
-        ("unlabeled2017", "elephant/unlabeled2017"),
+        ("unlabeled2017", "elephant/custom-unlabeled2017"),
         ("", "elephant/custom"),
-        ("../X", "elephant/x"),
-        ("Über", "elephant/ber"),
+        ("../X", "elephant/custom-x"),
+        ("Über", "elephant/custom-ber"),
     ],
 )
 def test_default_names(draw: Draw, part: str, name: str) -> None:
@@ -274,5 +274,27 @@ def test_default_names(draw: Draw, part: str, name: str) -> None:
     assert default_name(draw("coco", part, COCO, presence=True)) == f"{name}-approximate"
 
 
-def test_a_file_that_only_calls_itself_train2017_does_not_get_its_name(draw: Draw) -> None:
-    assert default_name(draw("coco", "train2017", COCO)) == "elephant/custom"
+@pytest.mark.parametrize("part", ["train2017", "val2017"])
+@pytest.mark.parametrize("presence", [False, True])
+def test_a_file_that_only_calls_itself_official_does_not_get_the_name(
+    draw: Draw, part: str, presence: bool
+) -> None:
+    coco = draw("coco", part, COCO, presence=presence)
+    manifest = build({"voc2007-test": draw("voc2007", "test", CLOSED), "coco": coco}, parameters())
+    assert manifest.header.name == "elephant/custom" + ("-approximate" if presence else "")
+    assert part not in manifest.header.title
+
+
+def padded(images: int, bare: int) -> dict[int, list[str]]:
+    """So many images: the first `bare` show nothing, three an unknown class, the others a known one."""
+    shown = {number: ["cat"] for number in range(1, images + 1)}
+    return shown | {number: ["bear"] for number in range(1, bare + 4)} | {n: [] for n in range(1, bare + 1)}
+
+
+def test_as_many_images_as_the_official_part_are_no_evidence_alone(draw: Draw) -> None:
+    closed = draw("voc2007", "test", CLOSED)
+    for bare, name in ((966, "elephant/val2017"), (965, "elephant/custom")):
+        coco = draw("coco", "val2017", padded(5000, bare))
+        assert len(coco.images) == 5000
+        # The paper: 969 of the 5,000 images of val2017 show none of the known classes.
+        assert build({"voc2007-test": closed, "coco": coco}, parameters()).header.name == name
