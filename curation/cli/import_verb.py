@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 def _pinned(options: argparse.Namespace) -> Manifest:
     from curation.manifest.importing import pin_lists
     from curation.manifest.manifest import Manifest
-    from curation.protocols.owod_published import find_recipe
+    from curation.protocols.recipes import find_recipe
 
     draft = find_recipe(options.header)()
     return Manifest(header=pin_lists(draft, options.lists).header, lists={})
@@ -67,7 +67,7 @@ def _imported(options: argparse.Namespace) -> Manifest:
 
 def _at_hand(target: str) -> Manifest:
     from curation.manifest.locate import load_manifest
-    from curation.protocols.owod_published import RECIPES
+    from curation.protocols.recipes import RECIPES
 
     try:
         return load_manifest(target)

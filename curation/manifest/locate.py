@@ -32,7 +32,9 @@ def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
 
 
 def find_manifest(target: str) -> Path:
-    """Return the folder of a manifest named by path, by ``NAME@VERSION``, or by ``NAME`` where one version is at hand.
+    """Return the folder of a manifest named by path, by ``NAME@VERSION``, or by ``NAME``.
+
+    Of several versions at hand ``NAME`` is the one that supersedes all others, directly or one after the other.
 
     Raises
     ------
@@ -51,6 +53,8 @@ def find_manifest(target: str) -> Path:
     ]
     if len(candidates) == 1:
         return candidates[0]
+    if not below and (current := _superseding_all(candidates)) is not None:
+        return current
     if candidates:
         raise ManifestError(
             "Several manifests answer to this name",
@@ -65,6 +69,26 @@ def find_manifest(target: str) -> Path:
         expected=f"a folder with {HEADER_FILE}, or one of: {', '.join(at_hand) or 'none at hand'}",
         hint=f"did you mean {near[0]}?" if near else "curation list",
     )
+
+
+def _superseding_all(folders: list[Path]) -> Path | None:
+    """Return the folder of the version whose chain of superseded ones leads through all the others, or None."""
+    at_hand = {
+        manifest.digest: (folder, manifest) for folder in folders for manifest in [read_manifest(folder)]
+    }
+    links = {
+        digest: manifest.header.supersedes.digest
+        for digest, (_, manifest) in at_hand.items()
+        if manifest.header.supersedes is not None
+    }
+    heads = [digest for digest in at_hand if digest not in links.values()]
+    if len(heads) != 1:
+        return None
+    # A header cannot hold its own digest, nor that of a header that holds its own: the chain ends.
+    chain = [heads[0]]
+    while (earlier := links.get(chain[-1])) in at_hand:
+        chain.append(str(earlier))
+    return at_hand[heads[0]][0] if len(chain) == len(folders) else None
 
 
 def load_manifest(target: str) -> Manifest:
