@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.manifest.locate import manifest_folders
+from curation.manifest.locate import load_manifest, manifest_folders
 from curation.manifest.registry import INDEX_FILE, index_text, manifest_index
 from curation.manifest.store import read_manifest
 from curation.protocols.building import is_approximate
@@ -73,7 +73,7 @@ def test_val2017_is_rebuilt_to_the_same_digest(shared: Path) -> None:
 
 @pytest.mark.shared
 def test_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path: Path) -> None:
-    committed = read_manifest(FOLDERS["elephant/train2017@1.0.0"])
+    committed = read_manifest(FOLDERS["elephant/train2017@1.1.0"])
     source = f"--source=voc2007-test={shared / SOURCES['voc2007-test']}"
     note = f"--source-note=voc2007-test={committed.header.sources[0].note}"
     out = tmp_path / "m"
@@ -123,11 +123,24 @@ def test_closed_part_is_the_published_test_list(shared: Path) -> None:
             assert main(["verify", str(folder), "--published", published, "--part", "closed"]) == 0
 
 
-def test_no_wilderness_list_of_train2017_is_here() -> None:
-    manifest = read_manifest(FOLDERS["elephant/train2017@1.0.0"])
-    assert set(manifest.lists) == {"closed"}
+@pytest.mark.parametrize(("version", "lists"), [("1.0.0", {"closed"}), ("1.1.0", {"closed", "wr1"})])
+def test_no_full_wilderness_of_train2017_is_here(version: str, lists: set[str]) -> None:
+    manifest = read_manifest(FOLDERS[f"elephant/train2017@{version}"])
+    assert set(manifest.lists) == lists
     figures = {figure.name: figure.paper for figure in manifest.header.figures}
     assert (figures["wilderness.images"], figures["wr1.images"]) == (23008, 4952)
+
+
+def test_wr1_is_a_minor_step(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT.parent)
+    old, new = (FOLDERS[f"elephant/train2017@{version}"] for version in ("1.0.0", "1.1.0"))
+    assert main(["diff", str(old), str(new), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["verdict"], said["stated_step"]) == ("minor", "minor")
+    link = read_manifest(new).header.supersedes
+    assert link is not None
+    assert (link.version, link.digest) == ("1.0.0", read_manifest(old).digest)
+    assert load_manifest("elephant/train2017") == read_manifest(new)
 
 
 def test_no_list_of_the_authors_is_here() -> None:
@@ -137,6 +150,7 @@ def test_no_list_of_the_authors_is_here() -> None:
     assert {f"owod/{one}-owodb-published@1.0.0" for one in "ms"} | {"owod/reowod-published@1.0.0"} <= set(
         published
     )
+    assert "elephant/wr1-prob-published@1.0.0" in published
     for name in published:
         assert [entry.name for entry in FOLDERS[name].iterdir()] == ["manifest.json"]
 

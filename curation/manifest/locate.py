@@ -48,7 +48,9 @@ def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
 
 
 def find_manifest(target: str) -> Path:
-    """Return the folder of a manifest named by path, by ``NAME@VERSION``, or by ``NAME`` where one version is at hand.
+    """Return the folder of a manifest named by path, by ``NAME@VERSION``, or by ``NAME``.
+
+    Of several versions at hand ``NAME`` is the one that supersedes all others, directly or one after the other.
 
     A folder of the working directory that holds a manifest goes before a name.
 
@@ -69,6 +71,8 @@ def find_manifest(target: str) -> Path:
     }
     if len(candidates) == 1:
         return next(iter(candidates.values()))
+    if not below and (current := _superseding_all(list(candidates.values()))) is not None:
+        return current
     if candidates:
         raise ManifestError(
             "Several manifests answer to this name",
@@ -97,6 +101,26 @@ def _near(target: str, names: Iterable[str]) -> list[str]:
         )
 
     return sorted((one for one in names if likeness(one) > _ALIKE), key=lambda one: (-likeness(one), one))[:3]
+
+
+def _superseding_all(folders: list[Path]) -> Path | None:
+    """Return the folder of the version whose chain of superseded ones leads through all the others, or None."""
+    at_hand = {
+        manifest.digest: (folder, manifest) for folder in folders for manifest in [read_manifest(folder)]
+    }
+    links = {
+        digest: manifest.header.supersedes.digest
+        for digest, (_, manifest) in at_hand.items()
+        if manifest.header.supersedes is not None
+    }
+    heads = [digest for digest in at_hand if digest not in links.values()]
+    if len(heads) != 1:
+        return None
+    # A header cannot hold its own digest, nor that of a header that holds its own: the chain ends.
+    chain = [heads[0]]
+    while (earlier := links.get(chain[-1])) in at_hand:
+        chain.append(str(earlier))
+    return at_hand[heads[0]][0] if len(chain) == len(folders) else None
 
 
 def load_manifest(target: str) -> Manifest:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from curation.manifest.header import Figure
+from curation.manifest.header import Figure, PartEntry
 from curation.protocols.parts import Part
 from curation.sources.source import Source
 
@@ -89,14 +89,16 @@ def official_part(figures: Sequence[Figure]) -> str:
     return next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
 
 
-def declared_figures(closed: Part) -> tuple[Figure, ...]:
-    """Return the figures of a manifest whose wilderness is not at hand yet."""
-    obtained = _closed(closed)
+def declared_figures(closed: Part, wr1: PartEntry) -> tuple[Figure, ...]:
+    """Return the figures of a manifest whose wilderness is not at hand yet, but for WR1 where that is pinned."""
+    obtained = {**_closed(closed), "wr1.images": wr1.images}
     figures = [
         _figure(name, obtained[name], *CLOSED_FIGURES[name], _closed_reason()) for name in CLOSED_FIGURES
     ]
     waiting = "not computed yet: needs instances_train2017.json"
-    figures += [_figure(name, None, *WILDERNESS_FIGURES[name], waiting) for name in WILDERNESS_FIGURES]
+    figures += [
+        _figure(name, obtained.get(name), *WILDERNESS_FIGURES[name], waiting) for name in WILDERNESS_FIGURES
+    ]
     return tuple(figures)
 
 

@@ -13,7 +13,8 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.roles import classes_in, unknown_index
 from curation.manifest.store import read_manifest
 from curation.protocols.owod_facts import COCO_CLASSES, M_OWODB_TASKS, S_OWODB_TASKS, VOC_CLASSES
-from curation.protocols.owod_published import RECIPES, find_recipe
+from curation.protocols.owod_published import RECIPES
+from curation.protocols.recipes import find_recipe
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import VOC_NAMES
 
