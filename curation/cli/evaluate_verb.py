@@ -132,7 +132,13 @@ def _add_elephant(command: argparse.ArgumentParser) -> None:
         default="ignore",
         help="difficult objects under the paper's profile",
     )
-    command.add_argument("--level-counts", choices=("integer", "float32"), default="integer")
+    command.add_argument(
+        "--level-counts",
+        choices=("integer", "float32"),
+        default="integer",
+        help="images of a wilderness level: floor(k*N/10), or the official code's product of a float32 ratio and N, as "
+        "NumPy 1 computes it, in double (NumPy 2 has another) (default: %(default)s)",
+    )
     command.add_argument(
         "--recalls", default="0.1,0.3,0.5", metavar="R,R", help="tenths (default: %(default)s)"
     )

@@ -224,9 +224,11 @@ def official(world: World) -> dict[str, object]:
             taken.add(best)
         events.append((wild.index(guess.image) if guess.image in wild else -1, guess, correct))
     events += [(len(wild) + guess.image, guess, False) for guess in world.outside]
-    n = [sum(thing.label == label for thing in world.closed) for label in range(world.n_classes)]
+    positives = [sum(thing.label == label for thing in world.closed) for label in range(world.n_classes)]
     result: dict[str, list[object]] = {"n_wild_images": [], "mAP": [], "0.1": [], "0.3": [], "0.5": []}
-    for size in level_sizes(world.n_closed, len(wild) + world.n_wild)[:50]:
+    # What is wilderness leaves the count that the levels refer to; without any image left, all levels are level 0.
+    n = world.n_closed - len(wild)
+    for size in level_sizes(n, len(wild) + world.n_wild)[:50] if n else [0]:
         present = [(guess, correct) for place, guess, correct in events if place < size]
         labels = [label for label in range(world.n_classes) if any(g.label == label for g, _ in present)]
         curves = {
@@ -234,10 +236,11 @@ def official(world: World) -> dict[str, object]:
             for label in labels
         }
         result["n_wild_images"].append(size)
-        result["mAP"].append(mean([eleven(curves[label], n[label]) for label in labels]))
+        result["mAP"].append(mean([eleven(curves[c], positives[c]) for c in labels]))
         for tenths in (1, 3, 5):
             recall = Fraction(tenths, 10)
-            result[f"0.{tenths}"].append(mean([precision_from(curves[c], n[c], recall) for c in labels]))
+            means = mean([precision_from(curves[c], positives[c], recall) for c in labels])
+            result[f"0.{tenths}"].append(means)
     return dict(result)
 
 

@@ -25,6 +25,11 @@ def package() -> None:
         pytest.skip(f"{error.what}: {error.found}")
 
 
+def test_a_percentile_that_keeps_nothing_is_the_cause_with_this_engine_too() -> None:
+    with pytest.raises(EvaluationError, match="ASH keeps no activation"):
+        compute(CASE, "ash", Settings(percentile=99), engine="pytorch-ood")
+
+
 def both(name: str, settings: Settings = SETTINGS, case: Any = CASE) -> tuple[Any, Any]:
     return compute(case, name, settings), compute(case, name, settings, engine="pytorch-ood")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from curation.errors import ManifestError
-from curation.manifest.locate import find_manifest, load_manifest, manifest_folders, packaged_manifests
 from curation.manifest.header import Supersedes
+from curation.manifest.locate import find_manifest, load_manifest, manifest_folders, packaged_manifests
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import write_manifest
 
