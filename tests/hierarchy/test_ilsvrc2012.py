@@ -3,11 +3,10 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from curation.hierarchy.hierarchy import ancestors, as_tree, dropped_leaves, label, leaves_under
 from curation.hierarchy.ilsvrc2012 import imagenet_dag, imagenet_tree, published_parents
 from curation.ilsvrc2012 import ilsvrc2012_classes
+from tests.real_files import real_files
 
 # Leaf counts of the published tree (specification, section 1.3; equal to Tables 3 to 5).
 LEAVES = {
@@ -89,8 +88,8 @@ def test_every_synset_with_several_parents_has_its_choice() -> None:
     assert all(parent in imagenet_dag().adj[child] for child, parent in published_parents().items())
 
 
-@pytest.mark.shared
-def test_choices_are_the_golden_ones_and_15_of_them_do_the_work(shared: Path) -> None:
+@real_files("held_classification")
+def check_choices_are_the_golden_ones_and_15_of_them_do_the_work(shared: Path) -> None:
     golden = json.loads((shared / "golden/imagenet/parent_choice.json").read_text())
     overrides = golden["overrides"]
     assert len(overrides) == 15

@@ -15,6 +15,7 @@ from curation.publishing.imagenet_csv import labelled_images, plan_imagenet_csv
 from curation.publishing.plan import write_plan
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 
 def made(train: Path, val: Path, **given: str) -> tuple[Manifest, dict[str, Source]]:
@@ -81,8 +82,8 @@ def test_a_part_is_named_once(cats: tuple[Manifest, dict[str, Source]]) -> None:
             plan_imagenet_csv(manifest, parts, sources)
 
 
-@pytest.mark.shared
-def test_published_files_of_p2(shared: Path, tmp_path: Path) -> None:
+@real_files("imagenet")
+def check_published_files_of_p2(shared: Path, tmp_path: Path) -> None:
     folder = shared / "data/imagenet"
     manifest, sources = made(folder / "p2_train_names.json", folder / "val.txt", protocol="p2")
     plan = plan_imagenet_csv(manifest, ["train", "val", "test"], sources)
