@@ -16,11 +16,13 @@ Function = TypeVar("Function", bound=Callable[..., None])
 Provider = TypeVar("Provider", bound=Callable[..., Any])
 
 SETS: dict[str, str] = {
-    "coco": "instances_val2017_rebuilt.json, alone or with VOC2007: what evaluates, exports and counts its boxes",
+    "coco": "instances_val2017_rebuilt.json, alone or with VOC2007: what selects, evaluates and counts its boxes",
+    "coco_exports": "the same: exported and published",
     "coco_manifests": "the same: committed manifests, built again",
     "coco_table": "presence_2014_2017.csv and mini/: images, photos and masks of COCO",
     "voc2007": "boxes, image sets and detections of VOC2007",
     "imagenet": "file names and class lists of ILSVRC2012",
+    "imagenet_manifests": "the same: committed manifests, built again",
     "cub200_and_signs": "CUB-200-2011 and the labels of MTSD",
     "openimages": "class hierarchy and names of Open Images",
     "owod_lists": "published lists of the open-world benchmarks",

@@ -225,7 +225,7 @@ def test_two_runs_under_two_hash_seeds_write_the_same_bytes(
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
-@real_files("coco")
+@real_files("coco_exports")
 def check_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) -> None:
     voc = shared / "data" / "voc2007" / "test_with_difficult.json"
     coco = shared / "data" / "coco" / "instances_val2017_rebuilt.json"
@@ -264,7 +264,7 @@ def check_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) 
     assert sum(one["difficult"] for one in data["annotations"]) == 2944
 
 
-@real_files("coco")
+@real_files("coco_exports")
 def check_real_closed_part_survives_the_voc_layout(shared: Path, tmp_path: Path) -> None:
     voc = shared / "data" / "voc2007" / "test_with_difficult.json"
     coco = shared / "data" / "coco" / "instances_val2017_rebuilt.json"

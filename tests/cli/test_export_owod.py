@@ -224,7 +224,7 @@ def val2017(path: Path) -> Manifest:
     return Manifest(msgspec.structs.replace(made.header, classes=classes, tasks=tasks), made.lists)
 
 
-@real_files("coco")
+@real_files("coco_exports")
 def check_val2017_under_the_first_task(shared: Path, tmp_path: Path) -> None:
     from pycocotools.coco import COCO
 
@@ -252,7 +252,7 @@ def check_val2017_under_the_first_task(shared: Path, tmp_path: Path) -> None:
             assert one["image_id"] == own["image_id"]
 
 
-@real_files("coco")
+@real_files("coco_exports")
 def check_val2017_in_the_upstream_layout(shared: Path, tmp_path: Path) -> None:
     path = shared / "data" / "coco" / "instances_val2017_rebuilt.json"
     write_manifest(val2017(path), tmp_path / "m")

@@ -275,7 +275,7 @@ def test_the_endpoint_and_the_token_are_those_of_the_environment(
         assert "Traceback" not in finished.stderr
 
 
-@real_files("coco")
+@real_files("coco_exports")
 def check_real_annotations_give_the_counts_of_the_paper(shared: Path, tmp_path: Path) -> None:
     from pyarrow import parquet
 

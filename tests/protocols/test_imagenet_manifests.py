@@ -37,7 +37,7 @@ def test_lists_and_figures(name: str) -> None:
     ]
 
 
-@real_files("imagenet")
+@real_files("imagenet_manifests")
 @pytest.mark.parametrize("name", FOLDERS)
 def check_they_are_made_again_to_the_same_digest(shared: Path, tmp_path: Path, name: str) -> None:
     data, protocol = shared / "data/imagenet", name.partition("/")[2][:2]

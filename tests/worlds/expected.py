@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tests.worlds import coco, elephant, findmeifyoucan, graphs, imagenet, osod3, owod, voc
+from tests.worlds import coco, elephant, findmeifyoucan, graphs, imagenet, osod3, owod, photos, voc
 
 FOLDER = Path(__file__).resolve().parent / "expected"
 WORLDS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -24,6 +24,7 @@ WORLDS: dict[str, Callable[[], dict[str, Any]]] = {
     "voc": voc.expected,
     "coco": coco.expected,
     "graphs": graphs.expected,
+    "photos": photos.expected,
 }
 
 
