@@ -10,6 +10,7 @@ from curation.manifest.locate import load_manifest, manifest_folders
 from curation.manifest.registry import INDEX_FILE, index_text, manifest_index
 from curation.manifest.store import read_manifest
 from curation.protocols.building import is_approximate
+from tests.real_files import real_files
 
 ROOT = Path(__file__).parents[1] / "manifests"
 FOLDERS = manifest_folders([ROOT])
@@ -64,15 +65,15 @@ def test_none_is_approximate(name: str) -> None:
     assert not any("APPROXIMATE" in note for note in header.notes)
 
 
-@pytest.mark.shared
-def test_val2017_is_rebuilt_to_the_same_digest(shared: Path) -> None:
+@real_files("coco_manifests")
+def check_val2017_is_rebuilt_to_the_same_digest(shared: Path) -> None:
     given = [f"--source={name}={shared / path}" for name, path in SOURCES.items()]
     folder = str(FOLDERS["elephant/val2017@1.0.0"])
     assert main(["verify", folder, *given, "--strict", "--rebuild", "--no-cache"]) == 0
 
 
-@pytest.mark.shared
-def test_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_manifests")
+def check_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path: Path) -> None:
     committed = read_manifest(FOLDERS["elephant/train2017@1.1.0"])
     source = f"--source=voc2007-test={shared / SOURCES['voc2007-test']}"
     note = f"--source-note=voc2007-test={committed.header.sources[0].note}"
@@ -81,9 +82,9 @@ def test_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path: 
     assert read_manifest(out).digest == committed.digest
 
 
-@pytest.mark.shared
+@real_files("coco_manifests")
 @pytest.mark.parametrize("split", ["reowod", "s-owodb", "m-owodb"])
-def test_open_world_benchmarks_are_declared_again_to_the_same_digest(
+def check_open_world_benchmarks_are_declared_again_to_the_same_digest(
     shared: Path, tmp_path: Path, split: str
 ) -> None:
     committed = read_manifest(FOLDERS[f"owod/{split}@1.0.0"])
@@ -96,9 +97,9 @@ def test_open_world_benchmarks_are_declared_again_to_the_same_digest(
     assert read_manifest(tmp_path / "m").digest == committed.digest
 
 
-@pytest.mark.shared
+@real_files("coco_manifests")
 @pytest.mark.parametrize("pair", ["voc", "bdd"])
-def test_near_far_and_farther_splits_are_declared_again_to_the_same_digest(
+def check_near_far_and_farther_splits_are_declared_again_to_the_same_digest(
     shared: Path, tmp_path: Path, pair: str
 ) -> None:
     committed = read_manifest(FOLDERS[f"findmeifyoucan/{pair}@1.0.0"])
@@ -115,8 +116,8 @@ def test_no_start_list_of_others_is_here() -> None:
         assert {name: len(ids) for name, ids in manifest.lists.items()} == {"coco-rule": size}
 
 
-@pytest.mark.shared
-def test_closed_part_is_the_published_test_list(shared: Path) -> None:
+@real_files("coco_manifests")
+def check_closed_part_is_the_published_test_list(shared: Path) -> None:
     published = str(shared / "data/voc2007/ImageSets/test.txt")
     for name, folder in FOLDERS.items():
         if name.startswith("elephant/"):

@@ -18,6 +18,7 @@ from curation.protocols import elephant
 from curation.protocols.building import read_parameters
 from curation.sources.coco import read_coco
 from curation.sources.voc import read_voc
+from tests.real_files import real_files
 from tests.small_world import SmallWorld, write_elephant, write_small_world
 
 PARAMETERS = {"ratios": ("1",), "orders": ("cpython_set", "hash"), "salt": "test"}
@@ -224,8 +225,8 @@ def test_two_runs_under_two_hash_seeds_write_the_same_bytes(
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
-@pytest.mark.shared
-def test_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_exports")
+def check_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) -> None:
     voc = shared / "data" / "voc2007" / "test_with_difficult.json"
     coco = shared / "data" / "coco" / "instances_val2017_rebuilt.json"
     sources = {
@@ -263,8 +264,8 @@ def test_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) -
     assert sum(one["difficult"] for one in data["annotations"]) == 2944
 
 
-@pytest.mark.shared
-def test_real_closed_part_survives_the_voc_layout(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_exports")
+def check_real_closed_part_survives_the_voc_layout(shared: Path, tmp_path: Path) -> None:
     voc = shared / "data" / "voc2007" / "test_with_difficult.json"
     coco = shared / "data" / "coco" / "instances_val2017_rebuilt.json"
     first = read_coco(voc, dataset="voc2007", part="test")

@@ -9,6 +9,7 @@ import pytest
 from curation.errors import EmbeddingError, SimilarityError
 from curation.similarity.class_overlap import classes_of_images, nearest_classes, read_class_embeddings
 from curation.sources.coco_categories import COCO_CATEGORIES
+from tests.real_files import real_files
 from tests.similarity.vectors import embedded
 
 COCO = [name for _, name, _ in COCO_CATEGORIES]
@@ -32,7 +33,8 @@ def test_by_hand() -> None:
         nearest_classes(ours, embedded({"x": [1, 1]}, model="other"))
 
 
-def test_real_clip_embeddings_of_names(shared: Path) -> None:
+@real_files("clip_text")
+def check_real_clip_embeddings_of_names(shared: Path) -> None:
     folder = shared / "data/clip_text"
     lvis = [
         one["name"].replace("_", " ")
