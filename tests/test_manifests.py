@@ -120,7 +120,7 @@ def test_no_start_list_of_others_is_here() -> None:
 def check_closed_part_is_the_published_test_list(shared: Path) -> None:
     published = str(shared / "data/voc2007/ImageSets/test.txt")
     for name, folder in FOLDERS.items():
-        if name.startswith("elephant/"):
+        if name.startswith("elephant/") and (folder / "ids/closed.txt").exists():
             assert main(["verify", str(folder), "--published", published, "--part", "closed"]) == 0
 
 

@@ -150,7 +150,7 @@ def _require_pinned(manifest: Manifest, slot: str, path: Path, data: bytes) -> N
             found=digest,
             hint="--format coco accepts other files with the same images"
             if pinned
-            else f"`curation build {manifest.header.name}@{manifest.header.version}` first: what it writes pins the file",
+            else f"`curation build {manifest.header.name}@{manifest.header.version}` writes one that pins yours",
         )
 
 

@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from curation.cli import main
+from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest, write_manifest
 from curation.protocols import elephant
 from curation.protocols.building import read_parameters
@@ -175,6 +177,28 @@ def test_a_missing_source_is_named(
     command = ["export", str(manifest), "--part", "wr1", "--format", "coco", "--out", str(tmp_path / "out")]
     assert main(command) == 2
     assert "--source coco=PATH" in capsys.readouterr().err
+
+
+def test_a_part_made_from_lists_states_no_file_to_differ_from(
+    world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = read_manifest(manifest)
+    # As in elephant/train2017: the list of wr1 is here, and COCO's file was never read.
+    header = msgspec.structs.replace(
+        whole.header,
+        origin="declared",
+        sources=tuple(
+            msgspec.structs.replace(entry, files=() if entry.name == "coco" else entry.files)
+            for entry in whole.header.sources
+        ),
+    )
+    write_manifest(Manifest(header=header, lists={"wr1": whole.ids("wr1")}), tmp_path / "m")
+    command = arguments(world, tmp_path / "m", "coco", "wr1")
+    assert main([*command, "--out", str(tmp_path / "out")]) == 0
+    assert "very file" not in capsys.readouterr().err
+    command = arguments(world, tmp_path / "m", "elephant-json", "wr1")
+    assert main([*command, "--out", str(tmp_path / "authors")]) == 2
+    assert "curation build elephant/custom@1.0.0" in capsys.readouterr().err
 
 
 def test_absent_ids_are_counted_and_other_bytes_noted(
