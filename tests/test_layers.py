@@ -6,7 +6,18 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "curation"
-GROUND = {"errors", "ids", "canonical", "storage", "ledger", "append_log", "ilsvrc2012", "torchvision_operators"}
+GROUND = {
+    "errors",
+    "ids",
+    "canonical",
+    "storage",
+    "ledger",
+    "csv_table",
+    "json_keys",
+    "append_log",
+    "ilsvrc2012",
+    "torchvision_operators",
+}
 ALLOWED = {
     "sources": GROUND,
     "hierarchy": GROUND,
