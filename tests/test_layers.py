@@ -12,6 +12,8 @@ GROUND = {
     "canonical",
     "storage",
     "ledger",
+    "csv_table",
+    "json_keys",
     "append_log",
     "ilsvrc2012",
     "torchvision_operators",

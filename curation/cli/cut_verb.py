@@ -185,7 +185,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 def _write(result: dict[str, Any], graph: ClassGraph, cut: Cut, folder: Path) -> list[Path]:
     from curation.cooccurrence.cut_figures import graph_figure, matrix_figure
-    from curation.figure_style import as_csv
+    from curation.csv_table import as_csv
     from curation.storage import remove_abandoned, write_text
 
     remove_abandoned(folder)

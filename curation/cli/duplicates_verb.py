@@ -130,7 +130,7 @@ def _by_look(options: argparse.Namespace) -> tuple[list[Row], dict[str, Any]]:
 
 
 def _write(options: argparse.Namespace, rows: list[Row]) -> list[Path]:
-    from curation.figure_style import as_csv
+    from curation.csv_table import as_csv
     from curation.storage import write_text
 
     if options.out is None:

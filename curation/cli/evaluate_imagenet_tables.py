@@ -32,7 +32,7 @@ def write_imagenet(
     result: Result, scores: Mapping[str, ClassScores], runs: Mapping[str, Epochs], folder: Path
 ) -> list[Path]:
     """Write figures with their CSV files, CSV tables, and last ``results.json``; each file whole or absent."""
-    from curation.figure_style import as_csv
+    from curation.csv_table import as_csv
     from curation.storage import remove_abandoned, write_text
 
     remove_abandoned(folder)

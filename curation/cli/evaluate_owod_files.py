@@ -22,7 +22,7 @@ def write_owod(result: Result, sections: Result, folder: Path) -> list[Path]:
     list of Path
         All files written, ``results.json`` last.
     """
-    from curation.figure_style import as_csv
+    from curation.csv_table import as_csv
     from curation.storage import remove_abandoned, write_text
 
     remove_abandoned(folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from curation.cli.output import Table, emit, printable, table_lines, warn
 from curation.cli.outputs import OutputFile
-from curation.errors import UsageError
+from curation.errors import LeaderboardError, UsageError
 
 if TYPE_CHECKING:
     from curation.evaluation.leaderboard import Group
@@ -39,6 +39,14 @@ def run(options: argparse.Namespace) -> int:
     from curation.storage import write_text
 
     read = read_rows(options.file)
+    if read.torn and not read.rows:
+        raise LeaderboardError(
+            "The file holds no whole row",
+            where=str(options.file),
+            expected="one row a line",
+            found=ascii(read.torn),
+            hint="curation evaluate … --append FILE writes it",
+        )
     if read.torn:
         warn(f"{options.file.name}: the last line is cut off and was left out: {read.torn}")
     groups = leaderboard(read.rows, options.metric)

@@ -162,7 +162,7 @@ def _number(value: float | None) -> str:
 def _write_csv(
     options: argparse.Namespace, stem: str, header: tuple[str, ...], rows: list[tuple[Any, ...]]
 ) -> list[Path]:
-    from curation.figure_style import as_csv
+    from curation.csv_table import as_csv
     from curation.storage import write_text
 
     if options.out is None:

@@ -160,7 +160,7 @@ def _content(
     if options.detections:
         return json.dumps(_with_scores(options.detections, scores, len(inputs)), allow_nan=False) + "\n"
     if options.out.suffix.lower() == ".csv":
-        from curation.figure_style import as_csv
+        from curation.csv_table import as_csv
 
         named = {} if inputs.images is None else {"image_id": inputs.images}
         columns = {**named, **scores}

@@ -83,7 +83,7 @@ def _written(
 ) -> list[Path]:
     """Write what ``--csv`` and ``--figure`` ask for, and return the files."""
     from curation.cli.composition_tables import CSV_HEADER, class_rows
-    from curation.figure_style import as_csv
+    from curation.csv_table import as_csv
     from curation.storage import write_text
 
     written: list[Path] = []

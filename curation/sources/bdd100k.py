@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
+from curation.json_keys import refuse_repeated_keys
 from curation.sources.datasets import facts_of, namespace_of
 from curation.sources.integrity import (
     BadBoxes,
@@ -223,6 +224,7 @@ def _record(content: SmallFiles, name: str, rows: int) -> FileRecord:
 def _frames(data: bytes, name: str) -> Sequence[_Frame]:
     """Return the images of a file: a list of them, an object that holds it, or one image with its frames."""
     data = data.removeprefix(b"\xef\xbb\xbf")
+    refuse_repeated_keys(data, name, AnnotationFormatError)
     try:
         if data.lstrip().startswith(b"["):
             return msgspec.json.decode(data, type=list[_Frame])

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from curation.ledger import LEDGER
 from curation.manifest.store import read_manifest
+from curation.storage import command, write_text
 from tests.small_world import write_small_world
 from tests.worlds import elephant
 from tests.worlds.expected import committed
@@ -118,18 +120,24 @@ def test_a_second_run_leaves_nothing_of_the_first(
     assert main(arguments(files, "--out", str(out), "--profile", "all")) == 0
     (out / "wilderness_curve.png").rename(out / "kept-by-hand.png")
     stale = json.loads((out / "results.json").read_text())
-    stale["written"] += ["an-earlier-figure.png", "../outside.png", "results.json", 7]
-    (out / "results.json").write_text(json.dumps(stale))
-    (out / "an-earlier-figure.png").write_bytes(b"old")
-    (tmp_path / "outside.png").write_bytes(b"not ours")
+    stale["written"] += ["an-earlier-figure.png", "a-photo.png", "../outside.png", "results.json", 7]
+    # As an earlier version of this tool might have left them.
+    with command(force=True):
+        write_text(out / "results.json", json.dumps(stale))
+        write_text(out / "an-earlier-figure.png", "old")
+    for path in (tmp_path / "outside.png", out / "a-photo.png"):
+        path.write_bytes(b"not ours")
     assert main(arguments(files, "--out", str(out))) == 0
     assert not (out / "an-earlier-figure.png").exists()
     assert (out / "kept-by-hand.png").exists()
+    assert (out / "a-photo.png").exists()
     assert (tmp_path / "outside.png").exists()
     names = json.loads((out / "results.json").read_text())["written"]
-    assert {path.name for path in out.iterdir()} == {*names, "results.json", "kept-by-hand.png"}
+    kept = {"results.json", "kept-by-hand.png", "a-photo.png", LEDGER}
+    assert {path.name for path in out.iterdir()} == {*names, *kept}
     (out / "results.json").write_text("[")
-    assert main(arguments(files, "--out", str(out))) == 0
+    assert main(arguments(files, "--out", str(out))) == 2
+    assert main(arguments(files, "--out", str(out), "--force")) == 0
     capsys.readouterr()
 
 
@@ -149,12 +157,12 @@ def test_out_holds_result_tables_and_figures_of_the_same_bytes_each_time(
 ) -> None:
     first, again = tmp_path / "first", tmp_path / "again"
     again.mkdir()
-    # An earlier result in the folder is replaced.
+    # An earlier result in the folder is replaced where that is asked for.
     write(again / "results.json", "an earlier result")
     for out in (first, again):
-        assert main(arguments(files, "--out", str(out), "--bootstrap", "3")) == 0
+        assert main(arguments(files, "--out", str(out), "--bootstrap", "3", "--force")) == 0
         shown = capsys.readouterr().out
-        written = sorted(out.iterdir())
+        written = sorted(path for path in out.iterdir() if path.name != LEDGER)
         assert {path.suffix for path in written} == SUFFIXES
         assert all(f"wrote {path}" in shown for path in written)
     one, two = ({path.name: path.read_bytes() for path in out.iterdir()} for out in (first, again))
@@ -281,7 +289,7 @@ def test_voc_reads_a_results_folder(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert found["mAP11"] == pytest.approx(6 / 11)
     assert found["mAP_area"] == 0.5
     assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [1]
-    assert {path.suffix for path in (tmp_path / "out").iterdir()} == SUFFIXES
+    assert {path.suffix for path in (tmp_path / "out").iterdir() if path.name != LEDGER} == SUFFIXES
     assert main(given) == 0
     assert "54.55" in capsys.readouterr().out
     assert main([*given, "--stray", "error"]) == 2

@@ -132,7 +132,11 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
     command = ["export", str(manifest), "--part", "closed", "--format", "txt", "--out", str(ids)]
     assert main([*command, "--id-form", "native"]) == 0
     assert ids.read_text().split() == world.closed
+    # What it wrote itself, it replaces; what was edited since, it does not.
+    assert main(command) == 0
+    ids.write_text("edited")
     assert main(command) == 2
+    assert ids.read_text() == "edited"
 
 
 @pytest.mark.parametrize(
@@ -144,6 +148,9 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
         (["--format", "txt", "--strict-layout"], "belongs to --format elephant-json"),
         (["--format", "coco", "--unknown-id", "x"], "not a number"),
         (["--format", "coco", "--unknown-id", "7"], "category id of unknown"),
+        (["--format", "coco", "--unknown-id", "4294967296"], "out of range"),
+        (["--format", "coco", "--unknown-id=-2147483648"], "out of range"),
+        (["--format", "coco", "--unknown-id", "9" * 5000], "not a number"),
         (["--format", "coco", "--source", "vco=x"], "no such source"),
         (["--format", "voc", "--out", "x.json"], "a folder"),
         (["--format", "yolo", "--images", "a", "--images", "b"], "several folders"),

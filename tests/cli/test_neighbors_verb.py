@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from curation.cli import main
+from curation.ledger import LEDGER
 from curation.similarity.look_duplicates import look_duplicates
 from tests.similarity.vectors import embedded, random_set
 
@@ -62,7 +63,7 @@ def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     result = as_json(capsys, *given, "--set-similarity", "--out", tmp_path / "o")
     assert result["sets"]["near"]["mean"] == pytest.approx(1)
     assert result["reference"]["n"] == 6
-    names = {path.name for path in (tmp_path / "o").iterdir()}
+    names = {path.name for path in (tmp_path / "o").iterdir()} - {LEDGER}
     assert names == {
         "similarity.csv",
         "statistics.json",

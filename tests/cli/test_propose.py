@@ -201,5 +201,5 @@ def test_out_never_overwrites_an_input(world: Path, capsys: pytest.CaptureFixtur
         before = target.read_bytes()
         arguments = ["propose", "--id-classes", str(names), "--ood", f"coco={source}", "--out", str(target)]
         assert main(arguments) == 2
-        assert "overwrite an input" in capsys.readouterr().err
+        assert "input of the same command" in capsys.readouterr().err
         assert target.read_bytes() == before

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
+from curation.csv_table import as_csv
 from curation.errors import EvaluationError
 from curation.evaluation.diagnosis import KINDS
 from curation.evaluation.figures import (
@@ -22,7 +23,7 @@ from curation.evaluation.figures import (
     precision_recall_curves,
     wilderness_curve,
 )
-from curation.figure_style import as_csv, plain
+from curation.figure_style import plain
 from tests.real_files import real_files
 
 RESULT: dict[str, Any] = {
