@@ -9,6 +9,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.store import read_manifest
+from curation.protocols.owod_tasks import read_task_file
 from tests.docs.pages import blocks_of, commands_of
 from tests.docs.worlds import data_of, draw_detections, lay
 from tests.review.conftest import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)
@@ -32,6 +33,14 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_pages_print_one_task_file() -> None:
     assert data_of("README.md", "toml")[:1] == data_of("docs/owod.md", "toml")
+
+
+def test_init_writes_the_task_file_that_the_page_prints(data: Path) -> None:
+    (line,) = [line for line in commands() if line.startswith("curation init ")]
+    assert not (data / "tasks.toml").exists()
+    assert main(shlex.split(line)[1:]) == 0
+    (data / "printed.toml").write_text(data_of("README.md", "toml")[0])
+    assert read_task_file(data / "tasks.toml") == read_task_file(data / "printed.toml")
 
 
 def test_completing_the_declared_manifest_refuses_other_data(

@@ -28,7 +28,8 @@ class TaskComposition:
     hiding : int or None
         Train images that show objects of classes still unknown (rule CO5).
     hiding_at_least : bool
-        Whether more may do so: some images are in no source, or in a table that may miss classes.
+        Whether more may do so: some images are in no source, in a table that may miss classes, or of a dataset that does
+        not annotate all of these.
     """
 
     task: str
@@ -56,7 +57,8 @@ def _composition(target: AuditTarget, number: int) -> TaskComposition:
     }
     trains = target.with_role("train", task=number)
     hiding = _hiding(target, trains, number)
-    silent = target.incomplete(np.flatnonzero(target.mask(trains)).astype(np.int32))
+    trained = np.flatnonzero(target.mask(trains)).astype(np.int32)
+    silent = target.unannotated(trained, target.introduced_in > number)
     return TaskComposition(
         task=task.name,
         introduced=len(task.introduced),

@@ -173,7 +173,8 @@ def _hidden(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     rows = np.flatnonzero(later[labels.label])
     images = np.unique(labels.image[rows])
     # Where no class is left for later, none can be hidden.
-    least = "at least " if later[:-2].any() and target.incomplete(one.unique).any() else ""
+    silent = later[:-2].any() and target.unannotated(one.unique, later[:-2]).any()
+    least = "at least " if silent else ""
     text = (
         f"{least}{len(images):,} of {len(one.unique):,} images show {least}{len(rows):,} "
         f"{unit_of(target, one)} of classes that are still unknown"

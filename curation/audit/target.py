@@ -302,6 +302,17 @@ class AuditTarget:
         partial = np.array([not source.complete for source in self.sources] + [True], np.bool_)
         return partial[self.home[images]]
 
+    def unannotated(self, images: Int32s, classes: Bools) -> Bools:
+        """Return which images may show objects of some classes without a box: not all of these are annotated there.
+
+        VOC has boxes of 20 classes: that an image of it has none of a truck says nothing of trucks.
+        """
+        wanted = {self.names.folded(self.classes[place].name) for place in np.flatnonzero(classes).tolist()}
+        lacking = [
+            bool(wanted - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources
+        ]
+        return self.incomplete(images) | np.array([*lacking, True], np.bool_)[self.home[images]]
+
 
 def _forms(ids: Texts) -> list[str]:
     """Return each id with all digits alike: ids of one dataset usually have one form."""

@@ -112,6 +112,19 @@ def test_what_a_table_shows_is_told_as_a_bound() -> None:
     assert {one.hiding_at_least for one in task_composition(World().target())} == {False}
 
 
+def test_images_of_a_dataset_that_lacks_later_classes_may_hide_more_than_its_boxes_show() -> None:
+    # As VOC's images in an 80-class benchmark: no box of a truck says nothing of trucks.
+    world = World()
+    world.exhaustive["train"] = ["person", "dog"]
+    audit = run_audit(world.target())
+    first, *_ = findings(audit, "CO5")
+    assert first.text.startswith("at least 2 of 3 images show at least 2 boxes")
+    assert task_composition(audit.target)[0].hiding_at_least
+    world.exhaustive["train"] = list(world.order)
+    exact, *_ = findings(run_audit(world.target()), "CO5")
+    assert exact.text.startswith("2 of 3 images show 2 boxes")
+
+
 def test_an_image_of_a_list_that_is_not_at_hand_is_not_called_left_out() -> None:
     from curation.audit.manifest_target import manifest_target
     from curation.manifest.manifest import Manifest
