@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import emit, table_lines, warn
+from curation.cli.outputs import NEW_MANIFEST
 from curation.cli.source_options import add_source_options, open_sources, pairs, require
 from curation.errors import ManifestError, UsageError
 
@@ -22,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``curation build``."""
     parser.add_argument("protocol", metavar="PROTOCOL", help="a protocol, or a declared manifest to complete")
     add_source_options(parser)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the new manifest")
+    parser.add_argument(
+        "--out", type=NEW_MANIFEST, required=True, metavar="DIR", help="folder of the new manifest"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the protocol"
     )
@@ -154,9 +157,9 @@ def _declared(target: str) -> Manifest:
 
     try:
         declared = load_manifest(target)
-    except ManifestError as error:
-        # A near manifest name is the better guess; else the word was meant as a protocol.
-        if not Path(target).exists() and not (error.hint or "").startswith("did you mean"):
+    except ManifestError:
+        # Names of manifests have a family before them: a single word was meant as a protocol.
+        if not Path(target).exists() and not {"/", "@"} & set(target):
             find_protocol(target)
         raise
     if declared.header.origin == "as_published":

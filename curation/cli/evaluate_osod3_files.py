@@ -92,11 +92,10 @@ def _number(value: float | None) -> str:
 
 def write_osod3(result: Result, folder: Path) -> list[Path]:
     """Write figures with their CSV files, CSV tables, and last ``results.json``; each file whole or absent."""
+    from curation.csv_table import as_csv
     from curation.evaluation.osod3_figures import threshold_figure
-    from curation.figure_style import as_csv
-    from curation.storage import make_folder, remove_abandoned, write_text
+    from curation.storage import remove_abandoned, write_text
 
-    make_folder(folder)
     remove_abandoned(folder)
     written = []
     for profile in result["profiles"]:

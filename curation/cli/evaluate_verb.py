@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.evaluate_append import Evaluated, add_append, append_result, check_append
+from curation.cli.evaluate_files import WRITTEN
 from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
 from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
 from curation.cli.evaluate_osod3 import add_osod3, run_osod3
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_append(command)
         command.add_argument("--json", action="store_true", help="print the whole result as JSON")
         command.add_argument(
-            "--out", type=Path, metavar="DIR", help="write results.json, CSV files and figures"
+            "--out", type=WRITTEN[name], metavar="DIR", help="write results.json, CSV files and figures"
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.outputs import OutputFile
 from curation.errors import CurationError, PredictionError, UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=OutputFile(),
         required=True,
         metavar="FILE",
         help=".json or .csv of scores, or .json of detections",
@@ -134,9 +135,6 @@ def _check(options: argparse.Namespace) -> None:
             where=str(options.out),
             expected=".json with --detections; else .json or .csv",
         )
-    given = [one for one in (options.test, options.train, options.layer, options.detections) if one]
-    if options.out.exists() and any(one.exists() and options.out.samefile(one) for one in given):
-        raise UsageError("--out would overwrite an input", where=str(options.out))
 
 
 def _settings(options: argparse.Namespace) -> Settings:
@@ -162,7 +160,7 @@ def _content(
     if options.detections:
         return json.dumps(_with_scores(options.detections, scores, len(inputs)), allow_nan=False) + "\n"
     if options.out.suffix.lower() == ".csv":
-        from curation.figure_style import as_csv
+        from curation.csv_table import as_csv
 
         named = {} if inputs.images is None else {"image_id": inputs.images}
         columns = {**named, **scores}

@@ -52,7 +52,8 @@ def test_every_method_that_the_files_allow(
 def test_scores_go_into_detections_and_from_there_into_the_evaluation(
     arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], form: Any
 ) -> None:
-    files = example_files(tmp_path)
+    (tmp_path / "example").mkdir()
+    files = example_files(tmp_path / "example")
     given = write(tmp_path / "given.json", form(results_content(EXAMPLE)))
     scored = tmp_path / "scored.json"
     assert (
