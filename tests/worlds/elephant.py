@@ -1,8 +1,10 @@
 """A world for the Elephant evaluator: two parts, five classes, and every number by the references in loops.
 
-40 closed images, because the single-precision product of the official code is one image short there at level 0.7.
+42 closed images, of which the official code takes two for wilderness (one shows an unknown object, one nothing): to 40
+its levels refer, because its single-precision product is one image short there at level 0.7.
 Scores and IoU tie often; there are difficult objects and crowd regions, a class without objects (``chair``), one that
-finds too little for the recall 0.5 (``person``), one without detections (``cow``). Every closed image has an object.
+finds too little for the recall 0.5 (``person``), one without detections (``cow``). Every closed image but the last has
+an object.
 """
 
 import json
@@ -18,7 +20,7 @@ from tests.worlds.drawing import Draws
 
 CLASSES = ("bird", "chair", "cow", "dog", "person")
 OTHERS = ("elephant", "kite", "zebra")
-N_CLOSED, N_WILD = 40, 63
+N_CLOSED, N_WILD = 42, 63
 TENTHS = (1, 3, 5)
 BETAS = ("0.5", "1.0", "1.5")
 RATIOS = ("0.0", "0.5", "1.0", "1.5")
@@ -41,7 +43,7 @@ def a_box(draws: Draws) -> reference.Box:
 def world() -> World:
     draws = Draws("elephant")
     closed, inside, wild, outside = [], [], [], []
-    for image in range(N_CLOSED):
+    for image in range(N_CLOSED - 2):
         for _ in range(1 + draws.below(3)):
             label = draws.among((0, 2, 3, 3, 4, -1) if image % 7 == 0 else (0, 0, 2, 3, 3, 4))
             crowd, difficult = draws.one_in(9), draws.one_in(7)
@@ -55,6 +57,8 @@ def world() -> World:
                 inside.append(Guess(image, guessed, near(draws, thing.box), draws.among(SCORES)))
         if draws.one_in(3):
             inside.append(Guess(image, draws.among((0, 1, 3)), a_box(draws), draws.among(SCORES)))
+    closed.append(Thing(N_CLOSED - 2, 0, (0, 0, 8, 8)))
+    inside += [Guess(N_CLOSED - 2, 0, (0, 0, 8, 8), 725), Guess(N_CLOSED - 1, 3, (2, 2, 6, 6), 900)]
     for image in range(N_WILD):
         for _ in range(draws.below(3)):
             thing = Thing(image, -1, a_box(draws), draws.one_in(8))
