@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,6 +174,7 @@ def _images(options: argparse.Namespace, manifest: Manifest | None) -> ReviewIma
         raise UsageError("--only-proposed needs proposals", hint="--proposals FILE")
     photos = _photos(options)
     if manifest is not None:
+        _require_names(photos, [entry.name for entry in manifest.header.sources])
         sources = open_sources(options, slots_of(manifest.header))
         images = part_images(manifest, options.part, sources, photos, pool=options.pool)
     else:
@@ -183,7 +185,9 @@ def _images(options: argparse.Namespace, manifest: Manifest | None) -> ReviewIma
                 expected="a manifest, or --source NAME=PATH",
                 hint="curation list",
             )
-        sources = open_sources(options, _own_slots(options))
+        slots = _own_slots(options)
+        _require_names(photos, [slot.name for slot in slots])
+        sources = open_sources(options, slots)
         images = source_images(sources, photos, pool=options.pool)
     return arranged(images, proposals, batch_size=options.batch_size, only_proposed=options.only_proposed)
 
@@ -217,6 +221,18 @@ def _photos(options: argparse.Namespace) -> dict[str, PhotoFolder]:
             "A review needs the photos", expected="--photos NAME=DIR, or --photos DIR for all sources"
         )
     return folders
+
+
+def _require_names(photos: Mapping[str, PhotoFolder], names: Sequence[str]) -> None:
+    """Refuse photos of a source that there is not: every image would be left out for a slip of the pen."""
+    for name in photos:
+        if name and name not in names:
+            raise UsageError(
+                "--photos names a source that is not there",
+                where=f"--photos {name[:80]}=…",
+                expected=", ".join(names),
+                hint="--photos DIR serves all sources",
+            )
 
 
 def _embeddings(options: argparse.Namespace) -> Embeddings | None:
