@@ -258,6 +258,7 @@ def _serve(options: argparse.Namespace, started: Started) -> None:
     """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
     import signal
     import sys
+    from contextlib import redirect_stdout
 
     from curation.review.serving import OPENS, find_place, launch
 
@@ -267,14 +268,16 @@ def _serve(options: argparse.Namespace, started: Started) -> None:
     place = find_place(options.address, options.port)
     if not place.is_local:
         warn(f"the App listens at {place.address}:{place.port}: {OPENS}")
-    session: Any = launch(started.review.dataset, place, remote=options.remote)
-    print(f"The App is at {session.url}; Ctrl-C ends it, nothing is lost", file=sys.stderr)
-    try:
-        session.wait(-1)
-    except KeyboardInterrupt:
-        print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
-    finally:
-        session.close()
+    # FiftyOne prints of its connections where the result stands.
+    with redirect_stdout(sys.stderr):
+        session: Any = launch(started.review.dataset, place, remote=options.remote)
+        print(f"The App is at {session.url}; Ctrl-C ends it, nothing is lost", file=sys.stderr)
+        try:
+            session.wait(-1)
+        except KeyboardInterrupt:
+            print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
+        finally:
+            session.close()
 
 
 def _status(options: argparse.Namespace) -> int:
