@@ -60,10 +60,11 @@ def committed(name: str) -> Any:
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def differences(ours: Any, theirs: Any, where: str = "") -> list[str]:
+def differences(ours: Any, theirs: Any, where: str = "", *, tolerance: float = 1e-11) -> list[str]:
     """Return every place of `theirs` at which `ours` says something else; what `ours` says beyond is its own.
 
-    Numbers agree within 1e-11 of the larger of 1 and their size: sums of at most ten thousand doubles round by less.
+    Numbers agree within `tolerance` of the larger of 1 and their size. Sums of at most ten thousand doubles round by
+    less than 1e-11.
     """
     if isinstance(theirs, dict):
         if not isinstance(ours, dict):
@@ -72,7 +73,7 @@ def differences(ours: Any, theirs: Any, where: str = "") -> list[str]:
             found
             for key, value in theirs.items()
             for found in (
-                differences(ours[key], value, f"{where}/{key}")
+                differences(ours[key], value, f"{where}/{key}", tolerance=tolerance)
                 if key in ours
                 else [f"{where}/{key}: missing"]
             )
@@ -81,9 +82,11 @@ def differences(ours: Any, theirs: Any, where: str = "") -> list[str]:
         if not isinstance(ours, list | tuple) or len(ours) != len(theirs):
             return [f"{where}: {ours!r} for {theirs!r}"]
         pairs = enumerate(zip(ours, theirs, strict=True))
-        return [found for k, (a, b) in pairs for found in differences(a, b, f"{where}[{k}]")]
+        return [
+            found for k, (a, b) in pairs for found in differences(a, b, f"{where}[{k}]", tolerance=tolerance)
+        ]
     if isinstance(theirs, float) or (isinstance(theirs, int) and not isinstance(theirs, bool)):
-        same = isinstance(ours, int | float) and abs(ours - theirs) <= 1e-11 * max(1.0, abs(theirs))
+        same = isinstance(ours, int | float) and abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))
     else:
         same = ours == theirs
     return [] if same else [f"{where}: {ours!r} for {theirs!r}"]
