@@ -83,12 +83,6 @@ def figures_of(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> tupl
     return (*figures, *_training(parts, sources))
 
 
-def official_part(figures: Sequence[Figure]) -> str:
-    """Return the official part of COCO whose figures are all met, ``""`` where there is none."""
-    met = {one.name for one in figures if one.paper is not None and one.obtained == one.paper}
-    return next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
-
-
 def declared_figures(closed: Part) -> tuple[Figure, ...]:
     """Return the figures of a manifest whose wilderness is not at hand yet."""
     obtained = _closed(closed)
@@ -104,6 +98,12 @@ def level_count(closed: int, wilderness: int) -> int:
     """Return the number of levels k = 0, 1, … with ``k * closed // 10 <= wilderness``."""
     # k*N//10 <= W exactly when k*N <= 10*W + 9.
     return (10 * wilderness + 9) // closed + 1
+
+
+def official_part(figures: Sequence[Figure]) -> str:
+    """Return the official part of COCO whose figures are all met, ``""`` where there is none."""
+    met = {one.name for one in figures if one.paper is not None and one.obtained == one.paper}
+    return next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
 
 
 def _figure(name: str, obtained: int | None, paper: int, place: str, reason: str) -> Figure:
