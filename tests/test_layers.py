@@ -19,6 +19,7 @@ GROUND = {
     "torchvision_operators",
     "short_repr",
 }
+GROUND |= {"short_repr"}
 ALLOWED = {
     "sources": GROUND,
     "hierarchy": GROUND,
