@@ -59,3 +59,21 @@ def test_levels_come_out_as_if_each_was_ranked_alone() -> None:
 def test_the_full_curve_ends_at_the_last_recall() -> None:
     curve = full_curve(np.array([0.2, 0.9, 0.9]), np.array([True, True, False]), 4)
     assert curve == {"recall": [0.25, 0.5], "precision": [0.5, 2 / 3], "score": [0.9, 0.2]}
+
+
+def test_recalls_in_single_precision_are_reached_as_in_integers() -> None:
+    """Elephant's official code divides and compares in float32: up to 6,000 objects a class that is 10 TP >= k n."""
+    levels = np.arange(0, 1.1, 0.1).astype(np.float32)
+    n = np.arange(1, 6001)
+    for k, level in enumerate(levels):
+        # Only the two counts about k n / 10 could go wrong.
+        for tp in (k * n // 10, np.minimum(k * n // 10 + 1, n)):
+            recall = tp.astype(np.float32) / n.astype(np.float32)
+            assert ((recall >= level) == (10 * tp >= k * n)).all()
+
+
+def test_recalls_in_double_precision_are_not() -> None:
+    """OW-DETR's are: three, six and seven of ten do not reach 0.3, 0.6 and 0.7."""
+    tp = np.arange(11)
+    reached = [k for k, level in enumerate(np.arange(0, 1.1, 0.1)) if tp[k] / 10 >= level]
+    assert reached == [0, 1, 2, 4, 5, 8, 9, 10]
