@@ -16,6 +16,7 @@ from typing import Any
 from tests.docs.pages import ROOT
 from tests.portability.cells import CELLS, Cell, NotHereError, environment, python_of, require
 from tests.portability.comparison import Comparison, compare
+from tests.portability.requirements import floors
 
 PAGE = ROOT / "docs" / "portability.md"
 BEGIN, END = "<!-- cells: begin -->", "<!-- cells: end -->"
@@ -137,7 +138,10 @@ def table(runs: Sequence[Run]) -> str:
     sets: dict[str, list[str]] = {}
     for one in runs:
         if one.made:
-            versions = ", ".join(f"{name} {version}" for name, version in one.made["versions"].items())
+            shown = {"python", "torch", "open-clip-torch", "pytorch-ood", *floors()}
+            versions = ", ".join(
+                f"{name} {version}" for name, version in one.made["versions"].items() if name in shown
+            )
             sets.setdefault(versions, []).append(one.cell.name)
     rows += ["", "| cells | versions |", "|---|---|"]
     for versions, names in sets.items():
