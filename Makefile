@@ -6,8 +6,9 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
+PYTHONS ?= $(CURATION_PYTHONS)
 
-.PHONY: install demo test lint bench notebooks figures audits clean
+.PHONY: install demo test lint bench portability notebooks figures audits clean
 install: $(STAMP)
 
 $(CORE): pyproject.toml constraints.txt
@@ -37,6 +38,10 @@ test: lint
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks --out bench-output
+
+# Other Pythons are looked for by name, and among PYTHONS: make portability PYTHONS="somewhere/python3.13 …"
+portability: $(STAMP)
+	CURATION_PYTHONS="$(PYTHONS)" $(BIN)/python -m tests.portability --write
 
 notebooks: $(STAMP)
 	$(BIN)/python -m tests.notebooks.execution --write
