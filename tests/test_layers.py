@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "curation"
-GROUND = {"errors", "ids", "canonical", "storage", "append_log", "ilsvrc2012", "torchvision_operators"}
+GROUND = {
+    "errors",
+    "ids",
+    "canonical",
+    "storage",
+    "input_files",
+    "append_log",
+    "ilsvrc2012",
+    "torchvision_operators",
+}
 ALLOWED = {
     "sources": GROUND,
     "hierarchy": GROUND,

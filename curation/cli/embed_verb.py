@@ -214,10 +214,10 @@ def _folders(options: argparse.Namespace, names: list[str]) -> dict[str, PhotoFo
 
 
 def _texts(path: Path) -> list[str]:
-    from curation.storage import read_bytes
+    from curation.input_files import read_plain
 
     try:
-        lines = read_bytes(path, kind="file of texts").decode("utf-8-sig").splitlines()
+        lines = read_plain(path, kind="file of texts").decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise UsageError("The texts are not UTF-8", where=str(path), found=str(error)[:200]) from None
     return [line.strip() for line in lines if line.strip()]

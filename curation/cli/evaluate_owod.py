@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.cli.category_id_options import add_category_ids, require_manifest_for_ids
 from curation.cli.evaluate_append import Evaluated
 from curation.cli.output import warn
 from curation.errors import UsageError
@@ -28,6 +29,7 @@ def add_owod(command: argparse.ArgumentParser) -> None:
         metavar="MANIFEST",
         help="take tasks, class ids and the images of part TASK-test from it",
     )
+    add_category_ids(command)
     command.add_argument(
         "--task",
         action="append",
@@ -78,6 +80,7 @@ def _inputs(
     """Return the manifest, and ground truth and detections of each task to be scored."""
     from curation.evaluation.detections import Policy
     from curation.evaluation.owod_detections import read_task_detections
+    from curation.evaluation.owod_task import numbered
     from curation.evaluation.owod_truth import task_truth
     from curation.manifest.locate import load_manifest
 
@@ -98,12 +101,14 @@ def _inputs(
     for task in tasks:
         if task.name in files:
             source = opening(truths[task.name])
+            task = numbered(task, source, options.category_ids)
             truth = task_truth(source, task, _list_of(options, manifest, task), repeats=options.repeats)
             inputs[task.name] = truth, read_task_detections(files[task.name], truth, source, policy)
     return manifest, inputs
 
 
 def _check(options: argparse.Namespace) -> None:
+    require_manifest_for_ids(options)
     if options.manifest and (options.classes or options.images):
         raise UsageError(
             "--manifest names tasks and images already",

@@ -231,6 +231,7 @@ def test_val2017_under_the_first_task(shared: Path, tmp_path: Path) -> None:
     manifest = val2017(path)
     write_manifest(manifest, tmp_path / "m")
     words = ["export", str(tmp_path / "m"), "--format", "coco", "--part", "all", "--each"]
+    words += ["--category-ids", "manifest"]
     assert main([*words, "--source", f"val={path}", "--out", str(tmp_path / "out")]) == 0
     raw = {one["id"]: one for one in json.loads(path.read_bytes())["annotations"]}
     index = {entry.name: entry.index for entry in manifest.header.classes}
