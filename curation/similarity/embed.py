@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import time
 import warnings
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -16,17 +18,19 @@ from typing import Literal
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import DuplicateIdError, EmbeddingError
+from curation.errors import CurationError, DuplicateIdError, EmbeddingError
 from curation.similarity.embeddings import Vectors
 from curation.similarity.encoder import Encoder, Prepared, require_finite
 from curation.similarity.items import Photo, box_text, crop_of
-from curation.similarity.store import EmbeddingStore, Row, batch_of, header_of
+from curation.similarity.store import HEADER, EmbeddingStore, Row, StoreHeader, batch_of, header_of
 from curation.sources.photos import BrokenPhotoError, decode_photo, read_photo
 from curation.storage import write_text
 
 BATCH = 32
 SHARD = 1024
-"""Pictures of a shard, about: what a kill costs at most."""
+"""Pictures of a shard, about: no batch reaches beyond one."""
+SECONDS = 5.0
+"""After so long what is encoded is written: what a kill costs at most, beside the batch at work."""
 REPORT = "report.json"
 """Beside the store: how many rows it has, and every picture that was left out, with the reason."""
 _MOST_THREADS = 16
@@ -89,13 +93,14 @@ def embed_photos(
     threads: int | None = None,
     broken: Broken = "skip",
     shard: int = SHARD,
+    seconds: float = SECONDS,
 ) -> EmbedResult:
     """Embed photos or boxes into a store, going on where an earlier call was interrupted.
 
     Every file is read and its digest taken, every time: that is what tells whether it has changed. Only what the store
-    does not hold is decoded and encoded. Batches never reach beyond a shard, and what is found in the store takes no
-    place in them, so an interrupted store that is resumed has the bytes of one made in one go, with any number of
-    threads. Another batch size may change the last bits of a vector; a store keeps to one.
+    does not hold is decoded and encoded. Batches never reach beyond a shard, what is found in the store takes no place
+    in them, and within a shard only whole batches are written, so an interrupted store that is resumed has the bytes of
+    one made in one go, with any number of threads and whenever it was written. Another batch size may change the last bits of a vector; a store keeps to one.
 
     Parameters
     ----------
@@ -108,7 +113,12 @@ def embed_photos(
     broken : {"skip", "refuse"}
         Whether photos that are missing or broken are left out and counted, or the first one ends the work.
     shard : int
-        Pictures after which the work so far is written, about.
+        Pictures of a shard, about.
+    seconds : float
+        After so long the batches encoded since are written, so that a kill loses no more than that.
+
+    A store that this call began and cannot finish because of an error in the input is removed; one that was there
+    before stays as it was, and so does what a kill or Ctrl-C interrupted.
 
     Raises
     ------
@@ -121,27 +131,73 @@ def embed_photos(
 
     kind = "boxes" if any(photo.boxes is not None for photo in photos) else "images"
     batch = batch or batch_of(folder) or BATCH
-    store = EmbeddingStore(folder, header_of(encoder.identity, encoder.dimension, kind=kind, batch=batch))
-    total = sum(len(photo.pictures) for photo in photos)
-    before, progress = len(store), _Progress()
-    with _quiet(), tqdm(total=total, desc=kind, unit=f" {kind}", disable=None) as bar:
-        pictures = _ahead(photos, encoder, store, threads or _usual_threads(), 2 * batch)
-        for size in _shard_sizes(photos, batch, shard):
-            new: list[_Picture] = []
-            vectors: list[Vectors] = []
-            for _ in range(size):
-                done = next(pictures)
-                _sort(done, new, progress, broken)
-                bar.update(len(done))
-                while len(new) - batch * len(vectors) >= batch:
-                    vectors.append(_encode(encoder, new, batch * len(vectors), batch))
-            if len(new) > batch * len(vectors):
-                vectors.append(_encode(encoder, new, batch * len(vectors), batch))
-            store.add(
-                [one.row for one in new], np.concatenate(vectors) if vectors else np.empty(0, np.float32)
-            )
-            progress.computed += len(new)
-    return _finished(store, progress, before, kind)
+    header = header_of(encoder.identity, encoder.dimension, kind=kind, batch=batch)
+    with _begun(folder, header) as store:
+        total = sum(len(photo.pictures) for photo in photos)
+        before, progress = len(store), _Progress()
+        with _quiet(), tqdm(total=total, desc=kind, unit=f" {kind}", disable=None) as bar:
+            pictures = _ahead(photos, encoder, store, threads or _usual_threads(), 2 * batch)
+            work = _Work(encoder, store, batch, seconds)
+            for size in _shard_sizes(photos, batch, shard):
+                for _ in range(size):
+                    done = next(pictures)
+                    _sort(done, work.waiting, progress, broken)
+                    bar.update(len(done))
+                    while len(work.waiting) >= batch:
+                        work.encode()
+                work.end_shard()
+            progress.computed = work.computed
+        return _finished(store, progress, before, kind)
+
+
+@contextmanager
+def _begun(folder: Path, header: StoreHeader) -> Iterator[EmbeddingStore]:
+    """Yield the store in a folder; one that is begun here goes again if an error in the input ends the work."""
+    is_new = not (folder / HEADER).is_file()
+    store = EmbeddingStore(folder, header)
+    try:
+        yield store
+    except CurationError:
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+class _Work:
+    """New pictures on their way into the store: those to be encoded, and the vectors that are not written yet."""
+
+    def __init__(self, encoder: Encoder, store: EmbeddingStore, batch: int, seconds: float) -> None:
+        self.waiting: list[_Picture] = []
+        self.computed = 0
+        self._encoder, self._store, self._batch, self._seconds = encoder, store, batch, seconds
+        self._rows: list[Row] = []
+        self._vectors: list[Vectors] = []
+        self._written = time.monotonic()
+
+    def encode(self) -> None:
+        """Encode the next batch, and write those encoded so far where the last writing is long ago."""
+        chosen, self.waiting[: self._batch] = self.waiting[: self._batch], []
+        vectors = self._encoder.encode_prepared([one.prepared for one in chosen if one.prepared is not None])
+        rows = [one.row for one in chosen]
+        require_finite(vectors, [row.id for row in rows])
+        self._rows += rows
+        self._vectors.append(vectors)
+        self.computed += len(rows)
+        # A batch that is not full ends its shard; written alone it would shift the batches of a resumed run.
+        if len(chosen) == self._batch and time.monotonic() - self._written >= self._seconds:
+            self._write()
+
+    def end_shard(self) -> None:
+        """Encode what is left of a shard, and write it."""
+        if self.waiting:
+            self.encode()
+        self._write()
+
+    def _write(self) -> None:
+        if self._rows:
+            self._store.add(self._rows, np.concatenate(self._vectors))
+            self._rows, self._vectors = [], []
+        self._written = time.monotonic()
 
 
 def embed_texts(
@@ -217,15 +273,6 @@ def _sort(
             )
         else:
             progress.skipped.append(one)
-
-
-def _encode(encoder: Encoder, new: list[_Picture], start: int, batch: int) -> Vectors:
-    chosen = new[start : start + batch]
-    vectors = encoder.encode_prepared([one.prepared for one in chosen if one.prepared is not None])
-    require_finite(vectors, [one.row.id for one in chosen])
-    # Prepared pictures are large; only the row is needed from here on.
-    new[start : start + batch] = [_Picture(one.row) for one in chosen]
-    return vectors
 
 
 def _shard_sizes(photos: Sequence[Photo], batch: int, shard: int) -> Iterator[int]:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_broken_photos_are_counted_and_listed(tmp_path: Path) -> None:
     assert len(result.skipped) == 6
 
 
-def test_refusing_stops_at_the_first_broken_photo_and_keeps_finished_shards(tmp_path: Path) -> None:
+def test_refusing_stops_at_the_first_broken_photo_and_leaves_nothing(tmp_path: Path) -> None:
     paths = write_photos(tmp_path / "p", 9)
     whole = paths[7].read_bytes()
     paths[7].write_bytes(whole[:99])
@@ -102,9 +103,48 @@ def test_refusing_stops_at_the_first_broken_photo_and_keeps_finished_shards(tmp_
     with pytest.raises(EmbeddingError, match="cannot be embedded") as raised:
         embed_photos(photos, MeanEncoder(), out, batch=2, shard=4, broken="refuse")
     assert "toy:007" in str(raised.value)
-    paths[7].write_bytes(whole)
-    result = embed_photos(photos, MeanEncoder(), out, shard=4, broken="refuse")
-    assert (result.reused, result.computed) == (4, 5)
+    assert not out.exists()
+
+
+def test_refusing_leaves_a_store_that_was_there_as_it_was(tmp_path: Path) -> None:
+    paths = write_photos(tmp_path / "p", 9)
+    photos, out = photos_of(tmp_path / "p"), tmp_path / "s"
+    embed_photos(photos[:6], MeanEncoder(), out, batch=2)
+    before = content(out)
+    paths[7].write_bytes(b"")
+    with pytest.raises(EmbeddingError, match="cannot be embedded"):
+        embed_photos(photos, MeanEncoder(), out, broken="refuse")
+    assert content(out) == before
+
+
+@pytest.mark.parametrize("boxes", [False, True])
+def test_work_that_is_broken_off_is_kept_within_a_shard(tmp_path: Path, boxes: bool) -> None:
+    paths = write_photos(tmp_path / "p", 23)
+    photos = photos_of(tmp_path / "p")
+    if boxes:
+        one = ((0.0, 0.0, 9.0, 9.0), (3.0, 3.0, 20.0, 9.0), (5.0, 1.0, 8.0, 8.0))
+        photos = [Photo(f"toy:{place}", path, one) for place, path in enumerate(paths)]
+    embed_photos(photos, MeanEncoder(), tmp_path / "whole", batch=4)
+
+    class BrokenOff(MeanEncoder):
+        def encode_prepared(self, batch: Any) -> Any:
+            if len(self.batches) == 3:
+                raise KeyboardInterrupt
+            return super().encode_prepared(batch)
+
+    # A shard holds 1,024 pictures: nothing of it was kept before it was full.
+    computed = 0
+    for _ in range(3):
+        encoder = BrokenOff()
+        with pytest.raises(KeyboardInterrupt):
+            embed_photos(photos, encoder, tmp_path / "s", batch=4, seconds=0)
+        computed += sum(encoder.batches)
+        if computed + 12 >= 23:
+            break
+    last = embed_photos(photos, MeanEncoder(), tmp_path / "s", batch=4, threads=3)
+    assert (last.reused, last.computed) == (computed, last.embedded - computed)
+    assert computed >= 12
+    assert content(tmp_path / "s") == content(tmp_path / "whole")
 
 
 def test_a_bomb_is_not_decoded(tmp_path: Path) -> None:
@@ -119,6 +159,8 @@ def test_nothing_to_embed_is_an_error(tmp_path: Path) -> None:
         embed_photos([Photo("toy:a", None)], MeanEncoder(), tmp_path / "s")
     with pytest.raises(EmbeddingError, match="None of the images"):
         embed_photos([], MeanEncoder(), tmp_path / "t")
+    assert not (tmp_path / "s").exists()
+    assert not (tmp_path / "t").exists()
 
 
 def test_vectors_that_are_not_finite_are_refused(tmp_path: Path) -> None:
@@ -174,15 +216,17 @@ class Slow(MeanEncoder):
             log.write("".join(f"{one[0]:.6f}\\n" for one in batch))
         return super().encode_prepared(batch)
 
-embed_photos(photos_of_folder(PhotoFolder(Path(sys.argv[1])), "toy"), Slow(), Path(sys.argv[2]), batch=2, shard=4)
+given = dict(batch=2, shard=int(sys.argv[4]), seconds=float(sys.argv[5]))
+embed_photos(photos_of_folder(PhotoFolder(Path(sys.argv[1])), "toy"), Slow(), Path(sys.argv[2]), **given)
 """
 
 
 @pytest.mark.slow
-def test_kills_lose_no_finished_shard(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("shard", "seconds"), [(4, 5), (1024, 0.05)])
+def test_kills_lose_nothing_that_was_written(tmp_path: Path, shard: int, seconds: float) -> None:
     write_photos(tmp_path / "p", 60)
     reference, out, log = tmp_path / "reference", tmp_path / "s", tmp_path / "log"
-    embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), reference, batch=2, shard=4)
+    embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), reference, batch=2, shard=shard)
     means = open_embeddings(reference).vectors
     kills = 0
     for attempt in range(60):
@@ -190,6 +234,7 @@ def test_kills_lose_no_finished_shard(tmp_path: Path) -> None:
         kept = {row for path in out.glob("shards/[!.]*.json") for row in json.loads(path.read_text())["ids"]}
         log.write_text("")
         arguments = [sys.executable, "-c", KILLED, str(tmp_path / "p"), str(out), str(log)]
+        arguments += [str(shard), str(seconds)]
         with subprocess.Popen(arguments, cwd=ROOT) as process:
             wait_for_lines(log, 1 + attempt % 9, process)
             process.send_signal(signal.SIGKILL)
