@@ -27,6 +27,7 @@ SMALL = 64 << 20
 MOST_BYTES = 8 << 30
 """Bytes that a compressed file may unpack to at most."""
 _PIECE = 1 << 20
+_HEAD = 1 << 12
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
 Row = TypeVar("Row")
@@ -66,9 +67,10 @@ def beginning(path: Path, count: int, *, kind: str = "file") -> bytes:
     """Return the first bytes of what a user's file holds, without reading the rest of it."""
     try:
         with path.open("rb") as stream:
-            start = stream.read(count)
+            start = stream.read(max(count, _HEAD) + len(BOM))
     except OSError:
-        start = read_bytes(path, kind=kind)[:count]
+        # What cannot be opened is told as everywhere.
+        start = read_bytes(path, kind=kind)
     if start.startswith(GZIP):
         start = next(Unpacking(str(path), len(start)).feed(start), b"")
     return start.removeprefix(BOM)[:count]

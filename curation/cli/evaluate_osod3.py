@@ -195,6 +195,7 @@ def _about(
             case: {"truth": truth.file, "detections": read.read.file}
             for case, (truth, read) in inputs.items()
         },
+        "category_ids": {case: truth.task.task.ids_from for case, (truth, _) in inputs.items()},
         "classes": {
             case: {
                 "known": list(truth.classes.known),

@@ -205,6 +205,7 @@ def _about(
         "protocol": "owod",
         "curation": __version__,
         "known_classes_from": next(iter(inputs.values()))[0].task.origin,
+        "category_ids": next(iter(inputs.values()))[0].task.ids_from,
         "manifest": None
         if manifest is None
         else {

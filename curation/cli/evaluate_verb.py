@@ -360,6 +360,7 @@ def _about(
         "protocol": options.protocol,
         "curation": __version__,
         "known_classes_from": known.origin,
+        "category_ids": known.ids_from,
         "manifest": None
         if manifest is None
         else {

@@ -41,6 +41,8 @@ class GroundTruth:
         Category ids that predictions may use for ``unknown`` where that is none of the classes.
     other_numbers : tuple of int
         Category ids of another numbering that predictions might have used by mistake.
+    ids_from_truth : bool
+        Whether `class_numbers` are the truth file's own and the others a manifest's, or the other way round.
     """
 
     image_numbers: Int64s
@@ -56,6 +58,7 @@ class GroundTruth:
     image_names: tuple[str, ...] | None = None
     unknown_numbers: tuple[int, ...] = (-1,)
     other_numbers: tuple[int, ...] = ()
+    ids_from_truth: bool = True
 
     @property
     def n_images(self) -> int:

@@ -224,7 +224,7 @@ def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
             f"({', '.join(map(str, truth.unknown_numbers))})",
             found=f"category_id {rows[row].category_id}"
             + ("" if rows[row].category is None else f", category {rows[row].category!r:.80}"),
-            hint=other_numbering(used, truth.other_numbers)
+            hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth)
             or "leave out detections of other classes; give names (category) where ids are in doubt",
         )
     return label
@@ -242,7 +242,9 @@ def other_numbering(used: Collection[int], other: Collection[int], *, from_truth
     from_truth : bool
         Whether the numbering in use is the truth file's, and the other one the manifest's; else the other way round.
     """
-    if not used or not set(used) <= set(other):
+    # -1 is unknown in every numbering, and tells nothing.
+    telling = set(used) - {-1}
+    if not telling or not telling <= set(other):
         return None
     whose, option = ("the manifest", "manifest") if from_truth else ("the truth file", "truth")
     return f"all ids of the file are ids of {whose}: --category-ids {option} reads them so"

@@ -164,16 +164,18 @@ def _label_error(
     unknown = [str(key) for key, place in table.items() if place == truth.unknown]
     known = ", ".join(f"{number} {name}" for number, name in _numbered(truth))
     other = other_numbering(used, truth.task.other_numbers, from_truth=truth.task.numbers is None)
+    usual = (
+        "--stray drop leaves out detections of classes that are unknown in the task, and reports how many"
+        if label == _REST
+        else "give names (category) where ids are in doubt; without a category of its own, unknown has id "
+        f"{truth.task.unknown_numbers[0]}"
+    )
     return PredictionError(
         what,
         where=where,
         expected=f"unknown ({' or '.join(unknown)}), or a known class: {known[:_SHOWN]}",
         found=f"category {row.category!r:.80}, category_id {row.category_id}; {count} such detections",
-        hint=other
-        or "--stray drop leaves out detections of classes that are unknown in the task, and reports how many"
-        if label == _REST
-        else "give names (category) where ids are in doubt; without a category of its own, unknown has id "
-        f"{truth.task.unknown_numbers[0]}",
+        hint=other or usual,
     )
 
 

@@ -54,6 +54,11 @@ class OwodTask:
     other_numbers: tuple[int, ...] = ()
 
     @property
+    def ids_from(self) -> CategoryIds:
+        """Whose category ids detections use."""
+        return "truth" if self.numbers is None else "manifest"
+
+    @property
     def known(self) -> tuple[str, ...]:
         """Names of the previous classes, then of the current ones."""
         return self.previous + self.current

@@ -42,6 +42,8 @@ class KnownClasses:
         Category ids that detections may use for ``unknown``.
     other_numbers : tuple of int
         Ids of another numbering of the same classes, to recognise detections that use it.
+    ids_from : {"truth", "manifest"}
+        Whose ids `numbers` are.
     """
 
     names: tuple[str, ...]
@@ -50,6 +52,7 @@ class KnownClasses:
     aliases: Mapping[str, str] = field(default_factory=dict)
     unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
     other_numbers: tuple[int, ...] = ()
+    ids_from: CategoryIds = "truth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +198,9 @@ def classes_of_manifest(
     unknown = dict.fromkeys((UNKNOWN_NUMBER, unknown_index(manifest.header)))
     if source is None or not counts_truth_ids(source, ids):
         other = () if source is None else source.categories.numbers
-        return KnownClasses(names, tuple(indices.values()), origin, aliases, tuple(unknown), other)
+        return KnownClasses(
+            names, tuple(indices.values()), origin, aliases, tuple(unknown), other, "manifest"
+        )
     spelled = {
         aliases.get(name, name): number
         for name, number in zip(source.categories.names, source.categories.numbers, strict=True)
@@ -276,6 +281,7 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
         image_names=tuple(source.images.native[chosen].tolist()) if by_name else None,
         unknown_numbers=known.unknown_numbers,
         other_numbers=known.other_numbers,
+        ids_from_truth=known.ids_from == "truth",
     )
     return Part(
         truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images)
