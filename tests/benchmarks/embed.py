@@ -1,8 +1,8 @@
 """The embedding pipeline against what the cores can do, and against the bare model, on the same photos in the same run.
 
-Whatever the threads do, reading, decoding and the model take so many core-seconds: the least time is their sum over the
-number of cores. That is the limit; the bare model alone, which encodes batches that are decoded and prepared beforehand,
-is out of reach where decoding costs more than the model. Photos: those below CURATION_SHARED where it is
+Whatever the threads do, reading, decoding and the model take so many core-seconds: the least time is their sum over
+the number of cores. That is the limit; the bare model alone, which encodes batches that are decoded and prepared
+beforehand, is out of reach where decoding costs more than the model. Photos: those below CURATION_SHARED where it is
 set, each several times under different ids, else drawn ones of COCO's size.
 """
 

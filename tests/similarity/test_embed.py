@@ -5,7 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import pytest
 
 from curation.errors import DuplicateIdError, EmbeddingError, EncoderError
 from curation.similarity.colour_encoder import ColourEncoder
-from curation.similarity.embed import embed_photos, embed_texts
+from curation.similarity.embed import embed_photos, embed_texts, usual_threads
 from curation.similarity.items import Photo, photos_of_folder
 from curation.similarity.store import open_embeddings
 from curation.sources.photos import PhotoFolder
@@ -199,6 +202,55 @@ def test_threads_and_shards_do_not_change_a_byte(tmp_path: Path) -> None:
         embed_photos(photos_of(tmp_path / "p"), ColourEncoder(), out, threads=threads, shard=shard, batch=4)
         results.append(content(out))
     assert results[0] == results[1] == results[2]
+
+
+class SideBySide(MeanEncoder):
+    """Two batches meet in it, or none goes on."""
+
+    def __init__(self, parties: int) -> None:
+        super().__init__()
+        self.barrier = threading.Barrier(parties)
+
+    @contextmanager
+    def one_core_each(self) -> Iterator[bool]:
+        yield True
+
+    def encode_prepared(self, batch: Any) -> Any:
+        self.barrier.wait(timeout=60)
+        return super().encode_prepared(batch)
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_batches_are_encoded_side_by_side_and_kept_in_order(tmp_path: Path, seconds: float) -> None:
+    write_photos(tmp_path / "p", 31)
+    photos = photos_of(tmp_path / "p")
+    # Shards of eight, whose last batch is short: 4, 4, 4, 4, 4, 4, 4, 3.
+    given: dict[str, Any] = {"batch": 4, "shard": 8, "seconds": seconds}
+    encoder = SideBySide(2)
+    found = embed_photos(photos, encoder, tmp_path / "s", threads=2, **given)
+    assert (found.computed, sorted(encoder.batches)) == (31, [3, *[4] * 7])
+    embed_photos(photos, MeanEncoder(), tmp_path / "one", threads=1, **given)
+    assert content(tmp_path / "s") == content(tmp_path / "one")
+
+
+def test_an_error_in_a_thread_ends_the_work(tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 20)
+    encoder = SideBySide(1)
+    encoder.scale = float("nan")
+    with pytest.raises(EncoderError, match="not finite"):
+        embed_photos(photos_of(tmp_path / "p"), encoder, tmp_path / "s", batch=2, threads=3)
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity"), reason="the system does not tell cores of a process"
+)
+def test_as_many_threads_as_cores_of_this_process(tmp_path: Path) -> None:
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
+    code += "from curation.similarity.embed import usual_threads; print(usual_threads())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "1"
+    assert usual_threads() == min(16, len(os.sched_getaffinity(0)))
 
 
 KILLED = """
