@@ -57,10 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("skip", "refuse"),
         default="skip",
         help="photos that are missing or broken: left out, counted and listed in DIR/report.json, or the first one "
-        "ends the work (skip)",
+        "ends the work and no new store stays (skip)",
     )
     parser.add_argument("--batch", type=int, metavar="N", help="images encoded at a time (32)")
-    parser.add_argument("--threads", type=int, metavar="N", help="that read and decode (one a processor)")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="that read, decode and, on a CPU, encode (one a core)"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 

@@ -80,7 +80,8 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
         metavar=f"{prefix}FILE",
         help="COCO results JSON with ood_score, or records by image"
         if protocol == "findmeifyoucan"
-        else "COCO results JSON, or a folder of VOC results (comp4_det_test_CLASS.txt)",
+        else "COCO results, as a JSON list or one record a line, or a folder of VOC results "
+        "(comp4_det_test_CLASS.txt); may be compressed by gzip",
     )
     form = '{"known": [...], "unknown": [...]}'
     if protocol == "owod":

@@ -214,7 +214,7 @@ def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
     refused = label < _UNKNOWN
     if refused.any():
         row = int(np.argmax(refused))
-        used = {one.category_id for one in rows if one.category is None and one.category_id is not None}
+        used = {one.category_id for one in rows if one.category_id is not None}
         raise PredictionError(
             "A detection's category and category_id name different classes"
             if label[row] == _DISAGREEING

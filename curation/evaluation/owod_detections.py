@@ -122,7 +122,7 @@ def _labels(rows: list[Row], columns: RawColumns, truth: TaskTruth, source: Sour
     refused = label < (_REST if policy.stray == "drop" else 0)
     if refused.any():
         row = int(np.argmax(refused))
-        used = {one.category_id for one in rows if one.category is None and one.category_id is not None}
+        used = {one.category_id for one in rows if one.category_id is not None}
         where, count = columns.place(row), int(refused.sum())
         raise _label_error(int(label[row]), rows[row], where, count, truth, table, used)
     return label

@@ -394,6 +394,11 @@ def test_ids_are_those_of_the_truth_and_another_numbering_is_refused(
         message = refused(arguments(files, *given, "--stray", stray), capsys)
         assert "--category-ids manifest" in message
         assert "10 person" in message
+    both = [{**row, "category": {0: "person", 1: "dog", 8: "unknown"}[row["category_id"]]} for row in rows]
+    write(files["detections"], both)
+    message = refused(arguments(files, *given), capsys)
+    assert "name different classes" in message
+    assert "--category-ids manifest" in message
     write(files["detections"], [{**rows[0], "category_id": 5}])
     assert "found: category None, category_id 5" in refused(arguments(files, *given), capsys)
     alone = [text for text in arguments(files, "--category-ids", "truth") if text]
