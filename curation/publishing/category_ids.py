@@ -97,6 +97,24 @@ def category_ids(
     return Numbering("dataset", numbers, chosen)
 
 
+def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
+    """Return a sentence for each dataset whose files give classes different ids: a detector is read by one of them."""
+    told: dict[str, str] = {}
+    first: dict[tuple[str, str], tuple[str, int]] = {}
+    for slot, source in sources.items():
+        if not source.has_category_ids:
+            continue
+        for name, number in zip(source.categories.names, source.categories.numbers, strict=True):
+            earlier, other = first.setdefault((source.dataset, name), (slot, number))
+            if number != other:
+                told.setdefault(
+                    source.dataset,
+                    f"class {name[:80]!r} has the category id {other} in source {earlier} and {number} in {slot}: "
+                    "export with --category-ids manifest, so that one id means one class in all parts",
+                )
+    return list(told.values())
+
+
 def _chosen(unknown: UnknownId, usual: int, following: int) -> int:
     if isinstance(unknown, int):
         return unknown
