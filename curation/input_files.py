@@ -16,7 +16,7 @@ import msgspec
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import SourceError
-from curation.storage import read_bytes
+from curation.storage import open_binary, read_bytes
 
 GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
@@ -66,7 +66,7 @@ def read_plain(path: Path, *, kind: str = "file") -> bytes:
 def beginning(path: Path, count: int, *, kind: str = "file") -> bytes:
     """Return the first bytes of what a user's file holds, without reading the rest of it."""
     try:
-        with path.open("rb") as stream:
+        with open_binary(path, kind=kind) as stream:
             start = stream.read(max(count, _HEAD) + len(BOM))
     except OSError:
         # What cannot be opened is told as everywhere.

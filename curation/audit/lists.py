@@ -17,6 +17,7 @@ from curation.audit.list_text import NoListError, OddLine, ParsedLines, parse_li
 from curation.errors import MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
+from curation.json_keys import repeated_key
 from curation.sources.source import Int32s
 from curation.storage import inside
 
@@ -217,7 +218,7 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
 def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
     """Return the folder below which names are told, and the files; text before JSON of the same name."""
     if not isinstance(place, Path):
-        given = [Path(os.path.abspath(one)) for one in place]  # noqa: PTH100 - links stay as they are named
+        given = [Path(os.path.abspath(one)) for one in place]
         if not given:
             raise UsageError("No list is given")
         if missing := [one for one in given if not one.is_file()]:
@@ -295,6 +296,8 @@ def _from_json(data: bytes) -> tuple[Mapping[str, Sequence[str | int]], bool]:
         raise NoListError(
             f"it is neither an array of ids, nor an object of such arrays, nor COCO JSON: {str(error)[:80]}"
         ) from None
+    if (twice := repeated_key(data)) is not None:
+        raise NoListError(f"a key stands twice in it: {twice[:40]!r}")
     if bad := [key for key in named if not key.isprintable() or not 0 < len(key) <= 200]:
         raise NoListError(f"the name of a list in it is no name: {bad[0][:40]!r}")
     bare = {key: key.removesuffix(".txt") for key in sorted(named)}

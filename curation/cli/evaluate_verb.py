@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.cli.category_id_options import add_category_ids, require_manifest_for_ids
 from curation.cli.evaluate_append import Evaluated, add_append, append_result, check_append
+from curation.cli.evaluate_files import WRITTEN
 from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
 from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
 from curation.cli.evaluate_osod3 import add_osod3, run_osod3
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_append(command)
         command.add_argument("--json", action="store_true", help="print the whole result as JSON")
         command.add_argument(
-            "--out", type=Path, metavar="DIR", help="write results.json, CSV files and figures"
+            "--out", type=WRITTEN[name], metavar="DIR", help="write results.json, CSV files and figures"
         )
 
 
@@ -134,7 +135,13 @@ def _add_elephant(command: argparse.ArgumentParser) -> None:
         default="ignore",
         help="difficult objects under the paper's profile",
     )
-    command.add_argument("--level-counts", choices=("integer", "float32"), default="integer")
+    command.add_argument(
+        "--level-counts",
+        choices=("integer", "float32"),
+        default="integer",
+        help="images of a wilderness level: floor(k*N/10), or the official code's product of a float32 ratio and N, as "
+        "NumPy 1 computes it, in double (NumPy 2 has another) (default: %(default)s)",
+    )
     command.add_argument(
         "--recalls", default="0.1,0.3,0.5", metavar="R,R", help="tenths (default: %(default)s)"
     )

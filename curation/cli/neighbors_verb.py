@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines
+from curation.cli.outputs import OutputFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--n-train", type=int, metavar="N", help="training images of the ID set, for --sample paper"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write neighbors.csv or similarity.csv, and a figure"
+        "--out",
+        type=OutputFolder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",)),
+        metavar="DIR",
+        help="write neighbors.csv or similarity.csv, and a figure",
     )
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
 
@@ -158,12 +162,11 @@ def _number(value: float | None) -> str:
 def _write_csv(
     options: argparse.Namespace, stem: str, header: tuple[str, ...], rows: list[tuple[Any, ...]]
 ) -> list[Path]:
-    from curation.figure_style import as_csv
-    from curation.storage import make_folder, write_text
+    from curation.csv_table import as_csv
+    from curation.storage import write_text
 
     if options.out is None:
         return []
-    make_folder(options.out)
     path = options.out / f"{stem}.csv"
     write_text(path, as_csv(header, rows))
     return [path]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import sys
@@ -29,6 +30,13 @@ def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_js
         return
     for line in lines:
         print(line)
+
+
+def add_amount_options(parser: argparse.ArgumentParser, whole: str) -> None:
+    """Declare ``--all`` and ``--quiet``: how much a check prints beside what needs attention."""
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--all", action="store_true", help=f"print {whole}, not only what needs attention")
+    amount.add_argument("--quiet", action="store_true", help="print the last line alone, the result")
 
 
 def warn(text: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.outputs import OutputFile, OwnFolder
 from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 
@@ -31,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="the standing decisions as a file", allow_abbrev=False)
     for one in (start, status, export):
         one.add_argument(
-            "--folder", type=Path, required=True, metavar="DIR", help="folder of the review and its log"
+            "--folder",
+            type=OwnFolder(),
+            required=True,
+            metavar="DIR",
+            help="folder of the review and its log",
         )
         one.add_argument("--json", action="store_true", help="print JSON")
     status.add_argument(
@@ -42,10 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="decisions of another reviewer, taken from another review of the same images (repeatable)",
     )
-    export.add_argument("--out", type=Path, required=True, metavar="FILE", help="a .jsonl or .csv file")
+    export.add_argument(
+        "--out", type=OutputFile(), required=True, metavar="FILE", help="a .jsonl or .csv file"
+    )
 
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
+    from curation.review.serving import DEFAULT_PORT, LOOPBACK, NEXT, OPENS
+
     parser.add_argument(
         "manifest", nargs="?", help="a manifest, by folder or name; without one, all images of the sources"
     )
@@ -92,9 +101,16 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rebuild", action="store_true", help="build the dataset anew and replay the log")
     parser.add_argument("--no-app", action="store_true", help="prepare the dataset and leave")
     parser.add_argument("--remote", action="store_true", help="serve the App without opening a browser here")
-    parser.add_argument("--port", type=int, metavar="N", help="port of the App (default: FiftyOne's, 5151)")
     parser.add_argument(
-        "--address", metavar="HOST", help="address that the App listens at (default: localhost)"
+        "--port",
+        metavar="N",
+        help=f"port of the App, an error where something answers; {NEXT}: the first free one from the default on "
+        f"(default: FiftyOne's, {DEFAULT_PORT})",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="HOST",
+        help=f"listen at this address instead of {LOOPBACK}, which this machine alone reaches; CAUTION: {OPENS}",
     )
 
 
@@ -135,13 +151,18 @@ def _resumed(options: argparse.Namespace) -> Started:
 
 def _built(options: argparse.Namespace) -> Started:
     from curation.manifest.locate import load_manifest
+    from curation.review.serving import find_place
     from curation.review.session import start_review
 
     manifest = load_manifest(options.manifest) if options.manifest else None
+    images = _images(options, manifest)
+    if not options.no_app:
+        # Said before minutes of building rather than after.
+        find_place(options.address, options.port)
     return start_review(
         options.folder,
         options.name or options.folder.absolute().name,
-        _images(options, manifest),
+        images,
         stage=options.stage,
         manifest=manifest.digest if manifest else "",
         embeddings=_embeddings(options),
@@ -229,14 +250,15 @@ def _serve(options: argparse.Namespace, started: Started) -> None:
     import signal
     import sys
 
-    from curation.review.session import launch
+    from curation.review.serving import OPENS, find_place, launch
 
     # A shell without job control starts background programs with Ctrl-C ignored: SIGTERM ends them as cleanly.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
-    session: Any = launch(
-        started.review.dataset, remote=options.remote, port=options.port, address=options.address
-    )
+    place = find_place(options.address, options.port)
+    if not place.is_local:
+        warn(f"the App listens at {place.address}:{place.port}: {OPENS}")
+    session: Any = launch(started.review.dataset, place, remote=options.remote)
     print(f"The App is at {session.url}; Ctrl-C ends it, nothing is lost", file=sys.stderr)
     try:
         session.wait(-1)

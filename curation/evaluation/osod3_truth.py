@@ -17,6 +17,7 @@ from curation.evaluation.owod_task import OwodTask, numbered
 from curation.evaluation.owod_truth import TaskTruth, task_truth
 from curation.evaluation.truth import UNKNOWN, CategoryIds
 from curation.input_files import read_plain
+from curation.json_keys import refuse_repeated_keys
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 
@@ -126,8 +127,10 @@ def classes_of_file(path: Path, name: str) -> OpenSetClasses:
     EvaluationError
         It is not such a file, knows no class, lists one twice, or names a taxonomy that does not exist.
     """
+    data = read_plain(path, kind="class file")
+    refuse_repeated_keys(data, str(path), EvaluationError)
     try:
-        listed = msgspec.json.decode(read_plain(path, kind="class file"), type=_ClassFile)
+        listed = msgspec.json.decode(data, type=_ClassFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EvaluationError(
             "The class file cannot be read", where=str(path), expected=_EXAMPLE, found=str(error)[:200]

@@ -17,6 +17,7 @@ from curation.sources.source import Source
 CategoryIds = Literal["auto", "dataset", "manifest"]
 UnknownId = int | Literal["manifest", "next"]
 
+_LARGEST_ID = 2**31 - 1
 _OTHER = "--category-ids manifest numbers the classes by their index in the manifest, 0, 1, ... with tasks"
 
 
@@ -73,6 +74,13 @@ def category_ids(
         The dataset's own ids were asked for and there are none, or its files disagree; or the id of unknown is that of
         a class.
     """
+    if isinstance(unknown, int) and not -_LARGEST_ID <= unknown <= _LARGEST_ID:
+        raise ExportError(
+            "The category id of unknown is out of range",
+            where="--unknown-id",
+            expected=f"-{_LARGEST_ID} to {_LARGEST_ID}: readers of COCO files keep ids in 32 bits",
+            found=str(unknown)[:40],
+        )
     indices = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
     reason = _why_not(manifest.header, content, sources)
     if asked == "dataset" and reason:

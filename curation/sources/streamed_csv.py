@@ -13,6 +13,7 @@ from typing import Any
 from curation.errors import AnnotationFormatError, MissingFileError, SourceError
 from curation.input_files import GZIP, Unpacking, beginning
 from curation.sources.source import FileRecord
+from curation.storage import open_binary
 
 _BLOCK = 1 << 24
 _LINES = 1 << 20
@@ -60,7 +61,7 @@ class StreamedCsv:
         """``sha256:<hex>`` of the bytes, computed while `lines` or `batches` read; else the file is read for it."""
         digest = self._digest
         if digest is None:
-            with self.path.open("rb") as stream:
+            with open_binary(self.path, kind="table") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest
             self._finish(digest)
         return f"sha256:{digest()}"
@@ -179,7 +180,7 @@ class _Hashing:
         self._pending: deque[tuple[Future[None], int]] = deque()
         self._behind = 0
         self._is_whole = False
-        self._stream = path.open("rb", buffering=0)
+        self._stream = open_binary(path, kind="table").detach()
         self._unpacking = Unpacking(str(path), size) if _is_gzip(path) else None
         self._pieces: Iterator[bytes] = iter(())
         self._bar = tqdm(total=size, desc=name, unit="B", unit_scale=True, leave=False, disable=None)
@@ -237,7 +238,7 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 def _is_gzip(path: Path) -> bool:
-    with path.open("rb") as stream:
+    with open_binary(path, kind="table") as stream:
         return stream.read(len(GZIP)) == GZIP
 
 

@@ -92,7 +92,7 @@ def test_export_writes_what_stands(folder: Path, tmp_path: Path, suffix: str) ->
 def test_export_never_overwrites_the_log(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = folder / "decisions.jsonl"
     before = log.read_bytes()
-    assert main(["review", "export", "--folder", str(folder), "--out", str(log)]) == 2
+    assert main(["review", "export", "--folder", str(folder), "--out", str(log), "--force"]) == 2
     assert "never overwritten" in capsys.readouterr().err
     assert log.read_bytes() == before
 

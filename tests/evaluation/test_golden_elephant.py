@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from tests.real_files import provided, real_files
 
 
-@pytest.fixture(scope="module")
+@provided
 def golden(shared: Path) -> Path:
-    folder = shared / "golden" / "elephant" / "hand"
-    if not folder.is_dir():
-        pytest.skip("the hand-checked case is absent from the shared folder")
-    return folder
+    return shared / "golden" / "elephant" / "hand"
 
 
 def differences(ours: Any, theirs: Any, tolerance: float, where: str = "") -> list[str]:
@@ -49,7 +47,8 @@ def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> di
     return result
 
 
-def test_every_number(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@real_files("held_elephant")
+def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = json.loads((golden / "expected.json").read_text(encoding="utf-8"))
     ours = evaluate(golden, capsys, "--profile", "all")
     found = [
@@ -62,6 +61,7 @@ def test_every_number(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not found
 
 
+@real_files("held_elephant")
 @pytest.mark.parametrize(
     ("options", "name"),
     [
@@ -71,7 +71,7 @@ def test_every_number(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("--profile", "official", "--level-counts", "float32"), "official_float32_counts"),
     ],
 )
-def test_each_reading_alone(
+def check_each_reading_alone(
     golden: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], name: str
 ) -> None:
     expected = json.loads((golden / "expected.json").read_text(encoding="utf-8"))

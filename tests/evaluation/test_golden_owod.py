@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from tests.real_files import provided, real_files
 
 
-@pytest.fixture(scope="module")
+@provided
 def golden(shared: Path) -> Path:
-    folder = shared / "golden" / "owod" / "handmade"
-    if not folder.is_dir():
-        pytest.skip("the hand-checked case is absent from the shared folder")
-    return folder
+    return shared / "golden" / "owod" / "handmade"
 
 
 def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
@@ -40,8 +38,9 @@ def differences(ours: Any, theirs: Any, where: str) -> list[str]:
     return [] if same else [f"{where}: {ours!r} for {theirs!r}"]
 
 
+@real_files("held_open_world")
 @pytest.mark.parametrize("profile", ["clean", "ore", "owdetr", "all"])
-def test_every_number(golden: Path, capsys: pytest.CaptureFixture[str], profile: str) -> None:
+def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str], profile: str) -> None:
     expected = json.loads((golden / "expected.json").read_text(encoding="utf-8"))["expected"]
     wanted = {name: section for name, section in expected.items() if profile in ("all", name.split("/")[1])}
     ours = evaluate(golden, capsys, "--profile", profile)
