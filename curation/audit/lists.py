@@ -218,7 +218,7 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
 def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
     """Return the folder below which names are told, and the files; text before JSON of the same name."""
     if not isinstance(place, Path):
-        given = [Path(os.path.abspath(one)) for one in place]
+        given = [Path(os.path.abspath(one)) for one in place]  # noqa: PTH100 - links stay as they are named
         if not given:
             raise UsageError("No list is given")
         if missing := [one for one in given if not one.is_file()]:
