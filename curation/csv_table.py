@@ -9,7 +9,6 @@ Numbers stay as they are, also where they are given as text.
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -27,11 +26,19 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     >>> as_csv(("class", "n"), [("=1+2", -3), ("cat", None)])
     "class,n\n'=1+2,-3\ncat,\n"
     """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
+    lines = _Lines()
+    # Only with this terminator does every version of Python quote a cell that holds a carriage return.
+    writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerow(map(inert_cell, header))
     writer.writerows(map(inert_cell, row) for row in rows)
-    return stream.getvalue()
+    return "".join(lines)
+
+
+class _Lines(list[str]):
+    """Takes the rows of a writer, and ends each with a line feed."""
+
+    def write(self, row: str) -> None:
+        self.append(f"{row[:-2]}\n")
 
 
 def inert_cell(value: Any) -> Any:

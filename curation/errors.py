@@ -123,6 +123,10 @@ class ManifestError(CurationError):
     """A manifest is missing, malformed or inconsistent."""
 
 
+class VersionChainError(ManifestError):
+    """A manifest supersedes itself or a later version, so that no version of it would be the last."""
+
+
 class DigestMismatchError(ManifestError):
     """The bytes of a manifest or of one of its files differ from the digest that pins them."""
 

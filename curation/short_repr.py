@@ -57,4 +57,4 @@ def _short(value: Any) -> str:
         return f"array{value.shape}"
     if isinstance(value, tuple | list | set | frozenset | Mapping):
         return f"{len(value):,} {'item' if len(value) == 1 else 'items'}"
-    return f"{type(value).__name__}(…)"
+    return f"{type(value).__name__}({f'{len(value):,} rows' if hasattr(value, '__len__') else '…'})"

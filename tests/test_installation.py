@@ -28,7 +28,8 @@ COMMITTED = {
 
 def build(folder: Path, *arguments: str) -> Path:
     """Return the one file that a build backend makes in a folder, without a package index."""
-    pytest.importorskip("hatchling", reason="hatchling is absent: pip install hatchling")
+    for name in ("pip", "hatchling"):
+        pytest.importorskip(name, reason=f"{name} is absent: it builds the wheel")
     command = [sys.executable, "-m", *arguments]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env=os.environ | {"PIP_NO_INDEX": "1"})
     (made,) = folder.iterdir()

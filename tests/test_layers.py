@@ -20,6 +20,7 @@ GROUND = {
     "torchvision_operators",
     "short_repr",
 }
+GROUND |= {"short_repr"}
 ALLOWED = {
     "sources": GROUND,
     "hierarchy": GROUND,

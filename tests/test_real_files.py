@@ -40,7 +40,7 @@ def test_real_files(
 ) -> None:
     monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
     made: dict[tuple[str, str], object] = {}
-    failures = []
+    failures, lacking = [], []
     for place, check in enumerate(checks_of(name)):
         folder = tmp_path / str(place)
         folder.mkdir()
@@ -59,12 +59,16 @@ def test_real_files(
         try:
             given = {one: argument(one, module) for one in taken(check.function) if one not in check.case}
             check.function(**given, **check.case)
+        except pytest.skip.Exception as reason:
+            lacking.append(f"{check.name}: {reason}")
         except Exception as error:
             error.add_note(f"in {check.name}")
             failures.append(error)
         capsys.readouterr()
     if failures:
         raise ExceptionGroup(f"{len(failures)} checks of {name}: {SETS[name]}", failures)
+    if lacking:
+        pytest.skip(f"all but {len(lacking)} checks passed; {'; '.join(lacking)}")
 
 
 def test_every_set_has_checks_and_every_check_is_in_a_set() -> None:

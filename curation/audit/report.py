@@ -28,8 +28,8 @@ class TaskComposition:
     hiding : int or None
         Train images that show objects of classes still unknown (rule CO5).
     hiding_at_least : bool
-        Whether more may do so: some images are in no source, in a table that may miss classes, or of a dataset that does
-        not annotate all of these.
+        Whether more may do so: some images are in no source, in a table that may miss classes, or of a dataset that
+        does not annotate all of these.
     """
 
     task: str

@@ -146,8 +146,8 @@ def _write_index(options: argparse.Namespace) -> list[str]:
 
 
 def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return the manifests at hand; a damaged one is warned of and left out."""
-    from curation.errors import CurationError
+    """Return the manifests at hand; a damaged one is warned of and left out, a circle of versions refused."""
+    from curation.errors import CurationError, VersionChainError
     from curation.manifest.locate import manifest_folders, manifest_roots, packaged_manifests
     from curation.manifest.registry import superseded_by
     from curation.manifest.store import read_manifest
@@ -156,6 +156,8 @@ def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
     for name, folder in manifest_folders(manifest_roots(folders)).items():
         try:
             at_hand[name] = read_manifest(folder)
+        except VersionChainError:
+            raise
         except CurationError as error:
             warn(f"{folder}: {error.what}")
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,6 +181,7 @@ def _images(options: argparse.Namespace, manifest: Manifest | None) -> ReviewIma
         raise UsageError("--only-proposed needs proposals", hint="--proposals FILE")
     photos = _photos(options)
     if manifest is not None:
+        _require_names(photos, [entry.name for entry in manifest.header.sources])
         sources = open_sources(options, slots_of(manifest.header))
         images = part_images(manifest, options.part, sources, photos, pool=options.pool)
     else:
@@ -190,7 +192,9 @@ def _images(options: argparse.Namespace, manifest: Manifest | None) -> ReviewIma
                 expected="a manifest, or --source NAME=PATH",
                 hint="curation list",
             )
-        sources = open_sources(options, _own_slots(options))
+        slots = _own_slots(options)
+        _require_names(photos, [slot.name for slot in slots])
+        sources = open_sources(options, slots)
         images = source_images(sources, photos, pool=options.pool)
     return arranged(images, proposals, batch_size=options.batch_size, only_proposed=options.only_proposed)
 
@@ -226,6 +230,18 @@ def _photos(options: argparse.Namespace) -> dict[str, PhotoFolder]:
     return folders
 
 
+def _require_names(photos: Mapping[str, PhotoFolder], names: Sequence[str]) -> None:
+    """Refuse photos of a source that there is not: every image would be left out for a slip of the pen."""
+    for name in photos:
+        if name and name not in names:
+            raise UsageError(
+                "--photos names a source that is not there",
+                where=f"--photos {name[:80]}=…",
+                expected=", ".join(names),
+                hint="--photos DIR serves all sources",
+            )
+
+
 def _embeddings(options: argparse.Namespace) -> Embeddings | None:
     if not options.embeddings:
         return None
@@ -249,6 +265,7 @@ def _serve(options: argparse.Namespace, started: Started) -> None:
     """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
     import signal
     import sys
+    from contextlib import redirect_stdout
 
     from curation.review.serving import OPENS, find_place, launch
 
@@ -258,14 +275,16 @@ def _serve(options: argparse.Namespace, started: Started) -> None:
     place = find_place(options.address, options.port)
     if not place.is_local:
         warn(f"the App listens at {place.address}:{place.port}: {OPENS}")
-    session: Any = launch(started.review.dataset, place, remote=options.remote)
-    print(f"The App is at {session.url}; Ctrl-C ends it, nothing is lost", file=sys.stderr)
-    try:
-        session.wait(-1)
-    except KeyboardInterrupt:
-        print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
-    finally:
-        session.close()
+    # FiftyOne prints of its connections where the result stands.
+    with redirect_stdout(sys.stderr):
+        session: Any = launch(started.review.dataset, place, remote=options.remote)
+        print(f"The App is at {session.url}; Ctrl-C ends it, nothing is lost", file=sys.stderr)
+        try:
+            session.wait(-1)
+        except KeyboardInterrupt:
+            print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
+        finally:
+            session.close()
 
 
 def _status(options: argparse.Namespace) -> int:

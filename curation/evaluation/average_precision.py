@@ -104,8 +104,8 @@ def eleven_point(curve: Curve) -> Floats:
 def eleven_point_in_floats(curve: Curve) -> Floats:
     """Return the 11-point AP at each level, shape (L,), with the recalls of ``numpy.arange(0, 1.1, 0.1)`` in doubles.
 
-    As the ``voc_ap`` that OW-DETR and PROB use: the fourth, seventh and eighth point, ``k * 0.1``, lie a hair above 0.3,
-    0.6 and 0.7, so that exactly three of ten objects do not reach the fourth one.
+    As the ``voc_ap`` that OW-DETR and PROB use: the fourth, seventh and eighth point, ``k * 0.1``, lie a hair above
+    0.3, 0.6 and 0.7, so that exactly three of ten objects do not reach the fourth one.
     """
     total = np.zeros(len(curve.tp))
     if curve.tp.shape[1] and curve.n_positive:

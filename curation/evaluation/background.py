@@ -37,7 +37,9 @@ def background_gap(truth: GroundTruth, detections: Detections, matches: Matches)
         return None
     gaps = detections.scores - detections.background_scores
     correct = matches.outcome == 1
-    by_order = np.bincount(truth.label[_claimed_equally(gaps, detections, matches)], minlength=len(truth.classes))
+    by_order = np.bincount(
+        truth.label[_claimed_equally(gaps, detections, matches)], minlength=len(truth.classes)
+    )
     return {
         name: _spread(gaps[correct & (detections.label == number)])
         | {"decided_by_input_order": int(by_order[number])}

@@ -1,4 +1,4 @@
-"""Whether the order of records in a file decided a number: equal scores, and duplicates that are not listed by score."""
+"""Whether the order of a file decided a number: equal scores, and duplicates that are not listed by score."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class InputOrder:
         told = []
         if self.groups:
             told.append(
-                f"{self.detections} detections of equal score in {self.groups} groups of one class find different things"
+                f"{self.detections} detections of equal score, in {self.groups} groups of one class, find different "
+                "things"
             )
         if self.unsorted:
             told.append(
@@ -120,7 +121,12 @@ def decided_by_order(
 
 def equal_rows(detections: Detections, rows: Int64s) -> Int64s:
     """Return a number for each of some rows, the same for rows of the same image, class, box and score."""
-    columns = [*detections.boxes[rows].T, detections.scores[rows], detections.label[rows], detections.image[rows]]
+    columns = [
+        *detections.boxes[rows].T,
+        detections.scores[rows],
+        detections.label[rows],
+        detections.image[rows],
+    ]
     order = np.lexsort(columns)
     changes = np.zeros(len(order), bool)
     for column in columns:

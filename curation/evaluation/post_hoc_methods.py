@@ -79,8 +79,6 @@ class Method:
     doubt: Callable[[Any], str | None] = lambda _: None
 
 
-
-
 def _singular_classes(train: Floats, labels: Int64s) -> str | None:
     """Return which classes have too few samples for a covariance of full rank: n - 1 below the dimension."""
     classes, counts = np.unique(labels, return_counts=True)
@@ -91,8 +89,8 @@ def _singular_classes(train: Floats, labels: Int64s) -> str | None:
     more = ", …" if few.sum() > 5 else ""
     return (
         f"{int(few.sum())} of {len(classes)} classes have too few training features for a covariance of full rank: "
-        f"{train.shape[1] + 1} are needed for {train.shape[1]} dimensions (label: number: {shown}{more}); what is added "
-        "to the diagonal to invert them decides the scores"
+        f"{train.shape[1] + 1} are needed for {train.shape[1]} dimensions (label: number: {shown}{more}); what is "
+        "added to the diagonal to invert them decides the scores"
     )
 
 

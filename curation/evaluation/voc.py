@@ -29,8 +29,8 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
     -------
     dict
         ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: None where no class has objects. ``AP11``, ``AP_area``:
-        by class, None without objects. ``input_order`` (of ``mAP11_ties_in_input_order``), ``npos``, ``n_images``, ``n_detections``, ``classes_averaged``,
-        ``classes_left_out`` with reasons, ``definitions``.
+        by class, None without objects. ``input_order`` (of ``mAP11_ties_in_input_order``), ``npos``, ``n_images``,
+        ``n_detections``, ``classes_averaged``, ``classes_left_out`` with reasons, ``definitions``.
     """
     matches = match(truth, detections)
     levels = wilderness_levels(truth.n_images, 0, most=1)

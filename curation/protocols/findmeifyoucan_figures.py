@@ -166,11 +166,11 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
                 f"{one.pool.name}: {left} decisions do not count: of this pool only manual removals for the reason "
                 f"{' or '.join(map(repr, one.pool.reasons))} do."
             )
-    if told := contradictions(parameters["decisions"]):
-        more = f"; and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+    if differing := contradictions(parameters["decisions"]):
+        more = f"; and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
         notes.append(
-            f"Verdicts contradict each other on {len(told)} images, and all are replayed, in the order of the steps: "
-            f"{'; '.join(told[:_SHOWN])}{more}."
+            f"Verdicts contradict each other on {len(differing)} images, and all are replayed, in the order of the "
+            f"steps: {'; '.join(differing[:_SHOWN])}{more}."
         )
     unheard = unheard_datasets(parameters["decisions"], [one.pool for one in splits])
     if unheard:

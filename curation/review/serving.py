@@ -95,7 +95,7 @@ def launch(dataset: Any, place: Place, *, remote: bool = False) -> Any:
             "The server of the App did not start",
             where=f"{place.address}:{place.port}",
             found=str(error)[:200],
-            hint=f"--port {NEXT}",
+            hint=f"again, where the machine is busy (FiftyOne waits a minute); or --port {NEXT}",
         ) from None
     if problem := _problem(place):
         session.close()

@@ -132,7 +132,7 @@ def test_contradictory_verdicts_are_refused_or_replayed_and_told_in_every_format
         assert main(["verify", str(out), *given["sources"], given["list"], "--rebuild", "--no-cache"]) == 0
         capsys.readouterr()
     assert len({one.digest for one in built}) == 1
-    # By hand: pizza is removed by category, zebra near. 1 goes to near and back to far; 5 is in neither; 101 is added to both.
+    # By hand: pizza is removed by category, zebra near. 1 goes to near and back to far; 5 is in neither; 101 in both.
     assert built[0].ids("coco-near") == ("coco:000000000002", "coco:000000000101")
     assert built[0].ids("coco-far") == ("coco:000000000001", "coco:000000000004", "coco:000000000101")
 

@@ -48,14 +48,39 @@ def test_neighbors_of_photos(photos: Path, tmp_path: Path, capsys: pytest.Captur
     result = as_json(
         capsys, "neighbors", "--queries", store, "--references", store, "-k", "2", "--out", tmp_path / "o"
     )
+    assert result["queries_among_references"] == 6
+    assert [row["rank"] for row in result["neighbors"]] == [1, 2] * 6
+    assert all(row["id"] != row["neighbor"] for row in result["neighbors"])
     near = {
         row["id"].split(":")[1]: row["neighbor"].split(":")[1]
         for row in result["neighbors"]
-        if row["rank"] == 2
+        if row["rank"] == 1
     }
-    assert near["5"] in ("0", "5")
-    assert near["4"] == "1"
+    # 5 is a copy of 0, 4 a smaller one of 1.
+    assert (near["5"], near["0"], near["4"], near["1"]) == ("0", "5", "1", "4")
     assert (tmp_path / "o/neighbors.csv").read_text().splitlines()[0] == "id,rank,neighbor,similarity"
+    # Six photos have five others each.
+    assert main(["neighbors", "--queries", str(store), "--references", str(store), "-k", "6"]) == 2
+    assert "1 to 5" in capsys.readouterr().err
+
+
+def test_other_images_of_the_same_name_are_neighbours(
+    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A second folder of the same name: its 2.png is another photo, its 3.png the same one.
+    other = tmp_path / "second" / "photos"
+    other.mkdir(parents=True)
+    shutil.copy(photos / "0.png", other / "2.png")
+    shutil.copy(photos / "3.png", other / "3.png")
+    given = ("--queries", embed(other, tmp_path / "q"), "--references", embed(photos, tmp_path / "r"))
+    result = as_json(capsys, "neighbors", *given, "-k", "5")
+    assert result["queries_among_references"] == 1
+    found: dict[str, list[str]] = {}
+    for row in result["neighbors"]:
+        found.setdefault(row["id"], []).append(row["neighbor"])
+    assert found["photos:2"][0] in ("photos:0", "photos:5")
+    assert len(found["photos:2"]) == 5
+    assert set(found["photos:3"]) == {f"photos:{k}" for k in (0, 1, 2, 4, 5)}
 
 
 def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

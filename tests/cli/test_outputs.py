@@ -4,6 +4,8 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -321,3 +323,79 @@ def test_an_output_that_is_no_regular_file_is_refused(
     assert status(CASES["leaderboard"].words(world, target), "--force") == 2
     assert "no regular file" in capsys.readouterr().err
     assert not target.is_file()
+
+
+@pytest.mark.parametrize("place", ["pipe", "/dev/zero"])
+@pytest.mark.parametrize("name", CASES)
+def test_an_input_that_is_a_pipe_or_a_device_is_refused(
+    name: str, place: str, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    case = CASES[name]
+    read = world / case.reads
+    read.unlink()
+    read.symlink_to(tmp_path / place)
+    assert status(case.words(world, tmp_path / "out" / case.target)) in (0, 2)
+    told = capsys.readouterr().err
+    # A folder of photos passes over what is no file, and a manifest or a store without its file is none.
+    assert "a regular file" in told or name in ("duplicates", "export", "neighbors")
+    assert not (tmp_path / "out").exists() or name == "duplicates"
+
+
+def test_a_pipe_below_a_dataset_is_refused(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = next((world.voc / "Annotations").glob("*.xml"))
+    first.unlink()
+    os.mkfifo(first)
+    assert status(CASES["export"].words(world, tmp_path / "closed.json")) == 2
+    told = capsys.readouterr().err
+    assert str(first) in told
+    assert "COMMAND > FILE" in told
+
+
+@pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0"])
+def test_standard_input_is_refused_with_what_to_do(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "curation", "cut", name, "-k", "2"],
+        input=b"{}",
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 2
+    assert b"COMMAND > FILE" in done.stderr
+
+
+@pytest.mark.parametrize("content", [b"garbage", b"\0" * 100, b"garbage\n", b"[1]", b"{'a': 1}", b'{"a": 1'])
+def test_a_log_of_nothing_but_garbage_is_an_error(
+    content: bytes, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(content)
+    for words in (
+        ["leaderboard", path],
+        ["decisions", path],
+        ["apply", world / "manifest", "--decisions", path, "--version", "9.0.0", "--out", tmp_path / "m"],
+    ):
+        assert status(words) == 2
+        assert str(path.name) in capsys.readouterr().err
+    if not content.startswith(b'{"'):
+        words = CASES["evaluate"].words(world, tmp_path / "out/results.json")
+        assert status([*words, "--append", path]) == 2
+    assert path.read_bytes() == content
+
+
+def test_two_builds_into_one_folder_end_in_words(world: World, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "curation", "build", "elephant", "--source", f"voc2007-test={world.voc}"]
+    words += ["--source", f"coco={world.coco}", "--out", str(tmp_path / "m")]
+    both = [
+        subprocess.Popen([*words, "--note", name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for name in "ab"
+    ]
+    ends = [(one.communicate(timeout=300)[1], one.returncode) for one in both]
+    assert sorted(code for _, code in ends) == [0, 2]
+    (told,) = [err for err, code in ends if code]
+    assert b"The machine refused" not in told
+    assert b"output folder" in told
+    assert sorted(path.name for path in tmp_path.glob("*") if path.name != "world") == ["m"]

@@ -150,5 +150,7 @@ def test_a_background_gap_between_equal_scores_is_told() -> None:
         found = evaluate_elephant(
             closed, replace(two, background_scores=np.array(scores)), truth_of([], 0, 1), NOTHING
         )
-        gaps.append((found["background_gap"]["a"]["mean"], found["background_gap"]["a"]["decided_by_input_order"]))
+        gaps.append(
+            (found["background_gap"]["a"]["mean"], found["background_gap"]["a"]["decided_by_input_order"])
+        )
     assert gaps == [(pytest.approx(0.4), 1), (pytest.approx(0.3), 1), (pytest.approx(0.4), 0)]

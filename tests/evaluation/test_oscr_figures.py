@@ -24,7 +24,9 @@ def test_the_csv_holds_every_point_of_the_exact_curve(tmp_path: Path) -> None:
     rows = read(oscr_figure({"soft": SOFT}, tmp_path / "oscr"))
     unknown = [(float(row["fpr"]), float(row["ccr"])) for row in rows if row["group"] == "unknown"]
     # Table 5.5: one corner at each rate that occurs, with the highest CCR there.
-    corners = [max(point for point in unknown if point[0] == rate) for rate in sorted({p[0] for p in unknown})]
+    corners = [
+        max(point for point in unknown if point[0] == rate) for rate in sorted({p[0] for p in unknown})
+    ]
     assert corners == [(0, 0), (0.25, 0.25), (0.5, 0.625), (0.75, 0.75), (1, 0.75)]
     # A row for each score that a right known sample or an unknown one has, counted one by one, and one for all samples.
     right = [
@@ -55,7 +57,7 @@ def test_a_long_curve_is_listed_whole_and_drawn_thinned(tmp_path: Path) -> None:
     assert rates == sorted(rates)
     assert (rates[0], rates[-1]) == (0, 1)
     for row in rows[:: len(rows) // 7]:
-        above = data.target[: 25_000] > float(row["threshold"])
+        above = data.target[:25_000] > float(row["threshold"])
         assert float(row["ccr"]) == above.mean()
     # The drawing has no point for each of them.
     assert paths[1].stat().st_size < 1 << 20

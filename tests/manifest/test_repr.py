@@ -40,6 +40,7 @@ def test_sources_and_audits_are_one_line() -> None:
     for record in (*audit.target.lists, *audit.target.sources, *audit.results):
         assert is_short(record), repr(record)[:300]
     assert "dataset='toy'" in repr(source)
+    assert f"images=Images({len(source.images)} rows)" in repr(source)
 
 
 def test_a_notebook_shows_the_parts_and_escapes_every_name() -> None:

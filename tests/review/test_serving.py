@@ -171,7 +171,7 @@ def ports_of(process: int) -> set[int]:
     for one in (parent, *parent.children(recursive=True)):
         for connection in one.net_connections(kind="tcp"):
             listens = connection.status == psutil.CONN_LISTEN
-            if listens or connection.raddr:
+            if listens or (connection.raddr and connection.raddr[0] in ("127.0.0.1", "::1")):
                 found.add((connection.laddr if listens else connection.raddr)[1])
     return found
 

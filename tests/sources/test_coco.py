@@ -552,18 +552,29 @@ def test_bytes_that_look_like_a_boundary_deceive_nobody(
     assert as_rows(read(tmp_path, content)) == expected_rows(content)
 
 
-def test_the_last_of_two_equal_keys_counts_as_in_every_json_reader(tmp_path: Path) -> None:
+@pytest.mark.parametrize("padding", [0, 1 << 20])
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path, padding: int) -> None:
+    """A decoder would keep the last list and drop the first, in a large file as in a small one."""
     first = json.dumps([annotation(id=1)])
     second = json.dumps([annotation(id=2)])
     whole = json.dumps(instances(annotations=[]))
-    for doubled in (
+    doubled = [
         whole.replace(
             '"annotations": [], "categories"',
             f'"annotations": {first}, "annotations": {second}, "categories"',
         ),
         whole[:-1] + f', "annotations": {first}, "annotations": {second}}}',
-    ):
-        assert [row[0] for row in as_rows(read(tmp_path, doubled.encode()))] == [2]
+        whole.replace('"annotations": []', f'"annotations": {second}')[:-1] + ', "images": []}',
+        whole.replace('"annotations": []', f'"images": [], "annotations": {second}'),
+    ]
+    for text in doubled:
+        with pytest.raises(AnnotationFormatError, match="stands twice"):
+            read(tmp_path, text.encode() + b" " * padding)
+    within = whole.replace('"annotations": []', f'"annotations": {second}').replace(
+        '"id": 2', '"id": 1, "id": 2'
+    )
+    with pytest.raises(AnnotationFormatError, match="stands twice"):
+        read(tmp_path, within.encode())
 
 
 @real_files("coco")

@@ -211,14 +211,19 @@ def paper(drawn: World, difficult: str) -> dict[str, Any]:
         "thresholds": thresholds,
         "WI": impacts,
         "AWI": averages,
-        "levels": [f"{k // 10}.{k % 10}" for k in range(len(found["n_wild_images"]))],
+        "levels": levels(found),
     }
+
+
+def levels(found: dict[str, Any]) -> list[str]:
+    return [f"{k // 10}.{k % 10}" for k in range(len(found["n_wild_images"]))]
 
 
 def official(drawn: World, *, single: bool) -> dict[str, Any]:
     found: Any = reference.official(drawn, single=single)
     recalls = [f"0.{tenths}" for tenths in TENTHS]
     return {
+        "levels": levels(found),
         "n_wild_images": found["n_wild_images"],
         "mAP": found["mAP"],
         "mean_interp_precision": {recall: found[recall] for recall in recalls},

@@ -156,16 +156,19 @@ def background_gap(world: World, classes: Sequence[str], background: Sequence[in
             for k, (guess, other) in enumerate(zip(world.inside, background, strict=True))
             if guess.label == label and result[k] == "TP" and other is not None
         ]
-        found[name] = {"n": len(gaps), "negative": sum(gap < 0 for gap in gaps)}
+        bins = [min(int((gap + 1) * 10), 19) for gap in gaps]
+        found[name] = {
+            "n": len(gaps),
+            "negative": sum(gap < 0 for gap in gaps),
+            "hist20": [bins.count(k) for k in range(20)],
+        }
         if gaps:
             mean = sum(gaps, Fraction(0)) / len(gaps)
             squares = sum(((gap - mean) ** 2 for gap in gaps), Fraction(0))
-            bins = [min(int((gap + 1) * 10), 19) for gap in gaps]
             found[name] |= {
                 "mean": mean,
                 "std_population": float(squares / len(gaps)) ** 0.5,
                 "std_sample": float(squares / (len(gaps) - 1)) ** 0.5 if len(gaps) > 1 else None,
-                "hist20": [bins.count(k) for k in range(20)],
             }
     return found
 
