@@ -11,6 +11,7 @@ GROUND = {
     "ids",
     "canonical",
     "storage",
+    "input_files",
     "ledger",
     "csv_table",
     "json_keys",

@@ -14,12 +14,12 @@ import numpy as np
 
 from curation.audit.id_vocabulary import NAMESPACES, Vocabulary, numbered_together
 from curation.audit.list_text import NoListError, OddLine, ParsedLines, parse_lines
-from curation.canonical import sha256_of_bytes
 from curation.errors import MissingFileError, UsageError
 from curation.ids import ImageId
+from curation.input_files import InputFile
 from curation.json_keys import repeated_key
 from curation.sources.source import Int32s
-from curation.storage import inside, read_bytes
+from curation.storage import inside
 
 MAX_FILE_BYTES = 512 << 20
 MAX_BYTES = 2 << 30
@@ -192,14 +192,13 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
     room = MAX_BYTES
     for path in tqdm(paths, desc="reading lists", unit=" files", disable=None, leave=False):
         relative = path.relative_to(root)
-        data = _bytes(inside(root, relative.as_posix()), room)
-        room -= len(data)
+        given = _given(inside(root, relative.as_posix()), room)
+        room -= given.size
         try:
-            parsed = list(_parsed(path, data, namespace))
+            parsed = list(_parsed(path, given.data, namespace))
         except NoListError as reason:
             read.skipped[relative.as_posix()] = str(reason)
             continue
-        digest = sha256_of_bytes(data)
         for key, lines, has_labels in parsed:
             name = relative.with_suffix("").as_posix() + key
             if has_labels:
@@ -208,7 +207,7 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
                     continue
             # An array of ids beside a text file of its name is a list of its own.
             name = relative.as_posix() + key if name in read.found else name
-            read.found[name] = _Entry(name, relative.as_posix(), lines, digest, len(data))
+            read.found[name] = _Entry(name, relative.as_posix(), lines, given.sha256, given.size)
         if len(read.found) > MAX_LISTS:
             raise UsageError(
                 "There are too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}"
@@ -243,7 +242,7 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _bytes(path: Path, room: int) -> bytes:
+def _given(path: Path, room: int) -> InputFile:
     limit = min(MAX_FILE_BYTES, room)
     if (size := path.stat().st_size) > limit:
         raise UsageError(
@@ -255,7 +254,7 @@ def _bytes(path: Path, room: int) -> bytes:
             found=f"{size:,}",
             hint="name the lists themselves, or move other files out of the folder",
         )
-    return read_bytes(path, kind="list")
+    return InputFile(path, kind="list")
 
 
 def _parsed(path: Path, data: bytes, namespace: str) -> Iterator[tuple[str, ParsedLines, bool]]:

@@ -10,9 +10,8 @@ import msgspec
 import numpy as np
 
 from curation.baselines.score_vectors import LARGEST_COORDINATE, Labelled, ScoreVectors
-from curation.canonical import sha256_of_bytes
 from curation.errors import PredictionError
-from curation.storage import read_bytes
+from curation.input_files import InputFile, json_rows
 
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
@@ -42,9 +41,9 @@ def read_labelled(
         It is no results file, or a record has another class, a name and an id that disagree, an id alone where ids are
         not known, or a box or score that is not usable.
     """
-    data = read_bytes(path, kind="detections file")
+    given = InputFile(path, kind="detections file")
     try:
-        rows = msgspec.json.decode(data, type=list[_Row])
+        rows = json_rows(given.data, _Row)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise PredictionError(
             "The detections cannot be read",
@@ -96,6 +95,6 @@ def read_labelled(
         None,
         None,
         path.name,
-        sha256_of_bytes(data),
+        given.sha256,
     )
     return vectors, Labelled(np.arange(len(rows)), np.array(labels, np.int64), scores)

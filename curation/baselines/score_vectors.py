@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from curation.canonical import sha256_of_bytes
 from curation.errors import PredictionError
 from curation.evaluation.columns import Floats, Int64s
-from curation.storage import read_bytes, write_text
+from curation.input_files import InputFile, json_rows
+from curation.storage import write_text
 
 LARGEST_COORDINATE = 1e8
 LARGEST_SCORE = 1e100
@@ -103,9 +103,9 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
     PredictionError
         It is no such list, vectors differ in length, or a box or score is not usable. The message names the record.
     """
-    data = read_bytes(path, kind="score file")
+    given = InputFile(path, kind="score file")
     try:
-        rows = msgspec.json.decode(data, type=list[_Row])
+        rows = json_rows(given.data, _Row)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise PredictionError(
             "The score vectors cannot be read", where=str(path), expected=_EXAMPLE, found=str(error)[:200]
@@ -130,7 +130,7 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
         _column([row.objectness for row in rows], path, "objectness"),
         _regions([row.region for row in rows], path),
         path.name,
-        sha256_of_bytes(data),
+        given.sha256,
     )
     _check(vectors, path)
     return vectors

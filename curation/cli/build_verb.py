@@ -184,10 +184,14 @@ def _given(
     *,
     declared: bool = False,
 ) -> Mapping[str, Source]:
+    from curation.publishing.category_ids import disagreeing_ids
+
     slots = protocol.slots_for(parameters)
     sources = open_sources(options, slots)
     needed = [slot for slot in slots if slot.part or not declared]
     require(needed, sources, f"curation build {options.protocol}")
+    for text in disagreeing_ids(sources):
+        warn(text)
     return sources
 
 

@@ -92,12 +92,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _classes(path: Path | None) -> list[str] | None:
-    from curation.storage import read_bytes
+    from curation.input_files import read_plain
 
     if path is None:
         return None
     try:
-        text = read_bytes(path, kind="list of classes").decode("utf-8-sig")
+        text = read_plain(path, kind="list of classes").decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError("The list of classes is not UTF-8", where=str(path), found=str(error)) from error
     names = [line.strip() for line in text.splitlines() if line.strip()]

@@ -58,10 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("skip", "refuse"),
         default="skip",
         help="photos that are missing or broken: left out, counted and listed in DIR/report.json, or the first one "
-        "ends the work (skip)",
+        "ends the work and no new store stays (skip)",
     )
     parser.add_argument("--batch", type=int, metavar="N", help="images encoded at a time (32)")
-    parser.add_argument("--threads", type=int, metavar="N", help="that read and decode (one a processor)")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="that read, decode and, on a CPU, encode (one a core)"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -215,10 +217,10 @@ def _folders(options: argparse.Namespace, names: list[str]) -> dict[str, PhotoFo
 
 
 def _texts(path: Path) -> list[str]:
-    from curation.storage import read_bytes
+    from curation.input_files import read_plain
 
     try:
-        lines = read_bytes(path, kind="file of texts").decode("utf-8-sig").splitlines()
+        lines = read_plain(path, kind="file of texts").decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise UsageError("The texts are not UTF-8", where=str(path), found=str(error)[:200]) from None
     return [line.strip() for line in lines if line.strip()]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.cli.category_id_options import add_category_ids, require_manifest_for_ids
 from curation.cli.evaluate_append import Evaluated
 from curation.cli.output import stage, steps, warn
 from curation.errors import UsageError
@@ -42,6 +43,7 @@ def add_osod3(command: argparse.ArgumentParser) -> None:
         metavar="[CASE=]MANIFEST",
         help="take classes and images from it",
     )
+    add_category_ids(command)
     command.add_argument(
         "--part", default=ONLY, metavar="PART", help="image list of the manifests (default: %(default)s)"
     )
@@ -112,7 +114,9 @@ def _inputs(
         ids, view = None, None
         if case in manifests:
             ids, view = manifests[case].ids(options.part), truth_view(manifests[case], options.part)
-        truth = open_set_truth(source, classes[case], ids, outside=options.outside, view=view)
+        truth = open_set_truth(
+            source, classes[case], ids, outside=options.outside, view=view, category_ids=options.category_ids
+        )
         inputs[case] = truth, read_task_detections(path, truth.task, source, policy)
     return inputs, manifests
 
@@ -123,6 +127,7 @@ def _classes(
     from curation.evaluation.osod3_truth import classes_of_file, classes_of_manifest
     from curation.manifest.locate import load_manifest
 
+    require_manifest_for_ids(options)
     if bool(options.classes) == bool(options.manifest):
         raise UsageError(
             "Nothing says which classes are known and unknown"
@@ -191,6 +196,7 @@ def _about(
             case: {"truth": truth.file, "detections": read.read.file}
             for case, (truth, read) in inputs.items()
         },
+        "category_ids": {case: truth.task.task.ids_from for case, (truth, _) in inputs.items()},
         "classes": {
             case: {
                 "known": list(truth.classes.known),

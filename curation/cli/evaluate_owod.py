@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.cli.category_id_options import add_category_ids, require_manifest_for_ids
 from curation.cli.evaluate_append import Evaluated
 from curation.cli.output import stage, steps, warn
 from curation.errors import UsageError
@@ -28,6 +29,7 @@ def add_owod(command: argparse.ArgumentParser) -> None:
         metavar="MANIFEST",
         help="take tasks, class ids and the images of part TASK-test from it",
     )
+    add_category_ids(command)
     command.add_argument(
         "--task",
         action="append",
@@ -79,6 +81,7 @@ def _inputs(
     """Return the manifest, and ground truth and detections of each task to be scored."""
     from curation.evaluation.detections import Policy
     from curation.evaluation.owod_detections import read_task_detections
+    from curation.evaluation.owod_task import numbered
     from curation.evaluation.owod_truth import task_truth
     from curation.manifest.locate import load_manifest
 
@@ -96,14 +99,16 @@ def _inputs(
     truths = _by_task(options.truth, "--truth", list(files), tasks, shared=True)
     policy = Policy(options.stray, options.negative_sizes, options.any_scores)
     inputs = {}
-    for task in steps([one for one in tasks if one.name in files], "reading tasks"):
-        source = opening(truths[task.name])
+    for one in steps([one for one in tasks if one.name in files], "reading tasks"):
+        source = opening(truths[one.name])
+        task = numbered(one, source, options.category_ids)
         truth = task_truth(source, task, _list_of(options, manifest, task), repeats=options.repeats)
         inputs[task.name] = truth, read_task_detections(files[task.name], truth, source, policy)
     return manifest, inputs
 
 
 def _check(options: argparse.Namespace) -> None:
+    require_manifest_for_ids(options)
     if options.manifest and (options.classes or options.images):
         raise UsageError(
             "--manifest names tasks and images already",
@@ -200,6 +205,7 @@ def _about(
         "protocol": "owod",
         "curation": __version__,
         "known_classes_from": next(iter(inputs.values()))[0].task.origin,
+        "category_ids": next(iter(inputs.values()))[0].task.ids_from,
         "manifest": None
         if manifest is None
         else {

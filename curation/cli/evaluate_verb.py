@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.cli.category_id_options import add_category_ids, require_manifest_for_ids
 from curation.cli.evaluate_append import Evaluated, add_append, append_result, check_append
 from curation.cli.evaluate_files import WRITTEN
 from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
@@ -80,7 +81,8 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
         metavar=f"{prefix}FILE",
         help="COCO results JSON with ood_score, or records by image"
         if protocol == "findmeifyoucan"
-        else "COCO results JSON, or a folder of VOC results (comp4_det_test_CLASS.txt)",
+        else "COCO results, as a JSON list or one record a line, or a folder of VOC results "
+        "(comp4_det_test_CLASS.txt); may be compressed by gzip",
     )
     form = '{"known": [...], "unknown": [...]}'
     if protocol == "owod":
@@ -119,6 +121,7 @@ def _add_elephant(command: argparse.ArgumentParser) -> None:
         metavar="MANIFEST",
         help="take its classes, and of each truth only the images of its lists",
     )
+    add_category_ids(command)
     command.add_argument(
         "--wilderness-part",
         default="wilderness",
@@ -191,6 +194,7 @@ def _elephant(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, An
     from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
     from curation.manifest.locate import load_manifest
 
+    require_manifest_for_ids(options)
     truths, files = _by_part(options.truth, "--truth"), _by_part(options.detections, "--detections")
     manifest = load_manifest(options.manifest) if options.manifest else None
     sources = {part: _open(truths[part], options, part) for part in steps(PARTS, "reading ground truth")}
@@ -285,7 +289,9 @@ def _known(options: argparse.Namespace, source: Source, manifest: Manifest | Non
 
     if options.classes is not None:
         return classes_of_file(options.classes, source)
-    return classes_of_source(source) if manifest is None else classes_of_manifest(manifest)
+    if manifest is None:
+        return classes_of_source(source)
+    return classes_of_manifest(manifest, source, options.category_ids)
 
 
 def _lists(options: argparse.Namespace, manifest: Manifest | None) -> dict[str, tuple[str, ...]]:
@@ -366,6 +372,7 @@ def _about(
         "protocol": options.protocol,
         "curation": __version__,
         "known_classes_from": known.origin,
+        "category_ids": known.ids_from,
         "manifest": None
         if manifest is None
         else {

@@ -72,6 +72,7 @@ def _coco_options(options: argparse.Namespace) -> CocoOptions:
         raise UsageError("--unknown-id is not a number", expected="next, or a whole number", found=text[:40])
     return CocoOptions(
         renumber=options.renumber or "auto",
+        category_ids=options.category_ids or "auto",
         unknown_id="manifest" if text is None else "next" if text == "next" else int(text),
         sidecar=bool(options.sidecar),
         detectron2=bool(options.detectron2),

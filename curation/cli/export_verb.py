@@ -36,6 +36,7 @@ FORMATS = (
 _ONE_FILE = {"coco": ".json", "elephant-json": ".json", "txt": ".txt"}
 _OWN_OPTIONS = {
     "renumber": "coco",
+    "category_ids": "coco",
     "unknown_id": "coco",
     "sidecar": "coco",
     "detectron2": "coco",
@@ -85,10 +86,16 @@ def _add_format_options(parser: argparse.ArgumentParser) -> None:
         "sources collide",
     )
     parser.add_argument(
+        "--category-ids",
+        choices=("auto", "dataset", "manifest"),
+        help="coco: the dataset's own ids of classes, or their index in the manifest (0, 1, ... with tasks); auto "
+        "(default): the dataset's own unless the manifest is of several datasets or its files number no classes",
+    )
+    parser.add_argument(
         "--unknown-id",
         metavar="ID",
-        help="coco: category id of unknown; by default -1, or with tasks the number of classes; next: after the last "
-        "class of the file",
+        help="coco: category id of unknown; by default -1, or beside indices with tasks the number of classes; next: "
+        "after the last class",
     )
     parser.add_argument(
         "--sidecar",

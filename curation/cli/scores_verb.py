@@ -174,10 +174,10 @@ def _content(
 def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
     """Return the content of a detections file with the scores in its records, everything else as it was."""
     from curation.evaluation.ood_records import records_of
-    from curation.storage import read_bytes
+    from curation.input_files import InputFile, is_json_lines
 
-    data = read_bytes(path, kind="detections file")
-    found = len(records_of(data, path).records)
+    given = InputFile(path, kind="detections file")
+    found = len(records_of(given, path).records)
     if found != n:
         raise PredictionError(
             "The rows of the arrays are not those of the detections file",
@@ -185,7 +185,8 @@ def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
             expected=f"{n} records, in the order of the rows",
             found=str(found),
         )
-    content = json.loads(data)
+    lines = given.data.split(b"\n") if is_json_lines(given.data) else []
+    content = [json.loads(line) for line in lines if line.strip()] if lines else json.loads(given.data)
     records = (
         content if isinstance(content, list) else [one for rows in content["images"].values() for one in rows]
     )

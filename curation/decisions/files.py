@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 from curation.append_log import append_lines
-from curation.canonical import sha256_of_bytes
 from curation.decisions.authors_selection import parse_json_selection, parse_yaml_selection
 from curation.decisions.decision import Decision, check_decision
 from curation.decisions.rows import csv_bytes, parse_csv, parse_jsonl
 from curation.errors import DecisionError
-from curation.storage import read_bytes, write_bytes
+from curation.input_files import InputFile
+from curation.storage import write_bytes
 
 MAX_BYTES = 256 << 20
 
@@ -65,9 +65,9 @@ def read_decisions(path: Path) -> DecisionFile:
     DecisionError
         It is none of the four, too large, or a line of it is no decision; the message names the line.
     """
-    data = _limited(path)
-    name, torn = path.name, ""
-    match path.suffix.lower():
+    given = _limited(path)
+    data, name, torn = given.data, path.name, ""
+    match Path(name.lower().removesuffix(".gz")).suffix:
         case ".jsonl":
             decisions, torn = parse_jsonl(data, name)
             kind = "jsonl"
@@ -84,7 +84,7 @@ def read_decisions(path: Path) -> DecisionFile:
                 expected=".jsonl, .csv, or the authors' selection as .yaml or .json",
                 found=repr(path.suffix[:20]),
             )
-    return DecisionFile(tuple(decisions), sha256_of_bytes(data), FileReport(name, kind, len(decisions), torn))
+    return DecisionFile(tuple(decisions), given.sha256, FileReport(name, kind, len(decisions), torn))
 
 
 def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
@@ -166,7 +166,7 @@ def _line(decision: Decision) -> bytes:
     return msgspec.json.encode(decision) + b"\n"
 
 
-def _limited(path: Path) -> bytes:
+def _limited(path: Path) -> InputFile:
     try:
         size = path.stat().st_size
     except OSError:
@@ -178,4 +178,4 @@ def _limited(path: Path) -> bytes:
             expected=f"at most {MAX_BYTES} bytes",
             found=str(size),
         )
-    return read_bytes(path, kind="decisions file")
+    return InputFile(path, kind="decisions file")

@@ -37,6 +37,12 @@ class GroundTruth:
     areas : ndarray of float64, shape (m,)
     image_names : tuple of str, length n, or None
         Where the annotation file names images by texts: these, in ascending order; `image_numbers` are then 0 to n-1.
+    unknown_numbers : tuple of int
+        Category ids that predictions may use for ``unknown`` where that is none of the classes.
+    other_numbers : tuple of int
+        Category ids of another numbering that predictions might have used by mistake.
+    ids_from_truth : bool
+        Whether `class_numbers` are the truth file's own and the others a manifest's, or the other way round.
     """
 
     image_numbers: Int64s
@@ -50,6 +56,9 @@ class GroundTruth:
     areas: Floats
     original: tuple[str, ...] | None = None
     image_names: tuple[str, ...] | None = None
+    unknown_numbers: tuple[int, ...] = (-1,)
+    other_numbers: tuple[int, ...] = ()
+    ids_from_truth: bool = True
 
     @property
     def n_images(self) -> int:

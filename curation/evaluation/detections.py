@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from curation.canonical import sha256_of_bytes
 from curation.errors import PredictionError
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.truth import UNKNOWN
 from curation.ids import native_number
-from curation.storage import read_bytes
+from curation.input_files import InputFile, json_rows
 
 Stray = Literal["error", "drop"]
 Boxes = Literal["error", "empty"]
@@ -25,11 +25,23 @@ _SHOWN = 80
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-class _Row(msgspec.Struct, gc=False):
+_FORM = (
+    'a JSON list (or one a line) of {"image_id": integer or text, "category_id": integer or "category": name, '
+    '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
+)
+_UNKNOWN = -1
+_STRANGE, _DISAGREEING = -2, -3
+CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
+
+
+class Row(msgspec.Struct, gc=False):
+    """One record of a COCO results file; fields that are not declared are passed over."""
+
     image_id: _Int64 | str
-    category_id: _Int64
     bbox: tuple[float, float, float, float]
     score: float
+    category_id: _Int64 | None = None
+    category: str | None = None
     background_score: float | None = None
 
 
@@ -109,7 +121,11 @@ class RawColumns:
 def read_coco_results(
     path: Path, truth: GroundTruth, policy: Policy | None = None, *, others: Int64s | None = None
 ) -> ReadDetections:
-    """Return the detections of a COCO results file: a list of ``image_id, category_id, bbox, score`` records.
+    """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
+
+    They stand in a list, or one a line (JSON lines); the file may be compressed by gzip. The class is ``category_id``
+    as in the truth, or ``category``, a name. Detections called ``unknown`` are left out and counted: what is measured
+    here are known classes, and a detection of none of them is neither right nor wrong for any.
 
     Parameters
     ----------
@@ -125,17 +141,14 @@ def read_coco_results(
     MissingFileError
         There is no such file.
     PredictionError
-        It is no list of such records, or a record has a category that is not known, a box that is not finite, of
-        negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped) an image
-        that is not in the ground truth. The message names the record.
+        It is no list of such records, or a record has a category that is neither known nor unknown, a box that is not
+        finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
+        an image that is not in the ground truth. The message names the record.
     """
-    data = read_bytes(path, kind="detections file")
-    rows = _decode(data, path)
-    digest = sha256_of_bytes(data)
-    del data
+    file, rows = read_rows(path)
     policy = policy or Policy()
     columns = _coco_columns(rows, str(path))
-    label = _labels(np.fromiter((row.category_id for row in rows), np.int64, len(rows)), columns, truth)
+    label = _labels(rows, columns, truth)
     negative = check_values(columns, policy)
     image = [row.image_id for row in rows]
     position, found = locate(image, truth, columns)
@@ -144,38 +157,33 @@ def read_coco_results(
         numbers = np.array([one for one in strays if isinstance(one, int)], np.int64)
         swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
         raise stray_error(columns, found, f"image_id {strays[0]!s:.80}", truth, swapped=swapped)
+    named = found & (label >= 0)
+    counts = report(stray=int((~found).sum()), negative=negative, unknown=int((found & (label < 0)).sum()))
     return ReadDetections(
-        take_rows(columns, position, label, found),
-        path.name,
-        digest,
-        len(rows),
-        report(stray=int((~found).sum()), negative=negative),
+        take_rows(columns, position, label, named), path.name, file.sha256, len(rows), counts
     )
 
 
-def _decode(data: bytes, path: Path) -> list[_Row]:
-    if data.lstrip()[:1] == b"{":
-        raise PredictionError(
-            "This is not a list of detections"
-            + (", it is a ground-truth file" if b'"annotations"' in data else ""),
-            where=str(path),
-            expected='a JSON list of {"image_id", "category_id", "bbox", "score"} records (COCO results)',
-            found="a JSON object",
-            hint="give annotation files to --truth and results files to --detections",
-        )
+def read_rows(path: Path) -> tuple[InputFile, list[Row]]:
+    """Return a COCO results file and its records (see `read_coco_results` for the errors)."""
+    file = InputFile(path, kind="detections file")
     try:
-        return msgspec.json.decode(data, type=list[_Row])
+        return file, json_rows(file.data, Row)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        is_object = file.data.lstrip()[:1] == b"{"
+        is_truth = is_object and b'"annotations"' in file.data
         raise PredictionError(
-            "The detections cannot be read",
+            "This is not a list of detections, it is a ground-truth file"
+            if is_truth
+            else "The detections cannot be read",
             where=str(path),
-            expected='a JSON list of {"image_id": integer or text, "category_id": integer, "bbox": [x, y, w, h], '
-            '"score": number}; JSON knows no NaN or Infinity',
-            found=str(error)[:300],
+            expected=_FORM,
+            found="a JSON object" if is_truth else str(error)[:300],
+            hint="give annotation files to --truth and results files to --detections" if is_object else None,
         ) from None
 
 
-def _coco_columns(rows: list[_Row], where: str) -> RawColumns:
+def _coco_columns(rows: list[Row], where: str) -> RawColumns:
     n = len(rows)
     background = None
     if any(row.background_score is not None for row in rows):
@@ -190,21 +198,56 @@ def _coco_columns(rows: list[_Row], where: str) -> RawColumns:
     )
 
 
-def _labels(category: Int64s, columns: RawColumns, truth: GroundTruth) -> Int32s:
-    numbers = np.array(truth.class_numbers, np.int64)
-    order = np.argsort(numbers, kind="stable")
-    position, found = find(category, numbers[order])
-    if not found.all():
-        row = int(np.argmin(found))
+def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
+    """Return the position of each detection's class, `_UNKNOWN` where it is called unknown."""
+    table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
+    table |= {name: place for place, name in enumerate(truth.classes)}
+    table |= {number: place for place, number in enumerate(truth.class_numbers)}
+
+    def label_of(row: Row) -> int:
+        if row.category is None or row.category_id is None:
+            return table.get(row.category_id if row.category is None else row.category, _STRANGE)
+        named = table.get(row.category, _STRANGE)
+        return named if named == table.get(row.category_id, _STRANGE) else _DISAGREEING
+
+    label = np.fromiter(map(label_of, rows), np.int32, len(rows))
+    refused = label < _UNKNOWN
+    if refused.any():
+        row = int(np.argmax(refused))
+        used = {one.category_id for one in rows if one.category_id is not None}
         raise PredictionError(
-            "A detection has a category that is not known",
+            "A detection's category and category_id name different classes"
+            if label[row] == _DISAGREEING
+            else "A detection has a category that is not known",
             where=columns.place(row),
-            expected=f"category_id of a known class: {_list(truth)}",
-            found=str(int(category[row])),
-            hint="leave out detections of unknown classes; check the ids with curation show MANIFEST",
+            expected=f"category_id of a known class: {_list(truth)}; or unknown "
+            f"({', '.join(map(str, truth.unknown_numbers))})",
+            found=f"category_id {rows[row].category_id}"
+            + ("" if rows[row].category is None else f", category {rows[row].category!r:.80}"),
+            hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth)
+            or "leave out detections of other classes; give names (category) where ids are in doubt",
         )
-    labels: Int32s = order[position].astype(np.int32)
-    return labels
+    return label
+
+
+def other_numbering(used: Collection[int], other: Collection[int], *, from_truth: bool = True) -> str | None:
+    """Return what to try where ids do not fit the numbering in use, but all fit the other; None where they do not.
+
+    Parameters
+    ----------
+    used : collection of int
+        All category ids of a detections file.
+    other : collection of int
+        The ids of the other numbering.
+    from_truth : bool
+        Whether the numbering in use is the truth file's, and the other one the manifest's; else the other way round.
+    """
+    # -1 is unknown in every numbering, and tells nothing.
+    telling = set(used) - {-1}
+    if not telling or not telling <= set(other):
+        return None
+    whose, option = ("the manifest", "manifest") if from_truth else ("the truth file", "truth")
+    return f"all ids of the file are ids of {whose}: --category-ids {option} reads them so"
 
 
 def check_values(columns: RawColumns, policy: Policy) -> int:
@@ -255,9 +298,10 @@ def stray_error(
     )
 
 
-def report(*, stray: int, negative: int) -> dict[str, int]:
+def report(*, stray: int, negative: int, unknown: int = 0) -> dict[str, int]:
     """Return the counts above zero, by what they count."""
     counts = {
+        CALLED_UNKNOWN: unknown,
         "left out: detections on images or of classes that are not in the ground truth": stray,
         "taken as empty: boxes of negative size": negative,
     }

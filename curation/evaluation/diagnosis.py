@@ -12,7 +12,7 @@ import numpy as np
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.matching import Matches, OperatingPoints, best_overlap
-from curation.storage import read_bytes
+from curation.input_files import read_plain
 
 KINDS: dict[str, str] = {
     "correct": "true positive",
@@ -120,7 +120,7 @@ def read_similar_sets(path: Path, classes: Sequence[str]) -> tuple[tuple[str, ..
     """
     try:
         sets = msgspec.json.decode(
-            read_bytes(path, kind="file of similar sets"), type=tuple[tuple[str, ...], ...]
+            read_plain(path, kind="file of similar sets"), type=tuple[tuple[str, ...], ...]
         )
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EvaluationError(

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.canonical import sha256_of_bytes
 from curation.csv_table import cell_text
 from curation.errors import PredictionError
 from curation.evaluation.columns import Floats
@@ -28,7 +27,7 @@ from curation.evaluation.ood_records import (
     refuse_repeated_keys,
 )
 from curation.evaluation.score_arrays import read_npy
-from curation.storage import read_bytes
+from curation.input_files import InputFile
 
 _FORMS = (
     '{"scores": [numbers]}, {"scores": {METHOD: [numbers]}}, a JSON list of numbers, a detections file, a '
@@ -107,20 +106,20 @@ def read_id_scores(
     PredictionError
         It is none of these, lists of it have unequal lengths, or a score is not finite.
     """
-    data = read_bytes(path, kind="file of ID scores")
-    suffix = path.suffix.lower()
+    given = InputFile(path, kind="file of ID scores")
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix == ".npy":
-        found = _from_columns({UNNAMED: _array(path)}, None, data, path)
+        found = _from_columns({UNNAMED: _array(path)}, None, given, path)
     elif suffix == ".csv":
-        found = _from_columns(*_csv_columns(data, path), data, path)
+        found = _from_columns(*_csv_columns(given.data, path), given, path)
     else:
-        found = _from_json(data, path, t_star, classes or ClassReading())
+        found = _from_json(given, path, t_star, classes or ClassReading())
     _require_finite(found, path)
     return found if t_star is None or found.confident else replace(found, notes=(_UNCUT.format(path.name),))
 
 
 def _from_columns(
-    scores: Mapping[str, Floats], images: list[int | str] | None, data: bytes, path: Path
+    scores: Mapping[str, Floats], images: list[int | str] | None, given: InputFile, path: Path
 ) -> IdScores:
     keys = None if images is None else tuple(map(image_key, images))
     lengths = {name: len(values) for name, values in scores.items()} | (
@@ -133,10 +132,11 @@ def _from_columns(
             expected="one entry a detection in each",
             found=", ".join(f"{name}: {n}" for name, n in lengths.items())[:_SHOWN],
         )
-    return IdScores(scores, keys, path.name, sha256_of_bytes(data), {})
+    return IdScores(scores, keys, path.name, given.sha256, {})
 
 
-def _from_json(data: bytes, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
+def _from_json(given: InputFile, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
+    data = given.data
     start = data.lstrip()[:1]
     try:
         if start == b"{" and "scores" in msgspec.json.decode(data, type=dict[str, msgspec.Raw]):
@@ -145,17 +145,17 @@ def _from_json(data: bytes, path: Path, t_star: float | None, classes: ClassRead
             json.loads(data, object_pairs_hook=lambda pairs: refuse_repeated_keys(pairs, str(path)))
             named = lists.scores if isinstance(lists.scores, dict) else {UNNAMED: lists.scores}
             columns = {name: np.array(values, np.float64) for name, values in named.items()}
-            return _from_columns(columns, lists.image_ids, data, path)
+            return _from_columns(columns, lists.image_ids, given, path)
         if start == b"[" and data.lstrip()[1:].lstrip()[:1] not in (b"{", b"]"):
             values = np.array(msgspec.json.decode(data, type=list[float]), np.float64)
-            return _from_columns({UNNAMED: values}, None, data, path)
+            return _from_columns({UNNAMED: values}, None, given, path)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(path, str(error)) from None
-    return _from_detections(data, path, t_star, classes)
+    return _from_detections(given, path, t_star, classes)
 
 
-def _from_detections(data: bytes, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
-    file = records_of(data, path)
+def _from_detections(given: InputFile, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
+    file = records_of(given, path)
     scores = method_scores(file)
     keys = [image_key("" if record.image_id is None else record.image_id) for record in file.records]
     kept, reported = np.arange(len(keys)), dict[str, int]()

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from curation.canonical import sha256_of_bytes
 from curation.errors import PredictionError
-from curation.storage import read_bytes
+from curation.input_files import InputFile, is_json_lines, json_rows
 
 UNNAMED = "ood_score"
 """Name of a score that a file gives without one."""
@@ -24,7 +23,7 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Box = tuple[float, float, float, float]
 _FORM = (
     '[{"image_id", "bbox": [x, y, w, h] or "bbox_xyxy", "score" or "logits", "ood_score" or "scores": {NAME: number}}],'
-    ' or {"images": {IMAGE_ID: [records without image_id]}}; JSON knows no NaN or Infinity'
+    ' or one record a line, or {"images": {IMAGE_ID: [records without image_id]}}; JSON knows no NaN or Infinity'
 )
 
 
@@ -70,17 +69,17 @@ class RecordFile:
 
 def read_records(path: Path) -> RecordFile:
     """Return the records of a detections file in either form (see `read_ood_detections` for the errors)."""
-    data = read_bytes(path, kind="detections file")
-    return records_of(data, path)
+    return records_of(InputFile(path, kind="detections file"), path)
 
 
-def records_of(data: bytes, path: Path) -> RecordFile:
-    """Return the records in the bytes of a detections file; `path` is for messages."""
+def records_of(given: InputFile, path: Path) -> RecordFile:
+    """Return the records of a detections file in memory; `path` is for messages."""
+    data = given.data
     try:
-        if data.lstrip()[:1] == b"{":
+        if data.lstrip()[:1] == b"{" and not is_json_lines(data):
             records = _of_images(msgspec.json.decode(data, type=_ByImage).images, data, str(path))
         else:
-            records = msgspec.json.decode(data, type=list[Record])
+            records = json_rows(data, Record)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         is_truth = data.lstrip()[:1] == b"{" and b'"annotations"' in data
         raise PredictionError(
@@ -90,7 +89,7 @@ def records_of(data: bytes, path: Path) -> RecordFile:
             found=str(error)[:_SHOWN],
             hint="give annotation files to --truth and results files to --detections" if is_truth else None,
         ) from None
-    file = RecordFile(records, path.name, sha256_of_bytes(data), str(path))
+    file = RecordFile(records, path.name, given.sha256, str(path))
     for row, record in enumerate(records):
         if record.image_id is None:
             raise PredictionError("A detection names no image", where=file.place(row), expected="image_id")

@@ -13,13 +13,13 @@ import numpy as np
 from curation.errors import EvaluationError
 from curation.evaluation.columns import Bools, GroundTruth
 from curation.evaluation.osod3_view import CROWD, Crowd, TruthView
-from curation.evaluation.owod_task import OwodTask
+from curation.evaluation.owod_task import OwodTask, numbered
 from curation.evaluation.owod_truth import TaskTruth, task_truth
-from curation.evaluation.truth import UNKNOWN
+from curation.evaluation.truth import UNKNOWN, CategoryIds
+from curation.input_files import read_plain
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
-from curation.storage import read_bytes
 
 Outside = Literal["delete", "ignore"]
 OUTSIDE: dict[str, str] = {
@@ -127,7 +127,7 @@ def classes_of_file(path: Path, name: str) -> OpenSetClasses:
     EvaluationError
         It is not such a file, knows no class, lists one twice, or names a taxonomy that does not exist.
     """
-    data = read_bytes(path, kind="class file")
+    data = read_plain(path, kind="class file")
     refuse_repeated_keys(data, str(path), EvaluationError)
     try:
         listed = msgspec.json.decode(data, type=_ClassFile)
@@ -193,12 +193,14 @@ def open_set_truth(
     *,
     outside: Outside = "delete",
     view: TruthView | None = None,
+    category_ids: CategoryIds | None = None,
 ) -> OpenSetTruth:
     """Return the ground truth of a case on the images of a list (all of the source by default).
 
     *Rectifying Open-Set Object Detection*, the authors' evaluator: a box keeps the name of its known class, becomes
     ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an exported
-    truth is unknown. A manifest's view says what becomes of group boxes, marked objects and ignored classes.
+    truth is unknown. A manifest's view says what becomes of group boxes, marked objects and ignored
+    classes. `category_ids` chooses the numbering of its detections (`curation.evaluation.owod_task.numbered`).
 
     Raises
     ------
@@ -211,6 +213,7 @@ def open_set_truth(
     task = OwodTask(
         classes.name, (), classes.known, None, classes.origin, numbers, aliases=dict(classes.aliases)
     )
+    task = numbered(task, source, category_ids)
     truth = task_truth(source, task, ids)
     _check_unknown(source, classes)
     view = view or TruthView()

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
 
-import msgspec
 import numpy as np
 
-from curation.canonical import sha256_of_bytes
 from curation.errors import PredictionError
 from curation.evaluation.columns import Detections, Int32s, Int64s
 from curation.evaluation.detections import (
     Policy,
     RawColumns,
     ReadDetections,
+    Row,
     check_values,
     locate,
+    other_numbering,
+    read_rows,
     report,
     stray_error,
     take_rows,
@@ -27,19 +27,9 @@ from curation.evaluation.owod_truth import TaskTruth
 from curation.evaluation.truth import UNKNOWN
 from curation.evaluation.voc_results import VOC_FILE, is_voc_results, read_voc_results
 from curation.sources.source import Source
-from curation.storage import read_bytes
 
 _REST, _STRANGE, _DISAGREEING = -1, -2, -3
 _SHOWN = 300
-_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-
-
-class _Row(msgspec.Struct, gc=False):
-    image_id: _Int64 | str
-    bbox: tuple[float, float, float, float]
-    score: float
-    category_id: _Int64 | None = None
-    category: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +61,8 @@ def read_task_detections(
     Parameters
     ----------
     path : Path
-        A JSON list of ``image_id, bbox, score`` and ``category_id`` or ``category`` (a class name or ``unknown``), or a
-        folder of VOC results with a file of class ``unknown``.
+        A JSON list (or JSON lines, compressed by gzip or not) of ``image_id, bbox, score`` and ``category_id`` or
+        ``category`` (a class name or ``unknown``), or a folder of VOC results with a file of class ``unknown``.
     source : Source
         The ground truth's source, for the category ids of classes that are unknown in the task.
     policy : Policy, optional
@@ -97,9 +87,7 @@ def read_task_detections(
 
 
 def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> ReadDetections:
-    data = read_bytes(path, kind="detections file")
-    rows = _decode(data, path)
-    digest = sha256_of_bytes(data)
+    file, rows = read_rows(path)
     n = len(rows)
     columns = RawColumns(
         boxes=np.array([row.bbox for row in rows], np.float64).reshape(n, 4),
@@ -118,30 +106,13 @@ def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> 
     if n_rest := int((found & (label == _REST)).sum()):
         counts["left out: detections of classes that are unknown in this task"] = n_rest
     kept = found & (label >= 0)
-    return ReadDetections(take_rows(columns, position, label, kept), path.name, digest, n, counts)
+    return ReadDetections(take_rows(columns, position, label, kept), path.name, file.sha256, n, counts)
 
 
-def _decode(data: bytes, path: Path) -> list[_Row]:
-    try:
-        return msgspec.json.decode(data, type=list[_Row])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        is_truth = data.lstrip()[:1] == b"{" and b'"annotations"' in data
-        raise PredictionError(
-            "The detections cannot be read" + (": this is a ground-truth file" if is_truth else ""),
-            where=str(path),
-            expected='a JSON list of {"image_id": integer or text, "category_id": integer or "category": name, '
-            '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity',
-            found=str(error)[:_SHOWN],
-            hint="give annotation files to --truth and results files to --detections" if is_truth else None,
-        ) from None
-
-
-def _labels(
-    rows: list[_Row], columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy
-) -> Int32s:
+def _labels(rows: list[Row], columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy) -> Int32s:
     table = _label_table(truth, source)
 
-    def label_of(row: _Row) -> int:
+    def label_of(row: Row) -> int:
         if row.category is None or row.category_id is None:
             return table.get(row.category_id if row.category is None else row.category, _STRANGE)
         named = table.get(row.category, _STRANGE)
@@ -151,7 +122,9 @@ def _labels(
     refused = label < (_REST if policy.stray == "drop" else 0)
     if refused.any():
         row = int(np.argmax(refused))
-        raise _label_error(int(label[row]), rows[row], columns.place(row), int(refused.sum()), truth, table)
+        used = {one.category_id for one in rows if one.category_id is not None}
+        where, count = columns.place(row), int(refused.sum())
+        raise _label_error(int(label[row]), rows[row], where, count, truth, table, used)
     return label
 
 
@@ -175,7 +148,13 @@ def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int
 
 
 def _label_error(
-    label: int, row: _Row, where: str, count: int, truth: TaskTruth, table: dict[int | str | None, int]
+    label: int,
+    row: Row,
+    where: str,
+    count: int,
+    truth: TaskTruth,
+    table: dict[int | str | None, int],
+    used: set[int],
 ) -> PredictionError:
     what = {
         _REST: f"A detection has a class that is unknown in task {truth.task.name}",
@@ -183,17 +162,27 @@ def _label_error(
         _DISAGREEING: "A detection's category and category_id name different classes",
     }[label]
     unknown = [str(key) for key, place in table.items() if place == truth.unknown]
-    known = ", ".join(truth.task.known)
+    known = ", ".join(f"{number} {name}" for number, name in _numbered(truth))
+    other = other_numbering(used, truth.task.other_numbers, from_truth=truth.task.numbers is None)
+    usual = (
+        "--stray drop leaves out detections of classes that are unknown in the task, and reports how many"
+        if label == _REST
+        else "give names (category) where ids are in doubt; without a category of its own, unknown has id "
+        f"{truth.task.unknown_numbers[0]}"
+    )
     return PredictionError(
         what,
         where=where,
         expected=f"unknown ({' or '.join(unknown)}), or a known class: {known[:_SHOWN]}",
         found=f"category {row.category!r:.80}, category_id {row.category_id}; {count} such detections",
-        hint="--stray drop leaves out detections of classes that are unknown in the task, and reports how many"
-        if label == _REST
-        else "give names (category) where ids are in doubt; without a category of its own, unknown has id "
-        f"{truth.task.unknown_numbers[0]}",
+        hint=other or usual,
     )
+
+
+def _numbered(truth: TaskTruth) -> list[tuple[int, str]]:
+    columns = truth.truth
+    pairs = zip(columns.class_numbers, columns.classes, strict=True)
+    return [(number, name) for number, name in pairs if name in truth.task.known]
 
 
 def _spelled(path: Path, truth: TaskTruth) -> tuple[str, ...]:

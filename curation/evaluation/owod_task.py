@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
 from curation.errors import EvaluationError
-from curation.evaluation.truth import UNKNOWN, UNKNOWN_NUMBER, KnownClasses
+from curation.evaluation.truth import UNKNOWN, UNKNOWN_NUMBER, CategoryIds, KnownClasses, counts_truth_ids
+from curation.input_files import read_plain
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import unknown_index
 from curation.sources.source import Source
-from curation.storage import read_bytes
 
 _EXAMPLE = '{"tasks": [{"name": "t1", "prev": [], "cur": ["person", "dog"], "rest": ["truck"]}]}'
 _SHOWN = 300
@@ -40,6 +40,8 @@ class OwodTask:
         Other names of classes in annotation files and detections (``aeroplane`` of ``airplane``).
     origin : str
         Where this was said.
+    other_numbers : tuple of int
+        Ids of another numbering of the same classes, to recognise detections that use it.
     """
 
     name: str
@@ -50,6 +52,12 @@ class OwodTask:
     numbers: Mapping[str, int] | None = None
     unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
     aliases: Mapping[str, str] = field(default_factory=dict)
+    other_numbers: tuple[int, ...] = ()
+
+    @property
+    def ids_from(self) -> CategoryIds:
+        """Whose category ids detections use."""
+        return "truth" if self.numbers is None else "manifest"
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -81,7 +89,7 @@ def tasks_of_file(path: Path) -> tuple[OwodTask, ...]:
         It is not such a file, two tasks share a name, a class stands twice in one task (case aside) or is called
         ``unknown``, or a task knows no class.
     """
-    data = read_bytes(path, kind="class file")
+    data = read_plain(path, kind="class file")
     refuse_repeated_keys(data, str(path), EvaluationError)
     try:
         listed = msgspec.json.decode(data, type=_TaskFile)
@@ -143,6 +151,25 @@ def tasks_of_manifest(manifest: Manifest) -> tuple[OwodTask, ...]:
             )
         )
     return tuple(tasks)
+
+
+def numbered(task: OwodTask, source: Source, ids: CategoryIds | None = None) -> OwodTask:
+    """Return a manifest's task with the category ids that its detections use.
+
+    These are the ids of the ground truth where its file numbers its classes: a detector was given that file, or the
+    one that it was made from. Otherwise, or where `ids` says so, they are the indices of the manifest's classes.
+
+    Raises
+    ------
+    EvaluationError
+        The truth's ids were asked for, and its file has none.
+    """
+    if task.numbers is None:
+        return task
+    if not counts_truth_ids(source, ids):
+        return replace(task, other_numbers=source.categories.numbers)
+    other = (*task.numbers.values(), *task.unknown_numbers)
+    return replace(task, numbers=None, unknown_numbers=(UNKNOWN_NUMBER,), other_numbers=other)
 
 
 def task_of_truth(source: Source, name: str = "test") -> OwodTask:

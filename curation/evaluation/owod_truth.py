@@ -15,9 +15,9 @@ from curation.evaluation.columns import Bools, GroundTruth, Int64s
 from curation.evaluation.owod_task import OwodTask, known_classes
 from curation.evaluation.truth import UNKNOWN, Part, ground_truth
 from curation.ids import native_number, native_of
+from curation.input_files import read_plain
 from curation.sources.datasets import family
 from curation.sources.source import Source
-from curation.storage import read_bytes
 
 Repeats = Literal["error", "keep", "drop"]
 REPEATS: dict[str, str] = {
@@ -132,7 +132,7 @@ def read_image_list(path: Path) -> tuple[str, ...]:
     EvaluationError
         It is no text, or names no image.
     """
-    data = read_bytes(path, kind="image list")
+    data = read_plain(path, kind="image list")
     try:
         ids = tuple(line.strip() for line in data.decode("utf-8-sig").splitlines() if line.strip())
     except UnicodeDecodeError as error:

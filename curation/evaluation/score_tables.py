@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PredictionError
-from curation.storage import open_binary
+from curation.input_files import read_plain
 
 if TYPE_CHECKING:
     import pyarrow
@@ -111,15 +111,15 @@ def _delimited(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTa
     import pyarrow
     from pyarrow import csv as arrow_csv
 
-    with open_binary(path, kind="table of scores") as stream:
-        line = stream.readline(_LONGEST_HEADER)
-    names = next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")]), [])
+    data = read_plain(path, kind="table of scores")
+    line = data[:_LONGEST_HEADER].split(b"\n", 1)[0]
+    names = next(csv.reader([line.decode("utf-8").rstrip("\r\n")]), [])
     _require_distinct(names, path)
     roles = _roles(names, (), keys, classes, path)
     types = dict.fromkeys(roles.scores, pyarrow.float64())
     types |= dict.fromkeys(roles.texts, pyarrow.string())
     table = arrow_csv.read_csv(
-        path,
+        pyarrow.BufferReader(data),
         read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
         convert_options=arrow_csv.ConvertOptions(
             column_types=types, include_columns=list(types), strings_can_be_null=False, null_values=[""]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -13,13 +13,17 @@ import numpy as np
 from curation.errors import EvaluationError
 from curation.evaluation.columns import GroundTruth, Int64s
 from curation.ids import native_number
+from curation.input_files import read_plain
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.manifest import Manifest
+from curation.manifest.roles import unknown_index
 from curation.sources.source import FileRecord, Source
-from curation.storage import read_bytes
 
 UNKNOWN = "unknown"
 UNKNOWN_NUMBER = -1
+
+CategoryIds = Literal["truth", "manifest"]
+"""Whose category ids detections use: those of the ground truth's file, or the indices of the manifest's classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +39,21 @@ class KnownClasses:
         Other names of known classes in annotation files (``airplane`` of ``aeroplane``).
     origin : str
         Where this was said: a file, a manifest, or the categories of the closed truth.
+    unknown_numbers : tuple of int
+        Category ids that detections may use for ``unknown``.
+    other_numbers : tuple of int
+        Ids of another numbering of the same classes, to recognise detections that use it.
+    ids_from : {"truth", "manifest"}
+        Whose ids `numbers` are.
     """
 
     names: tuple[str, ...]
     numbers: tuple[int, ...]
     origin: str
     aliases: Mapping[str, str] = field(default_factory=dict)
+    unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
+    other_numbers: tuple[int, ...] = ()
+    ids_from: CategoryIds = "truth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +105,14 @@ def classes_of_source(source: Source) -> KnownClasses:
         tuple(name for name, _ in pairs),
         tuple(number for _, number in pairs),
         "categories of the closed truth",
+        unknown_numbers=_unknown_numbers(source),
     )
+
+
+def _unknown_numbers(source: Source) -> tuple[int, ...]:
+    """Return the ids that ``unknown`` may have in detections: -1, and that of the source's category of this name."""
+    own = zip(source.categories.names, source.categories.numbers, strict=True)
+    return tuple(dict.fromkeys((UNKNOWN_NUMBER, *(number for name, number in own if name == UNKNOWN))))
 
 
 def class_names(path: Path) -> tuple[str, ...]:
@@ -105,7 +125,7 @@ def class_names(path: Path) -> tuple[str, ...]:
     EvaluationError
         It is not such a file, it knows no class, or a class stands twice.
     """
-    data = read_bytes(path, kind="class file")
+    data = read_plain(path, kind="class file")
     refuse_repeated_keys(data, str(path), EvaluationError)
     try:
         listed = msgspec.json.decode(data, type=_ClassFile)
@@ -148,18 +168,75 @@ def classes_of_file(path: Path, source: Source) -> KnownClasses:
             expected="classes among: " + ", ".join(source.categories.names)[:300],
             found=", ".join(missing)[:300],
         )
-    return KnownClasses(names, tuple(numbers[name] for name in names), path.name)
+    unknown = tuple(number for number in _unknown_numbers(source) if UNKNOWN not in names)
+    own = tuple(numbers[name] for name in names)
+    return KnownClasses(names, own, path.name, unknown_numbers=unknown)
 
 
-def classes_of_manifest(manifest: Manifest) -> KnownClasses:
-    """Return the known classes of a manifest with its category ids and aliases."""
+def classes_of_manifest(
+    manifest: Manifest, source: Source | None = None, ids: CategoryIds | None = None
+) -> KnownClasses:
+    """Return the known classes of a manifest with its aliases, and the category ids that detections use.
+
+    Parameters
+    ----------
+    source : Source, optional
+        The closed truth. Where its file numbers its classes, those ids count: a detector was given that file, or the
+        one that it was made from.
+    ids : {"truth", "manifest"}, optional
+        To choose the one or the other.
+
+    Raises
+    ------
+    EvaluationError
+        The truth's ids were asked for or count, and its file has no category of a known class, or no ids at all.
+    """
     known = [entry for entry in manifest.header.classes if entry.role == "known"]
-    return KnownClasses(
+    aliases = {alias: entry.name for entry in known for alias in entry.aliases}
+    names, origin = (
         tuple(entry.name for entry in known),
-        tuple(entry.index for entry in known),
         f"manifest {manifest.header.name} {manifest.header.version}",
-        {alias: entry.name for entry in known for alias in entry.aliases},
     )
+    indices = {entry.name: entry.index for entry in known}
+    unknown = dict.fromkeys((UNKNOWN_NUMBER, unknown_index(manifest.header)))
+    if source is None or not counts_truth_ids(source, ids):
+        other = () if source is None else source.categories.numbers
+        return KnownClasses(
+            names, tuple(indices.values()), origin, aliases, tuple(unknown), other, "manifest"
+        )
+    spelled = {
+        aliases.get(name, name): number
+        for name, number in zip(source.categories.names, source.categories.numbers, strict=True)
+    }
+    missing = [name for name in names if name not in spelled]
+    if missing:
+        raise EvaluationError(
+            "The closed truth has no category of a known class, so it does not say which id detections of it have",
+            where=", ".join(record.name for record in source.files),
+            expected="a category for each of: " + ", ".join(names)[:300],
+            found="none for " + ", ".join(missing)[:300],
+            hint="--category-ids manifest takes the manifest's ids; --classes FILE names other classes",
+        )
+    own = tuple(spelled[name] for name in names)
+    return KnownClasses(names, own, origin, aliases, _unknown_numbers(source), (*indices.values(), *unknown))
+
+
+def counts_truth_ids(source: Source, ids: CategoryIds | None) -> bool:
+    """Return whether the category ids of a ground truth are those of its detections: where its file has such ids.
+
+    Raises
+    ------
+    EvaluationError
+        They were asked for, and the file has none.
+    """
+    if ids == "truth" and not source.has_category_ids:
+        raise EvaluationError(
+            "The ground truth has no category ids",
+            where=", ".join(record.name for record in source.files)[:300],
+            expected="a COCO JSON file",
+            hint="--category-ids manifest",
+        )
+    return source.has_category_ids and ids != "manifest"
 
 
 def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None = None) -> Part:
@@ -205,6 +282,9 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
         areas=objects.areas[rows],
         original=_originals(source, rows),
         image_names=tuple(source.images.native[chosen].tolist()) if by_name else None,
+        unknown_numbers=known.unknown_numbers,
+        other_numbers=known.other_numbers,
+        ids_from_truth=known.ids_from == "truth",
     )
     return Part(
         truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.canonical import sha256_of_bytes, sha256_of_lines
+from curation.canonical import sha256_of_lines
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.detections import (
@@ -20,7 +20,8 @@ from curation.evaluation.detections import (
     stray_error,
     take_rows,
 )
-from curation.storage import read_bytes
+from curation.evaluation.truth import UNKNOWN
+from curation.input_files import InputFile
 
 VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
 _FIELDS = 6
@@ -66,7 +67,7 @@ def read_voc_results(
         if path.is_file()
         else sha256_of_lines(sorted(reader.digests))
     )
-    counts = report(stray=reader.stray, negative=reader.negative)
+    counts = report(stray=reader.stray, negative=reader.negative, unknown=reader.unknown)
     return ReadDetections(_concatenated(reader.parts), path.name, digest, reader.rows, counts)
 
 
@@ -77,11 +78,12 @@ class _Reader:
         self.truth, self.positions, self.policy = truth, positions, policy
         self.parts: list[Detections] = []
         self.digests: list[str] = []
-        self.rows = self.stray = self.negative = 0
+        self.rows = self.stray = self.negative = self.unknown = 0
 
     def add(self, name: str, file: Path) -> None:
-        data = read_bytes(file, kind="results file")
-        self.digests.append(f"{sha256_of_bytes(data).removeprefix('sha256:')}  {file.name}")
+        given = InputFile(file, kind="results file")
+        data = given.data
+        self.digests.append(f"{given.sha256.removeprefix('sha256:')}  {file.name}")
         if name not in self.truth.classes:
             self._pass_over(name, file, data)
             return
@@ -109,6 +111,11 @@ class _Reader:
         )
 
     def _pass_over(self, name: str, file: Path, data: bytes) -> None:
+        if name == UNKNOWN:
+            lines = sum(1 for line in data.splitlines() if line.strip())
+            self.rows += lines
+            self.unknown += lines
+            return
         if self.policy.stray == "error":
             raise PredictionError(
                 "A results file is of no known class",

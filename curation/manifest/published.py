@@ -12,6 +12,7 @@ import msgspec
 from curation.canonical import sha256_of_bytes
 from curation.errors import ManifestError, MissingFileError
 from curation.ids import native_of
+from curation.input_files import read_plain
 from curation.json_keys import refuse_repeated_keys
 from curation.storage import read_bytes
 
@@ -117,7 +118,7 @@ def read_published(path: Path, ids: Sequence[str]) -> list[str]:
     ManifestError
         It is not such a list.
     """
-    data = read_bytes(path, kind="published list")
+    data = read_plain(path, kind="published list")
     if len(data) > _MAX_BYTES:
         raise ManifestError(
             "The published list is too large to be one", where=str(path), found=f"{len(data)} bytes"

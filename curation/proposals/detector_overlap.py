@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from curation.canonical import sha256_of_bytes
 from curation.errors import ProposalError
 from curation.ids import native_of
+from curation.input_files import InputFile, json_rows
 from curation.json_keys import refuse_repeated_keys
 from curation.proposals.id_classes import IdClass, name_key, owners
 from curation.proposals.proposal import Evidence, Input
@@ -120,8 +120,8 @@ def detector_evidence(
     ProposalError
         It is no such list, a score is not in [0, 1], or none of its images is in the source.
     """
-    data = read_bytes(path, kind="detections file")
-    rows = _rows(data, path)
+    given = InputFile(path, kind="detections file")
+    rows = _rows(given.data, path)
     known = _image_ids(source)
     best: dict[str, dict[str, tuple[float, int]]] = {}
     left_out = {"on other images": 0, "of other classes": 0, "below the threshold": 0}
@@ -148,7 +148,7 @@ def detector_evidence(
     return DetectorEvidence(
         {image: _evidence(seen, threshold) for image, seen in best.items()},
         {f"detections {reason}": n for reason, n in left_out.items() if n},
-        Input(use=f"detections {pool}", name=path.name, sha256=sha256_of_bytes(data)),
+        Input(use=f"detections {pool}", name=path.name, sha256=given.sha256),
     )
 
 
@@ -173,7 +173,7 @@ def _image_ids(source: Source) -> dict[str, str]:
 
 def _rows(data: bytes, path: Path) -> list[_Row]:
     try:
-        return msgspec.json.decode(data, type=list[_Row])
+        return json_rows(data, _Row)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProposalError(
             "The detections file is malformed",

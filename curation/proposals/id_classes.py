@@ -10,7 +10,7 @@ import msgspec
 
 from curation.errors import HierarchyError, ProposalError
 from curation.hierarchy.declarations import read_declaration
-from curation.storage import read_bytes
+from curation.input_files import read_plain
 
 if TYPE_CHECKING:
     from curation.manifest.header import Header
@@ -79,7 +79,7 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
         named = [IdClass(name, read.aliases.get(name, ())) for name in (*read.known, *read.id_classes)]
         return checked_classes([*named, *read.classes], str(path))
     try:
-        text = read_bytes(path, kind="file of ID classes").decode("utf-8-sig")
+        text = read_plain(path, kind="file of ID classes").decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ProposalError(
             "The file of ID classes is not UTF-8", where=str(path), found=str(error)[:120]

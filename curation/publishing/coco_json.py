@@ -12,6 +12,7 @@ import numpy as np
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import UNKNOWN_ID
+from curation.publishing.category_ids import CategoryIds, Numbering, UnknownId, category_ids
 from curation.publishing.content import OPEN_IMAGES, UNKNOWN_NAME, Content, gather
 from curation.publishing.detectron2_file import NOTE as REGISTERED
 from curation.publishing.detectron2_file import plan_detectron2
@@ -25,9 +26,6 @@ _encode = msgspec.json.Encoder().encode
 _FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 
 
-_LARGEST_ID = 2**31 - 1
-
-
 @dataclass(frozen=True, slots=True)
 class CocoOptions:
     """Choices of a COCO export.
@@ -36,9 +34,9 @@ class CocoOptions:
     ----------
     renumber : {"auto", "always", "never"}
         Whether images get new ids 1..n: ``auto`` where the ids of the sources are not unique together.
+    category_ids : {"auto", "dataset", "manifest"}
     unknown_id : int, "manifest" or "next"
-        Category id of ``unknown``. ``manifest``: -1 as in the Elephant paper's files, or, with tasks, the number of
-        classes, the same at every task (80 for COCO). ``next``: the largest index of a class in the file plus one.
+        See `curation.publishing.category_ids.category_ids` for both.
     sidecar : bool
         Whether a second file, ``PARTS.original_categories.json``, tells the original category of every annotation.
     detectron2 : bool
@@ -47,7 +45,8 @@ class CocoOptions:
     """
 
     renumber: Renumber = "auto"
-    unknown_id: int | Literal["manifest", "next"] = "manifest"
+    category_ids: CategoryIds = "auto"
+    unknown_id: UnknownId = "manifest"
     sidecar: bool = False
     detectron2: bool = False
 
@@ -76,6 +75,8 @@ def plan_coco(
     pycocotools derives its own ``ignore`` from ``iscrowd`` alone. Annotations of Open Images carry its five flags
     too; a group box is ``iscrowd`` only where the view does not keep it as an ordinary object.
 
+    Category ids are the dataset's own (`curation.publishing.category_ids.category_ids`).
+
     Raises
     ------
     ExportError
@@ -88,13 +89,17 @@ def plan_coco(
     content = gather(manifest, parts, sources)
     numbers, renumbered = image_ids(content, options.renumber)
     annotations, annotations_renumbered = annotation_ids(content, options.renumber)
-    behind = options.detectron2 and options.unknown_id == "manifest" and not content.of_tasks
-    unknown_id = _unknown_id(manifest, content, "next" if behind else options.unknown_id)
-    file = CocoFile(manifest, content, numbers, renumbered, annotations, annotations_renumbered, unknown_id)
+    given = (manifest, content, sources, options.category_ids)
+    numbering = category_ids(*given, options.unknown_id)
+    if options.detectron2 and numbering.unknown == UNKNOWN_ID and options.unknown_id == "manifest":
+        numbering = category_ids(*given, "next")
+    file = CocoFile(manifest, content, numbers, renumbered, annotations, annotations_renumbered, numbering)
     images, objects = content.images, content.objects
     stem = "+".join(parts)
     files = [PlannedFile(name=f"{stem}.json", chunks=file.chunks)]
     notes = [_renumbered_note(content)] if renumbered else []
+    if content.classes:
+        notes.append(numbering.note)
     told = content.of_tasks and annotations_renumbered
     if told:
         notes.append(f"Annotation ids were renumbered 1..{len(objects)}: {_why_renumbered(content)}.")
@@ -185,29 +190,6 @@ def _why_renumbered(content: Content) -> str:
     return "as asked" if lowest > 0 else f"pycocotools needs positive ids (lowest: {lowest})"
 
 
-def _unknown_id(manifest: Manifest, content: Content, asked: int | str) -> int:
-    if isinstance(asked, int) and not -_LARGEST_ID <= asked <= _LARGEST_ID:
-        raise ExportError(
-            "The category id of unknown is out of range",
-            where="--unknown-id",
-            expected=f"-{_LARGEST_ID} to {_LARGEST_ID}: readers of COCO files keep ids in 32 bits",
-            found=str(asked)[:40],
-        )
-    taken = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
-    if asked == "next":
-        unknown = max((entry.index for entry in content.classes), default=0) + 1
-    else:
-        unknown = content.unknown_id if asked == "manifest" else int(asked)
-    if content.has_unknown and unknown in taken:
-        raise ExportError(
-            "The category id of unknown is that of a class",
-            where="--unknown-id",
-            expected=f"-1, or a number outside {min(taken)} to {max(taken)}",
-            found=f"{unknown}, which is {taken[unknown]}",
-        )
-    return unknown
-
-
 def _renumbered_note(content: Content) -> str:
     repeated = first_repeated(content.images.numbers)
     why = "as asked" if repeated is None else f"because ids of the sources collide (first: {repeated})"
@@ -227,7 +209,7 @@ class CocoFile:
     renumbered: bool
     annotation_numbers: Int64s
     annotations_renumbered: bool
-    unknown_id: int
+    numbering: Numbering
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the file's bytes: one record a line."""
@@ -250,11 +232,16 @@ class CocoFile:
             "manifest_digest": self.manifest.digest,
             "parts": [part.name for part in content.parts],
             "image_ids": "renumbered" if self.renumbered else "original",
+            "category_ids": self.numbering.origin,
         } | (of_task | own_ids if content.of_tasks else {})
 
     def _categories(self) -> list[dict[str, Any]]:
-        own = [{"supercategory": "none", "id": one.index, "name": one.name} for one in self.content.classes]
-        unknown = {"supercategory": "none", "id": self.unknown_id, "name": UNKNOWN_NAME}
+        numbers = self.numbering.numbers
+        own = [
+            {"supercategory": "none", "id": numbers[one.index], "name": one.name}
+            for one in self.content.classes
+        ]
+        unknown = {"supercategory": "none", "id": self.numbering.unknown, "name": UNKNOWN_NAME}
         return [*own, unknown] if self.content.has_unknown else own
 
     def _images(self) -> Iterator[dict[str, Any]]:
@@ -289,7 +276,8 @@ class CocoFile:
         flags = np.stack(
             [objects.occluded, objects.truncated, objects.group, objects.depiction, objects.inside], axis=1
         )
-        category = np.where(objects.category_id == UNKNOWN_ID, self.unknown_id, objects.category_id)
+        numbers = {**self.numbering.numbers, UNKNOWN_ID: self.numbering.unknown}
+        category = np.array([numbers[index] for index in objects.category_id.tolist()], np.int64)
         columns = (
             self.annotation_numbers,
             self.numbers[objects.image],

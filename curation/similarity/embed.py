@@ -1,32 +1,36 @@
-"""Embedding of photos and texts into a store: decoding in threads ahead of the model, nothing computed twice."""
+"""Embedding of photos and texts into a store: all cores decode and encode, and nothing is computed twice."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+import time
 import warnings
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import DuplicateIdError, EmbeddingError
+from curation.errors import CurationError, DuplicateIdError, EmbeddingError
 from curation.similarity.embeddings import Vectors
-from curation.similarity.encoder import Encoder, Prepared, require_finite
+from curation.similarity.encoder import Encoder, Prepared, one_core_each, require_finite
 from curation.similarity.items import Photo, box_text, crop_of
-from curation.similarity.store import EmbeddingStore, Row, batch_of, header_of
+from curation.similarity.store import HEADER, EmbeddingStore, Row, StoreHeader, batch_of, header_of
 from curation.sources.photos import BrokenPhotoError, decode_photo, read_photo
 from curation.storage import write_text
 
 BATCH = 32
 SHARD = 1024
-"""Pictures of a shard, about: what a kill costs at most."""
+"""Pictures of a shard, about: no batch reaches beyond one."""
+SECONDS = 5.0
+"""After so long what is encoded is written: what a kill costs at most, beside the batch at work."""
 REPORT = "report.json"
 """Beside the store: how many rows it has, and every picture that was left out, with the reason."""
 _MOST_THREADS = 16
@@ -89,26 +93,18 @@ def embed_photos(
     threads: int | None = None,
     broken: Broken = "skip",
     shard: int = SHARD,
+    seconds: float = SECONDS,
 ) -> EmbedResult:
     """Embed photos or boxes into a store, going on where an earlier call was interrupted.
 
     Every file is read and its digest taken, every time: that is what tells whether it has changed. Only what the store
-    does not hold is decoded and encoded. Batches never reach beyond a shard, and what is found in the store takes no
-    place in them, so an interrupted store that is resumed has the bytes of one made in one go, with any number of
-    threads. Another batch size may change the last bits of a vector; a store keeps to one.
+    does not hold is decoded and encoded. Batches never reach beyond a shard, what is found in the store takes no place
+    in them, and within a shard only whole batches are written, so an interrupted store that is resumed has the bytes of
+    one made in one go, with any number of threads and whenever it was written. Another batch size may change the last
+    bits of a vector; a store keeps to one.
 
-    Parameters
-    ----------
-    folder : Path
-        The store; created if need be.
-    batch : int, optional
-        Pictures encoded at a time; those of the store where there is one, else 32.
-    threads : int, optional
-        That read and decode; as many as there are processors by default, at most 16.
-    broken : {"skip", "refuse"}
-        Whether photos that are missing or broken are left out and counted, or the first one ends the work.
-    shard : int
-        Pictures after which the work so far is written, about.
+    A store that this call began and cannot finish because of an error in the input is removed; one that was there
+    before stays as it was, and so does what a kill or Ctrl-C interrupted.
 
     Raises
     ------
@@ -121,27 +117,130 @@ def embed_photos(
 
     kind = "boxes" if any(photo.boxes is not None for photo in photos) else "images"
     batch = batch or batch_of(folder) or BATCH
-    store = EmbeddingStore(folder, header_of(encoder.identity, encoder.dimension, kind=kind, batch=batch))
-    total = sum(len(photo.pictures) for photo in photos)
-    before, progress = len(store), _Progress()
-    with _quiet(), tqdm(total=total, desc=kind, unit=f" {kind}", disable=None) as bar:
-        pictures = _ahead(photos, encoder, store, threads or _usual_threads(), 2 * batch)
-        for size in _shard_sizes(photos, batch, shard):
-            new: list[_Picture] = []
-            vectors: list[Vectors] = []
-            for _ in range(size):
-                done = next(pictures)
-                _sort(done, new, progress, broken)
-                bar.update(len(done))
-                while len(new) - batch * len(vectors) >= batch:
-                    vectors.append(_encode(encoder, new, batch * len(vectors), batch))
-            if len(new) > batch * len(vectors):
-                vectors.append(_encode(encoder, new, batch * len(vectors), batch))
-            store.add(
-                [one.row for one in new], np.concatenate(vectors) if vectors else np.empty(0, np.float32)
-            )
-            progress.computed += len(new)
-    return _finished(store, progress, before, kind)
+    header = header_of(encoder.identity, encoder.dimension, kind=kind, batch=batch)
+    threads = threads or usual_threads()
+    with _begun(folder, header) as store:
+        total = sum(len(photo.pictures) for photo in photos)
+        before, progress = len(store), _Progress()
+        with (
+            _quiet(),
+            tqdm(total=total, desc=kind, unit=f" {kind}", disable=None) as bar,
+            one_core_each(encoder) as side_by_side,
+            _pool(threads) as pool,
+        ):
+            work = _Work(encoder, store, seconds, pool, threads if side_by_side else 0)
+            pictures = _ahead(photos, encoder, store, pool, threads, 2 * batch)
+            for size in _shard_sizes(photos, batch, shard):
+                waiting: list[_Picture] = []
+                for _ in range(size):
+                    done = next(pictures)
+                    _sort(done, waiting, progress, broken)
+                    bar.update(len(done))
+                    while len(waiting) >= batch:
+                        work.encode(waiting[:batch])
+                        del waiting[:batch]
+                work.end_shard(waiting)
+            work.finish()
+            progress.computed = work.computed
+        return _finished(store, progress, before, kind)
+
+
+@contextmanager
+def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Yield threads that stop as soon as the work ends, however it ends."""
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _begun(folder: Path, header: StoreHeader) -> Iterator[EmbeddingStore]:
+    """Yield the store in a folder; one that is begun here goes again if an error in the input ends the work."""
+    is_new = not (folder / HEADER).is_file()
+    store = EmbeddingStore(folder, header)
+    try:
+        yield store
+    except CurationError:
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    rows: list[Row]
+    vectors: Future[Vectors]
+    ends_shard: bool
+
+
+class _Work:
+    """Batches on their way into the store: those being encoded, in order, and vectors that are not written yet.
+
+    Parameters
+    ----------
+    ahead : int
+        How many batches the pool may encode at a time; 0: none, the caller's thread does.
+    """
+
+    def __init__(
+        self, encoder: Encoder, store: EmbeddingStore, seconds: float, pool: ThreadPoolExecutor, ahead: int
+    ) -> None:
+        self.computed = 0
+        self._encoder, self._store, self._seconds = encoder, store, seconds
+        self._pool, self._ahead = pool, ahead
+        self._encoding: deque[_Batch] = deque()
+        self._rows: list[Row] = []
+        self._vectors: list[Vectors] = []
+        self._written = time.monotonic()
+
+    def encode(self, pictures: list[_Picture], *, ends_shard: bool = False) -> None:
+        """Have a batch encoded; write what is encoded so far at the end of a shard, and where it is time."""
+        rows = [one.row for one in pictures]
+        prepared = [one.prepared for one in pictures if one.prepared is not None]
+        if self._ahead:
+            vectors = self._pool.submit(self._encoder.encode_prepared, prepared)
+        else:
+            vectors = Future()
+            vectors.set_result(self._encoder.encode_prepared(prepared))
+        self._encoding.append(_Batch(rows, vectors, ends_shard))
+        # One more than threads, so that none of them waits for this one.
+        while len(self._encoding) > (self._ahead and self._ahead + 1):
+            self._take_in()
+
+    def end_shard(self, rest: list[_Picture]) -> None:
+        """Have the last batch of a shard encoded, which need not be full."""
+        if rest:
+            self.encode(rest, ends_shard=True)
+        elif self._encoding:
+            self._encoding[-1] = replace(self._encoding[-1], ends_shard=True)
+        else:
+            self._write()
+
+    def finish(self) -> None:
+        """Wait for all batches, and write them."""
+        while self._encoding:
+            self._take_in()
+        self._write()
+
+    def _take_in(self) -> None:
+        done = self._encoding.popleft()
+        vectors = done.vectors.result()
+        require_finite(vectors, [row.id for row in done.rows])
+        self._rows += done.rows
+        self._vectors.append(vectors)
+        self.computed += len(done.rows)
+        # Batches come in order, and only the last of a shard may be short: what is written are whole batches from the
+        # shard's beginning, or all of it, and a resumed run forms the same batches of the rest.
+        if done.ends_shard or time.monotonic() - self._written >= self._seconds:
+            self._write()
+
+    def _write(self) -> None:
+        if self._rows:
+            self._store.add(self._rows, np.concatenate(self._vectors))
+            self._rows, self._vectors = [], []
+        self._written = time.monotonic()
 
 
 def embed_texts(
@@ -219,15 +318,6 @@ def _sort(
             progress.skipped.append(one)
 
 
-def _encode(encoder: Encoder, new: list[_Picture], start: int, batch: int) -> Vectors:
-    chosen = new[start : start + batch]
-    vectors = encoder.encode_prepared([one.prepared for one in chosen if one.prepared is not None])
-    require_finite(vectors, [one.row.id for one in chosen])
-    # Prepared pictures are large; only the row is needed from here on.
-    new[start : start + batch] = [_Picture(one.row) for one in chosen]
-    return vectors
-
-
 def _shard_sizes(photos: Sequence[Photo], batch: int, shard: int) -> Iterator[int]:
     """Yield how many photos make each shard: a whole number of batches of pictures, or the next photo's end."""
     enough = batch * max(1, round(shard / batch))
@@ -242,26 +332,27 @@ def _shard_sizes(photos: Sequence[Photo], batch: int, shard: int) -> Iterator[in
 
 
 def _ahead(
-    photos: Sequence[Photo], encoder: Encoder, store: EmbeddingStore, threads: int, pictures: int
+    photos: Sequence[Photo],
+    encoder: Encoder,
+    store: EmbeddingStore,
+    pool: ThreadPoolExecutor,
+    threads: int,
+    pictures: int,
 ) -> Iterator[list[_Picture | Skipped]]:
     """Yield the pictures of each photo in order, while threads make those of the next ones."""
     # Bounded by pictures, not photos: a photo with a hundred boxes is a hundred pictures in memory.
     waiting: deque[tuple[Future[list[_Picture | Skipped]], int]] = deque()
     held = 0
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for photo in photos:
-                while waiting and (held >= pictures and len(waiting) >= threads):
-                    future, size = waiting.popleft()
-                    held -= size
-                    yield future.result()
-                size = len(photo.pictures)
-                waiting.append((pool.submit(_pictures, photo, encoder, store), size))
-                held += size
-            while waiting:
-                yield waiting.popleft()[0].result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    for photo in photos:
+        while waiting and (held >= pictures and len(waiting) >= threads):
+            future, size = waiting.popleft()
+            held -= size
+            yield future.result()
+        size = len(photo.pictures)
+        waiting.append((pool.submit(_pictures, photo, encoder, store), size))
+        held += size
+    while waiting:
+        yield waiting.popleft()[0].result()
 
 
 def _pictures(photo: Photo, encoder: Encoder, store: EmbeddingStore) -> list[_Picture | Skipped]:
@@ -313,8 +404,10 @@ def _check_texts(texts: Sequence[str], template: str) -> None:
         seen.add(text)
 
 
-def _usual_threads() -> int:
-    return min(_MOST_THREADS, os.cpu_count() or 1)
+def usual_threads() -> int:
+    """Return how many threads read, decode and encode: one a core that this process may use, at most 16."""
+    own = getattr(os, "sched_getaffinity", None)
+    return min(_MOST_THREADS, len(own(0)) if own else os.cpu_count() or 1)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -21,7 +22,8 @@ Prepared = npt.NDArray[Any]
 class Encoder(Protocol):
     """Turns RGB pictures into vectors.
 
-    Work on a picture is cut in two: `prepare` may run in any thread, many at once; `encode_prepared` runs in one.
+    Work on a picture is cut in two: `prepare` may run in any thread, many at once; `encode_prepared` runs in one,
+    unless the encoder has a method ``one_core_each`` (see `one_core_each`).
     """
 
     @property
@@ -46,6 +48,16 @@ class Encoder(Protocol):
         EncoderError
             The encoder has no text tower, or a text is longer than it reads.
         """
+
+
+def one_core_each(encoder: Encoder) -> AbstractContextManager[bool]:
+    """Let `encode_prepared` run in several threads at once, on one core each, while this lasts; False where it cannot.
+
+    A model that takes all cores for a batch and threads that decode the next ones take the cores from each other, and
+    wait for each other. Batches side by side, each on one core, leave no core idle.
+    """
+    own = getattr(encoder, "one_core_each", None)
+    return nullcontext(False) if own is None else own()
 
 
 def encode_images(encoder: Encoder, images: Sequence[Image]) -> Vectors:

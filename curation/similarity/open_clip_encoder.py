@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -99,6 +99,21 @@ class OpenClipEncoder:
             with self._autocast():
                 vectors = self._model.encode_image(values)
             return _array(vectors)
+
+    @contextmanager
+    def one_core_each(self) -> Iterator[bool]:
+        """Let batches be encoded side by side on a CPU (see `curation.similarity.encoder.one_core_each`)."""
+        import torch
+
+        if self._device != "cpu":
+            yield False
+            return
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield True
+        finally:
+            torch.set_num_threads(before)
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of texts, float32, shape (b, d).

@@ -94,12 +94,12 @@ def _check_start(data: bytes, name: str) -> None:
     start = data[:1024].lstrip()
     if not start:
         raise AnnotationFormatError("The annotation file is empty", where=name, expected=expected)
-    if start.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise AnnotationFormatError(
-            "The annotation file begins with a byte order mark",
+            "The annotation file begins with the byte order mark of UTF-16",
             where=f"{name}: byte 0",
-            expected="UTF-8 without a mark",
-            found=repr(start[:3]),
+            expected="UTF-8",
+            found=repr(start[:2]),
         )
     if start.startswith(b"["):
         raise AnnotationFormatError(

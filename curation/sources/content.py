@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Thread
 
 from curation.errors import MissingFileError, SourceError
+from curation.input_files import plain
 from curation.storage import read_bytes
 
 
@@ -22,24 +23,24 @@ class FileContent:
     ----------
     name : str
         Plain file name.
+    size : int
+        Bytes on disk.
     data : bytes
+        What the file holds: unpacked where it is gzip, and without a byte order mark.
     """
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
         self._path = path
         self._stamp = _stamp(path)
-        self.data = read_bytes(path, kind="annotation file")
-        self._digest = _in_thread(lambda: "sha256:" + hashlib.sha256(self.data).hexdigest())
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return len(self.data)
+        raw = read_bytes(path, kind="annotation file")
+        self.size = len(raw)
+        self._digest = _in_thread(lambda: "sha256:" + hashlib.sha256(raw).hexdigest())
+        self.data = plain(raw, str(path))
 
     @property
     def sha256(self) -> str:
-        """``sha256:<hex>`` of the bytes; waits until the thread that computes it is done.
+        """``sha256:<hex>`` of the bytes on disk; waits until the thread that computes it is done.
 
         Raises
         ------

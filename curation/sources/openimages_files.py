@@ -13,13 +13,19 @@ from typing import Any
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import AnnotationFormatError, DuplicateIdError, MissingFileError, UsageError
+from curation.errors import (
+    AnnotationFormatError,
+    CurationError,
+    DuplicateIdError,
+    MissingFileError,
+    UsageError,
+)
+from curation.input_files import beginning
 from curation.sources.content import FileContent
 from curation.sources.hex_ids import Keys, hex_texts, id_text, id_words, ordered, runs_of
 from curation.sources.openimages_rows import REQUIRED
 from curation.sources.source import Int32s
 from curation.sources.streamed_csv import StreamedCsv
-from curation.storage import open_binary
 
 PARTS = ("train", "validation", "test")
 
@@ -34,7 +40,7 @@ _DESCRIPTIONS = (
 _IMAGES = ("{part}-images-boxable-with-rotation.csv", "{part}-images-with-rotation.csv")
 _SIZES = ("{part}-image-sizes.csv", "image-sizes.csv")
 _BELOW = ("", "annotations", "{part}", "csv")
-_PART_IN_NAME = re.compile(r"(?:\A|[-_])(train|validation|test)-annotations-bbox\.csv\Z")
+_PART_IN_NAME = re.compile(r"(?:\A|[-_])(train|validation|test)-annotations-bbox\.csv(?:\.gz)?\Z")
 _LABEL = re.compile(r"/[mgt]/[A-Za-z0-9_]+\Z")
 _MAX_SIDE = 1_000_000
 
@@ -91,15 +97,13 @@ class OpenImagesContent:
 
 def is_box_file(path: Path) -> bool:
     """Return whether a file is a CSV whose header has Open Images' box columns."""
-    if path.suffix.lower() != ".csv" or not path.is_file():
-        return path.name.lower().endswith(".csv.gz")
-    try:
-        with open_binary(path) as stream:
-            names = (
-                stream.readline(1 << 12).decode("utf-8-sig", "replace").replace('"', "").strip().split(",")
-            )
-    except OSError:
+    if not path.name.lower().removesuffix(".gz").endswith(".csv") or not path.is_file():
         return False
+    try:
+        line = beginning(path, 1 << 12).split(b"\n", 1)[0]
+    except CurationError:
+        return False
+    names = line.decode("utf-8", "replace").replace('"', "").strip().split(",")
     # A box file that lost a column is still one, and is refused as such.
     return len(set(REQUIRED) & set(names)) >= len(REQUIRED) - 1
 

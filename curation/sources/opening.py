@@ -55,7 +55,7 @@ def open_source(
         ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011, MTSD and BDD100K (see the
         modules of these names); a table (``.csv``, ``.tsv``, ``.parquet``); or a list of ids (``.txt``), which says
-        nothing of its images.
+        nothing of its images. A single file may be compressed by gzip and begin with a byte order mark.
     dataset, part : str
         For example ``voc2007`` and ``test``.
     cache : bool or Path
@@ -188,14 +188,15 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
         raise MissingFileError("The source does not exist", where=str(path), expected=_EXPECTED)
     absolute = str(path.absolute())
     read = partial(FileContent, path)
-    if path.suffix.lower() in SUFFIXES:
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix in SUFFIXES:
         parse = partial(parse_table, dataset=dataset, part=part, split=split)
         layout = {"layout": "table", "name": path.name, "split": list(split or ())}
         return _RawFiles(lambda: [absolute], read, parse, layout | options)
-    if path.suffix.lower() == ".txt":
+    if suffix == ".txt":
         parse = partial(parse_id_list, dataset=dataset, part=part)
         return _RawFiles(lambda: [absolute], read, parse, {"layout": "list", "name": path.name} | options)
-    if path.suffix.lower() != ".json":
+    if suffix != ".json":
         raise UsageError("The file is of no known kind", where=str(path), expected=_EXPECTED)
     parse = partial(parse_coco, dataset=dataset, part=part, bad_boxes=bad_boxes)
     return _RawFiles(lambda: [absolute], read, parse, {"layout": "coco", "name": path.name} | options)
@@ -203,7 +204,7 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
 
 _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json, a VOC folder (Annotations and ImageSets/Main), "
-    "a table (.csv, .tsv, .parquet), or a list of ids (.txt)"
+    "a table (.csv, .tsv, .parquet), or a list of ids (.txt); each may be compressed by gzip"
 )
 
 

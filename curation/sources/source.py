@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from curation.errors import PresenceOnlyError, UnitBoxesError
 from curation.short_repr import short_repr
+from curation.sources.datasets import family
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -20,6 +21,9 @@ Texts = npt.NDArray[Any]
 
 POSES = ("", "Unspecified", "Frontal", "Rear", "Left", "Right")
 """VOC poses; `Objects.pose` indexes this tuple, 0 where the file states none."""
+
+_WITHOUT_IDS = ("bdd100k", "mtsd")
+"""Datasets whose own JSON files name classes and do not number them."""
 
 BOX_ORIGINS = ("", "xclick", "activemil")
 """How a box of Open Images came about; `Objects.origin` indexes this tuple, 0 where the file states none of these."""
@@ -211,6 +215,14 @@ class Source:
         ranks = np.empty(len(self.images), np.int64)
         ranks[np.argsort(self.images.native, kind="stable")] = np.arange(len(self.images))
         return ranks
+
+    @property
+    def has_category_ids(self) -> bool:
+        """Whether `Categories.numbers` are the dataset's own (COCO JSON, CUB-200); other readers count the names."""
+        if family(self.dataset) in _WITHOUT_IDS:
+            return False
+        names = [file.name.casefold().removesuffix(".gz") for file in self.files]
+        return family(self.dataset) == "cub200" or any(name.endswith(".json") for name in names)
 
     def require_objects(self, purpose: str) -> Objects:
         """Return the objects, or raise `PresenceOnlyError` naming what needs them."""

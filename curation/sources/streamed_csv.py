@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from curation.errors import AnnotationFormatError, MissingFileError, SourceError
+from curation.input_files import GZIP, Unpacking, beginning
 from curation.sources.source import FileRecord
-from curation.storage import open_binary, read_bytes
+from curation.storage import open_binary
 
 _BLOCK = 1 << 24
 _LINES = 1 << 20
@@ -20,7 +21,6 @@ _BEHIND = 1 << 26
 """Bytes that were handed out and are still to be hashed, at most."""
 _MAX_LINE = 1 << 22
 _MAX_HEADER = 1 << 16
-_GZIP = b"\x1f\x8b"
 
 
 class StreamedCsv:
@@ -45,7 +45,7 @@ class StreamedCsv:
     MissingFileError
         The file cannot be read.
     AnnotationFormatError
-        It is empty or compressed, or its first line is no header.
+        It is empty, or its first line is no header.
     """
 
     def __init__(self, path: Path) -> None:
@@ -181,6 +181,8 @@ class _Hashing:
         self._behind = 0
         self._is_whole = False
         self._stream = open_binary(path, kind="table").detach()
+        self._unpacking = Unpacking(str(path), size) if _is_gzip(path) else None
+        self._pieces: Iterator[bytes] = iter(())
         self._bar = tqdm(total=size, desc=name, unit="B", unit_scale=True, leave=False, disable=None)
 
     def __enter__(self) -> _Hashing:
@@ -199,6 +201,17 @@ class _Hashing:
         self._stream.close()
 
     def read(self, count: int = -1) -> bytes:
+        """Return the next bytes of the table, none at its end; of a compressed file, at most a piece of them."""
+        if self._unpacking is None:
+            return self._read(count)
+        while not (piece := next(self._pieces, b"")):
+            data = self._read(_LINES)
+            self._pieces = self._unpacking.feed(data) if data else self._unpacking.end()
+            if not data:
+                return next(self._pieces, b"")
+        return piece
+
+    def _read(self, count: int) -> bytes:
         data = self._stream.read(count)
         self._pending.append((self._hasher.submit(self._digest.update, data), len(data)))
         self._behind += len(data)
@@ -224,16 +237,14 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     return facts.st_size, facts.st_mtime_ns, facts.st_ino
 
 
+def _is_gzip(path: Path) -> bool:
+    with open_binary(path, kind="table") as stream:
+        return stream.read(len(GZIP)) == GZIP
+
+
 def _header(path: Path) -> tuple[str, ...]:
     where = f"{path.name}: row 1"
-    try:
-        with open_binary(path, kind="table") as stream:
-            start = stream.read(_MAX_HEADER)
-    except OSError:
-        start = read_bytes(path, kind="table")[:_MAX_HEADER]
-    if start.startswith(_GZIP):
-        raise AnnotationFormatError("The table is compressed", where=path.name, hint=f"gunzip -k {path}")
-    line = (start.splitlines() or [b""])[0]
+    line = (beginning(path, _MAX_HEADER, kind="table").splitlines() or [b""])[0]
     try:
         names = tuple(next(csv.reader([line.decode("utf-8-sig")]), ()))
     except (UnicodeDecodeError, csv.Error) as error:

@@ -90,7 +90,7 @@ def read_cells(content: FileContent) -> Cells:
     """
     import pyarrow
 
-    suffix = PurePath(content.name).suffix.lower()
+    suffix = PurePath(content.name.lower().removesuffix(".gz")).suffix
     if not content.data[:_MAX_HEADER].strip():
         raise AnnotationFormatError("The table is empty", where=content.name, expected="a header and rows")
     try:

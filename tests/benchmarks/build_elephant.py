@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -19,6 +18,7 @@ from typing import Any
 
 from tests.benchmarks.large_files import KNOWN, coco_file, voc_folder
 from tests.benchmarks.measured import measured
+from tests.benchmarks.own_process import peak_gib
 
 REPEATS = 5
 _ROOT = Path(__file__).parents[2]
@@ -143,10 +143,7 @@ MEASURES = {"decode": decode, "first": build, "cached": build, "pycocotools": py
 def main(what: str, out: str) -> None:
     """Print seconds and peak memory of one measurement as JSON."""
     seconds = MEASURES[what](Path(out))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(
-        json.dumps({"seconds": seconds, "peak_mib": peak / (1 << (20 if sys.platform == "darwin" else 10))})
-    )
+    print(json.dumps({"seconds": seconds, "peak_mib": 1024 * peak_gib()}))
 
 
 if __name__ == "__main__":

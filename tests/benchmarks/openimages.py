@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import statistics
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +10,12 @@ import numpy as np
 
 from curation.storage import replacing
 from tests.benchmarks.measured import measured
+from tests.benchmarks.own_process import Spent, spent_by
 
 ROWS = 15_900_000
 IMAGES = 1_743_042
 CLASSES = 601
 REPEATS = 5
-_ROOT = Path(__file__).parents[2]
 _AT_ONCE = 1_000_000
 _COLUMNS = (
     *("ImageID", "Source", "LabelName", "Confidence", "XMin", "XMax", "YMin", "YMax"),
@@ -54,7 +50,7 @@ def run(out: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _seconds(what: str, spent: _Spent, most: float | None = None) -> list[dict[str, Any]]:
+def _seconds(what: str, spent: Spent, most: float | None = None) -> list[dict[str, Any]]:
     return [
         measured(what, spent.seconds, "s"),
         measured(f"{what}: all cores", spent.cores, "s"),
@@ -63,7 +59,7 @@ def _seconds(what: str, spent: _Spent, most: float | None = None) -> list[dict[s
 
 
 def _compared(
-    what: str, found: dict[str, _Spent], name: str, least: float | None = None
+    what: str, found: dict[str, Spent], name: str, least: float | None = None
 ) -> list[dict[str, Any]]:
     seconds = found[name].seconds
     by_class, by_image = (found[peer].seconds / seconds for peer in ("pandas", "by_image"))
@@ -178,40 +174,22 @@ start = clocks()
 source = open_source(folder / "openimages", **where)
 spent, count = clocks() - start, len(source.images)
 """
-_BEFORE = """
-import resource, subprocess, sys, time, numpy; from pathlib import Path; folder = Path(sys.argv[1])
-def clocks(): return numpy.array([time.perf_counter(), time.process_time()])
-"""
-# Linux counts in KiB, macOS in bytes.
-_AFTER = """
-unit = 2**30 if sys.platform == "darwin" else 2**20
-print(*spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, count)
-"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Spent:
-    """Medians of some processes: seconds, seconds of all cores together, memory at its peak; and a count."""
-
-    seconds: float
-    cores: float
-    gib: float
-    count: int
-
-
-def _medians(codes: dict[str, str], folder: Path) -> dict[str, _Spent]:
-    environment = os.environ | {"PYTHONPATH": str(_ROOT)}
-    found: dict[str, list[list[float]]] = {name: [] for name in codes}
+def _medians(codes: dict[str, str], folder: Path) -> dict[str, Spent]:
+    found: dict[str, list[Spent]] = {name: [] for name in codes}
     for _ in range(REPEATS):
         for name, code in codes.items():
-            command = [sys.executable, "-c", _BEFORE + code + _AFTER, str(folder)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-            found[name].append([float(text) for text in done.stdout.split()])
-    medians = {
-        name: [statistics.median(column) for column in zip(*rows, strict=True)]
-        for name, rows in found.items()
+            found[name].append(spent_by(code, folder))
+    return {
+        name: Spent(
+            statistics.median(one.seconds for one in runs),
+            statistics.median(one.cores for one in runs),
+            statistics.median(one.gib for one in runs),
+            runs[0].count,
+        )
+        for name, runs in found.items()
     }
-    return {name: _Spent(*three, int(count)) for name, (*three, count) in medians.items()}
 
 
 def _instructions() -> str:

@@ -232,6 +232,117 @@ def test_swapped_parts_are_told(files: dict[str, Path], capsys: pytest.CaptureFi
     assert "swapped" in refused(arguments(swapped), capsys)
 
 
+def test_detections_called_unknown_count_for_no_known_class(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(files, "--bootstrap", "3", "--json")) == 0
+    expected = json.loads(capsys.readouterr().out)
+    named = {"image_id": 1, "category": "unknown", "bbox": BOX, "score": 0.99, "background_score": 0.5}
+    more = [*results(range(1, 4), UNKNOWN), named]
+    for part, images in (("closed", 11), ("wilderness", 6)):
+        rows = more + results(range(1, images))
+        write(files[f"detections_{part}"], "".join(json.dumps(row) + "\n" for row in rows))
+    assert main(arguments(files, "--bootstrap", "3", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    for part in ("closed", "wilderness"):
+        assert found["inputs"][part]["detections"]["reported"] == {
+            "left out: detections called unknown, which no measure of known classes counts": 4
+        }
+    assert {**found, "inputs": None} == {**expected, "inputs": None}
+    assert main(arguments(files)) == 0
+    assert "detections called unknown" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("protocol", ["voc", "coco"])
+def test_plain_precision_knows_unknown_only_where_it_is_listed(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], protocol: str
+) -> None:
+    truth_of_both = truth(range(1, 11), CAT)
+    more = truth(range(11, 16), UNKNOWN)
+    for one in more["annotations"]:
+        one["id"] += 100
+    for key in ("images", "annotations"):
+        truth_of_both[key] += more[key]
+    write(files["truth_closed"], truth_of_both)
+    write(files["detections_closed"], results(range(1, 11)) + results(range(11, 16), UNKNOWN))
+    given = ["evaluate", protocol, "--no-cache", "--json", "--truth", str(files["truth_closed"])]
+    given += ["--detections", str(files["detections_closed"])]
+    per_class = "AP11" if protocol == "voc" else "per_class"
+    assert main(given) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [5]
+    assert found[per_class]["cat"] == pytest.approx(1.0)
+    assert set(found[per_class]) == {"cat", "dog"}
+    write(tmp_path / "classes.json", {"known": ["cat", "unknown"]})
+    assert main([*given, "--classes", str(tmp_path / "classes.json")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["inputs"]["test"]["detections"]["reported"] == {}
+    assert found[per_class] == {"cat": pytest.approx(1.0), "unknown": pytest.approx(1.0)}
+
+
+def test_a_results_folder_with_a_file_of_unknown_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "truth.json", truth(range(1, 3), CAT))
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "comp4_det_test_cat.txt").write_text("000001 0.9 11 11 50 50\n")
+    (tmp_path / "results" / "comp4_det_test_unknown.txt").write_text("000002 0.9 11 11 50 50\n" * 3)
+    given = ["evaluate", "voc", "--no-cache", "--json", "--stray", "error"]
+    given += ["--truth", str(tmp_path / "truth.json"), "--detections", str(tmp_path / "results")]
+    assert main(given) == 0
+    reported = json.loads(capsys.readouterr().out)["inputs"]["test"]["detections"]["reported"]
+    assert reported == {"left out: detections called unknown, which no measure of known classes counts": 3}
+
+
+def test_ids_are_those_of_a_truth_file_that_has_some(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A detector trained on a conversion with other ids than the manifest's is read by that conversion's ids."""
+    from curation.protocols.elephant_facts import KNOWN
+
+    world = write_small_world(tmp_path, n_closed=20, n_wilderness=40)
+    sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
+    manifest = str(tmp_path / "manifest")
+    assert main(["build", "elephant", "--no-cache", *sources, "--out", manifest]) == 0
+    exported = ["export", manifest, "--format", "coco", "--part", "closed", *sources]
+    assert main([*exported, "--out", str(tmp_path / "closed.json")]) == 0
+    content = json.loads((tmp_path / "closed.json").read_text())
+    # The manifest is of two datasets: its export has the ids of the paper's files.
+    assert {one["name"]: one["id"] for one in content["categories"]} == {
+        **{name: number for number, (name, _) in enumerate(sorted(KNOWN), start=1)},
+        "unknown": -1,
+    }
+
+    def shifted(number: int) -> int:
+        return number if number < 0 else 120 - number
+
+    for one in content["categories"]:
+        one["id"] = shifted(one["id"])
+    for one in content["annotations"]:
+        one["category_id"] = shifted(one["category_id"])
+    write(tmp_path / "other.json", content)
+    rows = [
+        {"image_id": one["image_id"], "category_id": one["category_id"], "bbox": one["bbox"], "score": 0.9}
+        for one in content["annotations"]
+    ]
+    write(tmp_path / "rows.json", rows)
+    write(tmp_path / "none.json", [])
+    given = ["evaluate", "elephant", "--no-cache", "--json", "--manifest", manifest]
+    given += ["--truth", f"closed={tmp_path / 'other.json'}", "--truth", f"wilderness={world.coco_json}"]
+    given += ["--detections", f"closed={tmp_path / 'rows.json'}"]
+    given += ["--detections", f"wilderness={tmp_path / 'none.json'}"]
+    capsys.readouterr()
+    assert main(given) == 0
+    found = json.loads(capsys.readouterr().out)
+    shown = [ap for ap in found["paper"]["AP_area"]["0.0"].values() if ap is not None]
+    assert shown
+    assert set(shown) == {1.0}
+    assert found["category_ids"] == "truth"
+    message = refused([*given, "--category-ids", "manifest"], capsys)
+    assert "not known" in message
+    assert "--category-ids truth" in message
+
+
 def test_stray_detections_may_be_dropped_and_are_reported(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

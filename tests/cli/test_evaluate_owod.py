@@ -350,19 +350,57 @@ def test_a_manifest_names_tasks_class_ids_and_images(
         {**row, "category_id": row["category_id"] - 10 if row["category_id"] > 0 else 8} for row in results()
     ]
     write(files["detections"], rows)
-    found = evaluate(files, capsys, "--manifest", manifest, "--task", "t1")
+    by_index = "--category-ids", "manifest"
+    found = evaluate(files, capsys, "--manifest", manifest, "--task", "t1", *by_index)
     assert found["t1/clean"] == expected
+    assert found["category_ids"] == "manifest"
     assert found["manifest"]["parts"] == ["t1-test"]
     assert found["manifest"]["digest"].startswith("sha256:")
     assert "more than once" in refused(arguments(files, "--manifest", manifest, "--task", "t2"), capsys)
-    last = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--repeats", "keep")["t2/clean"]
+    last = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--repeats", "keep", *by_index)[
+        "t2/clean"
+    ]
     assert (last["counts"]["lines"], last["num_unknown_gt"], last["UR"]) == (22, 0, None)
-    same = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--part", "t1-test")
+    same = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--part", "t1-test", *by_index)
     assert same["t2/clean"]["counts"]["lines"] == 11
     assert "no such part" in refused(
         arguments(files, "--manifest", manifest, "--task", "t1", "--part", "t9-test"), capsys
     )
     write(files["detections"], [{**rows[0], "category_id": 90}])
     assert "unknown (8 or -1 or unknown)" in refused(
-        arguments(files, "--manifest", manifest, "--task", "t1"), capsys
+        arguments(files, "--manifest", manifest, "--task", "t1", *by_index), capsys
     )
+
+
+def test_ids_are_those_of_the_truth_and_another_numbering_is_refused(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Detections under the dataset's own ids (10, 11, ...) are read right, those under indices (0, 1, ...) refused."""
+    expected = evaluate(files, capsys)["t1/clean"]
+    del files["classes"]
+    ids = tuple(f"coco:{image:012d}" for image in EXAMPLE)
+    given = ["--manifest", manifest_of(tmp_path / "owod", {"t1": ids}), "--task", "t1"]
+    found = evaluate(files, capsys, *given)
+    assert (found["t1/clean"], found["category_ids"]) == (expected, "truth")
+    assert evaluate(files, capsys, *given, "--category-ids", "truth")["t1/clean"] == expected
+    message = refused(arguments(files, *given, "--category-ids", "manifest"), capsys)
+    assert "does not name" in message
+    assert "--category-ids truth" in message
+
+    rows = [
+        {**row, "category_id": row["category_id"] - 10 if row["category_id"] > 0 else 8} for row in results()
+    ]
+    write(files["detections"], rows)
+    for stray in ("error", "drop"):
+        message = refused(arguments(files, *given, "--stray", stray), capsys)
+        assert "--category-ids manifest" in message
+        assert "10 person" in message
+    both = [{**row, "category": {0: "person", 1: "dog", 8: "unknown"}[row["category_id"]]} for row in rows]
+    write(files["detections"], both)
+    message = refused(arguments(files, *given), capsys)
+    assert "name different classes" in message
+    assert "--category-ids manifest" in message
+    write(files["detections"], [{**rows[0], "category_id": 5}])
+    assert "found: category None, category_id 5" in refused(arguments(files, *given), capsys)
+    alone = [text for text in arguments(files, "--category-ids", "truth") if text]
+    assert "--category-ids" in refused(alone, capsys)

@@ -27,7 +27,7 @@ from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import COCO_NAMES_OF_VOC
 from curation.sources.voc import read_voc
 from tests.real_files import real_files
-from tests.task_world import TASKS, UNKNOWN, TaskWorld, make_task_manifest, write_task_world
+from tests.task_world import TASKS, TaskWorld, make_task_manifest, write_task_world
 
 
 @pytest.fixture(scope="module")
@@ -138,12 +138,12 @@ def test_perfect_detections_of_an_exported_view_score_full(
         for one in data["annotations"]
         if not one["iscrowd"]
     ]
-    assert any(one["category_id"] == UNKNOWN for one in detections)
+    assert any(one["category_id"] == -1 for one in detections)
     (tmp_path / "d.json").write_text(json.dumps(detections))
     capsys.readouterr()
     files = ["--truth", str(truth), "--detections", str(tmp_path / "d.json")]
     score = ["evaluate", "owod", *files, "--task", "t1", "--profile", "clean", "--json"]
-    # The truth alone says enough: its categories are the known classes, its unknown has the id of the manifest.
+    # The truth alone says enough: its categories are the known classes and unknown, under COCO's own ids.
     for more in (["--manifest", str(folder)], []):
         assert main([*score, *more]) == 0
         result = json.loads(capsys.readouterr().out)["t1/clean"]
@@ -232,6 +232,7 @@ def check_val2017_under_the_first_task(shared: Path, tmp_path: Path) -> None:
     manifest = val2017(path)
     write_manifest(manifest, tmp_path / "m")
     words = ["export", str(tmp_path / "m"), "--format", "coco", "--part", "all", "--each"]
+    words += ["--category-ids", "manifest"]
     assert main([*words, "--source", f"val={path}", "--out", str(tmp_path / "out")]) == 0
     raw = {one["id"]: one for one in json.loads(path.read_bytes())["annotations"]}
     index = {entry.name: entry.index for entry in manifest.header.classes}

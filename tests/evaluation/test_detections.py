@@ -1,3 +1,4 @@
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -54,7 +55,9 @@ def test_an_empty_list_is_a_detector_that_says_nothing(tmp_path: Path, truth: Gr
         ({**GOOD, "image_id": [2]}, "image_id"),
         ({**GOOD, "image_id": 2**70}, "image_id"),
         ({**GOOD, "category_id": 5}, "category"),
-        ({**GOOD, "category_id": -1}, "category"),
+        ({**GOOD, "category_id": -2}, "category"),
+        ({**GOOD, "category_id": None}, "category"),
+        ({**GOOD, "category": "elephant"}, "category"),
         ({**GOOD, "bbox": [1, 2, -3, 4]}, "box"),
         ({**GOOD, "bbox": [1, 2, 3, 1e300]}, "box"),
         ({**GOOD, "bbox": [1, 2, 3]}, "bbox"),
@@ -74,6 +77,64 @@ def test_a_bad_record_is_refused_and_named(
     assert str(path) in str(caught.value)
     assert "record 1" in str(caught.value) or "[1]" in str(caught.value)
     assert message in str(caught.value)
+
+
+def test_detections_called_unknown_are_left_out_and_counted(tmp_path: Path, truth: GroundTruth) -> None:
+    named = {key: value for key, value in GOOD.items() if key != "category_id"} | {"category": "unknown"}
+    rows = [{**GOOD, "category_id": -1}, GOOD, named, {**GOOD, "category_id": -1, "image_id": 9}]
+    found = read_coco_results(written(tmp_path, rows), truth, Policy(stray="drop"))
+    assert found.detections.label.tolist() == [0]
+    assert found.rows == 4
+    assert found.reported == {
+        "left out: detections called unknown, which no measure of known classes counts": 2,
+        "left out: detections on images or of classes that are not in the ground truth": 1,
+    }
+    with pytest.raises(PredictionError, match="not in the ground truth"):
+        read_coco_results(written(tmp_path, rows), truth)
+
+
+def test_classes_may_be_named_and_a_name_that_contradicts_its_id_is_refused(
+    tmp_path: Path, truth: GroundTruth
+) -> None:
+    first, second = truth.classes
+    rows = [{**GOOD, "category": first}, {**GOOD, "category_id": None, "category": second}]
+    assert read_coco_results(written(tmp_path, rows), truth).detections.label.tolist() == [0, 1]
+    with pytest.raises(PredictionError, match="name different classes") as caught:
+        read_coco_results(written(tmp_path, [GOOD, {**GOOD, "category": second}]), truth)
+    assert "record 1" in str(caught.value)
+
+
+def test_ids_that_all_belong_to_another_numbering_are_told(tmp_path: Path, truth: GroundTruth) -> None:
+    other = replace(truth, other_numbers=(0, 1, 7))
+    with pytest.raises(PredictionError) as caught:
+        read_coco_results(written(tmp_path, [GOOD, {**GOOD, "category_id": 0}]), other)
+    assert "--category-ids manifest" in str(caught.value.hint)
+    with pytest.raises(PredictionError) as caught:
+        read_coco_results(written(tmp_path, [GOOD, {**GOOD, "category_id": 8}]), other)
+    assert "--category-ids" not in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_json_lines_and_compressed_files_hold_the_same(
+    tmp_path: Path, truth: GroundTruth, packed: bool
+) -> None:
+    rows = [{**GOOD, "image_id": 3, "category_id": 2}, GOOD]
+    expected = read_coco_results(written(tmp_path, rows), truth).detections
+    for text in (json.dumps(rows), "".join(json.dumps(row) + "\n" for row in rows)):
+        data = b"\xef\xbb\xbf" + text.encode()
+        path = tmp_path / "other"
+        path.write_bytes(gzip.compress(data) if packed else data)
+        found = read_coco_results(path, truth)
+        assert found.sha256 == sha256_of_file(path)
+        for column in ("image", "label", "boxes", "scores"):
+            assert np.array_equal(getattr(found.detections, column), getattr(expected, column))
+
+
+def test_a_line_that_is_no_record_is_named(tmp_path: Path, truth: GroundTruth) -> None:
+    text = json.dumps(GOOD) + "\n" + json.dumps({**GOOD, "score": "high"}) + "\n"
+    with pytest.raises(PredictionError) as caught:
+        read_coco_results(written(tmp_path, text), truth)
+    assert "line 2" in str(caught.value)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])

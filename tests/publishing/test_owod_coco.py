@@ -57,21 +57,30 @@ def known_until(task: str) -> list[str]:
     return [name for introduced in list(TASKS.values())[: last + 1] for name in introduced]
 
 
-def expected_label(part: str, name: str) -> int | None:
-    """Return the category id that spec 3.1 gives an object, None where it goes."""
+BY_INDEX = CocoOptions(category_ids="manifest")
+IDS = {
+    "dataset": {**NUMBERS, "unknown": -1},
+    "manifest": {**{name: index for index, name in enumerate(ORDER)}, "unknown": UNKNOWN},
+}
+"""What `--category-ids` makes of each class: COCO's own ids, or the place in the order of the tasks."""
+
+
+def expected_label(part: str, name: str) -> str | None:
+    """Return the class that spec 3.1 gives an object, None where it goes."""
     task, split = part.split("-")
     if name in TASKS[task] or (split != "train" and name in known_until(task)):
-        return ORDER.index(name)
-    return UNKNOWN if split == "test" else None
+        return name
+    return "unknown" if split == "test" else None
 
 
+@pytest.mark.parametrize("ids", ["dataset", "manifest"])
 @pytest.mark.parametrize("part", PARTS)
-def test_labels_of_every_view_are_those_of_the_paper(part: str, world: TaskWorld) -> None:
-    data = content(plan_coco(world.manifest, [part], world.sources))
+def test_labels_of_every_view_are_those_of_the_paper(part: str, ids: Any, world: TaskWorld) -> None:
+    data = content(plan_coco(world.manifest, [part], world.sources, CocoOptions(category_ids=ids)))
     listed = {int(image.partition(":")[2]) for image in world.manifest.ids(part)}
     names = {number: name for name, number in NUMBERS.items()}
     expected = {
-        one["id"]: (one["image_id"], label, one["bbox"], one["area"], one["iscrowd"])
+        one["id"]: (one["image_id"], IDS[ids][label], one["bbox"], one["area"], one["iscrowd"])
         for one in raw(world, part)["annotations"]
         if one["image_id"] in listed
         and (label := expected_label(part, names[one["category_id"]])) is not None
@@ -85,12 +94,76 @@ def test_labels_of_every_view_are_those_of_the_paper(part: str, world: TaskWorld
     assert [f"coco:{one['id']:012d}" for one in data["images"]] == list(world.manifest.ids(part))
 
 
+@pytest.mark.parametrize("ids", ["dataset", "manifest"])
 @pytest.mark.parametrize("part", PARTS)
-def test_categories_are_the_classes_so_far_and_unknown_in_a_test_part(part: str, world: TaskWorld) -> None:
-    data = content(plan_coco(world.manifest, [part], world.sources))
-    names = known_until(part.split("-")[0])
-    expected = list(enumerate(names)) + ([(UNKNOWN, "unknown")] if part.endswith("test") else [])
-    assert [(one["id"], one["name"]) for one in data["categories"]] == expected
+def test_categories_are_the_classes_so_far_and_unknown_in_a_test_part(
+    part: str, ids: Any, world: TaskWorld
+) -> None:
+    data = content(plan_coco(world.manifest, [part], world.sources, CocoOptions(category_ids=ids)))
+    names = [*known_until(part.split("-")[0]), *(["unknown"] if part.endswith("test") else [])]
+    assert [(one["id"], one["name"]) for one in data["categories"]] == [
+        (IDS[ids][name], name) for name in names
+    ]
+    assert data["info"]["category_ids"] == ids
+
+
+def test_without_a_word_the_ids_are_those_of_the_dataset(world: TaskWorld) -> None:
+    plan = plan_coco(world.manifest, ["t2-test"], world.sources)
+    ids = {one["name"]: one["id"] for one in content(plan)["categories"]}
+    assert ids == {"airplane": 5, "cat": 17, "person": 1, "truck": 8, "elephant": 22, "unknown": -1}
+    assert plan.notes == ("Category ids are the dataset's own; `unknown` is -1.",)
+
+
+def test_files_that_number_a_class_differently_are_refused(world: TaskWorld) -> None:
+    train = world.sources["train"]
+    swapped = replace(train.categories, numbers=train.categories.numbers[::-1])
+    sources = {**world.sources, "train": replace(train, categories=swapped)}
+    # One file of the dataset alone has one numbering; two files that disagree have none.
+    both = next(part for part in world.manifest.header.parts if part.name == "t1-val")
+    header = msgspec.structs.replace(
+        world.manifest.header,
+        parts=tuple(
+            msgspec.structs.replace(one, sources=("train", "val")) if one is both else one
+            for one in world.manifest.header.parts
+        ),
+    )
+    with pytest.raises(ExportError, match="has two category ids"):
+        plan_coco(Manifest(header, world.manifest.lists), ["t1-val"], sources)
+    data = content(plan_coco(Manifest(header, world.manifest.lists), ["t1-val"], sources, BY_INDEX))
+    assert [one["id"] for one in data["categories"]] == [0, 1, 2]
+
+
+def test_a_class_without_a_category_has_no_id_of_the_datasets_own(world: TaskWorld) -> None:
+    val = world.sources["val"]
+    names = tuple(name if name != "elephant" else "tapir" for name in val.categories.names)
+    shown = val.require_objects("test").category != val.categories.names.index("elephant")
+    objects = val.require_objects("test")
+    kept = {
+        field: getattr(objects, field)[shown]
+        for field in (
+            *("image", "category", "boxes", "areas", "numbers", "crowd", "difficult", "truncated"),
+            *("occluded", "pose"),
+        )
+    }
+    without = replace(
+        val, categories=replace(val.categories, names=names), objects=replace(objects, original=None, **kept)
+    )
+    sources = {**world.sources, "val": without}
+    assert content(plan_coco(world.manifest, ["t1-test"], sources))["categories"][0]["id"] == 5
+    with pytest.raises(ExportError, match="no category of 1 classes") as caught:
+        plan_coco(world.manifest, ["t2-test"], sources)
+    assert caught.value.found == "elephant"
+
+
+@pytest.mark.parametrize("unknown", [1, 90, "next"])
+def test_the_id_of_unknown_is_that_of_no_class_of_the_dataset(world: TaskWorld, unknown: Any) -> None:
+    options = CocoOptions(unknown_id=unknown)
+    if unknown == 1:
+        with pytest.raises(ExportError, match="is that of a class"):
+            plan_coco(world.manifest, ["t1-test"], world.sources, options)
+        return
+    data = content(plan_coco(world.manifest, ["t1-test"], world.sources, options))
+    assert data["categories"][-1]["id"] == (60 if unknown == "next" else 90)
 
 
 def test_no_name_of_a_later_class_is_in_a_test_file(world: TaskWorld) -> None:
@@ -124,11 +197,13 @@ def test_pycocotools_and_our_reader_read_every_file(world: TaskWorld, tmp_path: 
 
 
 def test_the_same_index_means_the_same_class_in_every_file(world: TaskWorld) -> None:
-    meanings: dict[int, set[str]] = {}
-    for part in PARTS:
-        for one in content(plan_coco(world.manifest, [part], world.sources))["categories"]:
-            meanings.setdefault(one["id"], set()).add(one["name"])
-    assert meanings == {index: {name} for index, name in enumerate([*ORDER, "unknown"])}
+    for ids, numbers in IDS.items():
+        options = CocoOptions(category_ids=ids)  # type: ignore[arg-type]
+        meanings: dict[int, set[str]] = {}
+        for part in PARTS:
+            for one in content(plan_coco(world.manifest, [part], world.sources, options))["categories"]:
+                meanings.setdefault(one["id"], set()).add(one["name"])
+        assert meanings == {number: {name} for name, number in numbers.items()}
 
 
 def renumbered(source: Source, numbers: Iterable[int]) -> Source:
@@ -145,7 +220,7 @@ def test_annotation_ids_that_cannot_stand_are_renumbered_and_told(world: TaskWor
         assert [one["id"] for one in data["annotations"]] == list(range(1, n + 1))
         assert sorted(one["original_id"] for one in data["annotations"]) == sorted(numbers)
         assert plan.changed == {"annotations_renumbered": n}
-        assert why in plan.notes[0]
+        assert why in plan.notes[1]
         with pytest.raises(ExportError, match="cannot be kept"):
             plan_coco(world.manifest, ["t1-test"], sources, CocoOptions(renumber="never"))
 
@@ -161,8 +236,8 @@ def test_renumber_always_gives_new_ids_to_both(world: TaskWorld) -> None:
 def test_the_id_of_unknown_is_that_of_no_class_of_any_task(world: TaskWorld) -> None:
     for asked in (3, "next"):
         with pytest.raises(ExportError, match="is that of a class"):
-            plan_coco(world.manifest, ["t1-test"], world.sources, CocoOptions(unknown_id=asked))
-    data = content(plan_coco(world.manifest, ["t1-test"], world.sources, CocoOptions(unknown_id=-1)))
+            plan_coco(world.manifest, ["t1-test"], world.sources, replace(BY_INDEX, unknown_id=asked))
+    data = content(plan_coco(world.manifest, ["t1-test"], world.sources, replace(BY_INDEX, unknown_id=-1)))
     assert data["categories"][-1] == {"supercategory": "none", "id": -1, "name": "unknown"}
 
 
@@ -191,7 +266,7 @@ def test_yolo_numbers_are_the_indices_of_all_tasks(world: TaskWorld) -> None:
         names = [json.loads(line.split(": ")[1]) for line in files["data.yaml"].decode().splitlines()[6:]]
         unused = [f"unused_{number}" for number in range(len(known), UNKNOWN)]
         assert names == [*known, *unused, "unknown"]
-        data = content(plan_coco(world.manifest, [f"{task}-test"], world.sources))
+        data = content(plan_coco(world.manifest, [f"{task}-test"], world.sources, BY_INDEX))
         drawn = [one["category_id"] for one in data["annotations"] if not one["iscrowd"]]
         written = [
             int(line.split()[0])

@@ -5,15 +5,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from curation.errors import DuplicateIdError, EmbeddingError, EncoderError
 from curation.similarity.colour_encoder import ColourEncoder
-from curation.similarity.embed import embed_photos, embed_texts
+from curation.similarity.embed import embed_photos, embed_texts, usual_threads
 from curation.similarity.items import Photo, photos_of_folder
 from curation.similarity.store import open_embeddings
 from curation.sources.photos import PhotoFolder
@@ -96,7 +100,7 @@ def test_broken_photos_are_counted_and_listed(tmp_path: Path) -> None:
     assert len(result.skipped) == 6
 
 
-def test_refusing_stops_at_the_first_broken_photo_and_keeps_finished_shards(tmp_path: Path) -> None:
+def test_refusing_stops_at_the_first_broken_photo_and_leaves_nothing(tmp_path: Path) -> None:
     paths = write_photos(tmp_path / "p", 9)
     whole = paths[7].read_bytes()
     paths[7].write_bytes(whole[:99])
@@ -104,9 +108,48 @@ def test_refusing_stops_at_the_first_broken_photo_and_keeps_finished_shards(tmp_
     with pytest.raises(EmbeddingError, match="cannot be embedded") as raised:
         embed_photos(photos, MeanEncoder(), out, batch=2, shard=4, broken="refuse")
     assert "toy:007" in str(raised.value)
-    paths[7].write_bytes(whole)
-    result = embed_photos(photos, MeanEncoder(), out, shard=4, broken="refuse")
-    assert (result.reused, result.computed) == (4, 5)
+    assert not out.exists()
+
+
+def test_refusing_leaves_a_store_that_was_there_as_it_was(tmp_path: Path) -> None:
+    paths = write_photos(tmp_path / "p", 9)
+    photos, out = photos_of(tmp_path / "p"), tmp_path / "s"
+    embed_photos(photos[:6], MeanEncoder(), out, batch=2)
+    before = content(out)
+    paths[7].write_bytes(b"")
+    with pytest.raises(EmbeddingError, match="cannot be embedded"):
+        embed_photos(photos, MeanEncoder(), out, broken="refuse")
+    assert content(out) == before
+
+
+@pytest.mark.parametrize("boxes", [False, True])
+def test_work_that_is_broken_off_is_kept_within_a_shard(tmp_path: Path, boxes: bool) -> None:
+    paths = write_photos(tmp_path / "p", 23)
+    photos = photos_of(tmp_path / "p")
+    if boxes:
+        one = ((0.0, 0.0, 9.0, 9.0), (3.0, 3.0, 20.0, 9.0), (5.0, 1.0, 8.0, 8.0))
+        photos = [Photo(f"toy:{place}", path, one) for place, path in enumerate(paths)]
+    embed_photos(photos, MeanEncoder(), tmp_path / "whole", batch=4)
+
+    class BrokenOff(MeanEncoder):
+        def encode_prepared(self, batch: Any) -> Any:
+            if len(self.batches) == 3:
+                raise KeyboardInterrupt
+            return super().encode_prepared(batch)
+
+    # A shard holds 1,024 pictures: nothing of it was kept before it was full.
+    computed = 0
+    for _ in range(3):
+        encoder = BrokenOff()
+        with pytest.raises(KeyboardInterrupt):
+            embed_photos(photos, encoder, tmp_path / "s", batch=4, seconds=0)
+        computed += sum(encoder.batches)
+        if computed + 12 >= 23:
+            break
+    last = embed_photos(photos, MeanEncoder(), tmp_path / "s", batch=4, threads=3)
+    assert (last.reused, last.computed) == (computed, last.embedded - computed)
+    assert computed >= 12
+    assert content(tmp_path / "s") == content(tmp_path / "whole")
 
 
 def test_a_bomb_is_not_decoded(tmp_path: Path) -> None:
@@ -121,6 +164,8 @@ def test_nothing_to_embed_is_an_error(tmp_path: Path) -> None:
         embed_photos([Photo("toy:a", None)], MeanEncoder(), tmp_path / "s")
     with pytest.raises(EmbeddingError, match="None of the images"):
         embed_photos([], MeanEncoder(), tmp_path / "t")
+    assert not (tmp_path / "s").exists()
+    assert not (tmp_path / "t").exists()
 
 
 def test_vectors_that_are_not_finite_are_refused(tmp_path: Path) -> None:
@@ -161,6 +206,55 @@ def test_threads_and_shards_do_not_change_a_byte(tmp_path: Path) -> None:
     assert results[0] == results[1] == results[2]
 
 
+class SideBySide(MeanEncoder):
+    """Two batches meet in it, or none goes on."""
+
+    def __init__(self, parties: int) -> None:
+        super().__init__()
+        self.barrier = threading.Barrier(parties)
+
+    @contextmanager
+    def one_core_each(self) -> Iterator[bool]:
+        yield True
+
+    def encode_prepared(self, batch: Any) -> Any:
+        self.barrier.wait(timeout=60)
+        return super().encode_prepared(batch)
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_batches_are_encoded_side_by_side_and_kept_in_order(tmp_path: Path, seconds: float) -> None:
+    write_photos(tmp_path / "p", 31)
+    photos = photos_of(tmp_path / "p")
+    # Shards of eight, whose last batch is short: 4, 4, 4, 4, 4, 4, 4, 3.
+    given: dict[str, Any] = {"batch": 4, "shard": 8, "seconds": seconds}
+    encoder = SideBySide(2)
+    found = embed_photos(photos, encoder, tmp_path / "s", threads=2, **given)
+    assert (found.computed, sorted(encoder.batches)) == (31, [3, *[4] * 7])
+    embed_photos(photos, MeanEncoder(), tmp_path / "one", threads=1, **given)
+    assert content(tmp_path / "s") == content(tmp_path / "one")
+
+
+def test_an_error_in_a_thread_ends_the_work(tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 20)
+    encoder = SideBySide(1)
+    encoder.scale = float("nan")
+    with pytest.raises(EncoderError, match="not finite"):
+        embed_photos(photos_of(tmp_path / "p"), encoder, tmp_path / "s", batch=2, threads=3)
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity"), reason="the system does not tell cores of a process"
+)
+def test_as_many_threads_as_cores_of_this_process(tmp_path: Path) -> None:
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
+    code += "from curation.similarity.embed import usual_threads; print(usual_threads())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "1"
+    assert usual_threads() == min(16, len(os.sched_getaffinity(0)))
+
+
 KILLED = """
 import sys, time
 from pathlib import Path
@@ -177,15 +271,17 @@ class Slow(MeanEncoder):
             log.write("".join(f"{one[0]:.6f}\\n" for one in batch))
         return super().encode_prepared(batch)
 
-embed_photos(photos_of_folder(PhotoFolder(Path(sys.argv[1])), "toy"), Slow(), Path(sys.argv[2]), batch=2, shard=4)
+given = dict(batch=2, shard=int(sys.argv[4]), seconds=float(sys.argv[5]))
+embed_photos(photos_of_folder(PhotoFolder(Path(sys.argv[1])), "toy"), Slow(), Path(sys.argv[2]), **given)
 """
 
 
 @pytest.mark.slow
-def test_kills_lose_no_finished_shard(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("shard", "seconds"), [(4, 5), (1024, 0.05)])
+def test_kills_lose_nothing_that_was_written(tmp_path: Path, shard: int, seconds: float) -> None:
     write_photos(tmp_path / "p", 60)
     reference, out, log = tmp_path / "reference", tmp_path / "s", tmp_path / "log"
-    embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), reference, batch=2, shard=4)
+    embed_photos(photos_of(tmp_path / "p"), MeanEncoder(), reference, batch=2, shard=shard)
     means = open_embeddings(reference).vectors
     kills = 0
     for attempt in range(60):
@@ -193,6 +289,7 @@ def test_kills_lose_no_finished_shard(tmp_path: Path) -> None:
         kept = {row for path in out.glob("shards/[!.]*.json") for row in json.loads(path.read_text())["ids"]}
         log.write_text("")
         arguments = [sys.executable, "-c", KILLED, str(tmp_path / "p"), str(out), str(log)]
+        arguments += [str(shard), str(seconds)]
         with subprocess.Popen(arguments, cwd=ROOT) as process:
             wait_for_lines(log, 1 + attempt % 9, process)
             process.send_signal(signal.SIGKILL)

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from curation.errors import EncoderError, MissingFileError
+from curation.similarity.embed import embed_photos
 from curation.similarity.encoder import encode_images
+from curation.similarity.items import photos_of_folder
 from curation.similarity.open_clip_encoder import OpenClipEncoder, open_clip_encoder
 from curation.similarity.open_clip_model import import_open_clip, load_model
+from curation.sources.photos import PhotoFolder
 from tests.rounding import product_error
-from tests.similarity.clip_world import TINY, picture, write_config
+from tests.similarity.clip_world import TINY, picture, write_config, write_photos
 
 torch = pytest.importorskip("torch")
 image_module = pytest.importorskip("PIL.Image")
@@ -43,6 +46,23 @@ def test_vectors_are_those_of_open_clips_own_code(config: Path) -> None:
     encoder = OpenClipEncoder(loaded)
     np.testing.assert_array_equal(encode_images(encoder, images()), expected)
     assert encoder.dimension == expected.shape[1] == 24
+
+
+def test_threads_change_no_byte_and_the_callers_threads_stay(config: Path, tmp_path: Path) -> None:
+    write_photos(tmp_path / "p", 21)
+    photos = photos_of_folder(PhotoFolder(tmp_path / "p"), "toy")
+    encoder = OpenClipEncoder(load_model(str(config), random_weights=3))
+    before = torch.get_num_threads()
+    stores = []
+    for threads in (1, 4):
+        out = tmp_path / str(threads)
+        embed_photos(photos, encoder, out, batch=4, threads=threads)
+        stores.append({path.name: path.read_bytes() for path in out.iterdir() if path.is_file()})
+        with encoder.one_core_each() as side_by_side:
+            assert side_by_side
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == before
+    assert stores[0] == stores[1]
 
 
 def test_prepared_pictures_hold_what_the_models_transform_gives(config: Path) -> None:

@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 from pathlib import Path
@@ -5,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from curation.errors import BoxError, MissingFileError, UsageError
+from curation.canonical import sha256_of_file
+from curation.errors import BoxError, MissingFileError, SourceError, UsageError
 from curation.sources import opening
 from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Source
@@ -53,6 +55,38 @@ def test_each_layout_finds_its_reader(tmp_path: Path, parses: list[str]) -> None
     table = open_source(tmp_path / "table.csv", dataset="mine", part="", cache=False)
     assert table.objects is None
     assert parses == ["parse_coco", "parse_coco", "parse_voc", "parse_table"]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_compressed_files_and_byte_order_marks_change_nothing_but_the_digest(
+    tmp_path: Path, packed: bool
+) -> None:
+    write_coco(tmp_path / "a.json")
+    (tmp_path / "a.csv").write_text("image,class\na,dog\nb,cat\n")
+    (tmp_path / "a.txt").write_text("a\nb\n")
+    for suffix in (".json", ".csv", ".txt"):
+        path = tmp_path / f"a{suffix}"
+        plain = open_source(path, dataset="mine", part="", cache=False)
+        data = b"\xef\xbb\xbf" + path.read_bytes()
+        # The suffix may say that a file is compressed; what it holds is told by its bytes.
+        for name in (f"b{suffix}", f"b{suffix}.gz"):
+            other = tmp_path / name
+            other.write_bytes(gzip.compress(data) if packed else data)
+            found = open_source(other, dataset="mine", part="", cache=tmp_path / "cache")
+            again = open_source(other, dataset="mine", part="", cache=tmp_path / "cache")
+            for one in (found, again):
+                assert one.image_ids.tolist() == plain.image_ids.tolist()
+                assert one.categories == plain.categories
+                assert one.files[0].sha256 == sha256_of_file(other)
+                assert one.files[0].size == other.stat().st_size
+                assert one.has_category_ids == (suffix == ".json")
+
+
+def test_a_truncated_compressed_file_is_one_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(write_coco(tmp_path / "a.json").read_bytes())[:-9])
+    with pytest.raises(SourceError, match="cut short"):
+        open_source(path, dataset="mine", part="", cache=False)
 
 
 def test_parts_are_listed(tmp_path: Path) -> None:

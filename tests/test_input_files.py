@@ -1,0 +1,107 @@
+"""Compressed files, byte order marks and JSON lines: told by the content, bounded, and whole or refused."""
+
+import gzip
+import hashlib
+import subprocess
+import zlib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from curation import input_files
+from curation.errors import SourceError
+from curation.input_files import InputFile, beginning, is_json_lines, json_rows, plain, read_plain
+
+TEXT = b'{"images": [], "annotations": []}' * 50
+
+
+class Row(msgspec.Struct):
+    image_id: int
+    score: float
+
+
+def test_gzip_and_bom_are_told_by_the_content_and_the_digest_is_of_the_disk(tmp_path: Path) -> None:
+    forms = {
+        "plain.json": TEXT,
+        "bom.json": b"\xef\xbb\xbf" + TEXT,
+        "packed.json": gzip.compress(TEXT),
+        "named.gz": TEXT,
+        "both.json.gz": gzip.compress(b"\xef\xbb\xbf" + TEXT),
+        "members.gz": gzip.compress(TEXT[:700]) + gzip.compress(b"") + gzip.compress(TEXT[700:]),
+        "padded.gz": gzip.compress(TEXT) + b"\0" * 512,
+    }
+    for name, data in forms.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        file = InputFile(path)
+        assert file.data == read_plain(path) == TEXT, name
+        assert (file.name, file.size) == (name, len(data))
+        assert file.sha256 == "sha256:" + hashlib.sha256(data).hexdigest()
+        assert beginning(path, 10) == TEXT[:10]
+
+
+def test_gzip_of_the_system_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(TEXT * 10_000)
+    subprocess.run(["gzip", "-9", str(path)], check=True)
+    assert read_plain(tmp_path / "a.json.gz") == TEXT * 10_000
+
+
+@pytest.mark.parametrize("lost", [1, 8, 9, 30])
+def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, lost: int) -> None:
+    path = tmp_path / "cut.json.gz"
+    path.write_bytes(gzip.compress(TEXT)[:-lost])
+    with pytest.raises(SourceError, match="cut short") as caught:
+        read_plain(path)
+    assert caught.value.where == str(path)
+
+
+@pytest.mark.parametrize("place", [3, 14, -6])
+def test_a_damaged_file_is_refused(place: int) -> None:
+    data = bytearray(gzip.compress(TEXT))
+    data[place] ^= 0xFF
+    with pytest.raises(SourceError, match=r"damaged|cut short"):
+        plain(bytes(data), "x")
+    with pytest.raises(SourceError, match="damaged"):
+        plain(gzip.compress(TEXT) + b"more", "x")
+
+
+def test_a_bomb_is_refused_before_it_fills_the_memory() -> None:
+    # A gibibyte of zeros in a mebibyte: 1,030 times its size, where annotation files reach 30 times theirs.
+    packer, packed = zlib.compressobj(9, zlib.DEFLATED, 31), bytearray()
+    for _ in range(1024):
+        packed += packer.compress(bytes(1 << 20))
+    packed += packer.flush()
+    lengths: list[int] = []
+    unpacking = input_files.Unpacking("bomb.gz", len(packed))
+    with pytest.raises(SourceError, match="unpacks to more") as caught:
+        lengths.extend(map(len, unpacking.feed(bytes(packed))))
+    assert max(lengths) <= 1 << 20
+    assert sum(lengths) <= max(100 * len(packed), 64 << 20)
+    assert "gunzip" in str(caught.value.hint)
+
+
+def test_what_unpacks_to_little_may_be_packed_tightly() -> None:
+    assert plain(gzip.compress(bytes(50 << 20)), "x") == bytes(50 << 20)
+
+
+def test_json_lines_are_rows() -> None:
+    rows = [Row(3, 0.5), Row(4, 0.25)]
+    lines = b'{"image_id": 3, "score": 0.5}\n\n{"image_id": 4, "score": 0.25, "more": []}\r\n'
+    assert json_rows(lines, Row) == rows
+    assert json_rows(b' [{"image_id":3,"score":0.5},\n{"image_id":4,"score":0.25}]', Row) == rows
+    assert json_rows(b'{"image_id": 3, "score": 0.5}', Row) == rows[:1]
+
+
+def test_json_lines_name_the_line_that_is_wrong() -> None:
+    for bad in (b'{"image_id": 4', b'{"image_id": "x", "score": 1}', b"[]"):
+        with pytest.raises(msgspec.DecodeError, match="line 3"):
+            json_rows(b'{"image_id": 3, "score": 0.5}\n\n' + bad + b"\n", Row)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"[]", b'{"images": {"1": []}}', b'{"images": [],\n"annotations": []}', b"{"]
+)
+def test_other_json_is_no_lines(text: bytes) -> None:
+    assert not is_json_lines(text)
