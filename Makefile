@@ -7,7 +7,7 @@ CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
 
-.PHONY: install demo test lint bench notebooks figures clean
+.PHONY: install demo test lint bench notebooks figures audits clean
 install: $(STAMP)
 
 $(CORE): pyproject.toml constraints.txt
@@ -43,6 +43,9 @@ notebooks: $(STAMP)
 
 figures: $(STAMP)
 	$(BIN)/python -m tests.docs.pipeline_figure
+
+audits: $(STAMP)
+	$(BIN)/python -m tests.docs.audit_pages
 
 clean:
 	rm -rf $(VENV) demo-output bench-output notebook-output build dist

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from curation.audit.image_match import positions_in
-from curation.audit.target import AuditedList, AuditedSource, AuditTarget, LabelFile
+from curation.audit.target import AuditedList, AuditedSource, AuditTarget
 from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import ClassEntry, ClassRole, LabelView
 from curation.manifest.roles import UNKNOWN_ID
 from curation.manifest.views import PartImages, select_objects
+from curation.short_repr import short_repr
 from curation.sources.source import Bools, Floats, Int32s
 
 _RAW = -1
 FOREIGN = -1
 """Label of an object whose class is none of the benchmark's."""
+
+
+DECIMALS = 2
+"""Coordinates are compared to a hundredth of a pixel, which is what COCO's own files hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,8 @@ class Labels:
     origin : str
         Where the labels come from, for the report.
     """
+
+    __repr__ = short_repr
 
     image: Int32s
     label: Int32s
@@ -63,8 +71,11 @@ def raw_labels(target: AuditTarget, one: AuditedList) -> Labels:
 
 def view_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels | None:
     """Return the labels that a list carries in a task: of its label file, else of its view; None without a view."""
-    if task in one.labels:
-        return file_labels(target, one, one.labels[task])
+    return file_labels(target, one, task) if task in one.labels else ruled_labels(target, one, task)
+
+
+def ruled_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels | None:
+    """Return the labels that a list's view makes of the raw ones, whatever was written out; None without a view."""
     if one.view is None:
         return None
     origin = "the declared view" if one.view_declared else "the view that the principle asks for"
@@ -85,15 +96,20 @@ def _role(introduced: int, task: int) -> ClassRole:
     return "previous" if introduced < task else "unknown"
 
 
-def file_labels(target: AuditTarget, one: AuditedList, file: LabelFile) -> Labels:
-    """Return the labels of a label file on the images of a list; those of other images do not count."""
+def file_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels:
+    """Return the labels of a list's label file on its images; those of other images do not count."""
+    file = one.labels[task]
     objects = file.source.require_objects("A label file")
     image_of = np.full(len(file.source.images) + 1, -1, np.int32)
-    image_of[positions_in(file.source, _natives(target, one))] = one.unique
+    image_of[_positions_in_file(target, one, task)] = one.unique
     image_of[-1] = -1
     label_of = np.array([_label_of(target, name) for name in file.source.categories.names] + [-1], np.int32)
-    rows = np.flatnonzero(image_of[objects.image] >= 0)
-    return Labels(
+    ignored_class = np.array(
+        [target.names.folded(name) in target.ignored for name in file.source.categories.names] + [False],
+        np.bool_,
+    )
+    rows = np.flatnonzero((image_of[objects.image] >= 0) & ~ignored_class[objects.category])
+    labels = Labels(
         image=image_of[objects.image[rows]],
         label=label_of[objects.category[rows]],
         boxes=objects.boxes[rows],
@@ -103,11 +119,70 @@ def file_labels(target: AuditTarget, one: AuditedList, file: LabelFile) -> Label
         unit="boxes",
         origin=f"label file {file.name}",
     )
+    if not target.ignored:
+        return labels
+    # An export writes objects of ignored classes as unknown, flagged to be ignored: no rule speaks of them.
+    flagged = (labels.label == target.unknown_label) & labels.difficult
+    return chosen(labels, ~flagged | at_places_of(labels, raw_labels(target, one)))
 
 
-def images_without_file_entry(target: AuditTarget, one: AuditedList, file: LabelFile) -> Int32s:
-    """Return the images of a list that a label file does not hold."""
-    return one.unique[positions_in(file.source, _natives(target, one)) < 0]
+def chosen(labels: Labels, rows: Bools) -> Labels:
+    """Return some rows of labels."""
+    return replace(
+        labels,
+        image=labels.image[rows],
+        label=labels.label[rows],
+        boxes=labels.boxes[rows],
+        crowd=labels.crowd[rows],
+        difficult=labels.difficult[rows],
+        ignore=labels.ignore[rows],
+    )
+
+
+def keys_of(labels: Labels, label: Int32s) -> npt.NDArray[np.uint64]:
+    """Return one number for the image, label and place of each box.
+
+    The columns are mixed into 64 bits (splitmix64's finaliser): comparing rows of six numbers takes ten times as long,
+    and two of a million boxes share a number by chance once in ten million audits.
+    """
+    places = np.rint(labels.boxes * 10**DECIMALS).astype(np.int64)
+    key = np.zeros(len(labels), np.uint64)
+    for column in (labels.image.astype(np.int64), label.astype(np.int64), *places.T):
+        key = (key ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        key ^= key >> np.uint64(31)
+    return key
+
+
+def at_places_of(labels: Labels, others: Labels) -> Bools:
+    """Return which labels lie where one of some others does, whatever the two are called."""
+    ours, theirs = (keys_of(one, np.zeros_like(one.label)) for one in (labels, others))
+    return np.isin(ours, theirs)
+
+
+def uncovered(target: AuditTarget, one: AuditedList, task: int) -> Int32s:
+    """Return the images of a list that its label file does not hold: none where no such file is given."""
+    if task not in one.labels:
+        return one.unique[:0]
+    return one.unique[_positions_in_file(target, one, task) < 0]
+
+
+def unsure(target: AuditTarget, one: AuditedList, task: int) -> Int32s:
+    """Return the images of a list whose labels may be more than is seen.
+
+    They are not in the label file or, without such a file, in no source, or in a table that may miss classes.
+    """
+    return uncovered(target, one, task) if task in one.labels else one.unique[target.incomplete(one.unique)]
+
+
+def _positions_in_file(target: AuditTarget, one: AuditedList, task: int) -> Int32s:
+    """Return the position of each image of a list in its label file, -1 where it has none."""
+    key = (f"{one.name} in its label file", task)
+    if key not in target.cache:
+        target.cache[key] = positions_in(one.labels[task].source, _natives(target, one))
+    positions: Int32s = target.cache[key]
+    return positions
 
 
 def located(target: AuditTarget, one: AuditedList) -> PartImages:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from curation.audit.audited_sources import audited_source, known_exhaustive
+from curation.audit.class_names import ClassNames
 from curation.audit.target import (
     DEFAULT_EXEMPLARS,
     AuditedList,
@@ -85,6 +86,7 @@ def manifest_target(
         exemplars=exemplars,
         photos=photos or {},
         remarks=tuple(_remark(part, header) for part in header.parts if not _role(part, header)),
+        ignored=_ignored(manifest.header),
         digests={part.name: part.sha256 for part in header.parts if part.sha256},
     )
 
@@ -93,6 +95,12 @@ def _without_ignored(header: Header) -> Header:
     """Return the header without ignored classes: they are neither known nor unknown, and no rule speaks of them."""
     kept = tuple(entry for entry in header.classes if entry.role != "ignored")
     return msgspec.structs.replace(header, classes=kept)
+
+
+def _ignored(header: Header) -> frozenset[str]:
+    names = ClassNames(header.classes)
+    ignored = [entry for entry in header.classes if entry.role == "ignored"]
+    return frozenset(names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases))
 
 
 def _with_known_facts(entry: SourceEntry) -> SourceEntry:

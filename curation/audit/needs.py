@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from curation.audit.labels import uncovered
 from curation.audit.rule import Finding, Outcome, joined, not_applicable, outcome, undecidable
 from curation.audit.target import AuditedList, AuditTarget
 
@@ -22,6 +23,7 @@ VIEWS = (
     "the labels that these lists carry: --labels LIST=FILE.json for what was written out, "
     "or --view ROLE=VIEW for the rule"
 )
+LABELS = "a label file that holds all images of the list: --labels LIST=FILE.json"
 LISTS = "the id lists of these parts: `curation import` or `curation build` completes the manifest"
 
 
@@ -56,6 +58,47 @@ def unlocated_finding(target: AuditTarget, one: AuditedList, need: str = SOURCES
     count = len(target.unlocated(one)) - len(target.absent(one))
     text = f"{count:,} of its {len(one.unique):,} images are in no source at hand"
     return [undecidable(one.name, need, text)] if count else []
+
+
+def unlocated_need(target: AuditTarget, lists: Sequence[AuditedList]) -> str:
+    """Return which data would tell what the images of some lists show: sources for some, or fuller ones for all."""
+    return SOURCES if any(len(target.unlocated(one)) for one in lists) else COMPLETE
+
+
+def uncovered_finding(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+    """Return the finding that the label file of a list lacks some of its images: what it says of them is not known."""
+    images = uncovered(target, one, task)
+    if not len(images):
+        return []
+    return [
+        undecidable(
+            of_task(target, one, task),
+            LABELS,
+            _coverage_text(one, task, len(images)),
+            target.examples(images, [one]),
+        )
+    ]
+
+
+def label_warnings(target: AuditTarget) -> list[str]:
+    """Return what is odd about label files: each that lacks images of its list, with the first few of them."""
+    texts = []
+    for one in target.lists:
+        for task in sorted(one.labels):
+            images = uncovered(target, one, task)
+            if len(images):
+                shown = "; ".join(target.examples(images, [one]))
+                texts.append(
+                    f"{of_task(target, one, task)}: {_coverage_text(one, task, len(images))}: {shown}"
+                )
+    return texts
+
+
+def _coverage_text(one: AuditedList, task: int, count: int) -> str:
+    name = one.labels[task].name
+    if count == len(one.unique):
+        return f"label file {name} holds none of its {count:,} images; it may be another list's"
+    return f"{count:,} of its {len(one.unique):,} images are not in label file {name}"
 
 
 def of_task(target: AuditTarget, one: AuditedList, task: int) -> str:

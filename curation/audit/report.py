@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from curation.audit.labels import raw_labels
+from curation.audit.needs import label_warnings
 from curation.audit.run import Audit
 from curation.audit.target import AuditedList, AuditTarget
 from curation.csv_table import as_csv
@@ -26,6 +27,9 @@ class TaskComposition:
         Numbers of distinct images.
     hiding : int or None
         Train images that show objects of classes still unknown (rule CO5).
+    hiding_at_least : bool
+        Whether more may do so: some images are in no source, in a table that may miss classes, or of a dataset that
+        does not annotate all of these.
     """
 
     task: str
@@ -37,6 +41,7 @@ class TaskComposition:
     val: int | None
     test: int | None
     hiding: int | None
+    hiding_at_least: bool = False
 
 
 def task_composition(target: AuditTarget) -> list[TaskComposition]:
@@ -50,19 +55,23 @@ def _composition(target: AuditTarget, number: int) -> TaskComposition:
         role: _images(target, target.with_role(role, task=number))
         for role in ("train", "finetune", "val", "test")
     }
+    trains = target.with_role("train", task=number)
+    hiding = _hiding(target, trains, number)
+    trained = np.flatnonzero(target.mask(trains)).astype(np.int32)
+    silent = target.unannotated(trained, target.introduced_in > number)
     return TaskComposition(
         task=task.name,
         introduced=len(task.introduced),
         known=len(task.known),
         unknown=len(task.unknown),
         **images,
-        hiding=_hiding(target, target.with_role("train", task=number), number),
+        hiding=hiding,
+        hiding_at_least=bool(hiding is not None and task.unknown and silent.any()),
     )
 
 
 def _images(target: AuditTarget, lists: list[AuditedList]) -> int | None:
-    at_hand = [one for one in lists if one.at_hand]
-    return int(target.mask(at_hand).sum()) if at_hand else None
+    return int(target.mask(lists).sum()) if lists and all(one.at_hand for one in lists) else None
 
 
 def _hiding(target: AuditTarget, lists: list[AuditedList], task: int) -> int | None:
@@ -105,6 +114,7 @@ def audit_data(audit: Audit, *, digest: str = "") -> dict[str, Any]:
             for source in target.sources
         ],
         "remarks": list(target.remarks),
+        "warnings": label_warnings(target),
         "rules": [_rule_data(one.rule.name, audit) for one in audit.results],
         "composition": [
             {name: getattr(one, name) for name in TaskComposition.__slots__}

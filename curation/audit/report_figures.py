@@ -38,11 +38,12 @@ def composition_svg(tasks: Sequence[TaskComposition]) -> str:
             longest = max(getattr(other, name) or 0 for other in tasks)
             x = _LEFT + 110 + place * (_BAR + 20)
             hidden = one.hiding if name == "train" else None
-            parts += _bar(x, y, getattr(one, name), longest, hidden)
+            least = "at least " if one.hiding_at_least else ""
+            parts += _bar(x, y, getattr(one, name), longest, hidden, least)
     return "".join([*parts, "</svg>"])
 
 
-def _bar(x: int, y: int, value: int | None, longest: int, hidden: int | None) -> list[str]:
+def _bar(x: int, y: int, value: int | None, longest: int, hidden: int | None, least: str) -> list[str]:
     if value is None:
         return [_text(x, y + 17, "none", "mute")]
     length = round((_BAR - 62) * value / max(longest, 1), 1)
@@ -51,7 +52,7 @@ def _bar(x: int, y: int, value: int | None, longest: int, hidden: int | None) ->
         part = round(length * min(hidden / max(value, 1), 1), 1)
         parts.append(
             f'<rect class="hidden" x="{x}" y="{y + 5}" width="{part}" height="16" rx="2">'
-            f"<title>{hidden:,} of {value:,} hide objects of classes still unknown</title></rect>"
+            f"<title>{least}{hidden:,} of {value:,} hide objects of classes still unknown</title></rect>"
         )
     return [*parts, _text(round(x + length + 5, 1), y + 17, f"{value:,}", "")]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from curation import __version__
 from curation.audit.forensics import overlap_matrix
+from curation.audit.needs import label_warnings
 from curation.audit.report import task_composition
 from curation.audit.report_figures import MOST_LISTS, clean, composition_svg, overlap_svg
 from curation.audit.rule import VERDICTS, Finding
@@ -117,7 +118,14 @@ def _head(audit: Audit, title: str, digest: str) -> str:
         for verdict, count in audit.tally().items()
     )
     pinned = f'<p class="mute"><code>{clean(digest)}</code></p>' if digest else ""
-    return f'<header>\n<h1>{title}</h1>\n{pinned}<p>{word}{rest}</p>\n<div class="tally">{tally}</div>\n</header>\n'
+    warnings = "".join(
+        f'<p><b class="warn">Warning:</b> {clean(text, _LONGEST)}.</p>\n'
+        for text in label_warnings(audit.target)
+    )
+    return (
+        f'<header>\n<h1>{title}</h1>\n{pinned}<p>{word}{rest}</p>\n<div class="tally">{tally}</div>\n'
+        f"{warnings}</header>\n"
+    )
 
 
 def _principle(prefix: str, name: str, audit: Audit) -> str:
@@ -162,10 +170,12 @@ def _figures(audit: Audit) -> str:
     target = audit.target
     parts = []
     if target.tasks and target.lists:
+        tasks = task_composition(target)
+        bound = ", as far as is known" if any(one.hiding_at_least for one in tasks) else ""
         parts.append(
-            f'<section>\n<h2>Tasks</h2>\n<div class="scroll">{composition_svg(task_composition(target))}</div>\n'
+            f'<section>\n<h2>Tasks</h2>\n<div class="scroll">{composition_svg(tasks)}</div>\n'
             '<p class="mute">Classes: introduced, and known by then. The strong part of a train bar: images that hide '
-            "objects of classes still unknown.</p>\n</section>\n"
+            f"objects of classes still unknown{bound}.</p>\n</section>\n"
         )
     lists = [one for one in target.files if one.at_hand][:MOST_LISTS]
     if len(lists) > 1:

@@ -29,7 +29,8 @@ class Finding:
     about : str
         What is judged: ``t2-train``, ``val against train``.
     count : int
-        Breaches, or the number that an info rule reports.
+        Breaches that are proven, or the number that an info rule reports. Where data are partly missing, the text says
+        ``at least`` or ``at most``.
     text : str
         What was found, one sentence without a final full stop.
     examples : tuple of str
@@ -117,9 +118,9 @@ def outcome(findings: Iterable[Finding], total: int | None = None) -> Outcome:
     return Outcome(tuple(findings), total)
 
 
-def undecidable(about: str, need: str, text: str = "", count: int = 0) -> Finding:
+def undecidable(about: str, need: str, text: str = "", examples: tuple[str, ...] = ()) -> Finding:
     """Return the finding that data are missing, with the way to give them."""
-    return Finding("undecidable", about, count, text, need=need)
+    return Finding("undecidable", about, 0, text, examples, need)
 
 
 def not_applicable(text: str) -> Outcome:

@@ -6,15 +6,16 @@ import numpy as np
 
 from curation.audit.class_names import UNKNOWN_NAME, fold
 from curation.audit.label_breaches import judge_labels
-from curation.audit.labels import Labels, located, raw_labels, unit_of, view_labels
+from curation.audit.labels import Labels, located, raw_labels, uncovered, unit_of, unsure, view_labels
 from curation.audit.needs import (
     COMPLETE,
-    SOURCES,
     missing_lists,
     missing_roles,
     missing_tasks,
     of_task,
+    uncovered_finding,
     unlocated_finding,
+    unlocated_need,
 )
 from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, Rule, joined, outcome, undecidable
 from curation.audit.target import AuditedList, AuditTarget, TaskClasses
@@ -64,7 +65,7 @@ def training_labels_are_known(target: AuditTarget) -> Outcome:
 
 
 def tests_show_known_and_unknown(target: AuditTarget) -> Outcome:
-    """CO3: before the last task the test view holds known and unknown boxes; in the last none unknown."""
+    """CO3: while a class is unknown the test view holds known and unknown boxes; afterwards none unknown."""
     if (missing := missing_tasks(target) or missing_roles(target, "test")) is not None:
         return missing
     return outcome(
@@ -79,20 +80,30 @@ def _both_kinds(target: AuditTarget, one: AuditedList, task: int) -> list[Findin
     about = of_task(target, one, task)
     labels = view_labels(target, one, task)
     is_file = task in one.labels
-    if labels is None or not (len(labels) or is_file):
-        return unlocated_finding(target, one) or [
-            Finding("fail", about, 1, "the test view holds no box at all")
-        ]
+    missing = uncovered_finding(target, one, task) if is_file else unlocated_finding(target, one)
+    blank = len(uncovered(target, one, task)) == len(one.unique) if is_file else not len(located(target, one))
+    if labels is None or (blank and missing):
+        return missing
+    silent = not is_file and bool(target.incomplete(one.unique).any())
+    if not (len(labels) or is_file):
+        text = "the test view holds no box at all"
+        return missing or [undecidable(about, COMPLETE, text) if silent else Finding("fail", about, 1, text)]
+    least = "at least " if len(unsure(target, one, task)) else ""
     unknown = int((labels.label == target.unknown_label).sum())
     known = int(((labels.label >= 0) & (labels.label < target.unknown_label)).sum())
-    text = f"{known:,} known and {unknown:,} unknown {labels.unit} by {labels.origin}"
-    if task == len(target.tasks) - 1:
-        rows = np.unique(labels.image[labels.label == target.unknown_label])
-        return [Finding("fail" if unknown else "pass", about, unknown, text, target.examples(rows, [one]))]
+    text = f"{least}{known:,} known and {least}{unknown:,} unknown {labels.unit} by {labels.origin}"
+    if not target.tasks[task].unknown:
+        if unknown:
+            rows = np.unique(labels.image[labels.label == target.unknown_label])
+            return [Finding("fail", about, unknown, text, target.examples(rows, [one]))]
+        # A declared view of known classes alone gives no unknown box, whatever the images show.
+        return (missing if is_file else []) or [Finding("pass", about, text=text)]
     if known and unknown:
         return [Finding("pass", about, text=text)]
-    silent = not is_file and target.incomplete(one.unique).any()
-    return [undecidable(about, COMPLETE, text) if silent else Finding("fail", about, 1, text)]
+    if is_file and missing:
+        return missing
+    need = unlocated_need(target, [one])
+    return [undecidable(about, need, text) if silent else Finding("fail", about, 1, text)]
 
 
 def classes_have_boxes(target: AuditTarget) -> Outcome:
@@ -103,19 +114,29 @@ def classes_have_boxes(target: AuditTarget) -> Outcome:
     if tests := target.with_role("test"):
         shown = [raw_labels(target, one) for one in tests]
         everywhere = np.arange(len(target.classes), dtype=np.int32)
-        findings += _boxes_of(target, tests, shown, everywhere, "test box")
+        silent = [one.unique[target.incomplete(one.unique)] for one in tests]
+        findings += _boxes_of(target, tests, shown, silent, everywhere, "test box")
     for task in range(len(target.tasks)):
         if trains := target.with_role("train", task=task):
             labels = [view_labels(target, one, task) for one in trains]
             own = np.flatnonzero(target.introduced_in == task).astype(np.int32)
             known = [one for one in labels if one is not None]
-            findings += _boxes_of(target, trains, known, own, f"training box in {target.tasks[task].name}")
+            silent = [unsure(target, one, task) for one in trains]
+            what = f"training box in {target.tasks[task].name}"
+            findings += _boxes_of(target, trains, known, silent, own, what)
+            findings += [text for one in trains for text in uncovered_finding(target, one, task)]
     return outcome(findings)
 
 
 def _boxes_of(
-    target: AuditTarget, lists: list[AuditedList], labels: list[Labels], classes: Int32s, what: str
+    target: AuditTarget,
+    lists: list[AuditedList],
+    labels: list[Labels],
+    silent: list[Int32s],
+    classes: Int32s,
+    what: str,
 ) -> list[Finding]:
+    """Return whether each class has a box: one that is seen proves it, silence only where every image is known."""
     about = joined([one.name for one in lists])
     counts = np.zeros(len(target.classes) + 2, np.int64)
     for one in labels:
@@ -123,13 +144,12 @@ def _boxes_of(
     lacking = [target.classes[place].name for place in classes.tolist() if not counts[place + 1]]
     if not lacking:
         return [Finding("pass", about, text=f"all {len(classes)} classes have a {what}")]
-    text = f"{len(lacking)} classes have no {what}: {joined(lacking)}"
     if findings := missing_lists(lists):
         return findings
-    from_files = all(one.origin.startswith("label file") for one in labels)
-    if not from_files and any(target.incomplete(one.unique).any() for one in lists):
-        nowhere = any(len(target.unlocated(one)) for one in lists)
-        return [undecidable(about, SOURCES if nowhere else COMPLETE, text)]
+    if any(len(images) for images in silent):
+        text = f"of {len(lacking)} of {len(classes)} classes no {what} is seen: {joined(lacking)}"
+        return [undecidable(about, unlocated_need(target, lists), text)]
+    text = f"{len(lacking)} classes have no {what}: {joined(lacking)}"
     return [Finding("warn", about, len(lacking), text, tuple(sorted(lacking)[:SHOWN_EXAMPLES]))]
 
 
@@ -152,10 +172,12 @@ def _hidden(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     later = np.append(target.introduced_in > task, [True, False])
     rows = np.flatnonzero(later[labels.label])
     images = np.unique(labels.image[rows])
-    least = "at least " if target.incomplete(one.unique).any() else ""
+    # Where no class is left for later, none can be hidden.
+    silent = later[:-2].any() and target.unannotated(one.unique, later[:-2]).any()
+    least = "at least " if silent else ""
     text = (
-        f"{least}{len(images):,} of {len(one.unique):,} images show {len(rows):,} "
-        f"{unit_of(target, one)} of classes of later tasks"
+        f"{least}{len(images):,} of {len(one.unique):,} images show {least}{len(rows):,} "
+        f"{unit_of(target, one)} of classes that are still unknown"
     )
     return [Finding("info", of_task(target, one, task), len(images), text, target.examples(images, [one]))]
 
@@ -180,7 +202,7 @@ RULES = (
     Rule(
         "CO3",
         "error",
-        "Before the last task the test view holds known boxes and boxes labelled unknown; in the last none unknown",
+        "While classes are unknown the test view holds known boxes and boxes labelled unknown; afterwards none unknown",
         "the classes of each task, the test list, and its raw annotations or label files",
         "test on images of all classes, and label those of later tasks unknown",
         tests_show_known_and_unknown,

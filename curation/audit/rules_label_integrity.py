@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from curation.audit.labels import unit_of, view_labels
+from curation.audit.labels import uncovered, view_labels
 from curation.audit.needs import (
     BOXES,
+    COMPLETE,
     EXHAUSTIVE,
     SOURCES,
     missing_lists,
     missing_roles,
     missing_tasks,
     of_task,
+    uncovered_finding,
     unlocated_finding,
 )
 from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, Rule, Verdict, joined, outcome, undecidable
@@ -93,15 +95,19 @@ def tests_have_annotations(target: AuditTarget) -> Outcome:
         for number, mask in enumerate(annotated):
             mine = target.home[images] == number
             shown[mine] = mask[target.positions[number][images[mine]]]
-        bare.append(images[~shown])
-        findings.append(_bare(target, one, images, bare[-1]))
+        findings.append(_bare(target, one, images, images[~shown]))
+        bare.append(images[~shown & ~target.incomplete(images)])
     return outcome(findings, len(np.unique(np.concatenate(bare))))
 
 
 def _bare(target: AuditTarget, one: AuditedList, images: Int32s, bare: Int32s) -> Finding:
-    if len(bare):
-        text = f"{len(bare):,} of {len(images):,} images have no annotation"
-        return Finding("fail", one.name, len(bare), text, target.examples(bare, [one]))
+    proven = bare[~target.incomplete(bare)]
+    if len(bare) and not len(proven):
+        text = f"of {len(bare):,} of {len(images):,} images the table names no class"
+        return undecidable(one.name, COMPLETE, text, target.examples(bare, [one]))
+    if len(proven):
+        text = f"{len(proven):,} of {len(images):,} images have no annotation"
+        return Finding("fail", one.name, len(proven), text, target.examples(proven, [one]))
     verdict: Verdict = "pass" if len(images) else "not applicable"
     return Finding(verdict, one.name, text=f"{len(images):,} images, each with an annotation")
 
@@ -161,8 +167,11 @@ def _raw_findings(
 
 
 def _foreign(target: AuditTarget, source: AuditedSource, category: Int32s, image: Int32s) -> Finding:
-    position = [target.names.position(name) for name in source.raw.categories.names]
-    foreign = np.array([*(place < 0 for place in position), False], np.bool_)[category]
+    outside = [
+        target.names.position(name) < 0 and target.names.folded(name) not in target.ignored
+        for name in source.raw.categories.names
+    ]
+    foreign = np.array([*outside, False], np.bool_)[category]
     names = [source.raw.categories.names[place] for place in np.unique(category[foreign]).tolist()]
     if not names:
         return Finding("pass", source.name, text="every annotation is of a class of the benchmark")
@@ -216,28 +225,30 @@ def _shares(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     about = of_task(target, one, task)
     labels = view_labels(target, one, task)
     if labels is None or not len(labels):
-        return unlocated_finding(target, one)
+        return uncovered_finding(target, one, task) or unlocated_finding(target, one)
     is_file = task in one.labels
-    judged = one.unique if is_file else one.unique[target.home[one.unique] >= 0]
+    judged = (
+        np.setdiff1d(one.unique, uncovered(target, one, task))
+        if is_file
+        else one.unique[target.home[one.unique] >= 0]
+    )
     kinds = np.zeros((2, len(target.ids)), np.bool_)
     is_unknown = labels.label == target.unknown_label
     kinds[0, labels.image[is_unknown]] = True
     kinds[1, labels.image[~is_unknown]] = True
     with_unknown, with_known = kinds[:, judged]
     none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
+    left = len(one.unique) - len(judged)
+    rest = f"; of {left:,} more nothing is known" if left else ""
+    if not is_file and target.tasks[task].unknown and target.incomplete(judged).any():
+        # A table may miss an unknown object as well as a known one: the first number is a bound, the second nothing.
+        text = f"of {len(judged):,} images at most {none:,} ({none / len(judged):.1%}) show no unknown box"
+        return [Finding("info", about, none, f"{text}, by a table of image and class{rest}")]
     text = (
         f"of {len(judged):,} images {none:,} ({none / len(judged):.1%}) show no unknown box, "
         f"{alone:,} ({alone / len(judged):.1%}) unknown boxes alone"
     )
-    rest = (
-        ""
-        if len(judged) == len(one.unique)
-        else f"; {len(one.unique) - len(judged):,} images are in no source"
-    )
-    table = (
-        "" if is_file or unit_of(target, one) == "boxes" else "; as far as a table of image and class shows"
-    )
-    return [Finding("info", about, none, text + rest + table)]
+    return [Finding("info", about, none, text + rest)]
 
 
 RULES = (

@@ -17,6 +17,7 @@ from curation.audit import (
 from curation.audit.rule import VERDICTS, Outcome, Rule, Severity
 from curation.audit.target import AuditTarget
 from curation.errors import UsageError
+from curation.short_repr import short_repr
 
 RULES: tuple[Rule, ...] = (
     *rules_class_openness.RULES,
@@ -32,6 +33,8 @@ RULES: tuple[Rule, ...] = (
 class RuleResult:
     """One rule with what it found."""
 
+    __repr__ = short_repr
+
     rule: Rule
     outcome: Outcome
 
@@ -39,6 +42,8 @@ class RuleResult:
 @dataclass(frozen=True, slots=True)
 class Audit:
     """The results of all rules that were asked for."""
+
+    __repr__ = short_repr
 
     target: AuditTarget
     results: tuple[RuleResult, ...]

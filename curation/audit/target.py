@@ -14,6 +14,7 @@ import numpy as np
 from curation.audit.class_names import ClassNames
 from curation.audit.rule import SHOWN_EXAMPLES
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
+from curation.short_repr import short_repr
 from curation.sources.source import Bools, Int32s, Int64s, Source, Texts
 
 ListRole = Literal["train", "finetune", "val", "test", "wilderness", ""]
@@ -74,6 +75,8 @@ class AuditedSource:
         Classes annotated exhaustively on every image; empty where that is not known.
     """
 
+    __repr__ = short_repr
+
     name: str
     raw: Source
     objects: Source
@@ -129,6 +132,8 @@ class AuditedList:
         Lines that name an image again, as the manifest says.
     """
 
+    __repr__ = short_repr
+
     name: str
     file: str
     members: Int32s
@@ -179,7 +184,11 @@ class AuditTarget:
         ``sha256:<hex>`` of each list's file or, in a manifest, of its lines.
     remarks : tuple of str
         What the reader must know: lists without a role, guesses.
+    ignored : frozenset of str
+        Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
     """
+
+    __repr__ = short_repr
 
     name: str
     kind: Literal["manifest", "folder"]
@@ -196,6 +205,7 @@ class AuditTarget:
     photos: Mapping[str, Path] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    ignored: frozenset[str] = frozenset()
     cache: dict[tuple[str, int], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Labels worked out for one rule and wanted by the next (see `curation.audit.labels`)."""
 
@@ -291,6 +301,17 @@ class AuditTarget:
         """Return which images come from a source whose silence about a class proves nothing, or from none at hand."""
         partial = np.array([not source.complete for source in self.sources] + [True], np.bool_)
         return partial[self.home[images]]
+
+    def unannotated(self, images: Int32s, classes: Bools) -> Bools:
+        """Return which images may show objects of some classes without a box: not all of these are annotated there.
+
+        VOC has boxes of 20 classes: that an image of it has none of a truck says nothing of trucks.
+        """
+        wanted = {self.names.folded(self.classes[place].name) for place in np.flatnonzero(classes).tolist()}
+        lacking = [
+            bool(wanted - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources
+        ]
+        return self.incomplete(images) | np.array([*lacking, True], np.bool_)[self.home[images]]
 
 
 def _forms(ids: Texts) -> list[str]:

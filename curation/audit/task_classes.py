@@ -12,7 +12,7 @@ from curation.audit.class_names import known_aliases
 from curation.audit.target import TaskClasses
 from curation.errors import CurationError, UsageError
 from curation.json_keys import refuse_repeated_keys
-from curation.manifest.header import ClassEntry, Header, TaskEntry
+from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
 from curation.manifest.locate import find_manifest
 from curation.manifest.store import HEADER_FILE, read_manifest
 from curation.protocols.owod_facts import M_OWODB_TASKS, S_OWODB_TASKS
@@ -108,12 +108,21 @@ def tasks_of_header(header: Header) -> tuple[TaskClasses, ...]:
 
 
 def classes_of(tasks: tuple[TaskClasses, ...]) -> tuple[ClassEntry, ...]:
-    """Return every class that some task names, known, indexed in the order of the last task."""
+    """Return every class that some task names, indexed in the order of the last task.
+
+    A class that the last task leaves unknown and no task introduces stays unknown for ever.
+    """
     ordered = (*(tasks[-1].known if tasks else ()), *(name for t in tasks for name in (*t.known, *t.unknown)))
-    return tuple(
-        ClassEntry(name=name, role="known", index=index, aliases=known_aliases(name))
-        for index, name in enumerate(dict.fromkeys(ordered))
-    )
+    known = {name for task in tasks for name in (*task.introduced, *task.known)}
+    entries = []
+    for index, name in enumerate(dict.fromkeys(ordered)):
+        role: ClassRole = "known" if name in known else "unknown"
+        entries.append(
+            ClassEntry(
+                name=name, role=role, index=index if role == "known" else -1, aliases=known_aliases(name)
+            )
+        )
+    return tuple(entries)
 
 
 def _of_file(path: Path) -> tuple[TaskClasses, ...]:

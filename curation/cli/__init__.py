@@ -15,6 +15,7 @@ from curation.errors import CurationError
 
 VERBS: dict[str, str] = {
     "list": "protocols, their papers and sources, and the manifests at hand",
+    "init": "write a task file to begin with, from annotations of one's own",
     "build": "make a manifest from raw datasets",
     "import": "complete a manifest of published lists from the authors' files",
     "show": "print a manifest",

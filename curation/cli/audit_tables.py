@@ -20,16 +20,27 @@ _SHOWN_FINDINGS = 20
 _ALL = "--json, --report FILE or --out DIR tells them"
 
 
-def audit_tables(audit: Audit, digest: str = "", found: Forensics | None = None) -> list[Table]:
-    """Return the tables of an audit: parts of the lists, rules, breaches, numbers, fixes, missing data."""
+def audit_tables(
+    audit: Audit, digest: str = "", found: Forensics | None = None, *, whole: bool = True
+) -> list[Table]:
+    """Return the tables of an audit: parts of the lists, rules, breaches, numbers, fixes, missing data.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether rules that passed, numbers, and lists whose part is stated are told too; else what needs attention:
+        rules that are broken or undecidable, guessed parts of lists, and what lists tell that is no mere information.
+    """
     title = f"Audit of {audit.target.name}  {digest}".rstrip()
+    told = [one for one in audit.results if whole or one.outcome.verdict in (*_BROKEN, "undecidable")]
     tables = [
-        _remarks(audit),
-        *([_forensics(found)] if found else []),
-        Table(title, ("rule", "verdict", "count", "a sound benchmark"), tuple(map(_row, audit.results))),
-        Table("Numbers", ("rule", "of", "found"), _numbers(audit)),
-        Table("Breaches", ("rule", "", "of", "found"), tuple(_breaches(audit))),
+        *([_remarks(audit)] if whole or audit.target.kind == "folder" else []),
+        *([_forensics(found, whole=whole)] if found else []),
+        Table(title, ("rule", "verdict", "count", "a sound benchmark"), tuple(map(_row, told))),
+        *([Table("Numbers", ("rule", "of", "found"), _numbers(audit))] if whole else []),
+        Table("Breaches", ("rule", "", "of", "found"), tuple(_findings(audit, _BROKEN))),
         Table("How to fix", ("", ""), tuple((one.rule.name, one.rule.fix) for one in _broken(audit))),
+        Table("Undecidable", ("rule", "", "of", "found"), tuple(_findings(audit, ("undecidable",)))),
         Table("Undecidable: data are missing", ("rules", "needed"), _needs(audit)),
     ]
     return [table for table in tables if table.rows]
@@ -48,10 +59,10 @@ def _remarks(audit: Audit) -> Table:
     return Table("Lists, and the part that each plays", ("list", "part"), tuple(rows))
 
 
-def _forensics(found: Forensics) -> Table:
+def _forensics(found: Forensics, *, whole: bool) -> Table:
     from curation.audit.forensics_findings import list_findings
 
-    findings = list_findings(found)
+    findings = [one for one in list_findings(found) if whole or one.gravity != "info"]
     rows = [
         (one.gravity, one.kind, _with_examples(one.text, one.examples)) for one in findings[:_SHOWN_FINDINGS]
     ]
@@ -83,10 +94,11 @@ def _numbers(audit: Audit) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _breaches(audit: Audit) -> list[tuple[str, str, str, str]]:
+def _findings(audit: Audit, verdicts: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    """Return the findings of some verdicts that have something to tell, the first few of each rule."""
     rows: list[tuple[str, str, str, str]] = []
     for one in audit.results:
-        found = [finding for finding in one.outcome.findings if finding.verdict in _BROKEN]
+        found = [finding for finding in one.outcome.findings if finding.verdict in verdicts and finding.text]
         rows += [(one.rule.name, f.verdict, f.about, _text(f)) for f in found[:_SHOWN_BREACHES]]
         if len(found) > _SHOWN_BREACHES:
             rest = f"{len(found) - _SHOWN_BREACHES} more: {_ALL}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from curation.cli.output import emit, table_lines
+from curation.cli.output import add_amount_options, emit, table_lines, warn
 from curation.cli.outputs import NewFolder, OutputFile
 from curation.cli.source_options import add_source_options, open_sources, pairs, slots_of
 from curation.errors import UsageError
@@ -104,12 +104,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write audit.json, report.html and the tables as CSV into a new folder",
     )
+    add_amount_options(parser, "every rule and list")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what every rule found; 0 when none is broken, else 1."""
+    """Print what needs attention, or with ``--all`` what every rule found; 0 when none is broken, else 1."""
     from curation.audit.forensics_findings import forensics_data
+    from curation.audit.needs import label_warnings
     from curation.audit.report import audit_data
     from curation.audit.run import RULES, chosen_rules, run_audit
 
@@ -124,7 +126,9 @@ def run(options: argparse.Namespace) -> int:
     if found:
         data["forensics"] = forensics_data(found)
     _write(audit, data, digest, found, options)
-    emit(data, _lines(audit, digest, found, failed=failed), as_json=options.json)
+    for text in label_warnings(target):
+        warn(text)
+    emit(data, _lines(audit, digest, found, options, failed=failed), as_json=options.json)
     return int(failed)
 
 
@@ -298,9 +302,12 @@ def _write(
                 overlap_figure(found, folder / "overlap")
 
 
-def _lines(audit: Audit, digest: str, found: Forensics | None, *, failed: bool) -> list[str]:
+def _lines(
+    audit: Audit, digest: str, found: Forensics | None, options: argparse.Namespace, *, failed: bool
+) -> list[str]:
     from curation.cli.audit_tables import audit_tables
 
-    lines = [line for table in audit_tables(audit, digest, found) for line in table_lines(table)]
+    tables = [] if options.quiet else audit_tables(audit, digest, found, whole=options.all)
+    lines = [line for table in tables for line in table_lines(table)]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in audit.tally().items())
     return [*lines, f"{counts}: {'the audit failed' if failed else 'no rule is broken'}"]

@@ -261,7 +261,8 @@ def _sources(options: argparse.Namespace, manifest: Manifest) -> dict[str, Sourc
 
 def _note_other_bytes(entry: SourceEntry, source: Source) -> None:
     stated, given = ({file.sha256 for file in files} for files in (entry.files, source.files))
-    if stated != given:
+    # A manifest made from lists, not from annotations, states no file of its images.
+    if stated and stated != given:
         _note(
             f"source {entry.name} is not the very file that the manifest was made from, so boxes may differ from its "
             f"counts (`curation verify` tells): {', '.join(sorted(given))} instead of {', '.join(sorted(stated))}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from curation.cli.output import Table, emit, table_lines
 from curation.cli.outputs import NEW_MANIFEST
-from curation.errors import CurationError, ManifestError, UsageError
+from curation.errors import CurationError
 
 if TYPE_CHECKING:
     from curation.manifest.header import Header
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 def _pinned(options: argparse.Namespace) -> Manifest:
     from curation.manifest.importing import pin_lists
     from curation.manifest.manifest import Manifest
-    from curation.protocols.owod_published import find_recipe
+    from curation.protocols.recipes import find_recipe
 
     draft = find_recipe(options.header)()
     return Manifest(header=pin_lists(draft, options.lists).header, lists={})
@@ -63,26 +63,10 @@ def _pinned(options: argparse.Namespace) -> Manifest:
 
 def _imported(options: argparse.Namespace) -> Manifest:
     from curation.manifest.importing import import_lists
-
-    published = _at_hand(options.header)
-    return import_lists(published.header, options.lists, others=_others(options.header))
-
-
-def _at_hand(target: str) -> Manifest:
     from curation.manifest.locate import load_manifest
-    from curation.protocols.owod_published import RECIPES
 
-    try:
-        return load_manifest(target)
-    except ManifestError as error:
-        if target in RECIPES and error.what == "There is no such manifest":
-            raise UsageError(
-                "The header that pins these lists is not at hand",
-                where=target,
-                expected="its folder, below ./manifests or a folder that CURATION_MANIFESTS names",
-                hint=f"curation import {target} --lists DIR --header-only --out DIR pins the lists that you have",
-            ) from None
-        raise
+    published = load_manifest(options.header)
+    return import_lists(published.header, options.lists, others=_others(options.header))
 
 
 def _others(target: str) -> Iterator[Header]:
@@ -91,7 +75,7 @@ def _others(target: str) -> Iterator[Header]:
     from curation.manifest.store import read_manifest
 
     beside = find_manifest(target).resolve().parents[1]
-    for folder in manifest_folders([*manifest_roots(), beside]).values():
+    for folder in manifest_folders(manifest_roots([beside])).values():
         try:
             yield read_manifest(folder).header
         except CurationError:

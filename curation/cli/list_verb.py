@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``curation list``."""
     parser.add_argument(
-        "what", nargs="?", choices=("protocols", "manifests"), help="these alone (default: both)"
+        "what",
+        nargs="?",
+        metavar="protocols | manifests | PROTOCOL",
+        help="these alone (default: protocols and manifests), or one protocol with its parts, page and manifests",
     )
     parser.add_argument(
         "--folder",
@@ -26,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="a folder of manifests beside ./manifests and $CURATION_MANIFESTS (repeatable)",
+        help="a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation "
+        "(repeatable)",
     )
     parser.add_argument(
         "--write-index",
@@ -38,20 +42,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print protocols with paper, sources and parameters, then the manifests at hand."""
+    """Print protocols with paper, sources and parameters, then the manifests at hand; or one protocol alone."""
     from curation.protocols.registry import PROTOCOLS
 
     data: dict[str, Any] = {}
     lines: list[str] = []
+    one = _protocol_named(options.what) if options.what not in (None, "protocols", "manifests") else None
     if options.what != "manifests":
-        data["protocols"] = [_protocol_data(protocol) for protocol in PROTOCOLS.values()]
-        lines += [line for protocol in data["protocols"] for line in _protocol_lines(protocol)]
+        chosen = [one] if one else list(PROTOCOLS.values())
+        data["protocols"] = [_protocol_data(protocol) for protocol in chosen]
+        lines += [line for told in data["protocols"] for line in _protocol_lines(told, whole=one is not None)]
     written = _write_index(options) if options.write_index else []
     if options.what != "protocols":
-        data["manifests"] = _manifests(options.folder)
+        found = _manifests(options.folder)
+        data["manifests"] = [row for row in found if one is None or _is_of(row, one)]
         lines += _manifest_lines(data["manifests"])
     emit(data, [*lines, *written], as_json=options.json)
     return 0
+
+
+def _protocol_named(name: str) -> Protocol:
+    from curation.protocols.registry import PROTOCOLS, find_protocol
+
+    try:
+        return find_protocol(name)
+    except UsageError as error:
+        raise UsageError(
+            "There is nothing of this name to list",
+            where=f"curation list {name[:80]}",
+            expected=f"protocols, manifests, or a protocol: {', '.join(PROTOCOLS)}",
+            hint=error.hint,
+        ) from None
+
+
+def _is_of(manifest: Mapping[str, Any], protocol: Protocol) -> bool:
+    """Return whether a protocol made a manifest, or its authors published the lists."""
+    return bool(manifest["protocol"] == protocol.name or manifest["name"].startswith(f"{protocol.name}/"))
 
 
 def _protocol_data(protocol: Protocol) -> dict[str, Any]:
@@ -80,22 +106,27 @@ def _protocol_data(protocol: Protocol) -> dict[str, Any]:
             {"name": parameter.name, "default": parameter.default, "meaning": parameter.meaning}
             for parameter in protocol.parameters
         ],
+        "parts": [{"name": name, "meaning": meaning} for name, meaning in protocol.parts],
+        "page": protocol.page,
     }
 
 
-def _protocol_lines(protocol: dict[str, Any]) -> list[str]:
+def _protocol_lines(protocol: dict[str, Any], *, whole: bool) -> list[str]:
     paper = protocol["paper"]
     sources = tuple(
         (slot["name"], "required" if slot["required"] else "optional", slot["meaning"])
         for slot in protocol["sources"]
     )
     parameters = tuple((one["name"], one["default"], one["meaning"]) for one in protocol["parameters"])
+    parts = tuple((one["name"], one["meaning"]) for one in protocol["parts"])
+    more = [*table_lines(Table("  parts", ("", ""), parts)), f"  page: {protocol['page']}", ""]
     return [
         f"{protocol['name']}: {protocol['summary']}",
         f"  {paper['title']}. {paper['authors']}. {paper['venue']} {paper['year']}",
         "",
         *table_lines(Table("  sources (--source NAME=PATH)", ("", "", ""), sources)),
         *table_lines(Table("  parameters (--set KEY=VALUE)", ("", "default", ""), parameters)),
+        *(more if whole else []),
     ]
 
 
@@ -103,7 +134,7 @@ def _write_index(options: argparse.Namespace) -> list[str]:
     from curation.manifest.registry import INDEX_FILE, index_text, manifest_index
     from curation.storage import write_text
 
-    if options.what == "protocols" or len(options.folder) > 1:
+    if options.what not in (None, "manifests") or len(options.folder) > 1:
         raise UsageError(
             "--write-index writes the index of one folder of manifests",
             expected="curation list manifests [--folder DIR] --write-index",
@@ -117,12 +148,12 @@ def _write_index(options: argparse.Namespace) -> list[str]:
 def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return the manifests at hand; a damaged one is warned of and left out, a circle of versions refused."""
     from curation.errors import CurationError, VersionChainError
-    from curation.manifest.locate import manifest_folders, manifest_roots
+    from curation.manifest.locate import manifest_folders, manifest_roots, packaged_manifests
     from curation.manifest.registry import superseded_by
     from curation.manifest.store import read_manifest
 
     at_hand, places = {}, {}
-    for name, folder in manifest_folders([*manifest_roots(), *folders]).items():
+    for name, folder in manifest_folders(manifest_roots(folders)).items():
         try:
             at_hand[name] = read_manifest(folder)
         except VersionChainError:
@@ -135,9 +166,11 @@ def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
         {
             "name": manifest.header.name,
             "version": manifest.header.version,
+            "protocol": manifest.header.rule.protocol,
             "origin": manifest.header.origin,
             "parts": ", ".join(part.name for part in manifest.header.parts),
             "folder": str(places[name]),
+            "packaged": places[name].is_relative_to(packaged_manifests()),
             "digest": manifest.digest,
             "supersedes": [
                 {"version": one.version, "digest": one.digest, "at_hand": one.at_hand}
@@ -155,7 +188,7 @@ def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[str]:
             "digest": one["digest"].removeprefix("sha256:")[:12],
             **{name: one[name] for name in ("origin", "parts")},
             "supersedes": " > ".join(map(_link, one["supersedes"])),
-            "folder": one["folder"],
+            "folder": "comes with curation" if one["packaged"] else one["folder"],
         }
         for one in manifests
     ]

@@ -39,7 +39,7 @@ def manifest_tables(manifest: Manifest) -> list[Table]:
 
 def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
     """Return the paper's figures beside those obtained, with the explanation of each difference, told once in a row."""
-    remarks = ["same" if one.paper == one.obtained else one.explanation for one in figures]
+    remarks = [one.explanation or ("same" if one.paper == one.obtained else "") for one in figures]
     rows = tuple(
         (
             figure.name,

@@ -29,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--references", type=Path, required=True, metavar="STORE", help="where to look")
     parser.add_argument(
-        "-k", type=int, default=10, metavar="K", help="neighbours of each (default: %(default)s)"
+        "-k",
+        type=int,
+        default=10,
+        metavar="K",
+        help="neighbours of each, the image itself not among them (default: %(default)s)",
     )
     parser.add_argument(
         "--engine", choices=("auto", "torch", "numpy", "faiss"), default="auto", help="all are exact"
@@ -85,11 +89,11 @@ def _named(texts: list[str]) -> dict[str, Path]:
 
 
 def _neighbors(options: argparse.Namespace, queries: Embeddings, references: Embeddings) -> int:
-    from curation.similarity.neighbors import nearest
+    from curation.similarity.neighbors import nearest_others
     from curation.similarity.set_similarity import require_same_encoder
 
     require_same_encoder(queries, references)
-    places, scores = nearest(queries.normalised(), references.normalised(), options.k, engine=options.engine)
+    places, scores, itself = nearest_others(queries, references, options.k, engine=options.engine)
     rows = [
         (name, rank, references.ids[place], score)
         for name, row, values in zip(queries.ids, places.tolist(), scores.tolist(), strict=True)
@@ -100,6 +104,7 @@ def _neighbors(options: argparse.Namespace, queries: Embeddings, references: Emb
         "queries": len(queries.ids),
         "references": len(references.ids),
         "k": options.k,
+        "queries_among_references": itself,
         "encoder": queries.encoder.digest,
         "neighbors": [
             {"id": name, "rank": rank, "neighbor": other, "similarity": score}
@@ -107,7 +112,7 @@ def _neighbors(options: argparse.Namespace, queries: Embeddings, references: Emb
         ],
     }
     table = Table(
-        f"Nearest of {len(references.ids):,}",
+        f"Nearest of {len(references.ids):,}" + (", each image itself left out" if itself else ""),
         ("id", "rank", "neighbor", "similarity"),
         tuple((name, str(rank), other, f"{score:.4f}") for name, rank, other, score in rows[:_SHOWN]),
     )

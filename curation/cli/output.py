@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+Item = TypeVar("Item")
 _NARROWEST = 24
 
 
@@ -31,9 +34,33 @@ def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_js
         print(line)
 
 
+def add_amount_options(parser: argparse.ArgumentParser, whole: str) -> None:
+    """Declare ``--all`` and ``--quiet``: how much a check prints beside what needs attention."""
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--all", action="store_true", help=f"print {whole}, not only what needs attention")
+    amount.add_argument("--quiet", action="store_true", help="print the last line alone, the result")
+
+
 def warn(text: str) -> None:
     """Print a warning to standard error."""
     print(f"warning: {printable(text)}", file=sys.stderr)
+
+
+def steps(items: Iterable[Item], what: str) -> Iterable[Item]:
+    """Return items that show their progress on standard error while they are taken, where that is a terminal."""
+    from tqdm import tqdm
+
+    shown: Iterable[Item] = tqdm(items, desc=what, disable=None, leave=False)
+    return shown
+
+
+@contextmanager
+def stage(what: str) -> Iterator[None]:
+    """Name a long piece of work on standard error while it lasts, where that is a terminal."""
+    from tqdm import tqdm
+
+    with tqdm(desc=what, total=1, disable=None, leave=False, bar_format="{desc} …"):
+        yield
 
 
 def printable(text: str) -> str:

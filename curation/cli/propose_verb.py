@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from curation.cli.output import emit
+from curation.cli.output import emit, stage, steps
 from curation.cli.outputs import OutputFile
 from curation.cli.source_options import pairs
 from curation.errors import UsageError
@@ -142,7 +142,8 @@ def run(options: argparse.Namespace) -> int:
     thresholds = thresholds_from(pairs(options.set, "--set"))
     classes, numbers, inputs = _classes(options)
     maps = _synset_maps(options, inputs)
-    lenses = _lenses(options, inputs)
+    with stage("reading embeddings of the ID classes"):
+        lenses = _lenses(options, inputs)
     made = propose(
         classes,
         _pools(options, classes, numbers, maps, inputs),
@@ -219,7 +220,7 @@ def _sources(options: argparse.Namespace) -> dict[str, Source]:
     from curation.sources.opening import open_source, parts_at
 
     found: dict[str, Source] = {}
-    for key, text in pairs(options.ood, "--ood").items():
+    for key, text in steps(pairs(options.ood, "--ood").items(), "reading OOD sources"):
         name, _, part = key.partition("@")
         dataset, _, named = name.partition("-")
         part = part or named

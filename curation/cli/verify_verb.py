@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import Table, counted_examples, emit, table_lines
+from curation.cli.output import Table, add_amount_options, counted_examples, emit, table_lines
 from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 
@@ -28,11 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rebuild", action="store_true", help="build again from the sources and compare")
     parser.add_argument("--published", type=Path, metavar="FILE", help="an authors' list: .txt or .json")
     parser.add_argument("--part", help="the part to compare the published list with")
+    add_amount_options(parser, "every finding")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print every finding; 0 when none is a failure, else 1."""
+    """Print failures and notes, or with ``--all`` every finding; 0 when none is a failure, else 1."""
     from curation.manifest.locate import load_manifest
     from curation.manifest.verify import verify_lists, verify_sources
 
@@ -151,9 +153,15 @@ def _lines(
     *,
     failed: bool,
 ) -> list[str]:
-    rows = tuple((one.outcome, one.check, one.subject, _remark(one)) for one in findings)
+    counts = Counter(one.outcome for one in findings)
+    tally = ", ".join(f"{counts[name]} {name}" for name in ("failure", "note", "ok") if counts[name])
+    last = f"{tally}: {'the check failed' if failed else 'verified'}"
+    if options.quiet:
+        return [last]
+    told = [one for one in findings if options.all or one.outcome != "ok"]
+    rows = tuple((one.outcome, one.check, one.subject, _remark(one)) for one in told)
     title = f"{manifest.header.name} {manifest.header.version}  {manifest.digest}"
-    lines = table_lines(Table(title, ("", "check", "of", "found"), rows))
+    lines = table_lines(Table(title, ("", "check", "of", "found") if rows else (), rows))
     if comparison is not None:
         published = (
             ("shared", str(comparison.shared)),
@@ -163,7 +171,7 @@ def _lines(
             ("same order", "yes" if comparison.same_order else "no"),
         )
         lines += table_lines(Table(f"{options.published} against part {options.part}", ("", ""), published))
-    return [*lines, "the check failed" if failed else "verified"]
+    return [*lines, last]
 
 
 def _remark(finding: Finding) -> str:

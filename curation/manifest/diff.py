@@ -26,6 +26,8 @@ from curation.manifest.header import ClassEntry, Header, PartEntry
 from curation.manifest.manifest import Manifest, header_as_data
 
 Verdict = Literal["none", "patch", "minor", "major"]
+_LONGEST = 80
+"""Characters of a value that are shown."""
 _STEPS: tuple[Verdict, ...] = ("none", "patch", "minor", "major")
 
 
@@ -191,7 +193,7 @@ def _compare_words(old: Header, new: Header) -> Iterable[Change]:
         elif name == "sources":
             yield Change("patch", "sources", _sources_changed(old, new))
         elif isinstance(before[name], str) and isinstance(after[name], str):
-            yield Change("patch", name, f"{before[name]!r:.80} became {after[name]!r:.80}")
+            yield Change("patch", name, _became(before[name], after[name]))
         else:
             yield Change("patch", name, "differs")
     if [entry.name for entry in old.classes] != [entry.name for entry in new.classes]:
@@ -219,12 +221,28 @@ def _fields_changed(old: msgspec.Struct, new: msgspec.Struct, names: Iterable[st
         before, after = getattr(old, name), getattr(new, name)
         if isinstance(before, Mapping) and isinstance(after, Mapping) and before != after:
             keys = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
-            changed += [f"{name}.{key} {before.get(key)!r:.60} became {after.get(key)!r:.60}" for key in keys]
+            changed += [f"{name}.{key} {_became(before.get(key), after.get(key))}" for key in keys]
         elif isinstance(before, str) and before != after:
-            changed.append(f"{name} {before!r:.60} became {after!r:.60}")
+            changed.append(f"{name} {_became(before, after)}")
         elif before != after:
             changed.append(f"{name} differs")
     return "; ".join(changed)
+
+
+def _became(before: object, after: object) -> str:
+    """Return ``'old' became 'new'``; of long values the place where they first differ."""
+    old, new = repr(before), repr(after)
+    if max(len(old), len(new)) > _LONGEST:
+        pairs = enumerate(zip(old, new, strict=False))
+        same = next((place for place, (one, other) in pairs if one != other), min(len(old), len(new)))
+        start = max(0, same - _LONGEST // 3)
+        old, new = (
+            ("…" if start else "")
+            + text[start : start + _LONGEST]
+            + ("…" if text[start + _LONGEST :] else "")
+            for text in (old, new)
+        )
+    return f"{old} became {new}"
 
 
 def _stated_step(old: Header, new: Header) -> Verdict | None:

@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from curation.short_repr import short_repr
+
 SCHEMA_VERSION = 1
 
 ClassRole = Literal["known", "negative", "unknown", "ignored", "previous"]
@@ -24,6 +26,8 @@ ParameterValue = str | int | bool | None | tuple[str | int, ...]
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Immutable record; unknown fields in a file are an error."""
+
+    __repr__ = short_repr
 
 
 class FileEntry(_Record, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import msgspec
@@ -12,6 +13,9 @@ import msgspec
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import ManifestError, MissingListError
 from curation.manifest.header import Header, LabelView, PartEntry, SourceEntry
+from curation.short_repr import cut
+
+_SHOWN_PARTS = 24
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,40 @@ class Manifest:
 
     header: Header
     lists: Mapping[str, tuple[str, ...]]
+
+    def __repr__(self) -> str:
+        header = self.header
+        parts = len(header.parts)
+        return (
+            f"<Manifest {cut(header.name, 80)} {cut(header.version, 20)}, {header.origin}, {parts} "
+            f"{'part' if parts == 1 else 'parts'}, {len(self.lists)} with lists, {self.digest[:19]}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return a small table for a notebook: each part with its role, images and the start of its digest."""
+        header = self.header
+        rows = [
+            (
+                part.name,
+                part.role,
+                part.task,
+                "" if part.images is None else f"{part.images:,}",
+                (part.sha256 or "no list")[:19],
+                "yes" if part.name in self.lists else "no",
+            )
+            for part in header.parts[:_SHOWN_PARTS]
+        ]
+        head = "".join(
+            f"<th>{name}</th>" for name in ("part", "role", "task", "images", "digest", "list at hand")
+        )
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cut(cell, 80))}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        more = len(header.parts) - len(rows)
+        rest = f'<tr><td colspan="6">and {more} more</td></tr>' if more > 0 else ""
+        words = (header.name, header.version, cut(header.title, 160), header.origin, self.digest[:19])
+        caption = escape(" · ".join(cut(word, 160) for word in words))
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}{rest}</table>"
 
     @cached_property
     def digest(self) -> str:

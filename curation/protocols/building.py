@@ -126,7 +126,8 @@ def complete(
         lists=built.lists,
     )
     missed = (*_missed_figures(header, built.header), *_changed_lists(header, built.header))
-    return completed, (*missed, *_other_decisions(header, built.header))
+    told = tuple(_with_sources(one, header, sources) for one in missed)
+    return completed, (*told, *_other_decisions(header, built.header))
 
 
 def is_approximate(header: Header) -> bool:
@@ -163,6 +164,39 @@ def _changed_lists(declared: Header, built: Header) -> list[Figure]:
                 )
             )
     return changed
+
+
+def _with_sources(figure: Figure, declared: Header, sources: Mapping[str, Source]) -> Figure:
+    """Return an unmet figure that says which source it waits for, or from which file it came out otherwise."""
+    needed = _sources_behind(figure.name, declared)
+    if missing := [name for name in needed if name not in sources]:
+        given = " ".join(f"--source {name}=PATH" for name in missing)
+        reason = f"needs {', '.join(missing)}, not given: {given}"
+    else:
+        files = "; ".join(
+            f"{name}: {sources[name].files[0].name if sources[name].files else sources[name].dataset}"
+            for name in needed
+        )
+        reason = f"{figure.explanation} (from {files})"
+    return msgspec.structs.replace(figure, explanation=reason)
+
+
+def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
+    """Return the sources that a figure such as ``t1-train.images`` or ``coco.images`` is counted in."""
+    subject = figure.partition(".")[0]
+    if any(entry.name == subject for entry in declared.sources):
+        return (subject,)
+    parts = [part for part in declared.parts if part.name == subject]
+    # A selection that is no part, such as t2-selection, is drawn from what the task trains or tests on.
+    parts = parts or [
+        part
+        for part in declared.parts
+        if part.task
+        and subject.startswith(f"{part.task}-")
+        and part.role == ("test" if "test" in subject else "train")
+    ]
+    named = dict.fromkeys(name for part in parts for name in part.sources)
+    return tuple(named) or tuple(entry.name for entry in declared.sources)
 
 
 def _other_decisions(declared: Header, built: Header) -> list[Figure]:

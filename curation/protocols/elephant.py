@@ -12,19 +12,22 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from curation.errors import ProtocolError, UsageError
-from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, PartEntry, Rule, SourceEntry
+from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, PartEntry, Rule
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.protocols.elephant_facts import (
     CLOSED,
     CLOSED_RULE,
     COCO,
+    DECLARED_BEFORE,
+    DECLARED_NOTES,
+    DECLARED_VERSION,
     KNOWN,
     LEVELS,
-    OFFICIAL_IMAGES,
     ORDER_RULES,
     ORDER_SUFFIX,
     PAPER,
@@ -33,14 +36,22 @@ from curation.protocols.elephant_facts import (
     TRAINING_RULE,
     TRAINING_VIEW,
     WILDERNESS_RULE,
+    WR1,
     class_entries,
 )
-from curation.protocols.elephant_figures import declared_figures, figures_of
+from curation.protocols.elephant_figures import OFFICIAL_FIGURES, declared_figures, figures_of, official_part
 from curation.protocols.elephant_parameters import PARAMETERS
 from curation.protocols.elephant_walks import Walks, walks_of
-from curation.protocols.parts import Part, Selection, all_images, make_part, source_entry, source_note
+from curation.protocols.parts import (
+    Part,
+    Selection,
+    all_images,
+    make_part,
+    source_entry,
+    source_note,
+    unread_entry,
+)
 from curation.protocols.protocol import Protocol, SourceSlot
-from curation.sources.datasets import facts_of
 from curation.sources.source import Bools, Source
 
 ALGORITHM_VERSION = 1
@@ -79,11 +90,13 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         "wilderness_evidence": "boxes" if coco.objects is not None else "presence",
         "wr1_depends_on_file_order": walks.depends_on_file_order,
     }
+    figures = figures_of({part.entry.name: part for part in parts}, sources)
+    official = official_part(figures)
     header = Header(
         schema_version=SCHEMA_VERSION,
-        name=default_name(coco),
+        name=default_name(coco, official),
         version="1.0.0",
-        title=f"{PAPER.title}: wilderness of COCO {coco.part}".strip(),
+        title=f"{PAPER.title}: wilderness of {f'COCO {official}' if official else 'a COCO file of your own'}",
         paper=PAPER,
         taxonomy="OSOD-I",
         origin="regenerated",
@@ -91,7 +104,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         parts=tuple(part.entry for part in parts),
         sources=tuple(source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in given),
         rule=Rule(protocol="elephant", algorithm_version=ALGORITHM_VERSION, parameters=rule_parameters),
-        figures=figures_of({part.entry.name: part for part in parts}, sources),
+        figures=figures,
         notes=_notes(coco, walks),
     )
     return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
@@ -165,7 +178,7 @@ def wilderness_ratios(
     """Return, for each ratio r and order, the first floor(r * N) wilderness images, N the size of the closed part."""
     sizes = {ratio: int(Fraction(ratio) * len(closed.ids)) for ratio in parameters["ratios"]}
     for ratio, size in sizes.items():
-        _require_size(ratio, size, len(closed.ids), len(wilderness.ids))
+        _require_size(ratio, size, len(closed.ids), len(wilderness.ids), _file_of(coco))
     walks = walks_of(coco, shows_known, parameters, sorted(sizes.values()))
     parts = [
         make_part(
@@ -196,24 +209,23 @@ def training_part(slot: str, source: Source, classes: Sequence[ClassEntry]) -> P
     )
 
 
-def default_name(coco: Source) -> str:
-    """Return the manifest's name, by its part of COCO: ``elephant/val2017``; an approximate one says so.
+def default_name(coco: Source, official: str = "") -> str:
+    """Return the manifest's name: ``elephant/val2017`` for an official part of COCO, told by its figures.
 
-    A file that calls itself train2017 and has another number of images is ``elephant/custom``.
+    A file name is no evidence: any other file gives ``elephant/custom``, or ``elephant/custom-PART`` where it calls
+    itself otherwise than an official part. An approximate manifest says so.
     """
     word = re.sub(r"[^a-z0-9]+", "", coco.part.lower())[:40]
-    if not word or (
-        coco.objects is not None and OFFICIAL_IMAGES.get(word, len(coco.images)) != len(coco.images)
-    ):
-        word = "custom"
-    return f"elephant/{word}" + ("-approximate" if coco.objects is None else "")
+    own = f"custom-{word}" if word and word not in OFFICIAL_FIGURES else "custom"
+    return f"elephant/{official or own}" + ("-approximate" if coco.objects is None else "")
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     """Return the declared manifest of the paper's own version, wilderness of train2017.
 
-    The closed part is exact. The wilderness parts have no lists: they pin the rule and the paper's figures, which
-    ``curation build`` checks once the reader's own ``instances_train2017.json`` is given.
+    The closed part is exact. WR1 is pinned by the digest of its list. The other wilderness parts have no lists: they
+    pin the rule and the paper's figures, which ``curation build`` checks once the reader's own
+    ``instances_train2017.json`` is given.
 
     Parameters
     ----------
@@ -235,31 +247,20 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         name="wilderness", role="wilderness", sources=(COCO,), selection=WILDERNESS_RULE, view=TEST_VIEW
     )
     selected = [
-        PartEntry(
-            name=f"wr{ratio}{ORDER_SUFFIX[order]}",
-            role="wilderness",
-            sources=(COCO,),
-            selection=_ratio_rule(ratio, int(Fraction(ratio) * len(closed.ids)), order),
-            view=TEST_VIEW,
-            subset_of="wilderness",
-        )
+        _declared_ratio(ratio, int(Fraction(ratio) * len(closed.ids)), order)
         for order in parameters["orders"]
         for ratio in parameters["ratios"]
     ]
-    coco = SourceEntry(
-        name=COCO,
-        dataset="coco",
-        part="train2017",
-        namespace="coco",
-        licence=facts_of("coco").licence,
-        media_redistributable=False,
-        files=(),
+    coco = unread_entry(
+        COCO,
+        "coco",
+        "train2017",
         note="instances_train2017.json of annotations_trainval2017.zip, from your own disk",
     )
     header = Header(
         schema_version=SCHEMA_VERSION,
         name="elephant/train2017",
-        version="1.0.0",
+        version=DECLARED_VERSION,
         title=f"{PAPER.title}: wilderness of COCO train2017",
         paper=PAPER,
         taxonomy="OSOD-I",
@@ -272,12 +273,24 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
             algorithm_version=ALGORITHM_VERSION,
             parameters={**parameters, "levels": LEVELS, "wilderness_evidence": "boxes"},
         ),
-        figures=declared_figures(closed),
-        notes=(
-            "The wilderness lists need instances_train2017.json: `curation build` completes them and checks them.",
-        ),
+        figures=declared_figures(closed, {part.name: part for part in selected}["wr1"]),
+        notes=DECLARED_NOTES,
+        supersedes=DECLARED_BEFORE,
     )
     return Manifest(header=header, lists={"closed": closed.ids})
+
+
+def _declared_ratio(ratio: str, size: int, order: str) -> PartEntry:
+    entry = PartEntry(
+        name=f"wr{ratio}{ORDER_SUFFIX[order]}",
+        role="wilderness",
+        sources=(COCO,),
+        selection=_ratio_rule(ratio, size, order),
+        view=TEST_VIEW,
+        subset_of="wilderness",
+    )
+    is_wr1 = (entry.name, size) == ("wr1", WR1["images"])
+    return msgspec.structs.replace(entry, **WR1) if is_wr1 else entry
 
 
 def _notes(coco: Source, walks: Walks) -> tuple[str, ...]:
@@ -297,15 +310,16 @@ def _notes(coco: Source, walks: Walks) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _require_size(ratio: str, size: int, closed: int, available: int) -> None:
+def _require_size(ratio: str, size: int, closed: int, available: int, file: str) -> None:
     if size < 1 or size > available:
         largest = Fraction(available, closed)
         raise ProtocolError(
             f"Wilderness ratio {ratio} cannot be had from this source",
-            where="--set ratios",
+            where=f"source {COCO}: {file}",
             expected=f"1 to {available} images: the wilderness source has {available} images without a known class",
             found=f"floor({ratio} * {closed}) = {size} images",
-            hint=f"--set ratios={int(largest * 10) / 10 or float(int(largest * 1000) / 1000)}, or a larger COCO part",
+            hint=f"a larger COCO part, such as train2017, or, where the manifest fixes no ratio, --set ratios="
+            f"{int(largest * 10) / 10 or float(int(largest * 1000) / 1000)}",
         )
 
 
@@ -338,6 +352,15 @@ PROTOCOL = Protocol(
         SourceSlot("voc2012-val", "voc2012", "val", False, f"training part: {_VOC}"),
     ),
     parameters=PARAMETERS,
+    parts=(
+        ("closed", "VOC2007 test"),
+        ("wilderness", "all COCO images without a known class"),
+        ("wrRATIO", "the first RATIO * 4,952 of them in the order of CPython's set"),
+        ("wrRATIO-ORDER", "the same in another order"),
+        ("voc2007-PART", "training part, where it is given"),
+        ("voc2012-PART", "training part, where it is given"),
+    ),
+    page="docs/elephant.md",
     build=build,
     declare=declare,
 )

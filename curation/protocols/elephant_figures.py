@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from curation.manifest.header import Figure
+from curation.manifest.header import Figure, PartEntry
 from curation.protocols.parts import Part
 from curation.sources.source import Source
 
@@ -36,6 +36,17 @@ VAL2017_FIGURES = {
         "paper, as images with none of the 80 classes: they are those with none of the 20 VOC classes",
     ),
 }
+OFFICIAL_FIGURES = {
+    "train2017": (
+        "coco.images",
+        "coco.annotated_images",
+        "wilderness.images",
+        "wilderness.annotated_images",
+        "wilderness.unannotated_images",
+    ),
+    "val2017": ("val2017.images", "val2017.wilderness_images"),
+}
+"""Figures by which a file is known to be an official part of COCO."""
 TRAINING_FIGURES = {
     "voc2007-train": (2501, 7844, 2705),
     "voc2007-val": (2510, 7818, 2742),
@@ -72,14 +83,22 @@ def figures_of(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> tupl
     return (*figures, *_training(parts, sources))
 
 
-def declared_figures(closed: Part) -> tuple[Figure, ...]:
-    """Return the figures of a manifest whose wilderness is not at hand yet."""
-    obtained = _closed(closed)
+def official_part(figures: Sequence[Figure]) -> str:
+    """Return the official part of COCO whose figures are all met, ``""`` where there is none."""
+    met = {one.name for one in figures if one.paper is not None and one.obtained == one.paper}
+    return next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
+
+
+def declared_figures(closed: Part, wr1: PartEntry) -> tuple[Figure, ...]:
+    """Return the figures of a manifest whose wilderness is not at hand yet, but for WR1 where that is pinned."""
+    obtained = {**_closed(closed), "wr1.images": wr1.images}
     figures = [
         _figure(name, obtained[name], *CLOSED_FIGURES[name], _closed_reason()) for name in CLOSED_FIGURES
     ]
     waiting = "not computed yet: needs instances_train2017.json"
-    figures += [_figure(name, None, *WILDERNESS_FIGURES[name], waiting) for name in WILDERNESS_FIGURES]
+    figures += [
+        _figure(name, obtained.get(name), *WILDERNESS_FIGURES[name], waiting) for name in WILDERNESS_FIGURES
+    ]
     return tuple(figures)
 
 

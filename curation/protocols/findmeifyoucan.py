@@ -243,6 +243,13 @@ PROTOCOL = Protocol(
     summary="Near, far and farther OOD splits of COCO and Open Images for detectors of VOC or BDD100k, or of one's own",
     slots=tuple({slot.name: slot for pair in (VOC, BDD) for slot in pair.slots()}.values()),
     parameters=PARAMETERS,
+    parts=(
+        ("DATASET-rule", "images without an ID class by their annotations"),
+        ("DATASET-start", "where the review by eye began"),
+        ("DATASET-LEVEL", "near, far or farther, after the decisions"),
+        ("DATASET-LEVEL-candidates", "images that a review may add"),
+    ),
+    page="docs/findmeifyoucan.md",
     build=build,
     declare=declare,
     choose_slots=_slots,

@@ -352,5 +352,11 @@ PROTOCOL = Protocol(
         ),
     ),
     parameters=PARAMETERS,
+    parts=(
+        ("train", "known and negative classes"),
+        ("val", "known and negative classes, from the training images"),
+        ("test", "known, negative and unknown classes"),
+    ),
+    page="docs/imagenet.md",
     build=build,
 )

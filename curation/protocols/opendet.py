@@ -197,5 +197,13 @@ PROTOCOL = Protocol(
         SourceSlot(COCO, "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
     ),
     parameters=(Parameter("salt", "voc-coco", read_salt, "salt of the hash rank"),),
+    parts=(
+        ("closed", "VOC2007 test"),
+        ("range-COUNT", "all images with one of the first COUNT other classes and none of the later"),
+        ("range-COUNT-SIZE", "as many of them as the list of the paper has"),
+        ("wilderness", "all annotated images without a known class"),
+        ("wilderness-SIZE", "as many of them as the list of the paper has"),
+    ),
+    page="docs/owod.md",
     build=build,
 )

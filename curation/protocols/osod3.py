@@ -284,6 +284,12 @@ PROTOCOL = Protocol(
     summary="known and unknown sub-classes of one super-class: Open Images animals and vehicles, CUB, MTSD",
     slots=SLOTS,
     parameters=PARAMETERS,
+    parts=(
+        ("train", "images of known classes"),
+        ("val", "for tuning"),
+        ("test", "known and unknown classes"),
+    ),
+    page="docs/osod3.md",
     build=build,
     choose_slots=choose_slots,
 )

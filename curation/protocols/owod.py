@@ -371,6 +371,13 @@ PROTOCOL = Protocol(
     summary="Open-world detection: RE-OWOD, M-OWODB (ORE), S-OWODB (OW-DETR), or tasks of one's own",
     slots=slots_of({"split": "m-owodb"}),
     parameters=PARAMETERS,
+    parts=(
+        ("tN-train", "images with a class that task N introduces"),
+        ("tN-finetune", "exemplars of every class known by task N, from task 2 on"),
+        ("tN-val", "apart from training, where the split has it"),
+        ("tN-test", "the same images for every task; classes not known yet are unknown"),
+    ),
+    page="docs/owod.md",
     build=build,
     declare=declare,
     choose_slots=slots_of,

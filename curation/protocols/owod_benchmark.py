@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
@@ -270,7 +271,7 @@ def check_source(benchmark: Benchmark, slot: str, sources: Mapping[str, Source])
             expected="classes of a task, or listed as unknown or ignored in the task file",
             found=", ".join(repr(name[:40]) for name in strangers[:5])
             + (f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""),
-            hint=f"is {strangers[0]!r} an alias of {near[0]!r}?" if near else None,
+            hint=_hint_for(strangers, near, own=benchmark.declared is not None),
         )
     if not len(used):
         raise ProtocolError("A source shows no class at all", where=where, expected="annotations")
@@ -278,6 +279,20 @@ def check_source(benchmark: Benchmark, slot: str, sources: Mapping[str, Source])
     for other in benchmark.slots[: benchmark.slots.index(slot)]:
         if other in sources and sources[other].namespace == source.namespace:
             _check_apart(benchmark, slot, other, sources)
+
+
+def _hint_for(strangers: list[str], near: list[str], *, own: bool) -> str | None:
+    """Return what to do about classes that no task names; a user's own task file has a place for each of them."""
+    alias = f"is {strangers[0]!r} an alias of {near[0]!r}?" if near else None
+    if not own:
+        return alias
+    names = ", ".join(json.dumps(name[:200], ensure_ascii=False) for name in strangers[:20])
+    ways = (
+        "in the task file, above the first [[tasks]]",
+        f"unknown = [{names}] where their objects stay unknown for ever",
+        f"ignored = [{names}] where they are neither right nor wrong",
+    )
+    return "; ".join(([alias] if alias else []) + [f"{ways[0]}: {ways[1]}, or {ways[2]}"])
 
 
 def _check_named(benchmark: Benchmark, sources: Mapping[str, Source]) -> None:

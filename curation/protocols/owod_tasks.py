@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from curation.errors import CurationError, ProtocolError
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.check import NAME, PART_NAME
 from curation.manifest.header import ClassEntry, TaskEntry
 from curation.sources.datasets import namespace_of
+from curation.sources.source import Source
 from curation.storage import read_bytes
 
 SOURCES = ("train", "test")
@@ -28,7 +30,13 @@ name = "t2"
 classes = ["star"]"""
 MOST_IMAGES = 1_000_000
 """Largest number of images that a list may be asked for."""
+USUAL_TASKS = 4
+"""Tasks of all published open-world benchmarks."""
 _MAX_BYTES = 4 << 20
+_LONGEST_NAME = 200
+_NAMES_ARE = (
+    f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
+)
 
 
 class _Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -130,6 +138,138 @@ def read_task_file(path: Path) -> str:
     return json.dumps(stated, sort_keys=True, separators=(",", ":"))
 
 
+def starter_task_file(
+    sources: Mapping[str, Source], *, name: str, n_tasks: int = USUAL_TASKS, exhaustive: bool = False
+) -> str:
+    """Return a task file to begin with: every class of some sources, grouped into tasks, with comments.
+
+    The classes stand in the order of the files, cut into groups of equal size, earlier ones larger by one where that
+    does not come out even. Classes without any object are listed as unknown: no task can train on them.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        ``train``, ``test`` or both.
+    name : str
+        Of the manifest; its last word becomes the namespace of the image ids. Where both sources number their images
+        alike, each gets one of its own.
+    n_tasks : int
+        Fewer where there are not as many classes.
+
+    Raises
+    ------
+    ProtocolError
+        No class has an object; or names cannot stand in a task file, such as two that differ in case alone.
+    """
+    files = ", ".join(_file_of(source) for source in sources.values())
+    objects, images = _counts(sources)
+    shown = [one for one in objects if objects[one]]
+    if not shown:
+        raise ProtocolError(
+            "No class has an object here",
+            where=files,
+            expected="an annotation file",
+            found=f"{len(objects)} classes",
+        )
+    _require_names(objects, files)
+    n_tasks = min(n_tasks, len(shown))
+    size, larger = divmod(len(shown), n_tasks)
+    word = re.sub(r"[^a-z0-9]+", "_", name.rpartition("/")[2]).strip("_")[:24]
+    word = word if word[:1].isalpha() else "custom"
+    lines = [
+        f"# A task file to begin with, from {files}. Change what you mean otherwise.",
+        "",
+        "# Name of the benchmark: lower-case words joined by -, at most one /.",
+        f"name = {_quoted(name)}",
+        "# First word of every image id.",
+        f"dataset = {_quoted(word)}",
+        "# true where every object of every class is annotated on every image: the audit cannot know (rule LI1).",
+        f"exhaustive = {str(exhaustive).lower()}",
+        "# Classes that never become known: their objects stay unknown at every task.",
+        *_listed("unknown", [one for one in objects if not objects[one]], "no object in the files"),
+        "# Classes that are neither right nor wrong.",
+        "ignored = []",
+        "",
+        "# Tasks in their order, each with the classes that become known in it. Here the classes stand in the order",
+        f"# of the files, cut into {n_tasks} groups: move them to where you want them.",
+    ]
+    start = 0
+    for number in range(n_tasks):
+        stop = start + size + (number < larger)
+        remarks = [f"{objects[one]:,} objects on {images[one]:,} images" for one in shown[start:stop]]
+        lines += ["[[tasks]]", f'name = "t{number + 1}"', *_listed("classes", shown[start:stop], remarks), ""]
+        start = stop
+    lines += _datasets(sources, word)
+    text = "\n".join(lines).rstrip("\n") + "\n"
+    _checked(tomllib.loads(text), files)
+    return text
+
+
+def _counts(sources: Mapping[str, Source]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many objects, and images with one, each class has in all sources, in the order of the files."""
+    objects: dict[str, int] = {}
+    images: dict[str, int] = {}
+    for source in sources.values():
+        image, category = source.class_pairs()
+        pairs = np.unique(np.column_stack([image, category]), axis=0)[:, 1]
+        of = category if source.objects is None else source.objects.category
+        for place, one in enumerate(source.categories.names):
+            objects[one] = objects.get(one, 0) + int((of == place).sum())
+            images[one] = images.get(one, 0) + int((pairs == place).sum())
+    return objects, images
+
+
+def _require_names(names: Iterable[str], files: str) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        bad = not name.isprintable() or name != name.strip() or not 0 < len(name) <= _LONGEST_NAME
+        other = seen.setdefault(name.casefold(), name)
+        if bad or other != name or name.casefold() == "unknown":
+            raise ProtocolError(
+                "A class of the annotation file cannot stand in a task file under its name",
+                where=files,
+                expected=f"{_NAMES_ARE}, each once, whatever its case",
+                found=repr(name[:80]) + (f" beside {other[:80]!r}" if other != name else ""),
+                hint="rename the category in the annotation file",
+            )
+
+
+def _listed(field: str, names: Sequence[str], remarks: Sequence[str] | str) -> list[str]:
+    if not names:
+        return [f"{field} = []"]
+    told = [remarks] * len(names) if isinstance(remarks, str) else remarks
+    rows = [f"  {_quoted(name)},  # {remark}" for name, remark in zip(names, told, strict=True)]
+    return [f"{field} = [", *rows, "]"]
+
+
+def _datasets(sources: Mapping[str, Source], word: str) -> list[str]:
+    """Return the names that keep apart the images of two sources that number theirs alike."""
+    natives = [set(source.images.native.tolist()) for source in sources.values()]
+    if len(natives) < len(SOURCES):
+        return [
+            "# Where the files for training and testing number their images alike, each needs a name of its own:",
+            "# [datasets]",
+            *(f"# {source} = {_quoted(f'{word}_{source}')}" for source in SOURCES),
+        ]
+    if not set.intersection(*natives):
+        return []
+    return [
+        "# Both files use the same image ids: names of their own keep the images apart.",
+        "[datasets]",
+        *(f"{source} = {_quoted(f'{word}_{source}')}" for source in SOURCES),
+    ]
+
+
+def _quoted(text: str) -> str:
+    """Return a TOML string: its escapes are those of JSON for every printable text."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _file_of(source: Source) -> str:
+    name = source.files[0].name if source.files else source.dataset
+    return "".join(character if character.isprintable() else "?" for character in name)
+
+
 def settings_of(text: str) -> dict[str, str]:
     """Return the settings of the protocol that a declaration stands for (see `read_task_file`).
 
@@ -200,9 +340,8 @@ def _check_classes(declared: TaskFile, where: str) -> None:
     _once((name.casefold() for name in spelled), where, "classes, unknown, ignored and aliases")
     for name in spelled:
         printable = name.isprintable() and name == name.strip()
-        if not 0 < len(name) <= 200 or not printable or name.casefold() == "unknown":
-            expected = "printable names of 1 to 200 characters without outer blanks, none of them 'unknown'"
-            _refuse(where, "classes", expected, name)
+        if not 0 < len(name) <= _LONGEST_NAME or not printable or name.casefold() == "unknown":
+            _refuse(where, "classes", _NAMES_ARE, name)
 
 
 def _check_datasets(declared: TaskFile, where: str) -> None:

@@ -52,6 +52,10 @@ class Protocol:
 
     Attributes
     ----------
+    parts : tuple of (str, str)
+        Names of the lists that it makes, words in capitals standing for a number or word, each with its meaning.
+    page : str
+        Where the documentation tells of it.
     build : callable
         ``build(sources, parameters) -> Manifest``: pure; `sources` by slot name, `parameters` by name, all present.
     declare : callable or None
@@ -66,6 +70,8 @@ class Protocol:
     summary: str
     slots: tuple[SourceSlot, ...]
     parameters: tuple[Parameter, ...]
+    parts: tuple[tuple[str, str], ...]
+    page: str
     build: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest]
     declare: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
     choose_slots: Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None = None

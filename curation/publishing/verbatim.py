@@ -149,7 +149,9 @@ def _require_pinned(manifest: Manifest, slot: str, path: Path, data: bytes) -> N
             where=str(path),
             expected=", ".join(sorted(pinned)) or "a file that the manifest pins",
             found=digest,
-            hint="--format coco accepts other files with the same images",
+            hint="--format coco accepts other files with the same images"
+            if pinned
+            else f"`curation build {manifest.header.name}@{manifest.header.version}` writes one that pins yours",
         )
 
 

@@ -95,7 +95,7 @@ def read_record(folder: Path) -> ReviewRecord:
             "The folder holds no review",
             where=str(folder),
             expected=REVIEW_FILE,
-            hint="curation review start",
+            hint="another --folder; or make one: curation review start --folder DIR --source NAME=PATH --photos DIR",
         )
     if path.stat().st_size > _LARGEST:
         raise ReviewError("The record of the review is too large", where=str(path))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PresenceOnlyError, UnitBoxesError
+from curation.short_repr import short_repr
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -66,6 +67,8 @@ class Images:
         Pixels; 0 where the file does not say.
     """
 
+    __repr__ = short_repr
+
     native: Texts
     numbers: Int64s
     file_names: Texts
@@ -89,6 +92,8 @@ class Categories:
     keys : tuple of str
         What the dataset itself tells its classes apart by (Open Images: ``/m/0jbk``); empty where that is the name.
     """
+
+    __repr__ = short_repr
 
     numbers: tuple[int, ...]
     names: tuple[str, ...]
@@ -130,6 +135,8 @@ class Objects:
     origin : ndarray of int8, shape (m,), or None
         Positions in `BOX_ORIGINS`.
     """
+
+    __repr__ = short_repr
 
     image: Int32s
     category: Int32s
@@ -177,6 +184,8 @@ class Source:
         Whether the file gives boxes as shares of the image. Boxes and areas of an image without a known size (width 0)
         are then such shares, from 0 to 1; `require_pixels` keeps them out of what needs pixels.
     """
+
+    __repr__ = short_repr
 
     dataset: str
     part: str

@@ -163,3 +163,36 @@ def test_hostile_file_names_do_not_steer_the_terminal(
     (folder / "a\x1b[31m.txt").write_text("1\n1\n")
     assert main(["audit", str(folder)]) == 1
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_label_file_of_another_list_is_warned_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = folder.parent / "other.json"
+    coco(other, {native: TRAIN[native] for native in LISTS["t3-train"]})
+    assert main(arguments(folder, "--labels", f"t1_val={other}")) == 0
+    said = capsys.readouterr()
+    assert "warning: t1_val: label file other.json holds none of its 1 images" in said.err
+    assert "holds none of its 1 images" in said.out
+    assert main(arguments(folder, "--labels", f"t1_val={other}", "--json")) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert verdicts(json.dumps(data))["AS2"] == "undecidable"
+    assert len(data["warnings"]) == 1
+
+
+def test_what_needs_attention_is_printed_and_the_rest_is_counted(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "t2_train.txt").write_text("a1\nb1\nb2\n")
+    assert main(arguments(folder)) == 0
+    short = capsys.readouterr().out
+    rules = {line.split()[0] for line in short.splitlines() if line.split()}
+    assert {"TI4", "DS3"} <= rules
+    assert not {"CO1", "DS1", "LI1", "CO5"} & rules
+    assert short.splitlines()[-1].endswith("pass: no rule is broken")
+    assert main(arguments(folder, "--all")) == 0
+    whole = capsys.readouterr().out
+    assert len(whole.splitlines()) > len(short.splitlines())
+    assert {"CO1", "DS1", "LI1", "CO5"} <= {line.split()[0] for line in whole.splitlines() if line.split()}
+    assert main(arguments(folder, "--quiet")) == 0
+    assert capsys.readouterr().out.splitlines() == [short.splitlines()[-1]]
+    with pytest.raises(SystemExit):
+        main(arguments(folder, "--quiet", "--all"))

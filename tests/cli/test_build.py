@@ -205,3 +205,47 @@ def test_an_approximate_list_is_warned_of(
     manifest = read_manifest(tmp_path / "m")
     assert manifest.header.notes[0].startswith("APPROXIMATE")
     assert len(manifest.ids("wilderness")) < len(world.wilderness)
+
+
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "waits"),
+    [
+        (
+            "owod/reowod/1.0.0",
+            ["coco-val2017"],
+            {"t1-train.images": "coco-train2017", "t2-selection.images": "coco-train2017"},
+        ),
+        (
+            "owod/m-owodb/1.0.0",
+            ["coco-val2017", "voc2007-test"],
+            {
+                "t1-train.images": "voc2007-trainval, voc2012-trainval",
+                "t2-train.list": "coco-train2017",
+                "t2-finetune.list": "voc2007-trainval, voc2012-trainval, coco-train2017",
+            },
+        ),
+    ],
+)
+def test_unmet_figures_of_a_header_say_which_source_is_missing(
+    name: str,
+    given: list[str],
+    waits: dict[str, str],
+    world: SmallWorld,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    paths = {"coco-val2017": world.coco_json, "voc2007-test": world.voc_root}
+    sources = [text for one in given for text in ("--source", f"{one}={paths[one]}")]
+    command = ["build", str(MANIFESTS / name), *sources, "--no-cache", "--json", "--out", str(tmp_path / "m")]
+    assert main(command) == 1
+    missed = {one["figure"]: one["explanation"] for one in json.loads(capsys.readouterr().out)["missed"]}
+    for figure, needed in waits.items():
+        assert missed[figure].startswith(f"needs {needed}, not given: --source "), figure
+    assert not any(text in ("not computed", "no such part") for text in missed.values())
+    # The test lists were computed: from which file, is told.
+    assert "(from " in missed["t1-test.list"]
+    assert "coco-val2017: instances_train2017.json" in missed["t1-test.list"]
+    assert not (tmp_path / "m").exists()

@@ -204,3 +204,36 @@ def test_sizes_of_the_task_file_yield_to_the_command_line(folder: Path) -> None:
     assert read_manifest(folder / "a").header.rule.parameters["exemplars"] == 2
     for name in "ab":
         assert main(["verify", name, *SOURCES, "--rebuild", "--strict"]) == 0
+
+
+def test_a_class_of_no_task_is_offered_the_lists_of_unknown_and_ignored_classes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "tasks.toml").write_text(TASKS.replace('ignored = ["blob"]', ""))
+    assert main(BUILD) == 2
+    said = capsys.readouterr().err
+    offered = next(line for line in said.splitlines() if line.startswith("  try: "))
+    assert 'unknown = ["blob"] where their objects stay unknown' in offered
+    # What it offers works.
+    (folder / "tasks.toml").write_text(TASKS.replace('ignored = ["blob"]', 'unknown = ["blob"]'))
+    assert main(BUILD) == 0
+
+
+@pytest.mark.parametrize("role", ["ignored", "unknown"])
+def test_what_is_exported_is_what_the_audit_asks_for(
+    role: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Classes that no task introduces break no rule, nor do the label files of any part."""
+    (folder / "tasks.toml").write_text(TASKS.replace('ignored = ["blob"]', f'{role} = ["blob"]'))
+    assert main(BUILD) == 0
+    assert (
+        main(["export", "m", "--part", "t*", "--each", "--format", "coco", *SOURCES, "--out", "views"]) == 0
+    )
+    parts = [part.name for part in read_manifest(folder / "m").header.parts]
+    labels = [text for part in parts for text in ("--labels", f"{part}=views/{part}.json")]
+    capsys.readouterr()
+    assert main(["audit", "m", *SOURCES, "--exemplars", "5", *labels, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {one["rule"] for one in data["rules"] if one["verdict"] in ("fail", "warn")} == set()
+    assert {one["rule"] for one in data["rules"] if one["verdict"] == "undecidable"} == {"DS3"}
+    assert data["warnings"] == []

@@ -11,6 +11,8 @@ from curation.ledger import LEDGER, command
 from curation.manifest.store import read_manifest
 from curation.storage import write_text
 from tests.small_world import write_small_world
+from tests.worlds import elephant
+from tests.worlds.expected import committed
 
 CAT, DOG, UNKNOWN = 1, 2, -1
 CATEGORIES = [{"id": CAT, "name": "cat"}, {"id": DOG, "name": "dog"}, {"id": UNKNOWN, "name": "unknown"}]
@@ -306,39 +308,42 @@ def test_coco_engines(files: dict[str, Path], capsys: pytest.CaptureFixture[str]
     assert "AP50" in capsys.readouterr().out
 
 
-def test_the_figure_of_the_official_profile_says_so(shared: Path, tmp_path: Path) -> None:
-    folder = shared / "golden" / "elephant" / "hand"
-    given = ["evaluate", "elephant", "--no-cache", "--profile", "official", "--bootstrap", "5"]
+def elephant_words(folder: Path) -> list[str]:
+    """Return the command that evaluates the synthetic world."""
+    paths = elephant.files(folder)
+    words = ["evaluate", "elephant", "--no-cache"]
     for part in ("closed", "wilderness"):
-        given += ["--truth", f"{part}={folder / f'gt_{part}.json'}"]
-        given += ["--detections", f"{part}={folder / f'dets_{part}.json'}"]
+        words += ["--truth", f"{part}={paths[f'truth_{part}']}"]
+        words += ["--detections", f"{part}={paths[f'detections_{part}']}"]
+    return words
+
+
+def test_the_figure_of_the_official_profile_says_so(tmp_path: Path) -> None:
+    given = [*elephant_words(tmp_path), "--profile", "official", "--bootstrap", "5"]
     assert main([*given, "--out", str(tmp_path / "out")]) == 0
     header = (tmp_path / "out" / "wilderness_curve.csv").read_text().splitlines()[0]
     assert "WI_mean_interpolated_precision_recall_0.3" in header
     assert "macro" not in header
 
 
-def test_a_beta_of_many_digits_is_refused(capsys: pytest.CaptureFixture[str], shared: Path) -> None:
-    folder = shared / "golden" / "elephant" / "hand"
-    given = ["evaluate", "elephant", "--no-cache", "--betas", "1.123456789"]
-    for part in ("closed", "wilderness"):
-        given += ["--truth", f"{part}={folder / f'gt_{part}.json'}"]
-        given += ["--detections", f"{part}={folder / f'dets_{part}.json'}"]
+def test_a_beta_of_many_digits_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    given = [*elephant_words(tmp_path), "--betas", "1.123456789"]
     assert "not a usable number" in refused(given, capsys)
 
 
-def test_the_misprinted_f_beta_is_to_be_had_by_name(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = shared / "golden" / "elephant" / "hand"
-    given = ["evaluate", "elephant", "--no-cache", "--json"]
-    for part in ("closed", "wilderness"):
-        given += ["--truth", f"{part}={folder / f'gt_{part}.json'}"]
-        given += ["--detections", f"{part}={folder / f'dets_{part}.json'}"]
+def test_the_misprinted_f_beta_is_to_be_had_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [*elephant_words(tmp_path), "--json"]
     assert main([*given, "--fbeta-formula", "published"]) == 0
     found = json.loads(capsys.readouterr().out)
-    point = found["fbeta"]["cat"]["0.0"]["0.5"]
-    # Same operating point; F is (1 + b^2) P R with P = R = 0.6.
-    assert (point["threshold"], point["precision"], point["recall"]) == (0.5, 0.6, 0.6)
-    assert point["F"] == pytest.approx(1.25 * 0.6 * 0.6)
+    point = found["fbeta"]["dog"]["0.0"]["0.5"]
+    correct = committed("elephant")["fbeta"]["dog"]["0.0"]["0.5"]
+    # Same operating point; F is (1 + b^2) P R.
+    for key in ("threshold", "precision", "recall"):
+        assert point[key] == pytest.approx(correct[key], abs=1e-12)
+    assert point["F"] == pytest.approx(1.25 * correct["precision"] * correct["recall"])
+    assert point["F"] != pytest.approx(correct["F"])
     assert list(found["fbeta_formula"]) == ["published"]
 
 

@@ -130,3 +130,26 @@ def test_a_tampered_list(folder: Path, tmp_path: Path, capsys: pytest.CaptureFix
 def test_wrong_use(folder: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str) -> None:
     assert main(["verify", str(folder), *more]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_passed_is_counted_in_one_line(
+    world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "instances_train2017.json"
+    other.write_text(json.dumps(json.loads(world.coco_json.read_text(encoding="utf-8")), indent=1))
+    given = ["verify", str(folder), "--source", f"coco={other}", "--no-cache"]
+    assert main([*given, "--json"]) == 0
+    outcomes = [one["outcome"] for one in json.loads(capsys.readouterr().out)["findings"]]
+    notes = outcomes.count("note")
+    last = f"{notes} note, {outcomes.count('ok')} ok: verified"
+    assert main(given) == 0
+    short = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("  note ") for line in short) == notes > 0
+    assert not any(line.startswith("  ok ") for line in short)
+    assert short[-1] == last
+    assert main([*given, "--all"]) == 0
+    assert sum(line.startswith("  ok ") for line in capsys.readouterr().out.splitlines()) == outcomes.count(
+        "ok"
+    )
+    assert main([*given, "--quiet"]) == 0
+    assert capsys.readouterr().out.splitlines() == [last]

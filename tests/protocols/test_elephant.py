@@ -16,6 +16,7 @@ from curation.protocols.elephant import PROTOCOL, build, default_name
 from curation.protocols.elephant_facts import KNOWN, UNKNOWN, class_entries
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 Draw = Callable[..., Source]
 CLOSED = {1: ["cat"], 2: ["dog", "aeroplane"], 4: ["person"], 9: ["cat"], 12: []}
@@ -74,7 +75,8 @@ def test_class_map_is_that_of_the_paper() -> None:
     assert len({name for pair in KNOWN for name in pair} | set(UNKNOWN)) == 86
 
 
-def test_the_80_classes_are_those_of_coco(shared: Any) -> None:
+@real_files("coco")
+def check_the_80_classes_are_those_of_coco(shared: Any) -> None:
     import json
 
     content = json.loads((shared / "data/coco/instances_val2017_rebuilt.json").read_text(encoding="utf-8"))
@@ -263,10 +265,10 @@ def test_set_order_needs_numbers(draw: Draw) -> None:
 @pytest.mark.parametrize(
     ("part", "name"),
     [
-        ("unlabeled2017", "elephant/unlabeled2017"),
+        ("unlabeled2017", "elephant/custom-unlabeled2017"),
         ("", "elephant/custom"),
-        ("../X", "elephant/x"),
-        ("Über", "elephant/ber"),
+        ("../X", "elephant/custom-x"),
+        ("Über", "elephant/custom-ber"),
     ],
 )
 def test_default_names(draw: Draw, part: str, name: str) -> None:
@@ -274,5 +276,27 @@ def test_default_names(draw: Draw, part: str, name: str) -> None:
     assert default_name(draw("coco", part, COCO, presence=True)) == f"{name}-approximate"
 
 
-def test_a_file_that_only_calls_itself_train2017_does_not_get_its_name(draw: Draw) -> None:
-    assert default_name(draw("coco", "train2017", COCO)) == "elephant/custom"
+@pytest.mark.parametrize("part", ["train2017", "val2017"])
+@pytest.mark.parametrize("presence", [False, True])
+def test_a_file_that_only_calls_itself_official_does_not_get_the_name(
+    draw: Draw, part: str, presence: bool
+) -> None:
+    coco = draw("coco", part, COCO, presence=presence)
+    manifest = build({"voc2007-test": draw("voc2007", "test", CLOSED), "coco": coco}, parameters())
+    assert manifest.header.name == "elephant/custom" + ("-approximate" if presence else "")
+    assert part not in manifest.header.title
+
+
+def padded(images: int, bare: int) -> dict[int, list[str]]:
+    """So many images: the first `bare` show nothing, three an unknown class, the others a known one."""
+    shown = {number: ["cat"] for number in range(1, images + 1)}
+    return shown | {number: ["bear"] for number in range(1, bare + 4)} | {n: [] for n in range(1, bare + 1)}
+
+
+def test_as_many_images_as_the_official_part_are_no_evidence_alone(draw: Draw) -> None:
+    closed = draw("voc2007", "test", CLOSED)
+    for bare, name in ((966, "elephant/val2017"), (965, "elephant/custom")):
+        coco = draw("coco", "val2017", padded(5000, bare))
+        assert len(coco.images) == 5000
+        # The paper: 969 of the 5,000 images of val2017 show none of the known classes.
+        assert build({"voc2007-test": closed, "coco": coco}, parameters()).header.name == name

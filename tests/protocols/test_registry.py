@@ -1,8 +1,13 @@
 """Protocols are found by name, and declare what they need."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from curation.errors import UsageError
+from curation.manifest.locate import manifest_folders
+from curation.manifest.store import read_manifest
 from curation.protocols.registry import PROTOCOLS, find_protocol
 
 
@@ -26,3 +31,22 @@ def test_declarations_are_whole(name: str) -> None:
     for parameter in protocol.parameters:
         assert parameter.meaning
         parameter.read(parameter.default)
+    assert (ROOT / protocol.page).is_file()
+    assert name in (ROOT / protocol.page).read_text(encoding="utf-8")
+
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = {
+    name: read_manifest(path).header for name, path in manifest_folders([ROOT / "manifests"]).items()
+}
+
+
+@pytest.mark.parametrize("name", [key for key, one in COMMITTED.items() if one.rule.protocol in PROTOCOLS])
+def test_the_parts_that_a_protocol_names_are_those_of_its_manifests(name: str) -> None:
+    header = COMMITTED[name]
+    stated = [
+        re.compile(re.sub("[A-Z]+", "[a-z0-9._]+", re.escape(part)))
+        for part, _ in PROTOCOLS[header.rule.protocol].parts
+    ]
+    for part in header.parts:
+        assert any(pattern.fullmatch(part.name) for pattern in stated), part.name

@@ -22,6 +22,7 @@ from curation.sources import coco_plain
 from curation.sources.coco import read_coco
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 
 def instances(**changes: Any) -> dict[str, Any]:
@@ -577,12 +578,14 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path, padding: int) -> Non
         read(tmp_path, within.encode())
 
 
-def test_official_files_take_the_fast_way(shared: Path) -> None:
+@real_files("coco")
+def check_official_files_take_the_fast_way(shared: Path) -> None:
     for name in ("coco/mini/annotations/instances_train2017.json", "coco/instances_val2017_rebuilt.json"):
         assert coco_plain.decode_plain((shared / "data" / name).read_bytes()) is not None
 
 
-def test_both_ways_give_the_same_columns(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_table")
+def check_both_ways_give_the_same_columns(shared: Path, tmp_path: Path) -> None:
     path = shared / "data/coco/mini/annotations/instances_train2017.json"
     slow = json.loads(path.read_text())
     slow["annotations"][0]["unheard_of"] = None
@@ -590,7 +593,8 @@ def test_both_ways_give_the_same_columns(shared: Path, tmp_path: Path) -> None:
     assert as_rows(read_coco(tmp_path / "instances.json")) == as_rows(read_coco(path))
 
 
-def test_val2017_has_its_published_figures(shared: Path) -> None:
+@real_files("coco")
+def check_val2017_has_its_published_figures(shared: Path) -> None:
     source = read_coco(shared / "data/coco/instances_val2017_rebuilt.json", part="val2017")
     objects = source.require_objects("the test")
     assert (len(source.images), len(objects), len(source.categories)) == (5000, 36_781, 80)
@@ -600,7 +604,8 @@ def test_val2017_has_its_published_figures(shared: Path) -> None:
     )
 
 
-def test_voc2007_test_has_its_published_counts(shared: Path) -> None:
+@real_files("voc2007")
+def check_voc2007_test_has_its_published_counts(shared: Path) -> None:
     expected = json.loads((shared / "golden/elephant/voc2007_test_counts.json").read_text())
     source = read_coco(shared / "data/voc2007/test_with_difficult.json", dataset="voc2007", part="test")
     objects = source.require_objects("the test")
@@ -613,8 +618,9 @@ def test_voc2007_test_has_its_published_counts(shared: Path) -> None:
     assert source.image_ids[0] == "voc2007:000001"
 
 
+@real_files("coco_table")
 @pytest.mark.parametrize(("part", "crowds"), [("train2017", 8), ("val2017", 5)])
-def test_pycocotools_reads_the_same(
+def check_pycocotools_reads_the_same(
     shared: Path, part: str, crowds: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from pycocotools.coco import COCO

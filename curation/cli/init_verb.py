@@ -1,0 +1,117 @@
+"""``curation init``: a file to begin with, from the user's own data."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from curation.cli.output import emit, printable
+from curation.errors import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``curation init``."""
+    parser.add_argument(
+        "what",
+        nargs="?",
+        choices=("tasks",),
+        default="tasks",
+        help="a task file for `curation build owod` (tasks)",
+    )
+    parser.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        required=True,
+        metavar="[train|test=]PATH",
+        help="your annotations, such as a COCO JSON; train= or test= before it says what it is for (train; repeatable)",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("tasks.toml"), metavar="FILE", help="the new file (tasks.toml)"
+    )
+    parser.add_argument("--name", default="my/benchmark", help="name of the benchmark (my/benchmark)")
+    parser.add_argument(
+        "--n-tasks",
+        type=int,
+        default=4,
+        metavar="N",
+        help="groups into which the classes are cut in the order of the file (4, as in the published benchmarks)",
+    )
+    parser.add_argument(
+        "--exhaustive",
+        action="store_true",
+        help="every object of every class is annotated on every image",
+    )
+    parser.add_argument(
+        "--bad-boxes", choices=("error", "drop"), default="error", help="as in `curation build` (error)"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="store nothing of what was read")
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the task file; one that is there already is never replaced."""
+    import tomllib
+
+    from curation.protocols.owod_tasks import starter_task_file
+    from curation.sources.opening import open_source
+    from curation.storage import write_text
+
+    if options.out.exists() or options.out.is_symlink():
+        raise UsageError(
+            "The file exists already, and is left as it is",
+            where=f"--out {options.out}",
+            hint="another --out, or remove the file",
+        )
+    if options.out.suffix.lower() != ".toml":
+        raise UsageError(
+            "A task file is TOML", where=f"--out {options.out}", expected="a name that ends in .toml"
+        )
+    if options.n_tasks < 1:
+        raise UsageError("--n-tasks needs a number of 1 or more", found=str(options.n_tasks))
+    paths = _paths(options.source)
+    sources = {
+        name: open_source(
+            path, dataset="custom", part="", cache=not options.no_cache, bad_boxes=options.bad_boxes
+        )
+        for name, path in paths.items()
+    }
+    text = starter_task_file(
+        sources, name=options.name, n_tasks=options.n_tasks, exhaustive=options.exhaustive
+    )
+    write_text(options.out, text)
+    written = tomllib.loads(text)
+    given = " ".join(f"--source {name}={paths.get(name, 'PATH')}" for name in ("train", "test"))
+    lines = [f"{task['name']}: {printable(', '.join(task['classes']))}" for task in written["tasks"]]
+    if written["unknown"]:
+        lines.append(f"unknown: {printable(', '.join(written['unknown']))}")
+    lines += [
+        f"written to {printable(str(options.out))}: move each class to the task in which it becomes known",
+        f"next: curation build owod --tasks {options.out} {given} --out DIR",
+    ]
+    emit({"file": str(options.out), **written}, lines, as_json=options.json)
+    return 0
+
+
+def _paths(texts: list[str]) -> dict[str, Path]:
+    """Return the files by what they are for."""
+    paths: dict[str, Path] = {}
+    for text in texts:
+        said = re.fullmatch(r"(train|test)=(.+)", text, re.DOTALL)
+        name, path = (said[1], said[2]) if said else ("train", text)
+        named = re.match(r"([a-z0-9_-]+)=", text)
+        if named and not said and not Path(text).exists():
+            raise UsageError(
+                "There is no such source here",
+                where=f"--source {text[:120]}",
+                expected="train=PATH or test=PATH",
+            )
+        if name in paths:
+            raise UsageError(
+                f"--source names {name} twice",
+                where=text[:200],
+                expected="--source train=PATH --source test=PATH",
+            )
+        paths[name] = Path(path)
+    return {name: paths[name] for name in ("train", "test") if name in paths}

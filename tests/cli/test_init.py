@@ -1,0 +1,162 @@
+"""``curation init``: a task file with every class of the user's data, which builds as it stands."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.cli import main
+from curation.errors import ProtocolError
+from curation.manifest.store import read_manifest
+from curation.protocols.owod_tasks import parse_tasks, read_task_file, starter_task_file
+from tests.audit.benchmark_world import make_source
+from tests.cli.test_build_owod import NAMES, SETTINGS, SOURCES, write_coco
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
+    write_coco(tmp_path / "train.json", "train", 200, 1)
+    write_coco(tmp_path / "test.json", "test", 40, 2)
+    return tmp_path
+
+
+def written(path: Path = Path("tasks.toml")) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("words", [["init"], ["init", "tasks"]])
+@pytest.mark.parametrize("source", ["train.json", "train=train.json"])
+def test_every_class_is_in_it_once_and_it_builds_as_it_stands(
+    folder: Path, words: list[str], source: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--source", source]) == 0
+    said = capsys.readouterr().out
+    assert "next: curation build owod --tasks tasks.toml --source train=train.json --source test=PATH" in said
+    groups = [task["classes"] for task in written()["tasks"]]
+    # Five classes in four tasks, in the order of the file.
+    assert groups == [["star", "disc"], ["square"], ["triangle"], ["blob"]]
+    assert main(["build", "owod", "--tasks", "tasks.toml", *SOURCES, *SETTINGS, "--out", "m"]) == 0
+    assert {entry.name for entry in read_manifest(folder / "m").header.classes} == set(NAMES)
+
+
+def test_comments_count_what_the_file_holds(folder: Path) -> None:
+    content = json.loads((folder / "train.json").read_text())
+    assert main(["init", "--source", "train.json", "--n-tasks", "2"]) == 0
+    text = (folder / "tasks.toml").read_text()
+    for number, name in enumerate(NAMES, start=1):
+        mine = [one["image_id"] for one in content["annotations"] if one["category_id"] == number]
+        assert f'  "{name}",  # {len(mine):,} objects on {len(set(mine)):,} images\n' in text
+
+
+def test_a_file_that_exists_is_never_replaced(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "tasks.toml").write_text("mine")
+    assert main(["init", "--source", "train.json"]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert (folder / "tasks.toml").read_text() == "mine"
+    (folder / "link.toml").symlink_to(folder / "nowhere.toml")
+    assert main(["init", "--source", "train.json", "--out", "link.toml"]) == 2
+    assert not (folder / "nowhere.toml").exists()
+    before = (folder / "train.json").read_bytes()
+    assert main(["init", "--source", "train.json", "--out", "train.json"]) == 2
+    assert (folder / "train.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--source", "validation=train.json"], "no such source"),
+        (["--source", "train.json", "--source", "train=test.json"], "twice"),
+        (["--source", "nothing.json"], "nothing.json"),
+        (["--source", "train.json", "--n-tasks", "0"], "1 or more"),
+        (["--source", "train.json", "--out", "tasks.json"], ".toml"),
+        (["--source", "train.json", "--name", "My Lab"], "lower-case"),
+    ],
+)
+def test_wrong_use(folder: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", *more]) in (1, 2)
+    assert message in capsys.readouterr().err
+    assert not list(folder.glob("tasks.*"))
+
+
+def test_files_that_number_their_images_alike_get_names_of_their_own(folder: Path) -> None:
+    write_coco(folder / "test.json", "train", 40, 2)
+    assert main(["init", *SOURCES, "--name", "mylab/my-shapes"]) == 0
+    assert written()["datasets"] == {"train": "my_shapes_train", "test": "my_shapes_test"}
+    assert main(["build", "owod", "--tasks", "tasks.toml", *SOURCES, *SETTINGS, "--out", "m"]) == 0
+
+
+def test_a_class_without_an_object_stays_unknown(folder: Path) -> None:
+    content = json.loads((folder / "train.json").read_text())
+    content["annotations"] = [one for one in content["annotations"] if one["category_id"] != 3]
+    (folder / "train.json").write_text(json.dumps(content))
+    assert main(["init", "--source", "train.json"]) == 0
+    assert written()["unknown"] == ["square"]
+    assert "square" not in [name for task in written()["tasks"] for name in task["classes"]]
+
+
+HOSTILE = ['a"b', "c\\d", "e # f", "[[tasks]]", "''' \"\"\"", "ünïcode 犬", "=1+1", "$(rm)", "{x}"]
+
+
+def test_hostile_names_come_back_as_they_are() -> None:
+    names = [*HOSTILE, "x" * 200]
+    text = starter_task_file({"train": make_source({"i": names})}, name="my/own", n_tasks=3)
+    tasks = tomllib.loads(text)["tasks"]
+    assert [name for task in tasks for name in task["classes"]] == names
+    assert len(tasks) == 3
+
+
+@pytest.mark.parametrize(
+    "names", [["unknown"], ["Cat", "cat"], ["a\nb"], [" a"], ["y" * 201], ["a\x7f"], ["\ud800"]]
+)
+def test_names_that_no_task_file_can_hold_are_refused(names: list[str]) -> None:
+    with pytest.raises(ProtocolError, match="cannot stand in a task file") as caught:
+        starter_task_file({"train": make_source({"i": [*names, "dog"]})}, name="my/own")
+    assert "rename the category" in str(caught.value)
+
+
+def test_annotations_of_nothing_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="No class has an object"):
+        starter_task_file({"train": make_source({"i": []})}, name="my/own")
+
+
+texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+
+
+@given(st.lists(texts, min_size=1, max_size=9, unique_by=str.casefold), st.integers(1, 12))
+def test_what_is_written_is_a_task_file_with_every_class_in_order(names: list[str], n_tasks: int) -> None:
+    # make_source reads a mark at the end of a name as a flag.
+    source = make_source({"i": [f"{name}." for name in names]})
+    try:
+        text = starter_task_file({"train": source}, name="my/own", n_tasks=n_tasks)
+    except ProtocolError:
+        assert any(not name.isprintable() or name != name.strip() for name in (f"{one}." for one in names))
+        return
+    tasks = tomllib.loads(text)["tasks"]
+    assert [one for task in tasks for one in task["classes"]] == [f"{name}." for name in names]
+    sizes = [len(task["classes"]) for task in tasks]
+    assert len(sizes) == min(n_tasks, len(names))
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_same_file_every_time(folder: Path) -> None:
+    for out in ("a.toml", "b.toml"):
+        assert main(["init", *SOURCES, "--out", out]) == 0
+    assert (folder / "a.toml").read_bytes() == (folder / "b.toml").read_bytes()
+    declared = parse_tasks(read_task_file(folder / "a.toml"))
+    assert [task.name for task in declared.tasks] == ["t1", "t2", "t3", "t4"]
+
+
+@pytest.mark.parametrize("name", ["my/2shapes", "mylab/" + "a" * 40, "x"])
+def test_any_name_of_a_manifest_gives_ids_a_first_word(name: str) -> None:
+    text = starter_task_file(
+        {"train": make_source({"i": ["a"]}), "test": make_source({"i": ["a"]})}, name=name
+    )
+    declared = parse_tasks(json.dumps(tomllib.loads(text)))
+    assert declared.name == name
+    assert declared.dataset_of("train") != declared.dataset_of("test")
