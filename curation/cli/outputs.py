@@ -180,7 +180,7 @@ def outputs_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
     """Yield what a command line says is to be written."""
     for action in _chosen_actions(parser, options):
         if isinstance(action.type, Output):
-            given = _given(action, options)
+            given = getattr(options, action.dest, None)
             for path in given if isinstance(given, list) else [given]:
                 if isinstance(path, Path):
                     yield action.type, path
