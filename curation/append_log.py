@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from curation.errors import MissingFileError, UsageError
-from curation.storage import make_folder, refuse_input
+from curation.ledger import refuse_input
+from curation.storage import make_folder
 
 _MODE = 0o644
 

@@ -1,14 +1,20 @@
-"""Which files of a folder this tool wrote, and with which bytes: a list beside them that `sha256sum -c` reads too.
+"""What may be replaced: nothing but what this tool wrote and nobody changed since, and never an input of the command.
 
-A line is ``<64 hex digits>  <file name>``, sorted. A file that was edited since, or came from elsewhere, is not in it.
+What it wrote stands in a list beside the files, which `sha256sum -c` reads too: sorted lines, each
+``<64 hex digits>  <file name>``. A file that was edited since, or came from elsewhere, is not in it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from curation.canonical import sha256_of_file
+from curation.errors import MissingFileError, OverwriteError, UsageError
 
 LEDGER = ".curation.sha256"
 
@@ -57,3 +63,203 @@ def locked(folder: Path) -> Iterator[None]:
     finally:
         if handle is not None:
             os.close(handle)
+
+
+@dataclass(slots=True)
+class _Command:
+    """What a running command reads, and whether it may replace what this tool did not write."""
+
+    force: bool
+    files: frozenset[tuple[int, int]]
+    folders: tuple[Path, ...]
+    read: set[tuple[int, int]] = field(default_factory=set)
+
+
+_running: _Command | None = None
+
+
+@contextmanager
+def command(*, inputs: Iterable[Path] = (), force: bool = False) -> Iterator[None]:
+    """While this lasts, no input is replaced; with `force`, files are replaced that this tool did not write.
+
+    Parameters
+    ----------
+    inputs : iterable of Path
+        Files and folders that the command reads; what does not exist is passed over. Files that `curation.storage`
+        opens are added to them.
+    force : bool
+
+    Raises
+    ------
+    MissingFileError
+        An input is a pipe, a device or a socket (see `require_regular`).
+    """
+    global _running
+    before = _running
+    given = [(path, found) for path in inputs if (found := _found(path)) is not None]
+    for path, _ in given:
+        require_regular(path)
+    folders = tuple(path.resolve() for path, found in given if stat.S_ISDIR(found.st_mode))
+    files = frozenset((found.st_dev, found.st_ino) for _, found in given if stat.S_ISREG(found.st_mode))
+    _running = _Command(force, files, folders)
+    try:
+        yield
+    finally:
+        _running = before
+
+
+def check_output(path: Path) -> None:
+    """Raise where a file may not be written; asked before long work, and again when the file is written.
+
+    Raises
+    ------
+    UsageError
+        A folder stands there.
+    OverwriteError
+        What stands there is an input of this command; or it is not what this tool wrote, and there is no ``--force``;
+        or it is no regular file.
+    """
+    check_place(path)
+    if not (path.exists() or path.is_symlink()) or is_own(path):
+        return
+    if _lies_in_an_input(path):
+        raise OverwriteError(
+            "The output would replace a file in a folder that this command reads",
+            where=str(path),
+            expected="a new name, or a folder elsewhere; --force does not replace inputs",
+            found=_how_foreign(path),
+            hint="choose another name",
+        )
+    if _running is None or not _running.force:
+        raise OverwriteError(
+            "The output would replace a file that this tool did not write, or that was changed since",
+            where=str(path),
+            expected=f"a new name, or a file as {LEDGER} beside it lists it",
+            found=_how_foreign(path),
+            hint="choose another name, or --force to replace it",
+        )
+
+
+def refuse_input(path: Path, *, guarded: bool = True) -> None:
+    """Raise `OverwriteError` where a file is an input of the running command, by any name or link.
+
+    Of this tool's own folders (`guarded` is False) a command may read what it then replaces, unless it was named.
+    """
+    found = _found(path)
+    if found is None or _running is None:
+        return
+    key = found.st_dev, found.st_ino
+    if key in _running.files or (guarded and key in _running.read):
+        raise OverwriteError(
+            "The output would replace an input of the same command",
+            where=str(path),
+            expected="another name; --force does not replace inputs",
+            found="a file that this command reads",
+            hint="choose another name",
+        )
+
+
+def require_new_folder(folder: Path) -> None:
+    """Raise `UsageError` where something stands at the place of a folder that is to appear whole."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(
+            "The output folder exists already",
+            where=str(folder),
+            expected="a new or an empty folder; --force replaces files, never a folder",
+            hint="choose another --out, or remove it",
+        )
+
+
+def remember_input(found: os.stat_result) -> None:
+    """Count a file that was opened for reading among the inputs of the running command."""
+    if _running is not None:
+        _running.read.add((found.st_dev, found.st_ino))
+
+
+def require_regular(path: Path, *, kind: str = "file") -> None:
+    """Raise `MissingFileError` for a pipe, a device or a socket: it may never end, and can be read only once."""
+    found = _found(path)
+    if found is not None:
+        require_regular_mode(found.st_mode, path, kind)
+
+
+def require_regular_mode(mode: int, path: Path | str, kind: str) -> None:
+    """Do the same for a file that is open already."""
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise MissingFileError(
+            f"The {kind} is not a regular file, and could not be read more than once",
+            where=str(path),
+            expected="a regular file",
+            found=_sort_of_file(mode),
+            hint="write it to a file first: COMMAND > FILE, then name FILE",
+        )
+
+
+def check_place(path: Path, *, guarded: bool = True) -> None:
+    """Raise where no file may be written whatever stands there, be it this tool's own: see `check_output`."""
+    if not path.name or path.is_dir():
+        raise UsageError(
+            "A folder stands where a file is to be written", where=str(path), expected="a file name"
+        )
+    if path.exists() and not path.is_file():
+        raise OverwriteError(
+            "The output is no regular file",
+            where=str(path),
+            expected="a file name",
+            found=_sort_of_file(path.stat().st_mode),
+        )
+    refuse_input(path, guarded=guarded)
+
+
+def is_own(path: Path) -> bool:
+    """Return whether this tool wrote a file as it is now."""
+    listed = {digest for name, digest in entries_of(path.parent) if name == path.name}
+    return bool(listed) and path.is_file() and sha256_of(path) in listed
+
+
+def _how_foreign(path: Path) -> str:
+    listed = any(name == path.name for name, _ in entries_of(path.parent))
+    return "a file that was changed since" if listed else "a file of somebody else"
+
+
+def _lies_in_an_input(path: Path) -> bool:
+    """Return whether a file lies below a folder that the command reads, under its own name or by a link."""
+    if _running is None or not _running.folders:
+        return False
+    place, found = path.resolve(), _found(path)
+    if any(place.is_relative_to(one) for one in _running.folders):
+        return True
+    # Only asked of somebody else's file where --force is given: a walk through a data set takes a second.
+    return (
+        _running.force
+        and found is not None
+        and any(
+            (one := _found(Path(top, name))) is not None and os.path.samestat(one, found)
+            for folder in _running.folders
+            for top, _, names in os.walk(folder)
+            for name in names
+        )
+    )
+
+
+def _found(path: Path) -> os.stat_result | None:
+    """Return what stands at a path, links followed; None where nothing does."""
+    try:
+        return path.stat()
+    except (OSError, ValueError):
+        return None
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hex digits of a file's digest, as the ledger states it."""
+    return sha256_of_file(path).removeprefix("sha256:")
+
+
+def _sort_of_file(mode: int) -> str:
+    sorts = {
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    return sorts.get(stat.S_IFMT(mode), "no file")

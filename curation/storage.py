@@ -12,14 +12,12 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from glob import escape
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
-from curation.canonical import sha256_of_file
 from curation.errors import (
     CurationError,
     MissingFileError,
@@ -27,115 +25,26 @@ from curation.errors import (
     PathEscapeError,
     UsageError,
 )
-from curation.ledger import LEDGER, Entries, entries_of, ledger_text, locked, may_be_listed
+from curation.ledger import (
+    LEDGER,
+    Entries,
+    check_output,
+    check_place,
+    entries_of,
+    is_own,
+    ledger_text,
+    locked,
+    may_be_listed,
+    refuse_input,
+    remember_input,
+    require_new_folder,
+    require_regular,
+    require_regular_mode,
+    sha256_of,
+)
 
 _PARTIAL = ".partial-"
 _MANY_FILES = 64
-
-
-@dataclass(slots=True)
-class _Command:
-    """What a running command reads, and whether it may replace what this tool did not write."""
-
-    force: bool
-    files: frozenset[tuple[int, int]]
-    folders: tuple[Path, ...]
-    read: set[tuple[int, int]] = field(default_factory=set)
-
-
-_running: _Command | None = None
-
-
-@contextmanager
-def command(*, inputs: Iterable[Path] = (), force: bool = False) -> Iterator[None]:
-    """While this lasts, no input is replaced; with `force`, files are replaced that this tool did not write.
-
-    Parameters
-    ----------
-    inputs : iterable of Path
-        Files and folders that the command reads; what does not exist is passed over. Files that `read_bytes` reads are
-        added to them.
-    force : bool
-
-    Raises
-    ------
-    MissingFileError
-        An input is a pipe, a device or a socket (see `require_regular`).
-    """
-    global _running
-    before = _running
-    given = [(path, found) for path in inputs if (found := _found(path)) is not None]
-    for path, _ in given:
-        require_regular(path)
-    folders = tuple(path.resolve() for path, found in given if stat.S_ISDIR(found.st_mode))
-    files = frozenset((found.st_dev, found.st_ino) for _, found in given if stat.S_ISREG(found.st_mode))
-    _running = _Command(force, files, folders)
-    try:
-        yield
-    finally:
-        _running = before
-
-
-def check_output(path: Path) -> None:
-    """Raise where a file may not be written; asked before long work, and again when the file is written.
-
-    Raises
-    ------
-    UsageError
-        A folder stands there.
-    OverwriteError
-        What stands there is an input of this command; or it is not what this tool wrote, and there is no ``--force``;
-        or it is no regular file.
-    """
-    _check_place(path)
-    if not (path.exists() or path.is_symlink()) or _is_own(path):
-        return
-    if _lies_in_an_input(path):
-        raise OverwriteError(
-            "The output would replace a file in a folder that this command reads",
-            where=str(path),
-            expected="a new name, or a folder elsewhere; --force does not replace inputs",
-            found=_how_foreign(path),
-            hint="choose another name",
-        )
-    if _running is None or not _running.force:
-        raise OverwriteError(
-            "The output would replace a file that this tool did not write, or that was changed since",
-            where=str(path),
-            expected=f"a new name, or a file as {LEDGER} beside it lists it",
-            found=_how_foreign(path),
-            hint="choose another name, or --force to replace it",
-        )
-
-
-def refuse_input(path: Path, *, guarded: bool = True) -> None:
-    """Raise `OverwriteError` where a file is an input of the running command, by any name or link.
-
-    Of this tool's own folders (`guarded` is False) a command may read what it then replaces, unless it was named.
-    """
-    found = _found(path)
-    if found is None or _running is None:
-        return
-    key = found.st_dev, found.st_ino
-    if key in _running.files or (guarded and key in _running.read):
-        raise OverwriteError(
-            "The output would replace an input of the same command",
-            where=str(path),
-            expected="another name; --force does not replace inputs",
-            found="a file that this command reads",
-            hint="choose another name",
-        )
-
-
-def require_new_folder(folder: Path) -> None:
-    """Raise `UsageError` where something stands at the place of a folder that is to appear whole."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(
-            "The output folder exists already",
-            where=str(folder),
-            expected="a new or an empty folder; --force replaces files, never a folder",
-            hint="choose another --out, or remove it",
-        )
 
 
 def write_bytes(path: Path, data: bytes, *, guarded: bool = True) -> None:
@@ -172,7 +81,7 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
     CurationError
         The disk is full, or refuses for another reason.
     """
-    _check_place(path, guarded=guarded)
+    check_place(path, guarded=guarded)
     partial = path.with_name(f".{path.stem}{_PARTIAL}{os.getpid()}-{secrets.token_hex(6)}{path.suffix}")
     with _new_parents(path, partial):
         if guarded:
@@ -196,7 +105,7 @@ def remove_written(path: Path) -> None:
         refuse_input(path)
     except OverwriteError:
         return
-    if path.is_file() and _is_own(path):
+    if path.is_file() and is_own(path):
         with locked(path.parent):
             path.unlink(missing_ok=True)
             _store(path.parent, frozenset(one for one in entries_of(path.parent) if one[0] != path.name))
@@ -240,24 +149,6 @@ def make_folder(folder: Path) -> None:
         raise UsageError("The folder may not be written", where=str(folder)) from None
 
 
-def require_regular(path: Path, *, kind: str = "file") -> None:
-    """Raise `MissingFileError` for a pipe, a device or a socket: it may never end, and can be read only once."""
-    found = _found(path)
-    if found is not None:
-        _require_regular(found.st_mode, path, kind)
-
-
-def _require_regular(mode: int, path: Path | str, kind: str) -> None:
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise MissingFileError(
-            f"The {kind} is not a regular file, and could not be read more than once",
-            where=str(path),
-            expected="a regular file",
-            found=_sort_of_file(mode),
-            hint="write it to a file first: COMMAND > FILE, then name FILE",
-        )
-
-
 def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
     """Open somebody's file for reading, and remember it as an input of the running command.
 
@@ -277,14 +168,13 @@ def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
         raise
     try:
         found = os.fstat(handle)
-        _require_regular(found.st_mode, path, kind)
+        require_regular_mode(found.st_mode, path, kind)
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     except BaseException:
         os.close(handle)
         raise
-    if _running is not None:
-        _running.read.add((found.st_dev, found.st_ino))
+    remember_input(found)
     return open(handle, "rb")  # noqa: PTH123 (a descriptor has no path)
 
 
@@ -384,10 +274,10 @@ def _is_of_output(error: OSError, partial: Path) -> bool:
 
 def _put(partial: Path, path: Path) -> None:
     """Rename a finished file onto its name, and record it; the record goes first, so that no kill comes between."""
-    new = _sha256(partial)
+    new = sha256_of(partial)
     with locked(path.parent):
         before = entries_of(path.parent)
-        current = _sha256(path) if path.is_file() else ""
+        current = sha256_of(path) if path.is_file() else ""
         if current == new and not path.is_symlink():
             return
         check_output(path)
@@ -432,75 +322,6 @@ def _put_folder(partial: Path, folder: Path) -> None:
             found="a folder that is not empty; it stays as it is, and nothing of this command is kept",
             hint="look whether it is what you want, or choose another --out",
         ) from None
-
-
-def _check_place(path: Path, *, guarded: bool = True) -> None:
-    """Raise where no file may be written whatever stands there, be it this tool's own: see `check_output`."""
-    if not path.name or path.is_dir():
-        raise UsageError(
-            "A folder stands where a file is to be written", where=str(path), expected="a file name"
-        )
-    if path.exists() and not path.is_file():
-        raise OverwriteError(
-            "The output is no regular file",
-            where=str(path),
-            expected="a file name",
-            found=_sort_of_file(path.stat().st_mode),
-        )
-    refuse_input(path, guarded=guarded)
-
-
-def _is_own(path: Path) -> bool:
-    """Return whether this tool wrote a file as it is now."""
-    listed = {digest for name, digest in entries_of(path.parent) if name == path.name}
-    return bool(listed) and path.is_file() and _sha256(path) in listed
-
-
-def _how_foreign(path: Path) -> str:
-    listed = any(name == path.name for name, _ in entries_of(path.parent))
-    return "a file that was changed since" if listed else "a file of somebody else"
-
-
-def _lies_in_an_input(path: Path) -> bool:
-    """Return whether a file lies below a folder that the command reads, under its own name or by a link."""
-    if _running is None or not _running.folders:
-        return False
-    place, found = path.resolve(), _found(path)
-    if any(place.is_relative_to(one) for one in _running.folders):
-        return True
-    # Only asked of somebody else's file where --force is given: a walk through a data set takes a second.
-    return (
-        _running.force
-        and found is not None
-        and any(
-            (one := _found(Path(top, name))) is not None and os.path.samestat(one, found)
-            for folder in _running.folders
-            for top, _, names in os.walk(folder)
-            for name in names
-        )
-    )
-
-
-def _found(path: Path) -> os.stat_result | None:
-    """Return what stands at a path, links followed; None where nothing does."""
-    try:
-        return path.stat()
-    except (OSError, ValueError):
-        return None
-
-
-def _sha256(path: Path) -> str:
-    return sha256_of_file(path).removeprefix("sha256:")
-
-
-def _sort_of_file(mode: int) -> str:
-    sorts = {
-        stat.S_IFIFO: "a pipe",
-        stat.S_IFSOCK: "a socket",
-        stat.S_IFCHR: "a device",
-        stat.S_IFBLK: "a device",
-    }
-    return sorts.get(stat.S_IFMT(mode), "no file")
 
 
 def _sync_tree(folder: Path) -> None:

@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 from curation.errors import CurationError, MissingFileError, OverwriteError, PathEscapeError, UsageError
-from curation.ledger import LEDGER
+from curation.ledger import LEDGER, check_output, command
 from curation.storage import (
-    check_output,
-    command,
     inside,
     make_folder,
     publishing_folder,

@@ -1,7 +1,7 @@
 """What a verb writes, declared as the type of its options: one rule guards all outputs, before long work and after.
 
 An option whose type is one of these classes is an output; every other path on the command line is an input. `guarded`
-refuses at once what may not be written (see `curation.storage.check_output`), and `add_force` offers ``--force``
+refuses at once what may not be written (see `curation.ledger.check_output`), and `add_force` offers ``--force``
 wherever there is an output.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation import storage
+from curation import ledger
 
 FIGURE_SUFFIXES = (".png", ".svg", ".csv")
 
@@ -37,7 +37,7 @@ class OutputFile(Output):
 
     def check(self, path: Path) -> None:
         """Check the file."""
-        storage.check_output(path)
+        ledger.check_output(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class OutputFigure(Output):
     def check(self, path: Path) -> None:
         """Check the three files."""
         for suffix in FIGURE_SUFFIXES:
-            storage.check_output(figure_stem(path).with_name(f"{figure_stem(path).name}{suffix}"))
+            ledger.check_output(figure_stem(path).with_name(f"{figure_stem(path).name}{suffix}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class OutputFolder(Output):
         """Check each file there whose name is one that may be written."""
         for pattern in self.patterns if path.is_dir() else ():
             for file in sorted(path.glob(pattern)):
-                storage.check_output(file)
+                ledger.check_output(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class NewFolder(Output):
     def check(self, path: Path) -> None:
         """Check that there is nothing yet."""
         if not (self.unless and (path / self.unless).is_file()):
-            storage.require_new_folder(path)
+            ledger.require_new_folder(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class FileOrNewFolder(Output):
     def check(self, path: Path) -> None:
         """Check what stands there."""
         if path.is_dir():
-            storage.require_new_folder(path)
+            ledger.require_new_folder(path)
         else:
-            storage.check_output(path)
+            ledger.check_output(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class AppendedFile(Output):
 
     def check(self, path: Path) -> None:
         """Check that the command does not read it."""
-        storage.refuse_input(path)
+        ledger.refuse_input(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def guarded(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Ite
     Raises
     ------
     OverwriteError, UsageError
-        See `curation.storage.check_output` and `curation.storage.require_new_folder`.
+        See `curation.ledger.check_output` and `curation.ledger.require_new_folder`.
     MissingFileError
         An input is a pipe, a device or a socket.
     """
@@ -170,7 +170,7 @@ def guarded(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Ite
         if not isinstance(action.type, Output) and action.choices is None
         for path in _paths(_given(action, options))
     ]
-    with storage.command(inputs=inputs, force=getattr(options, "force", False)):
+    with ledger.command(inputs=inputs, force=getattr(options, "force", False)):
         for action, path in outputs_of(parser, options):
             action.check(path)
         yield
@@ -180,7 +180,7 @@ def outputs_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
     """Yield what a command line says is to be written."""
     for action in _chosen_actions(parser, options):
         if isinstance(action.type, Output):
-            given = _given(action, options)
+            given = getattr(options, action.dest, None)
             for path in given if isinstance(given, list) else [given]:
                 if isinstance(path, Path):
                     yield action.type, path

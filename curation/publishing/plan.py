@@ -183,7 +183,7 @@ def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any
     Raises
     ------
     UsageError, OverwriteError
-        A folder stands at `out` already, or a file that may not be replaced (see `curation.storage`).
+        A folder stands at `out` already, or a file that may not be replaced (see `curation.ledger`).
     """
     if single:
         with replacing(out) as partial, _progress(plan) as count:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from curation.ledger import LEDGER
+from curation.ledger import LEDGER, command
 from curation.manifest.store import read_manifest
-from curation.storage import command, write_text
+from curation.storage import write_text
 from tests.small_world import write_small_world
 from tests.worlds import elephant
 from tests.worlds.expected import committed
