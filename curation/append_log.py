@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from curation.errors import MissingFileError
-from curation.storage import make_folder
+from curation.errors import MissingFileError, UsageError
+from curation.storage import make_folder, refuse_input
 
 _MODE = 0o644
 
@@ -36,11 +36,19 @@ def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
     ------
     MissingFileError
         The file may not be written.
+    UsageError, OverwriteError
+        Its last line is of somebody else; or it is an input of the running command.
     """
+    refuse_input(path, guarded=False)
     with _locked(path, kind) as handle:
-        recovered = _mend(handle)
+        recovered = _mend(handle, path)
         _write_all(handle, lines)
     return recovered
+
+
+def is_cut_off(line: bytes) -> bool:
+    """Return whether a last line may be the beginning of a JSON object that a kill cut off, and not other text."""
+    return line[:2] in (b"{", b'{"') and not is_json_object(line)
 
 
 def is_json_object(line: bytes) -> bool:
@@ -68,7 +76,7 @@ def _locked(path: Path, kind: str) -> Iterator[int]:
         _sync_folder(path.parent)
 
 
-def _mend(handle: int) -> int:
+def _mend(handle: int, path: Path) -> int:
     """End the last line: complete it with a line feed, or take away what a kill left of it."""
     size = os.fstat(handle).st_size
     if not size or os.pread(handle, 1, size - 1) == b"\n":
@@ -77,6 +85,14 @@ def _mend(handle: int) -> int:
     if is_json_object(tail):
         os.write(handle, b"\n")
         return 0
+    if not is_cut_off(tail):
+        raise UsageError(
+            "The last line is not the beginning of a line of this tool",
+            where=str(path),
+            expected="a file that this tool appends to",
+            found=ascii(tail[:60].decode("utf-8", "replace")),
+            hint="choose another file, or mend its last line",
+        )
     os.ftruncate(handle, size - len(tail))
     return 1
 

@@ -75,6 +75,10 @@ class MissingExtraError(CurationError):
     """An optional package is needed and not installed."""
 
 
+class OverwriteError(CurationError):
+    """An output would replace an input of the same command, or a file that this tool did not write."""
+
+
 class PathEscapeError(CurationError):
     """A path from an input file leads outside the folder it belongs to."""
 
@@ -117,6 +121,10 @@ class UnitBoxesError(SourceError):
 
 class ManifestError(CurationError):
     """A manifest is missing, malformed or inconsistent."""
+
+
+class VersionChainError(ManifestError):
+    """A manifest supersedes itself or a later version, so that no version of it would be the last."""
 
 
 class DigestMismatchError(ManifestError):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation import storage
+from curation.csv_table import as_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,15 +101,6 @@ def save_figure(
     paths.append(stem.with_name(f"{stem.name}.csv"))
     storage.write_text(paths[-1], as_csv(header, rows))
     return paths
-
-
-def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table as CSV text with line feeds; None is an empty cell."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()
 
 
 def plain(text: str, limit: int = 32) -> str:

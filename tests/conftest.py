@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from curation.errors import MissingFileError
+from curation.hierarchy.wordnet_files import find_dict
 from tests.fake_hub import WRITER, FakeHub, serving
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
@@ -27,6 +29,18 @@ def shared() -> Path:
             "real annotation files are absent: set CURATION_SHARED to the folder that holds data/ and golden/"
         )
     return folder
+
+
+@pytest.fixture(scope="session")
+def wordnet_folder() -> Path:
+    """A dict folder of WordNet 3.0, from CURATION_WORDNET or Debian's package wordnet-base; the test skips without."""
+    for named in (os.environ.get("CURATION_WORDNET"), "/usr/share/wordnet"):
+        try:
+            if named:
+                return find_dict(Path(named))
+        except MissingFileError:
+            continue
+    pytest.skip("WordNet is not at hand: install wordnet-base, or set CURATION_WORDNET to its folder")
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
+from curation.ledger import LEDGER
 from curation.manifest.store import read_manifest
 from tests.small_world import SmallWorld, write_detections, write_small_world
 
@@ -91,7 +92,8 @@ def leftovers(*folders: Path) -> list[Path]:
         path
         for folder in folders
         for path in folder.rglob("*")
-        if path.name.startswith(".") or ".partial-" in path.name or "tmp" in path.suffix
+        if path.name != LEDGER
+        and (path.name.startswith(".") or ".partial-" in path.name or "tmp" in path.suffix)
     ]
 
 
@@ -149,7 +151,7 @@ def test_evaluate_survives_kills(
 
     def check() -> None:
         for path in out.glob("*"):
-            if ".partial-" not in path.name:
+            if ".partial-" not in path.name and path.name != LEDGER:
                 assert path.read_bytes() == reference[path.name]
                 assert path.suffix != ".json" or json.loads(path.read_bytes())
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.manifest.locate import manifest_folders
+from curation.manifest.locate import load_manifest, manifest_folders
 from curation.manifest.registry import INDEX_FILE, index_text, manifest_index
 from curation.manifest.store import read_manifest
 from curation.protocols.building import is_approximate
+from tests.real_files import real_files
 
 ROOT = Path(__file__).parents[1] / "manifests"
 FOLDERS = manifest_folders([ROOT])
@@ -64,16 +65,16 @@ def test_none_is_approximate(name: str) -> None:
     assert not any("APPROXIMATE" in note for note in header.notes)
 
 
-@pytest.mark.shared
-def test_val2017_is_rebuilt_to_the_same_digest(shared: Path) -> None:
+@real_files("coco_manifests")
+def check_val2017_is_rebuilt_to_the_same_digest(shared: Path) -> None:
     given = [f"--source={name}={shared / path}" for name, path in SOURCES.items()]
     folder = str(FOLDERS["elephant/val2017@1.0.0"])
     assert main(["verify", folder, *given, "--strict", "--rebuild", "--no-cache"]) == 0
 
 
-@pytest.mark.shared
-def test_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path: Path) -> None:
-    committed = read_manifest(FOLDERS["elephant/train2017@1.0.0"])
+@real_files("coco_manifests")
+def check_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path: Path) -> None:
+    committed = read_manifest(FOLDERS["elephant/train2017@1.1.0"])
     source = f"--source=voc2007-test={shared / SOURCES['voc2007-test']}"
     note = f"--source-note=voc2007-test={committed.header.sources[0].note}"
     out = tmp_path / "m"
@@ -81,9 +82,9 @@ def test_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path: 
     assert read_manifest(out).digest == committed.digest
 
 
-@pytest.mark.shared
+@real_files("coco_manifests")
 @pytest.mark.parametrize("split", ["reowod", "s-owodb", "m-owodb"])
-def test_open_world_benchmarks_are_declared_again_to_the_same_digest(
+def check_open_world_benchmarks_are_declared_again_to_the_same_digest(
     shared: Path, tmp_path: Path, split: str
 ) -> None:
     committed = read_manifest(FOLDERS[f"owod/{split}@1.0.0"])
@@ -96,9 +97,9 @@ def test_open_world_benchmarks_are_declared_again_to_the_same_digest(
     assert read_manifest(tmp_path / "m").digest == committed.digest
 
 
-@pytest.mark.shared
+@real_files("coco_manifests")
 @pytest.mark.parametrize("pair", ["voc", "bdd"])
-def test_near_far_and_farther_splits_are_declared_again_to_the_same_digest(
+def check_near_far_and_farther_splits_are_declared_again_to_the_same_digest(
     shared: Path, tmp_path: Path, pair: str
 ) -> None:
     committed = read_manifest(FOLDERS[f"findmeifyoucan/{pair}@1.0.0"])
@@ -115,19 +116,32 @@ def test_no_start_list_of_others_is_here() -> None:
         assert {name: len(ids) for name, ids in manifest.lists.items()} == {"coco-rule": size}
 
 
-@pytest.mark.shared
-def test_closed_part_is_the_published_test_list(shared: Path) -> None:
+@real_files("coco_manifests")
+def check_closed_part_is_the_published_test_list(shared: Path) -> None:
     published = str(shared / "data/voc2007/ImageSets/test.txt")
     for name, folder in FOLDERS.items():
-        if name.startswith("elephant/"):
+        if name.startswith("elephant/") and (folder / "ids/closed.txt").exists():
             assert main(["verify", str(folder), "--published", published, "--part", "closed"]) == 0
 
 
-def test_no_wilderness_list_of_train2017_is_here() -> None:
-    manifest = read_manifest(FOLDERS["elephant/train2017@1.0.0"])
-    assert set(manifest.lists) == {"closed"}
+@pytest.mark.parametrize(("version", "lists"), [("1.0.0", {"closed"}), ("1.1.0", {"closed", "wr1"})])
+def test_no_full_wilderness_of_train2017_is_here(version: str, lists: set[str]) -> None:
+    manifest = read_manifest(FOLDERS[f"elephant/train2017@{version}"])
+    assert set(manifest.lists) == lists
     figures = {figure.name: figure.paper for figure in manifest.header.figures}
     assert (figures["wilderness.images"], figures["wr1.images"]) == (23008, 4952)
+
+
+def test_wr1_is_a_minor_step(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT.parent)
+    old, new = (FOLDERS[f"elephant/train2017@{version}"] for version in ("1.0.0", "1.1.0"))
+    assert main(["diff", str(old), str(new), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["verdict"], said["stated_step"]) == ("minor", "minor")
+    link = read_manifest(new).header.supersedes
+    assert link is not None
+    assert (link.version, link.digest) == ("1.0.0", read_manifest(old).digest)
+    assert load_manifest("elephant/train2017") == read_manifest(new)
 
 
 def test_no_list_of_the_authors_is_here() -> None:
@@ -137,6 +151,7 @@ def test_no_list_of_the_authors_is_here() -> None:
     assert {f"owod/{one}-owodb-published@1.0.0" for one in "ms"} | {"owod/reowod-published@1.0.0"} <= set(
         published
     )
+    assert "elephant/wr1-prob-published@1.0.0" in published
     for name in published:
         assert [entry.name for entry in FOLDERS[name].iterdir()] == ["manifest.json"]
 

@@ -3,15 +3,18 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from curation.cli import main
+from curation.manifest.store import read_manifest
 from curation.protocols.owod_tasks import read_task_file
 from tests.docs.pages import blocks_of, commands_of
 from tests.docs.worlds import data_of, draw_detections, lay
+from tests.review.conftest import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)
 
-DECLARED = "curation build manifests/"
+DECLARED = "curation build elephant/train2017"
 
 
 def commands() -> list[str]:
@@ -29,7 +32,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_pages_print_one_task_file() -> None:
-    assert data_of("README.md", "toml") == data_of("docs/owod.md", "toml")
+    assert data_of("README.md", "toml")[:1] == data_of("docs/owod.md", "toml")
 
 
 def test_init_writes_the_task_file_that_the_page_prints(data: Path) -> None:
@@ -60,3 +63,51 @@ def test_results_of_the_readme_are_there(data: Path) -> None:
     assert result["n_closed"] == 30
     section = json.loads((data / "scores-t2" / "results.json").read_text())["t2/clean"]
     assert (section["UR"], section["mAP_both"]) == (100.0, 100.0)
+
+
+def photos_of(annotations: Path, folder: Path) -> None:
+    """Draw the photos that a COCO file names."""
+    image = pytest.importorskip("PIL.Image")
+    folder.mkdir()
+    for row in json.loads(annotations.read_text())["images"]:
+        image.new("RGB", (row["width"], row["height"]), "white").save(folder / row["file_name"])
+
+
+def lines_beginning(*beginnings: str) -> list[str]:
+    block = next(one for one in blocks_of("README.md") if one.text.startswith("curation propose"))
+    found = [one.text for one in commands_of(block)]
+    assert [line.startswith(one) for line, one in zip(found, beginnings, strict=True)] == [True] * len(found)
+    return found
+
+
+@pytest.mark.mongo
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_review_goes_on_with_the_shapes(data: Path, fiftyone: Any) -> None:  # noqa: F811
+    """From the files of the example above to a manifest, with two verdicts of a person in between."""
+    from curation.review.session import resume_review
+
+    propose, start, export, build = lines_beginning(
+        "curation propose", "curation review start", "curation review export", "curation build"
+    )
+    (data / "pair.toml").write_text(data_of("README.md", "toml")[1])
+    photos_of(data / "test.json", data / "photos")
+    assert main(shlex.split(propose)[1:]) == 0
+    assert main([*shlex.split(start)[1:], "--name", f"readme-{data.name}", "--no-app"]) == 0
+    review = resume_review(data / "my-review", reviewer="anna").review
+    shown = zip(*review.dataset.values(["id", "image_id", "classes"]), strict=True)
+    outside = {
+        image: (sample, classes)
+        for sample, image, classes in shown
+        if not {"circle", "square"} & set(classes)
+    }
+    stars = sorted(image for image, (_, classes) in outside.items() if classes == ["star"])
+    near = sorted(image for image, (_, classes) in outside.items() if "triangle" in classes)
+    assert len(stars) > 2
+    review.decide([outside[stars[0]][0]], "near", reason="looks like a square", reviewer="anna")
+    review.decide([outside[stars[1]][0]], "remove", reason="a circle without a label", reviewer="anna")
+    assert main(shlex.split(export)[1:]) == 0
+    assert main(shlex.split(build)[1:]) == 0
+    made = read_manifest(data / "shapes-ood")
+    assert set(made.ids("shapes-near")) == {*near, stars[0]}
+    assert set(made.ids("shapes-far")) == set(outside) - {*near, *stars[:2]}
+    fiftyone.delete_dataset(f"readme-{data.name}")

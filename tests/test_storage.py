@@ -1,18 +1,25 @@
-"""Files are whole or absent, folders too, and no name leads outside its root."""
+"""Files are whole or absent, folders too; none is replaced that is somebody else's; no name leads outside its root."""
 
+import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from curation.errors import MissingFileError, PathEscapeError, UsageError
+from curation.errors import CurationError, MissingFileError, OverwriteError, PathEscapeError, UsageError
+from curation.ledger import LEDGER
 from curation.storage import (
+    check_output,
+    command,
     inside,
     make_folder,
     publishing_folder,
     read_bytes,
+    remove_written,
     replacing,
     write_bytes,
     write_text,
@@ -24,7 +31,8 @@ class WriteFailedError(Exception):
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    """Return the names in a folder, without the ledger of what was written."""
+    return sorted(path.name for path in folder.iterdir() if path.name != LEDGER)
 
 
 def test_write_creates_folders_and_replaces(tmp_path: Path) -> None:
@@ -63,7 +71,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
     with pytest.raises(WriteFailedError):
         fail()
-    assert names(tmp_path / "out") == []
+    assert names(tmp_path) == []
     with publishing_folder(target) as partial:
         (partial / "sub").mkdir()
         (partial / "sub/a").write_bytes(b"1")
@@ -156,3 +164,229 @@ def test_names_that_lead_outside(tmp_path: Path, name: str) -> None:
     (root / "link").symlink_to(tmp_path)
     with pytest.raises(PathEscapeError):
         inside(root, name)
+
+
+def test_only_what_this_tool_wrote_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"mine")
+    with pytest.raises(OverwriteError, match="did not write"):
+        write_bytes(path, b"theirs")
+    assert path.read_bytes() == b"mine"
+    # The very same bytes take nothing away.
+    write_bytes(path, b"mine")
+    with pytest.raises(OverwriteError):
+        write_bytes(path, b"theirs")
+    with command(force=True):
+        write_bytes(path, b"theirs")
+    write_bytes(path, b"and again")
+    path.write_bytes(b"edited")
+    with pytest.raises(OverwriteError) as caught:
+        write_bytes(path, b"theirs")
+    assert caught.value.found == "a file that was changed since"
+    assert "--force" in str(caught.value)
+    assert names(tmp_path) == ["table.csv"]
+
+
+def test_what_was_written_is_known_in_another_place_too(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "a/one.txt", b"1")
+    write_bytes(tmp_path / "a/two.txt", b"2")
+    (tmp_path / "a").rename(tmp_path / "b")
+    write_bytes(tmp_path / "b/one.txt", b"3")
+    # Under another name it is somebody's copy.
+    (tmp_path / "b/two.txt").rename(tmp_path / "b/three.txt")
+    with pytest.raises(OverwriteError):
+        write_bytes(tmp_path / "b/three.txt", b"4")
+
+
+def test_a_ledger_that_is_damaged_protects_everything(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "one.txt", b"1")
+    for content in (b"", b"\xff\xfe", b"0" * 64 + b" one.txt\n", b"{}"):
+        (tmp_path / LEDGER).write_bytes(content)
+        with pytest.raises(OverwriteError):
+            write_bytes(tmp_path / "one.txt", b"2")
+    (tmp_path / LEDGER).unlink()
+    (tmp_path / LEDGER).mkdir()
+    with pytest.raises(OverwriteError):
+        write_bytes(tmp_path / "one.txt", b"2")
+
+
+def test_a_link_is_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "thesis").write_bytes(b"mine")
+    (tmp_path / "link").symlink_to(tmp_path / "thesis")
+    (tmp_path / "dangling").symlink_to(tmp_path / "later")
+    for name in ("link", "dangling"):
+        with pytest.raises(OverwriteError):
+            write_bytes(tmp_path / name, b"theirs")
+        assert (tmp_path / name).is_symlink()
+    with command(inputs=[tmp_path / "thesis"], force=True), pytest.raises(OverwriteError, match="input"):
+        write_bytes(tmp_path / "link", b"theirs")
+
+
+def test_what_a_command_has_read_it_does_not_replace(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "rows.txt", b"1")
+    with command(force=True):
+        assert read_bytes(tmp_path / "rows.txt") == b"1"
+        with pytest.raises(OverwriteError, match="input of the same command"):
+            write_bytes(tmp_path / "rows.txt", b"2")
+    write_bytes(tmp_path / "rows.txt", b"2")
+
+
+def test_a_file_below_an_input_is_an_input_unless_this_tool_wrote_it(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    write_bytes(data / "report.html", b"1")
+    (data / "train.json").write_bytes(b"mine")
+    with command(inputs=[data], force=True):
+        write_bytes(data / "report.html", b"2")
+        write_bytes(data / "other.html", b"new")
+        with pytest.raises(OverwriteError, match="a folder that this command reads"):
+            write_bytes(data / "train.json", b"theirs")
+
+
+def test_only_what_this_tool_wrote_is_removed(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "old.csv", b"1")
+    write_bytes(tmp_path / "edited.csv", b"1")
+    (tmp_path / "edited.csv").write_bytes(b"2")
+    (tmp_path / "mine.csv").write_bytes(b"3")
+    for name in ("old.csv", "edited.csv", "mine.csv", "none.csv"):
+        remove_written(tmp_path / name)
+    assert names(tmp_path) == ["edited.csv", "mine.csv"]
+
+
+def test_many_writers_of_one_folder_lose_no_line_of_the_ledger(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from curation.storage import write_bytes\n"
+        "for n in range(20): write_bytes(Path(sys.argv[1]) / f'{sys.argv[2]}-{n}.txt', b'x')"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, tmp_path, name]) for name in "abc"]
+    assert [one.wait(timeout=120) for one in writers] == [0, 0, 0]
+    for path in tmp_path.glob("*.txt"):
+        check_output(path)
+    assert len(names(tmp_path)) == 60
+
+
+def test_a_kill_between_record_and_rename_leaves_both_recognised(tmp_path: Path) -> None:
+    """The ledger lists the new bytes before the file has them: killed there, the old file is still this tool's own."""
+    path = tmp_path / "a.txt"
+    write_bytes(path, b"old")
+    code = (
+        "import os, sys; from pathlib import Path; from curation import storage\n"
+        "real = Path.replace\n"
+        "def kill(self, target):\n"
+        "    if Path(target).name == 'a.txt': os.kill(os.getpid(), 9)\n"
+        "    return real(self, target)\n"
+        "Path.replace = kill\n"
+        "storage.write_bytes(Path(sys.argv[1]), b'new')"
+    )
+    assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == -9
+    assert path.read_bytes() == b"old"
+    write_bytes(path, b"newer")
+    assert path.read_bytes() == b"newer"
+    assert len((tmp_path / LEDGER).read_text().splitlines()) == 1
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_what_a_killed_export_left_goes_with_the_next_run(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from curation.storage import replacing\n"
+        "with replacing(Path(sys.argv[1])) as partial:\n"
+        "    partial.write_bytes(bytes(1 << 20)); os.kill(os.getpid(), 9)"
+    )
+    path = tmp_path / "truth.json"
+    assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == -9
+    (left,) = tmp_path.iterdir()
+    assert left.stat().st_size == 1 << 20
+    other = tmp_path / left.name.replace("truth", "other")
+    shutil.copy(left, other)
+    write_bytes(path, b"whole")
+    assert names(tmp_path) == [other.name, "truth.json"]
+
+
+LIMITED = """
+import json, resource, sys
+from curation.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
+raise SystemExit(main(json.loads(sys.argv[1])))
+"""
+"""The kernel refuses to let a file grow beyond 2 KiB, as it refuses on a full disk."""
+
+
+@pytest.fixture
+def shapes(tmp_path: Path) -> Path:
+    """A COCO file of 90 classes in three images."""
+    path = tmp_path / "shapes.json"
+    content = {
+        "images": [{"id": n, "file_name": f"{n}.jpg", "width": 50, "height": 50} for n in range(3)],
+        "annotations": [
+            {"id": n, "image_id": n % 3, "category_id": n, "bbox": [1, 1, 5, 5], "area": 25, "iscrowd": 0}
+            for n in range(90)
+        ],
+        "categories": [{"id": n, "name": f"class {n}"} for n in range(90)],
+    }
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_disk_that_refuses_names_the_file_and_leaves_no_folder(shapes: Path, tmp_path: Path) -> None:
+    command_line = ["cut", str(shapes), "-k", "2", "--no-cache", "--restarts", "0", "--components", "cut"]
+    command_line += ["--out", str(tmp_path / "new/deep"), "--json"]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, json.dumps(command_line)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert str(tmp_path / "new/deep/") in done.stderr
+    assert "too large" in done.stderr.lower()
+    assert "Traceback" not in done.stderr
+    assert names(tmp_path) == ["shapes.json"]
+
+
+def test_a_full_disk_names_the_output_and_leaves_no_folder(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("a small file system cannot be mounted here (it takes the rights of the administrator)")
+    try:
+        with pytest.raises(CurationError, match="No space left") as caught:
+            write_bytes(disk / "new/truth.json", bytes(1 << 20))
+        assert caught.value.where == str(disk / "new/truth.json")
+
+        def publish() -> None:
+            with publishing_folder(disk / "a/manifest") as partial:
+                (partial / "ids").mkdir()
+                (partial / "ids/t1.txt").write_bytes(bytes(1 << 20))
+
+        with pytest.raises(CurationError, match="No space left") as caught:
+            publish()
+        assert caught.value.where == str(disk / "a/manifest")
+        assert list(disk.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_the_loser_of_two_that_make_one_folder_says_so(tmp_path: Path) -> None:
+    def lose() -> None:
+        with publishing_folder(tmp_path / "m") as mine:
+            (mine / "a").write_bytes(b"mine")
+            with publishing_folder(tmp_path / "m") as theirs:
+                (theirs / "a").write_bytes(b"theirs")
+
+    with pytest.raises(UsageError, match="Another process"):
+        lose()
+    assert (tmp_path / "m/a").read_bytes() == b"theirs"
+    assert names(tmp_path) == ["m"]
+
+
+@pytest.mark.parametrize("what", ["pipe", "/dev/zero", "socket"])
+def test_what_is_no_regular_file_is_not_read(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        with pytest.raises(MissingFileError) as caught:
+            read_bytes(tmp_path / what)
+    assert caught.value.expected == "a regular file"
+    assert caught.value.hint == "write it to a file first: COMMAND > FILE, then name FILE"

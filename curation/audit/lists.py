@@ -17,6 +17,7 @@ from curation.audit.list_text import NoListError, OddLine, ParsedLines, parse_li
 from curation.canonical import sha256_of_bytes
 from curation.errors import MissingFileError, UsageError
 from curation.ids import ImageId
+from curation.json_keys import repeated_key
 from curation.sources.source import Int32s
 from curation.storage import inside, read_bytes
 
@@ -296,6 +297,8 @@ def _from_json(data: bytes) -> tuple[Mapping[str, Sequence[str | int]], bool]:
         raise NoListError(
             f"it is neither an array of ids, nor an object of such arrays, nor COCO JSON: {str(error)[:80]}"
         ) from None
+    if (twice := repeated_key(data)) is not None:
+        raise NoListError(f"a key stands twice in it: {twice[:40]!r}")
     if bad := [key for key in named if not key.isprintable() or not 0 < len(key) <= 200]:
         raise NoListError(f"the name of a list in it is no name: {bad[0][:40]!r}")
     bare = {key: key.removesuffix(".txt") for key in sorted(named)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from curation.audit.labels import raw_labels
 from curation.audit.needs import label_warnings
 from curation.audit.run import Audit
 from curation.audit.target import AuditedList, AuditTarget
-from curation.figure_style import as_csv
+from curation.csv_table import as_csv
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def rules_csv(audit: Audit) -> str:
         )
         for one in audit.results
     )
-    return _table(header, rows)
+    return as_csv(header, rows)
 
 
 def findings_csv(audit: Audit) -> str:
@@ -197,19 +197,10 @@ def findings_csv(audit: Audit) -> str:
         for one in audit.results
         for f in one.outcome.findings
     )
-    return _table(header, rows)
+    return as_csv(header, rows)
 
 
 def composition_csv(compositions: Iterable[TaskComposition]) -> str:
     """Return one row a task; an empty cell where a number is not known."""
     names = TaskComposition.__slots__
-    return _table(names, ([getattr(one, name) for name in names] for one in compositions))
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    return as_csv(header, ([_inert(cell) for cell in row] for row in rows))
-
-
-def _inert(cell: Any) -> Any:
-    """Return a cell that a spreadsheet does not run as a formula: ids come from somebody's files."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t\r" and cell else cell
+    return as_csv(names, ([getattr(one, name) for name in names] for one in compositions))

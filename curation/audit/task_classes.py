@@ -11,6 +11,7 @@ import msgspec
 from curation.audit.class_names import known_aliases
 from curation.audit.target import TaskClasses
 from curation.errors import CurationError, UsageError
+from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
 from curation.manifest.locate import find_manifest
 from curation.manifest.store import HEADER_FILE, read_manifest
@@ -126,6 +127,7 @@ def classes_of(tasks: tuple[TaskClasses, ...]) -> tuple[ClassEntry, ...]:
 
 def _of_file(path: Path) -> tuple[TaskClasses, ...]:
     data = read_bytes(path, kind="task file")
+    refuse_repeated_keys(data, str(path), UsageError)
     try:
         if len(data) > _MAX_BYTES:
             raise ValueError(f"{len(data)} bytes")

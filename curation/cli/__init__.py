@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from curation import __version__
+from curation.cli import outputs
 from curation.errors import CurationError
 
 VERBS: dict[str, str] = {
@@ -44,12 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0 done, 1 the check failed, 2 wrong use or input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb = next((word for word in given if not word.startswith("-")), None)
-    options = _parser(verb).parse_args(given)
+    parser = _parser(verb)
+    options = parser.parse_args(given)
     if options.verb is None:
         _parser(None).print_help()
         return 2
     try:
-        status: int = options.run(options)
+        with outputs.guarded(parser, options):
+            status: int = options.run(options)
         sys.stdout.flush()
     except CurationError as error:
         _report(error, as_json=getattr(options, "json", False))
@@ -59,18 +62,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError) as error:
-        return _give_up(error)
+        return _give_up(error, as_json=getattr(options, "json", False))
     except KeyboardInterrupt:
         print("interrupted; nothing half-written is left", file=sys.stderr)
         return 130
     return status
 
 
-def _give_up(error: OSError | MemoryError) -> int:
+def _give_up(error: OSError | MemoryError, *, as_json: bool) -> int:
     """Report what the machine refused (disk full, out of memory); atomic writes leave nothing half-written."""
     reason = error.strerror if isinstance(error, OSError) else "not enough memory"
     place = error.filename if isinstance(error, OSError) else None
-    _report(CurationError(f"The machine refused: {reason}", where=place and str(place)), as_json=False)
+    _report(CurationError(f"The machine refused: {reason}", where=place and str(place)), as_json=as_json)
     return CurationError.exit_code
 
 
@@ -86,6 +89,7 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
         if name == verb:
             module = importlib.import_module(f"curation.cli.{name}_verb")
             module.add_arguments(subparser)
+            outputs.add_force(subparser)
             subparser.set_defaults(run=module.run)
     return parser
 

@@ -17,6 +17,7 @@ from curation.cli.decision_options import (
     staleness_data,
 )
 from curation.cli.output import Table, counted_examples, emit, table_lines, warn
+from curation.cli.outputs import NEW_MANIFEST
 from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 
@@ -59,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="refuse stale decisions, undecided images, images both near and far, and lines cut off",
     )
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder of the new manifest")
+    parser.add_argument(
+        "--out", required=True, type=NEW_MANIFEST, metavar="DIR", help="folder of the new manifest"
+    )
     parser.add_argument("--json", action="store_true", help="print what changed as JSON")
 
 

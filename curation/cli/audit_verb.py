@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.cli.output import add_amount_options, emit, table_lines, warn
+from curation.cli.outputs import NewFolder, OutputFile
 from curation.cli.source_options import add_source_options, open_sources, pairs, slots_of
 from curation.errors import UsageError
 
@@ -94,10 +95,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="error",
         help="what makes the exit status 1 (error)",
     )
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write the report as one HTML page")
+    parser.add_argument(
+        "--report", type=OutputFile(), metavar="FILE", help="write the report as one HTML page"
+    )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=NewFolder(),
         metavar="DIR",
         help="write audit.json, report.html and the tables as CSV into a new folder",
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.outputs import OutputFolder
 from curation.errors import PredictionError
 
 if TYPE_CHECKING:
@@ -77,7 +78,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         method.add_argument(
             "--no-cache", action="store_true", help="parse annotation files again, and store nothing"
         )
-        method.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of results files")
+        method.add_argument(
+            "--out",
+            type=OutputFolder((f"{name}-*.json",), ("sweep",)),
+            required=True,
+            metavar="DIR",
+            help="folder of results files",
+        )
         method.add_argument("--json", action="store_true", help="print what was made as JSON")
 
 
@@ -171,9 +178,8 @@ def _write(
 ) -> tuple[list[Path], list[dict[str, Any]]]:
     from curation.baselines.score_vectors import write_results
     from curation.cli.baseline_methods import category_ids
-    from curation.storage import make_folder, remove_abandoned
+    from curation.storage import remove_abandoned
 
-    make_folder(options.out)
     remove_abandoned(options.out)
     ids = category_ids(classes, source)
     names = (*classes.known, "unknown")

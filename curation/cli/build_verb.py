@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import emit, table_lines, warn
+from curation.cli.outputs import NEW_MANIFEST
 from curation.cli.source_options import add_source_options, open_sources, pairs, require
 from curation.errors import ManifestError, UsageError
 
@@ -22,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``curation build``."""
     parser.add_argument("protocol", metavar="PROTOCOL", help="a protocol, or a declared manifest to complete")
     add_source_options(parser)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the new manifest")
+    parser.add_argument(
+        "--out", type=NEW_MANIFEST, required=True, metavar="DIR", help="folder of the new manifest"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the protocol"
     )
@@ -34,6 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="recorded decisions to replay: jsonl, csv, or the authors' manual_selection (protocol findmeifyoucan)",
+    )
+    parser.add_argument(
+        "--allow-conflicts",
+        action="store_true",
+        help="replay all verdicts of --decisions that contradict each other, as the authors' code does",
     )
     parser.add_argument("--name", help="name of the manifest, such as elephant/val2017")
     parser.add_argument(
@@ -60,6 +68,8 @@ def run(options: argparse.Namespace) -> int:
     from curation.manifest.store import write_manifest
     from curation.protocols.registry import PROTOCOLS
 
+    if options.allow_conflicts and options.decisions is None:
+        raise UsageError("--allow-conflicts speaks of decisions", expected="--decisions FILE beside it")
     if options.protocol in PROTOCOLS:
         manifest = _from_protocol(PROTOCOLS[options.protocol], options)
     else:
@@ -80,7 +90,7 @@ def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
     if options.tasks is not None:
         settings = _task_settings(protocol, settings, options.tasks) | settings
     if options.decisions is not None:
-        settings = settings | {"decisions": _decisions(protocol, settings, options.decisions)}
+        settings = settings | {"decisions": _decisions(protocol, settings, options)}
     parameters = read_parameters(protocol, settings)
     if options.declare:
         if protocol.declare is None:
@@ -103,10 +113,12 @@ def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) 
     return settings_of(read_task_file(path))
 
 
-def _decisions(protocol: Protocol, settings: Mapping[str, str], path: Path) -> str:
-    """Return recorded decisions as the parameter of the protocol holds them."""
-    reader = {parameter.name: parameter.read for parameter in protocol.parameters}.get("decisions")
-    if reader is None:
+def _decisions(protocol: Protocol, settings: Mapping[str, str], options: argparse.Namespace) -> str:
+    """Return recorded decisions as the parameter of the protocol holds them; contradictory ones are told."""
+    from curation.protocols.findmeifyoucan_decisions import contradictions, read_recorded
+
+    path: Path = options.decisions
+    if "decisions" not in (parameter.name for parameter in protocol.parameters):
         raise UsageError(
             "The protocol replays no decisions",
             where=f"--decisions {path}",
@@ -115,7 +127,11 @@ def _decisions(protocol: Protocol, settings: Mapping[str, str], path: Path) -> s
     if "decisions" in settings:
         raise UsageError("--decisions FILE and --set decisions=… are the same", where=f"--decisions {path}")
     # A name such as sha256:… or [] would be taken for the decisions themselves.
-    return str(reader(str(path.absolute())))
+    text = read_recorded(str(path.absolute()), allow_conflicts=options.allow_conflicts)
+    if told := contradictions(text):
+        shown = "; ".join(told[:3]) + ("; …" if len(told) > 3 else "")
+        warn(f"verdicts contradict each other on {len(told)} images, and all are replayed: {shown}")
+    return text
 
 
 def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure, ...]]:
@@ -131,7 +147,7 @@ def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure,
         )
     protocol = find_protocol(declared.header.rule.protocol)
     sources = _given(options, protocol, parameters_of(declared.header))
-    decisions = "" if options.decisions is None else _decisions(protocol, {}, options.decisions)
+    decisions = "" if options.decisions is None else _decisions(protocol, {}, options)
     return complete(declared, sources, decisions=decisions)
 
 
@@ -141,9 +157,9 @@ def _declared(target: str) -> Manifest:
 
     try:
         declared = load_manifest(target)
-    except ManifestError as error:
-        # A near manifest name is the better guess; else the word was meant as a protocol.
-        if not Path(target).exists() and not (error.hint or "").startswith("did you mean"):
+    except ManifestError:
+        # Names of manifests have a family before them: a single word was meant as a protocol.
+        if not Path(target).exists() and not {"/", "@"} & set(target):
             find_protocol(target)
         raise
     if declared.header.origin == "as_published":

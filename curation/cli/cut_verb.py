@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines
+from curation.cli.outputs import OutputFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-cache", action="store_true", help="parse annotation files again, and store nothing"
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write cut.json, clusters.csv and figures")
+    parser.add_argument(
+        "--out",
+        type=OutputFolder(("cut.json", "clusters.csv"), ("matrix", "graph")),
+        metavar="DIR",
+        help="write cut.json, clusters.csv and figures",
+    )
     parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
 
 
@@ -179,10 +185,9 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 def _write(result: dict[str, Any], graph: ClassGraph, cut: Cut, folder: Path) -> list[Path]:
     from curation.cooccurrence.cut_figures import graph_figure, matrix_figure
-    from curation.figure_style import as_csv
-    from curation.storage import make_folder, remove_abandoned, write_text
+    from curation.csv_table import as_csv
+    from curation.storage import remove_abandoned, write_text
 
-    make_folder(folder)
     remove_abandoned(folder)
     written = matrix_figure(graph, cut, folder / "matrix") + graph_figure(graph, cut, folder / "graph")
     rows = [

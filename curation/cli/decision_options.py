@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table
-from curation.errors import UsageError
+from curation.errors import DecisionError, UsageError
 
 if TYPE_CHECKING:
     from curation.decisions.files import DecisionFile
@@ -42,12 +42,21 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_files(paths: Sequence[Path]) -> list[DecisionFile]:
-    """Return the decisions of some files; a file that is named twice is a `UsageError`."""
+    """Return the decisions of some files; one that is named twice, or holds only a torn line, is an error."""
     from curation.decisions.files import read_decisions
 
     if len({path.absolute() for path in paths}) < len(paths):
         raise UsageError("A decisions file is named twice", where=", ".join(map(str, paths))[:300])
-    return [read_decisions(path) for path in paths]
+    files = [read_decisions(path) for path in paths]
+    for path, file in zip(paths, files, strict=True):
+        if file.report.torn and not file.decisions:
+            raise DecisionError(
+                "The file holds no whole decision",
+                where=str(path),
+                expected="one decision a line",
+                found=ascii(file.report.torn),
+            )
+    return files
 
 
 def resolution_data(resolution: Resolution) -> dict[str, Any]:

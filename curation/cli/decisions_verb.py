@@ -18,6 +18,7 @@ from curation.cli.decision_options import (
     staleness_data,
 )
 from curation.cli.output import Table, counted_examples, emit, printable, table_lines
+from curation.cli.outputs import OutputFile
 
 if TYPE_CHECKING:
     from curation.decisions.agreement import Kappa, StageAgreement
@@ -67,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_rule_options(parser)
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="write the resolved decisions: .jsonl or .csv"
+        "--out", type=OutputFile(), metavar="FILE", help="write the resolved decisions: .jsonl or .csv"
     )
     parser.add_argument(
         "--strict",
@@ -115,10 +116,7 @@ def _report(options: argparse.Namespace) -> _Report:
 def _write(options: argparse.Namespace, resolution: Resolution) -> None:
     from curation.decisions.files import write_decisions
     from curation.decisions.resolution import refuse_conflicts
-    from curation.errors import UsageError
 
-    if any(options.out.absolute() == path.absolute() for path in options.files):
-        raise UsageError("A decisions file is never overwritten", where=str(options.out))
     if not options.allow_conflicts:
         refuse_conflicts(resolution.both)
     write_decisions(options.out, resolution.decisions)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.outputs import OutputFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COSINE",
         help="of --embeddings (default: %(default)s)",
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write duplicates.csv")
+    parser.add_argument(
+        "--out", type=OutputFolder(("duplicates.csv",)), metavar="DIR", help="write duplicates.csv"
+    )
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
@@ -127,12 +130,11 @@ def _by_look(options: argparse.Namespace) -> tuple[list[Row], dict[str, Any]]:
 
 
 def _write(options: argparse.Namespace, rows: list[Row]) -> list[Path]:
-    from curation.figure_style import as_csv
-    from curation.storage import make_folder, write_text
+    from curation.csv_table import as_csv
+    from curation.storage import write_text
 
     if options.out is None:
         return []
-    make_folder(options.out)
     path = options.out / "duplicates.csv"
     write_text(path, as_csv(("first", "second", "how", "value"), rows))
     return [path]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.outputs import OwnFolder
 from curation.cli.source_options import add_source_options, open_sources
 from curation.errors import UsageError
 
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_encoder_options(parser)
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="the store; one begun is gone on with"
+        "--out", type=OwnFolder(), required=True, metavar="DIR", help="the store; one begun is gone on with"
     )
     parser.add_argument(
         "--broken",

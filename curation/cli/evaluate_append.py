@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from curation.cli.output import printable
+from curation.cli.outputs import AppendedFile
 from curation.errors import UsageError
 
 
@@ -35,7 +35,7 @@ def add_append(command: argparse.ArgumentParser) -> None:
     """Declare ``--append`` and ``--name``."""
     command.add_argument(
         "--append",
-        type=Path,
+        type=AppendedFile(),
         metavar="FILE",
         help="add the headline numbers as rows to this .jsonl file, for `curation leaderboard`",
     )

@@ -8,6 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from curation.cli.evaluate_tables import sections_of
+from curation.cli.outputs import OutputFolder
+
+WRITTEN = {
+    "elephant": OutputFolder(
+        ("results.json", "fbeta.csv", "average_precision.csv", "wilderness_impact.csv"),
+        ("wilderness_curve", "error_diagnosis", "confusion", "precision_recall", "background_gap"),
+    ),
+    "voc": OutputFolder(("results.json", "average_precision.csv"), ("precision_recall",)),
+    "coco": OutputFolder(("results.json", "average_precision.csv")),
+    "owod": OutputFolder(
+        ("results.json", "metrics.csv", "classes.csv", "unknown_classes.csv", "wilderness_points.csv"),
+        ("wilderness_impact_*", "unknown_recall_precision_*"),
+    ),
+    "osod3": OutputFolder(("results.json", "average_precision.csv", "thresholds.csv"), ("open_set_error_*",)),
+    "findmeifyoucan": OutputFolder(("results.json", "metrics.csv"), ("metrics_*", "scores_*")),
+    "imagenet": OutputFolder(
+        ("results.json", "metrics.csv", "classes.csv"), ("oscr_*", "scores", "confidence")
+    ),
+}
+"""What each protocol may write into ``--out``: looked at before an evaluation begins."""
 
 Result = Mapping[str, Any]
 CsvTable = tuple[tuple[str, ...], list[tuple[Any, ...]]]
@@ -21,10 +41,9 @@ def write_results(result: Result, curves: Result, folder: Path) -> list[Path]:
     list of Path
         All files written, ``results.json`` last.
     """
-    from curation.figure_style import as_csv
-    from curation.storage import make_folder, remove_abandoned, write_text
+    from curation.csv_table import as_csv
+    from curation.storage import remove_abandoned, write_text
 
-    make_folder(folder)
     remove_abandoned(folder)
     name = _detector(result)
     written = _elephant_figures(result, curves, folder, name) if result["protocol"] == "elephant" else []
@@ -42,15 +61,15 @@ def write_results(result: Result, curves: Result, folder: Path) -> list[Path]:
 def finish(result: Result, written: Sequence[Path], folder: Path) -> list[Path]:
     """Write ``results.json``, which names its files, and remove those of an earlier run that this one did not write.
 
-    Only what the earlier ``results.json`` calls its own is removed, so that no file of somebody else's is touched.
+    Only what the earlier ``results.json`` calls its own, and nobody changed since, is removed.
     """
-    from curation.storage import write_text
+    from curation.storage import remove_written, write_text
 
     path = folder / "results.json"
     names = [one.name for one in written]
     for name in _written_before(path):
         if name not in names:
-            (folder / name).unlink(missing_ok=True)
+            remove_written(folder / name)
     content = {**result, "written": names}
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return [*written, path]

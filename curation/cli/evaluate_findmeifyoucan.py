@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.evaluate_append import Evaluated
-from curation.cli.output import warn
+from curation.cli.output import stage, steps, warn
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def run_findmeifyoucan(options: argparse.Namespace, open_truth: Open) -> Evaluat
     manifest, splits = _splits(options, open_truth)
     results: dict[str, Any] = {}
     for name, split in splits.items():
-        for method in split.methods:
+        for method in steps(split.methods, f"evaluating {name}"):
             key = name if len(split.methods) == 1 else f"{name}/{method}"
             section = evaluate_split(
                 split.part.truth, split.read.detections, split.id_scores, method, settings
@@ -122,7 +122,8 @@ def run_findmeifyoucan(options: argparse.Namespace, open_truth: Open) -> Evaluat
     result = {**_about(options, manifest, splits), **_only(results), "results": results}
     for note in dict.fromkeys(note for split in splits.values() for note in split.notes):
         warn(note)
-    written = write_findmeifyoucan(result, _scores_of(splits), options.out) if options.out else []
+    with stage("writing"):
+        written = write_findmeifyoucan(result, _scores_of(splits), options.out) if options.out else []
     return Evaluated(result, result, [*findmeifyoucan_lines(result), *(f"wrote {path}" for path in written)])
 
 
@@ -172,7 +173,7 @@ def _splits(options: argparse.Namespace, open_truth: Open) -> tuple[Manifest | N
     policy = Policy(options.stray, options.negative_sizes, options.any_scores)
     t_star, classes = _t_star(options.t_star), _classes(options)
     splits = {}
-    for name in names:
+    for name in steps(names, "reading splits"):
         source = open_truth(truths[name], options, "test")
         part = ground_truth(source, NO_KNOWN, None if manifest is None else manifest.ids(name))
         read = read_ood_detections(files[name], part.truth, policy, classes=classes, t_star=t_star)

@@ -32,10 +32,9 @@ def write_findmeifyoucan(
     list of Path
         All files written, ``results.json`` last.
     """
-    from curation.figure_style import as_csv
-    from curation.storage import make_folder, remove_abandoned, write_text
+    from curation.csv_table import as_csv
+    from curation.storage import remove_abandoned, write_text
 
-    make_folder(folder)
     remove_abandoned(folder)
     written = _figures(result["results"], scores, folder)
     path = folder / "metrics.csv"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.evaluate_append import Evaluated
+from curation.cli.output import stage, steps
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -151,15 +152,20 @@ def run_imagenet(options: argparse.Namespace) -> Evaluated:
             hint="--grid paper is the same grid for the others",
         )
     runs = {name: read_epochs(path) for name, path in _named(options.epochs, "--epochs", list(tests)).items()}
+    with stage("evaluating"):
+        measured = evaluate_imagenet(
+            scores, {name: read.scores for name, read in validations.items()}, chosen
+        )
     result = {
         **_about(options, manifest, tests, validations),
         "epochs": {
             name: {"kept": None if run.chosen is None else run.epochs[run.chosen], "of": len(run.epochs)}
             for name, run in runs.items()
         },
-        **evaluate_imagenet(scores, {name: read.scores for name, read in validations.items()}, chosen),
+        **measured,
     }
-    written = write_imagenet(result, scores, runs, options.out) if options.out else []
+    with stage("writing"):
+        written = write_imagenet(result, scores, runs, options.out) if options.out else []
     return Evaluated(result, result, [*imagenet_lines(result), *(f"wrote {path}" for path in written)])
 
 
@@ -257,7 +263,7 @@ def _read(
 
     return {
         name: read_scores(path, reading[name], labels=labels.get(name), classes=classes, part=part)
-        for name, path in files.items()
+        for name, path in steps(files.items(), "reading scores")
     }
 
 

@@ -32,10 +32,9 @@ def write_imagenet(
     result: Result, scores: Mapping[str, ClassScores], runs: Mapping[str, Epochs], folder: Path
 ) -> list[Path]:
     """Write figures with their CSV files, CSV tables, and last ``results.json``; each file whole or absent."""
-    from curation.figure_style import as_csv
-    from curation.storage import make_folder, remove_abandoned, write_text
+    from curation.csv_table import as_csv
+    from curation.storage import remove_abandoned, write_text
 
-    make_folder(folder)
     remove_abandoned(folder)
     written = _figures(result, scores, runs, folder)
     for stem, (header, rows) in _csv_tables(result).items():

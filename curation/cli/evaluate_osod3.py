@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.evaluate_append import Evaluated
-from curation.cli.output import warn
+from curation.cli.output import stage, steps, warn
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,13 +79,14 @@ def run_osod3(options: argparse.Namespace, open_truth: Open) -> Evaluated:
     thetas = THETAS if options.thetas is None else tuple(text.strip() for text in options.thetas.split(","))
     cases = {
         case: evaluate_osod3(truth, read.detections, profiles=profiles, thetas=thetas, engine=options.engine)
-        for case, (truth, read) in inputs.items()
+        for case, (truth, read) in steps(inputs.items(), "evaluating cases")
     }
     for note in dict.fromkeys(note for case in cases.values() for note in case["notes"]):
         warn(note)
     about = _about(inputs, manifests, profiles, options.part)
     result = {**about, "cases": cases, "over_cases": over_cases(cases)}
-    written = write_osod3(result, options.out) if options.out else []
+    with stage("writing"):
+        written = write_osod3(result, options.out) if options.out else []
     return Evaluated(result, result, [*osod3_lines(result), *(f"wrote {path}" for path in written)])
 
 
@@ -104,7 +105,7 @@ def _inputs(
     policy = Policy(options.stray, options.negative_sizes, any_scores=True)
     opened: dict[Path, Source] = {}
     inputs = {}
-    for case, path in files.items():
+    for case, path in steps(files.items(), "reading cases"):
         if truths[case] not in opened:
             opened[truths[case]] = open_truth(truths[case], options, "test")
         source = opened[truths[case]]

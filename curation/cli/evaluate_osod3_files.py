@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.cli.evaluate_files import finish
+from curation.cli.evaluate_tables import order_tables
 from curation.cli.output import Table, table_lines
 
 Result = Mapping[str, Any]
@@ -20,6 +21,12 @@ def osod3_lines(result: Result) -> list[str]:
     tables = [_inputs(result), _averages(result)]
     for case, section in result["cases"].items():
         tables += [_curve(case, profile, rows) for profile, rows in section["curves"].items()]
+    orders = {
+        f"{case}, {name}": record
+        for case, section in result["cases"].items()
+        for name, record in section["input_order"].items()
+    }
+    tables += order_tables(orders)
     return [line for table in tables for line in table_lines(table)]
 
 
@@ -85,11 +92,10 @@ def _number(value: float | None) -> str:
 
 def write_osod3(result: Result, folder: Path) -> list[Path]:
     """Write figures with their CSV files, CSV tables, and last ``results.json``; each file whole or absent."""
+    from curation.csv_table import as_csv
     from curation.evaluation.osod3_figures import threshold_figure
-    from curation.figure_style import as_csv
-    from curation.storage import make_folder, remove_abandoned, write_text
+    from curation.storage import remove_abandoned, write_text
 
-    make_folder(folder)
     remove_abandoned(folder)
     written = []
     for profile in result["profiles"]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.evaluate_append import Evaluated
-from curation.cli.output import warn
+from curation.cli.output import stage, steps, warn
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,12 +62,13 @@ def run_owod(options: argparse.Namespace, open_truth: Open) -> Evaluated:
     manifest, inputs = _inputs(options, open_truth)
     profiles = ("clean", "ore", "owdetr") if options.profile == "all" else (options.profile,)
     sections: dict[str, Any] = {}
-    for truth, read in inputs.values():
+    for truth, read in steps(inputs.values(), "evaluating tasks"):
         sections |= evaluate_task(truth, read.detections, profiles)
     result = {**_about(options, manifest, inputs, profiles), **sections}
     for note in dict.fromkeys(note for section in sections.values() for note in section["notes"]):
         warn(note)
-    written = write_owod(result, sections, options.out) if options.out else []
+    with stage("writing"):
+        written = write_owod(result, sections, options.out) if options.out else []
     lines = [*owod_lines(result, sections), *(f"wrote {path}" for path in written)]
     return Evaluated(result, without_columns(result, sections), lines)
 
@@ -95,11 +96,10 @@ def _inputs(
     truths = _by_task(options.truth, "--truth", list(files), tasks, shared=True)
     policy = Policy(options.stray, options.negative_sizes, options.any_scores)
     inputs = {}
-    for task in tasks:
-        if task.name in files:
-            source = opening(truths[task.name])
-            truth = task_truth(source, task, _list_of(options, manifest, task), repeats=options.repeats)
-            inputs[task.name] = truth, read_task_detections(files[task.name], truth, source, policy)
+    for task in steps([one for one in tasks if one.name in files], "reading tasks"):
+        source = opening(truths[task.name])
+        truth = task_truth(source, task, _list_of(options, manifest, task), repeats=options.repeats)
+        inputs[task.name] = truth, read_task_detections(files[task.name], truth, source, policy)
     return manifest, inputs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from curation.cli.evaluate_tables import inputs_table
+from curation.cli.evaluate_tables import inputs_table, order_tables
 from curation.cli.output import Table, table_lines
 
 Result = Mapping[str, Any]
@@ -26,6 +26,7 @@ def owod_lines(result: Result, sections: Result) -> list[str]:
         tables.append(_classes(name, section))
         if section["unknown_per_class"]:
             tables.append(_unknown_classes(name, section["unknown_per_class"]))
+    tables += order_tables({name: section["input_order"] for name, section in sections.items()})
     return [line for table in tables for line in table_lines(table)]
 
 

@@ -16,7 +16,28 @@ def lines_of(result: Result) -> list[str]:
     tables = {"elephant": _elephant_tables, "voc": _voc_tables, "coco": _coco_tables}[result["protocol"]](
         result
     )
-    return [line for table in (inputs_table(result), *tables) for line in table_lines(table)]
+    tables = [inputs_table(result), *tables, *order_tables(_orders(result))]
+    return [line for table in tables for line in table_lines(table)]
+
+
+def order_tables(records: Mapping[str, Result]) -> list[Table]:
+    """Return a table of what the order of the detections decided, by section; no table where it decided nothing."""
+    rows = tuple((name, record["note"]) for name, record in records.items() if record["note"])
+    return [Table("Decided by input order", ("", ""), rows)] if rows else []
+
+
+def _orders(result: Result) -> dict[str, Result]:
+    """Return the records of `curation.evaluation.input_order` in a result, by what they are of."""
+    if "input_order" in result:
+        return {result["protocol"]: result["input_order"]}
+    found = {name.replace("_", " "): section["input_order"] for name, section in sections_of(result).items()}
+    gaps = sum(gap["decided_by_input_order"] for gap in (result["background_gap"] or {}).values())
+    note = f"{gaps} objects: detections of equal score and different background score claim one object"
+    return {
+        **found,
+        "OWOD": result["owod"]["input_order"],
+        "background gap": {"note": note if gaps else None},
+    }
 
 
 def _elephant_tables(result: Result) -> list[Table]:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.evaluate_append import Evaluated, add_append, append_result, check_append
+from curation.cli.evaluate_files import WRITTEN
 from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
 from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
 from curation.cli.evaluate_osod3 import add_osod3, run_osod3
 from curation.cli.evaluate_owod import add_owod, run_owod
-from curation.cli.output import emit
+from curation.cli.output import emit, stage, steps
 from curation.errors import EvaluationError, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_append(command)
         command.add_argument("--json", action="store_true", help="print the whole result as JSON")
         command.add_argument(
-            "--out", type=Path, metavar="DIR", help="write results.json, CSV files and figures"
+            "--out", type=WRITTEN[name], metavar="DIR", help="write results.json, CSV files and figures"
         )
 
 
@@ -131,7 +132,13 @@ def _add_elephant(command: argparse.ArgumentParser) -> None:
         default="ignore",
         help="difficult objects under the paper's profile",
     )
-    command.add_argument("--level-counts", choices=("integer", "float32"), default="integer")
+    command.add_argument(
+        "--level-counts",
+        choices=("integer", "float32"),
+        default="integer",
+        help="images of a wilderness level: floor(k*N/10), or the official code's product of a float32 ratio and N, as "
+        "NumPy 1 computes it, in double (NumPy 2 has another) (default: %(default)s)",
+    )
     command.add_argument(
         "--recalls", default="0.1,0.3,0.5", metavar="R,R", help="tenths (default: %(default)s)"
     )
@@ -174,7 +181,8 @@ def _detection(options: argparse.Namespace) -> Evaluated:
 
     evaluate = {"elephant": _elephant, "voc": _voc, "coco": _coco}[options.protocol]
     result, curves = evaluate(options)
-    written = write_results(result, curves, options.out) if options.out else []
+    with stage("writing"):
+        written = write_results(result, curves, options.out) if options.out else []
     return Evaluated(result, result, [*lines_of(result), *(f"wrote {path}" for path in written)])
 
 
@@ -185,7 +193,7 @@ def _elephant(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, An
 
     truths, files = _by_part(options.truth, "--truth"), _by_part(options.detections, "--detections")
     manifest = load_manifest(options.manifest) if options.manifest else None
-    sources = {part: _open(truths[part], options, part) for part in PARTS}
+    sources = {part: _open(truths[part], options, part) for part in steps(PARTS, "reading ground truth")}
     known = _known(options, sources["closed"], manifest)
     lists = _lists(options, manifest)
     parts = {part: ground_truth(sources[part], known, lists.get(part)) for part in PARTS}
@@ -193,7 +201,7 @@ def _elephant(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, An
     check_wilderness(parts["wilderness"])
     read = {
         part: _detections(files[part], parts[part], options, parts[other])
-        for part, other in zip(PARTS, reversed(PARTS), strict=True)
+        for part, other in steps(list(zip(PARTS, reversed(PARTS), strict=True)), "reading detections")
     }
     both = [(parts[part].truth, read[part].detections) for part in PARTS]
     result = evaluate_elephant(*both[0], *both[1], _options(options, known))
@@ -205,16 +213,17 @@ def _voc(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     from curation.evaluation.voc import voc_average_precision
 
     part, read, about = _one_part(options)
-    return {**about, **voc_average_precision(part.truth, read.detections)}, _curves(
-        part.truth, read.detections, options
-    )
+    with stage("average precision"):
+        result = voc_average_precision(part.truth, read.detections)
+    return {**about, **result}, _curves(part.truth, read.detections, options)
 
 
 def _coco(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     from curation.evaluation.coco_engine import STATISTICS, coco_average_precision
 
     part, read, about = _one_part(options)
-    result = coco_average_precision(part.truth, read.detections, engine=options.engine)
+    with stage("COCO evaluation"):
+        result = coco_average_precision(part.truth, read.detections, engine=options.engine)
     return {**about, "definitions": STATISTICS, **result}, {}
 
 
@@ -224,10 +233,12 @@ def _one_part(options: argparse.Namespace) -> tuple[Part, ReadDetections, dict[s
     for texts, option in ((options.truth, "--truth"), (options.detections, "--detections")):
         if len(texts) > 1:
             raise UsageError(f"{option} is given twice", where=texts[1][:200], expected="one")
-    source = _open(Path(options.truth[0]), options, "test")
-    known = _known(options, source, None)
-    part = ground_truth(source, known)
-    read = _detections(Path(options.detections[0]), part, options)
+    with stage("reading ground truth"):
+        source = _open(Path(options.truth[0]), options, "test")
+        known = _known(options, source, None)
+        part = ground_truth(source, known)
+    with stage("reading detections"):
+        read = _detections(Path(options.detections[0]), part, options)
     return part, read, _about(options, known, {"test": part}, {"test": read}, None)
 
 

@@ -66,7 +66,9 @@ def _coco_options(options: argparse.Namespace) -> CocoOptions:
     from curation.publishing.coco_json import CocoOptions
 
     text = options.unknown_id
-    if text is not None and text != "next" and not text.removeprefix("-").isdecimal():
+    number = "" if text is None else text.removeprefix("-")
+    # Longer texts are no id either, and Python refuses to read numbers of thousands of digits.
+    if text is not None and text != "next" and not (number.isdecimal() and len(number) < 100):
         raise UsageError("--unknown-id is not a number", expected="next, or a whole number", found=text[:40])
     return CocoOptions(
         renumber=options.renumber or "auto",

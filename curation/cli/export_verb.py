@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.canonical import sha256_of_bytes
 from curation.cli.output import emit, printable
+from curation.cli.outputs import FileOrNewFolder
 from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 from curation.storage import read_bytes
@@ -67,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_options(parser)
     parser.add_argument(
         "--out",
-        type=Path,
+        type=FileOrNewFolder(),
         required=True,
         metavar="PATH",
         help="a new folder; for one file, a new file that ends in .json (coco, elephant-json) or .txt (txt)",
@@ -140,10 +141,9 @@ def run(options: argparse.Namespace) -> int:
     """Write the export and report what it holds, what was changed and what was left out."""
     from curation.cli.export_plans import make_plan
     from curation.manifest.locate import load_manifest
-    from curation.publishing.plan import as_data, require_absent, write_plan
+    from curation.publishing.plan import as_data, write_plan
 
     _require_fitting(options)
-    require_absent(options.out)
     manifest = load_manifest(options.manifest)
     options.part = chosen_parts(manifest.header, options.part or _usual_parts(options, manifest.header))
     _require_one_output(options)
@@ -261,7 +261,8 @@ def _sources(options: argparse.Namespace, manifest: Manifest) -> dict[str, Sourc
 
 def _note_other_bytes(entry: SourceEntry, source: Source) -> None:
     stated, given = ({file.sha256 for file in files} for files in (entry.files, source.files))
-    if stated != given:
+    # A manifest made from lists, not from annotations, states no file of its images.
+    if stated and stated != given:
         _note(
             f"source {entry.name} is not the very file that the manifest was made from, so boxes may differ from its "
             f"counts (`curation verify` tells): {', '.join(sorted(given))} instead of {', '.join(sorted(stated))}"

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.cli.output import Table, emit, table_lines
-from curation.errors import CurationError, ManifestError, UsageError
+from curation.cli.outputs import NEW_MANIFEST
+from curation.errors import CurationError
 
 if TYPE_CHECKING:
     from curation.manifest.header import Header
@@ -29,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the authors' files, found by name, subfolders included",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the new manifest")
+    parser.add_argument(
+        "--out", type=NEW_MANIFEST, required=True, metavar="DIR", help="folder of the new manifest"
+    )
     parser.add_argument(
         "--header-only",
         action="store_true",
@@ -52,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 def _pinned(options: argparse.Namespace) -> Manifest:
     from curation.manifest.importing import pin_lists
     from curation.manifest.manifest import Manifest
-    from curation.protocols.owod_published import find_recipe
+    from curation.protocols.recipes import find_recipe
 
     draft = find_recipe(options.header)()
     return Manifest(header=pin_lists(draft, options.lists).header, lists={})
@@ -60,26 +63,10 @@ def _pinned(options: argparse.Namespace) -> Manifest:
 
 def _imported(options: argparse.Namespace) -> Manifest:
     from curation.manifest.importing import import_lists
-
-    published = _at_hand(options.header)
-    return import_lists(published.header, options.lists, others=_others(options.header))
-
-
-def _at_hand(target: str) -> Manifest:
     from curation.manifest.locate import load_manifest
-    from curation.protocols.owod_published import RECIPES
 
-    try:
-        return load_manifest(target)
-    except ManifestError as error:
-        if target in RECIPES and error.what == "There is no such manifest":
-            raise UsageError(
-                "The header that pins these lists is not at hand",
-                where=target,
-                expected="its folder, below ./manifests or a folder that CURATION_MANIFESTS names",
-                hint=f"curation import {target} --lists DIR --header-only --out DIR pins the lists that you have",
-            ) from None
-        raise
+    published = load_manifest(options.header)
+    return import_lists(published.header, options.lists, others=_others(options.header))
 
 
 def _others(target: str) -> Iterator[Header]:
@@ -88,7 +75,7 @@ def _others(target: str) -> Iterator[Header]:
     from curation.manifest.store import read_manifest
 
     beside = find_manifest(target).resolve().parents[1]
-    for folder in manifest_folders([*manifest_roots(), beside]).values():
+    for folder in manifest_folders(manifest_roots([beside])).values():
         try:
             yield read_manifest(folder).header
         except CurationError:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.cli.output import Table, emit, printable, table_lines, warn
-from curation.errors import UsageError
+from curation.cli.outputs import OutputFile
+from curation.errors import LeaderboardError, UsageError
 
 if TYPE_CHECKING:
     from curation.evaluation.leaderboard import Group
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="this group alone; N,N or all asks for one ranking of them, refused with what differs",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the tables as one HTML page")
+    parser.add_argument("--html", type=OutputFile(), metavar="FILE", help="write the tables as one HTML page")
     parser.add_argument("--json", action="store_true", help="print the groups as JSON")
 
 
@@ -38,9 +39,13 @@ def run(options: argparse.Namespace) -> int:
     from curation.storage import write_text
 
     read = read_rows(options.file)
-    if options.html is not None and options.html.resolve() == options.file.resolve():
-        raise UsageError(
-            "--html would take the place of the rows", where=str(options.html), expected="another file"
+    if read.torn and not read.rows:
+        raise LeaderboardError(
+            "The file holds no whole row",
+            where=str(options.file),
+            expected="one row a line",
+            found=ascii(read.torn),
+            hint="curation evaluate … --append FILE writes it",
         )
     if read.torn:
         warn(f"{options.file.name}: the last line is cut off and was left out: {read.torn}")

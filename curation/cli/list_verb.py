@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, printable, table_lines, warn
+from curation.cli.outputs import OwnFolder, declare_force
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,17 +25,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--folder",
-        type=Path,
+        type=OwnFolder(),
         action="append",
         default=[],
         metavar="DIR",
-        help="a folder of manifests beside ./manifests and $CURATION_MANIFESTS (repeatable)",
+        help="a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation "
+        "(repeatable)",
     )
     parser.add_argument(
         "--write-index",
         action="store_true",
         help="write index.json into ./manifests, or into the --folder",
     )
+    declare_force(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 
@@ -143,16 +146,18 @@ def _write_index(options: argparse.Namespace) -> list[str]:
 
 
 def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return the manifests at hand; a damaged one is warned of and left out."""
-    from curation.errors import CurationError
-    from curation.manifest.locate import manifest_folders, manifest_roots
+    """Return the manifests at hand; a damaged one is warned of and left out, a circle of versions refused."""
+    from curation.errors import CurationError, VersionChainError
+    from curation.manifest.locate import manifest_folders, manifest_roots, packaged_manifests
     from curation.manifest.registry import superseded_by
     from curation.manifest.store import read_manifest
 
     at_hand, places = {}, {}
-    for name, folder in manifest_folders([*manifest_roots(), *folders]).items():
+    for name, folder in manifest_folders(manifest_roots(folders)).items():
         try:
             at_hand[name] = read_manifest(folder)
+        except VersionChainError:
+            raise
         except CurationError as error:
             warn(f"{folder}: {error.what}")
             continue
@@ -165,6 +170,7 @@ def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
             "origin": manifest.header.origin,
             "parts": ", ".join(part.name for part in manifest.header.parts),
             "folder": str(places[name]),
+            "packaged": places[name].is_relative_to(packaged_manifests()),
             "digest": manifest.digest,
             "supersedes": [
                 {"version": one.version, "digest": one.digest, "at_hand": one.at_hand}
@@ -182,7 +188,7 @@ def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[str]:
             "digest": one["digest"].removeprefix("sha256:")[:12],
             **{name: one[name] for name in ("origin", "parts")},
             "supersedes": " > ".join(map(_link, one["supersedes"])),
-            "folder": one["folder"],
+            "folder": "comes with curation" if one["packaged"] else one["folder"],
         }
         for one in manifests
     ]

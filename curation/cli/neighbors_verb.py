@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines
+from curation.cli.outputs import OutputFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--references", type=Path, required=True, metavar="STORE", help="where to look")
     parser.add_argument(
-        "-k", type=int, default=10, metavar="K", help="neighbours of each (default: %(default)s)"
+        "-k",
+        type=int,
+        default=10,
+        metavar="K",
+        help="neighbours of each, the image itself not among them (default: %(default)s)",
     )
     parser.add_argument(
         "--engine", choices=("auto", "torch", "numpy", "faiss"), default="auto", help="all are exact"
@@ -48,7 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--n-train", type=int, metavar="N", help="training images of the ID set, for --sample paper"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write neighbors.csv or similarity.csv, and a figure"
+        "--out",
+        type=OutputFolder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",)),
+        metavar="DIR",
+        help="write neighbors.csv or similarity.csv, and a figure",
     )
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
 
@@ -81,11 +89,11 @@ def _named(texts: list[str]) -> dict[str, Path]:
 
 
 def _neighbors(options: argparse.Namespace, queries: Embeddings, references: Embeddings) -> int:
-    from curation.similarity.neighbors import nearest
+    from curation.similarity.neighbors import nearest_others
     from curation.similarity.set_similarity import require_same_encoder
 
     require_same_encoder(queries, references)
-    places, scores = nearest(queries.normalised(), references.normalised(), options.k, engine=options.engine)
+    places, scores, itself = nearest_others(queries, references, options.k, engine=options.engine)
     rows = [
         (name, rank, references.ids[place], score)
         for name, row, values in zip(queries.ids, places.tolist(), scores.tolist(), strict=True)
@@ -96,6 +104,7 @@ def _neighbors(options: argparse.Namespace, queries: Embeddings, references: Emb
         "queries": len(queries.ids),
         "references": len(references.ids),
         "k": options.k,
+        "queries_among_references": itself,
         "encoder": queries.encoder.digest,
         "neighbors": [
             {"id": name, "rank": rank, "neighbor": other, "similarity": score}
@@ -103,7 +112,7 @@ def _neighbors(options: argparse.Namespace, queries: Embeddings, references: Emb
         ],
     }
     table = Table(
-        f"Nearest of {len(references.ids):,}",
+        f"Nearest of {len(references.ids):,}" + (", each image itself left out" if itself else ""),
         ("id", "rank", "neighbor", "similarity"),
         tuple((name, str(rank), other, f"{score:.4f}") for name, rank, other, score in rows[:_SHOWN]),
     )
@@ -158,12 +167,11 @@ def _number(value: float | None) -> str:
 def _write_csv(
     options: argparse.Namespace, stem: str, header: tuple[str, ...], rows: list[tuple[Any, ...]]
 ) -> list[Path]:
-    from curation.figure_style import as_csv
-    from curation.storage import make_folder, write_text
+    from curation.csv_table import as_csv
+    from curation.storage import write_text
 
     if options.out is None:
         return []
-    make_folder(options.out)
     path = options.out / f"{stem}.csv"
     write_text(path, as_csv(header, rows))
     return [path]

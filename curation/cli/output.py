@@ -7,10 +7,12 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+Item = TypeVar("Item")
 _NARROWEST = 24
 
 
@@ -42,6 +44,23 @@ def add_amount_options(parser: argparse.ArgumentParser, whole: str) -> None:
 def warn(text: str) -> None:
     """Print a warning to standard error."""
     print(f"warning: {printable(text)}", file=sys.stderr)
+
+
+def steps(items: Iterable[Item], what: str) -> Iterable[Item]:
+    """Return items that show their progress on standard error while they are taken, where that is a terminal."""
+    from tqdm import tqdm
+
+    shown: Iterable[Item] = tqdm(items, desc=what, disable=None, leave=False)
+    return shown
+
+
+@contextmanager
+def stage(what: str) -> Iterator[None]:
+    """Name a long piece of work on standard error while it lasts, where that is a terminal."""
+    from tqdm import tqdm
+
+    with tqdm(desc=what, total=1, disable=None, leave=False, bar_format="{desc} …"):
+        yield
 
 
 def printable(text: str) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from curation.cli.output import emit
+from curation.cli.output import emit, stage, steps
+from curation.cli.outputs import OutputFile
 from curation.cli.source_options import pairs
 from curation.errors import UsageError
 
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="other proposals, whose far sets these are held against (repeatable)",
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the proposals as JSON lines")
+    parser.add_argument("--out", type=OutputFile(), metavar="FILE", help="write the proposals as JSON lines")
     parser.add_argument("--json", action="store_true", help="print header and counts as JSON")
 
 
@@ -138,11 +139,11 @@ def run(options: argparse.Namespace) -> int:
     from curation.proposals.propose import propose
     from curation.proposals.thresholds import thresholds_from
 
-    _check_out(options)
     thresholds = thresholds_from(pairs(options.set, "--set"))
     classes, numbers, inputs = _classes(options)
     maps = _synset_maps(options, inputs)
-    lenses = _lenses(options, inputs)
+    with stage("reading embeddings of the ID classes"):
+        lenses = _lenses(options, inputs)
     made = propose(
         classes,
         _pools(options, classes, numbers, maps, inputs),
@@ -156,19 +157,6 @@ def run(options: argparse.Namespace) -> int:
         write_proposals(options.out, made)
     emit(proposal_data(made), proposal_lines(made, options.out), as_json=options.json)
     return 0
-
-
-def _check_out(options: argparse.Namespace) -> None:
-    """Refuse an ``--out`` that is one of the inputs, before anything is read."""
-    named = (*options.ood, *options.detections, *options.synset_map, *options.tree)
-    given = [*options.compare, *(Path(text.rpartition("=")[2]) for text in named)]
-    given += [one for one in (options.id_classes, options.detector_categories) if one]
-    if (
-        options.out
-        and options.out.exists()
-        and any(one.exists() and options.out.samefile(one) for one in given)
-    ):
-        raise UsageError("--out would overwrite an input", where=str(options.out))
 
 
 def _classes(options: argparse.Namespace) -> tuple[tuple[IdClass, ...], dict[int, str], list[Input]]:
@@ -232,7 +220,7 @@ def _sources(options: argparse.Namespace) -> dict[str, Source]:
     from curation.sources.opening import open_source, parts_at
 
     found: dict[str, Source] = {}
-    for key, text in pairs(options.ood, "--ood").items():
+    for key, text in steps(pairs(options.ood, "--ood").items(), "reading OOD sources"):
         name, _, part = key.partition("@")
         dataset, _, named = name.partition("-")
         part = part or named

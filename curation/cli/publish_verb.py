@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, printable, table_lines
+from curation.cli.outputs import NewFolder
 from curation.cli.source_options import add_source_options
 from curation.errors import UsageError
 
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--dry-run",
-        type=Path,
+        type=NewFolder(),
         metavar="DIR",
         help="write exactly the files into a new folder, and push nothing",
     )
@@ -91,12 +92,9 @@ def _add_content_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write or push the repository and report what it holds."""
-    from curation.publishing.plan import require_absent
     from curation.publishing.repository import check_repository_name
 
     check_repository_name(options.repo)
-    if options.dry_run is not None:
-        require_absent(options.dry_run)
     request = _request(options)
     if options.dry_run is not None:
         written, pushed = _write(request, options.dry_run), None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.outputs import NewFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ORG/NAME@VERSION",
         help="a dataset repository, and its tag or a commit of 40 hex digits",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
+    parser.add_argument("--out", type=NewFolder(), required=True, metavar="DIR", help="a new folder")
     parser.add_argument(
         "--digest", default="", metavar="SHA256", help="the digest that the publication must have"
     )
@@ -30,13 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fetch, check and report; nothing is written unless all of it is what was published."""
     from curation.publishing.hub import HubRepository
-    from curation.publishing.plan import require_absent
     from curation.publishing.pull import pull
 
     name, at, version = options.publication.partition("@")
     if not at:
         raise UsageError("Which version is to be pulled?", where=name[:200], expected="ORG/NAME@VERSION")
-    require_absent(options.out)
     publication = pull(HubRepository(name), version, options.out, digest=options.digest)
     if publication.repository != name:
         warn(f"{name} holds what was published as {publication.repository}")

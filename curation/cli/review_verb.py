@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.outputs import OutputFile, OwnFolder
 from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 
@@ -31,7 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="the standing decisions as a file", allow_abbrev=False)
     for one in (start, status, export):
         one.add_argument(
-            "--folder", type=Path, required=True, metavar="DIR", help="folder of the review and its log"
+            "--folder",
+            type=OwnFolder(),
+            required=True,
+            metavar="DIR",
+            help="folder of the review and its log",
         )
         one.add_argument("--json", action="store_true", help="print JSON")
     status.add_argument(
@@ -42,10 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="decisions of another reviewer, taken from another review of the same images (repeatable)",
     )
-    export.add_argument("--out", type=Path, required=True, metavar="FILE", help="a .jsonl or .csv file")
+    export.add_argument(
+        "--out", type=OutputFile(), required=True, metavar="FILE", help="a .jsonl or .csv file"
+    )
 
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
+    from curation.review.serving import DEFAULT_PORT, LOOPBACK, NEXT, OPENS
+
     parser.add_argument(
         "manifest", nargs="?", help="a manifest, by folder or name; without one, all images of the sources"
     )
@@ -92,9 +102,16 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rebuild", action="store_true", help="build the dataset anew and replay the log")
     parser.add_argument("--no-app", action="store_true", help="prepare the dataset and leave")
     parser.add_argument("--remote", action="store_true", help="serve the App without opening a browser here")
-    parser.add_argument("--port", type=int, metavar="N", help="port of the App (default: FiftyOne's, 5151)")
     parser.add_argument(
-        "--address", metavar="HOST", help="address that the App listens at (default: localhost)"
+        "--port",
+        metavar="N",
+        help=f"port of the App, an error where something answers; {NEXT}: the first free one from the default on "
+        f"(default: FiftyOne's, {DEFAULT_PORT})",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="HOST",
+        help=f"listen at this address instead of {LOOPBACK}, which this machine alone reaches; CAUTION: {OPENS}",
     )
 
 
@@ -135,13 +152,18 @@ def _resumed(options: argparse.Namespace) -> Started:
 
 def _built(options: argparse.Namespace) -> Started:
     from curation.manifest.locate import load_manifest
+    from curation.review.serving import find_place
     from curation.review.session import start_review
 
     manifest = load_manifest(options.manifest) if options.manifest else None
+    images = _images(options, manifest)
+    if not options.no_app:
+        # Said before minutes of building rather than after.
+        find_place(options.address, options.port)
     return start_review(
         options.folder,
         options.name or options.folder.absolute().name,
-        _images(options, manifest),
+        images,
         stage=options.stage,
         manifest=manifest.digest if manifest else "",
         embeddings=_embeddings(options),
@@ -159,6 +181,7 @@ def _images(options: argparse.Namespace, manifest: Manifest | None) -> ReviewIma
         raise UsageError("--only-proposed needs proposals", hint="--proposals FILE")
     photos = _photos(options)
     if manifest is not None:
+        _require_names(photos, [entry.name for entry in manifest.header.sources])
         sources = open_sources(options, slots_of(manifest.header))
         images = part_images(manifest, options.part, sources, photos, pool=options.pool)
     else:
@@ -169,7 +192,9 @@ def _images(options: argparse.Namespace, manifest: Manifest | None) -> ReviewIma
                 expected="a manifest, or --source NAME=PATH",
                 hint="curation list",
             )
-        sources = open_sources(options, _own_slots(options))
+        slots = _own_slots(options)
+        _require_names(photos, [slot.name for slot in slots])
+        sources = open_sources(options, slots)
         images = source_images(sources, photos, pool=options.pool)
     return arranged(images, proposals, batch_size=options.batch_size, only_proposed=options.only_proposed)
 
@@ -205,6 +230,18 @@ def _photos(options: argparse.Namespace) -> dict[str, PhotoFolder]:
     return folders
 
 
+def _require_names(photos: Mapping[str, PhotoFolder], names: Sequence[str]) -> None:
+    """Refuse photos of a source that there is not: every image would be left out for a slip of the pen."""
+    for name in photos:
+        if name and name not in names:
+            raise UsageError(
+                "--photos names a source that is not there",
+                where=f"--photos {name[:80]}=…",
+                expected=", ".join(names),
+                hint="--photos DIR serves all sources",
+            )
+
+
 def _embeddings(options: argparse.Namespace) -> Embeddings | None:
     if not options.embeddings:
         return None
@@ -228,22 +265,26 @@ def _serve(options: argparse.Namespace, started: Started) -> None:
     """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
     import signal
     import sys
+    from contextlib import redirect_stdout
 
-    from curation.review.session import launch
+    from curation.review.serving import OPENS, find_place, launch
 
     # A shell without job control starts background programs with Ctrl-C ignored: SIGTERM ends them as cleanly.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
-    session: Any = launch(
-        started.review.dataset, remote=options.remote, port=options.port, address=options.address
-    )
-    print(f"The App is at {session.url}; Ctrl-C ends it, nothing is lost", file=sys.stderr)
-    try:
-        session.wait(-1)
-    except KeyboardInterrupt:
-        print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
-    finally:
-        session.close()
+    place = find_place(options.address, options.port)
+    if not place.is_local:
+        warn(f"the App listens at {place.address}:{place.port}: {OPENS}")
+    # FiftyOne prints of its connections where the result stands.
+    with redirect_stdout(sys.stderr):
+        session: Any = launch(started.review.dataset, place, remote=options.remote)
+        print(f"The App is at {session.url}; Ctrl-C ends it, nothing is lost", file=sys.stderr)
+        try:
+            session.wait(-1)
+        except KeyboardInterrupt:
+            print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
+        finally:
+            session.close()
 
 
 def _status(options: argparse.Namespace) -> int:

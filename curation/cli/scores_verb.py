@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import Table, emit, table_lines
-from curation.errors import PredictionError, UsageError
+from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.outputs import OutputFile
+from curation.errors import CurationError, PredictionError, UsageError
 
 if TYPE_CHECKING:
     from curation.evaluation.post_hoc_files import PostHocInputs
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="NAME",
         help="msp, energy, gen, knn, mahalanobis, ddu, ash, dice, react, dice_react, vim; may be repeated (default: "
-        "all that the files allow)",
+        "all that the files allow; one that is impossible is told, and leaves the others standing)",
     )
     parser.add_argument("--engine", choices=("code", "pytorch-ood"), default="code")
     parser.add_argument(
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=OutputFile(),
         required=True,
         metavar="FILE",
         help=".json or .csv of scores, or .json of detections",
@@ -72,10 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compute the scores, write them, and print what was done."""
+    """Compute the scores, write them, and print what was done; 1 where a method that was asked for is impossible."""
     from curation import __version__
     from curation.evaluation.post_hoc_files import read_inputs
-    from curation.evaluation.post_hoc_methods import ENGINES, METHODS, compute, possible
+    from curation.evaluation.post_hoc_methods import ENGINES, METHODS, compute_all, possible
     from curation.storage import write_text
 
     _check(options)
@@ -88,18 +89,29 @@ def run(options: argparse.Namespace) -> int:
             expected="logits, or features with --train or --layer",
         )
     settings = _settings(options)
-    scores = {name: compute(inputs, name, settings, engine=options.engine).tolist() for name in names}
+    found = compute_all(inputs, names, settings, engine=options.engine)
+    if not found.values:
+        raise next(iter(found.impossible.values()))
+    scores = {name: values.tolist() for name, values in found.values.items()}
+    reasons = {name: _reason(error) for name, error in found.impossible.items()}
     about = {
         "curation": __version__,
         "engine": f"{options.engine}: {ENGINES[options.engine]}",
         "settings": {name: getattr(settings, name) for name in type(settings).__dataclass_fields__},
-        "methods": {name: METHODS[name].meaning for name in names},
+        "methods": {name: METHODS[name].meaning for name in scores},
+        "impossible": reasons,
+        "doubts": found.doubts,
         "inputs": dict(inputs.files or {}),
         "detections": len(inputs),
     }
     write_text(options.out, _content(options, inputs, scores, about))
     rows = tuple((name, METHODS[name].meaning, f"{min(v):.6g}", f"{max(v):.6g}") if (v := scores[name]) else
-                 (name, METHODS[name].meaning, "-", "-") for name in names)  # fmt: skip
+                 (name, METHODS[name].meaning, "-", "-") for name in scores)  # fmt: skip
+    rows += tuple((name, f"impossible: {reason}", "-", "-") for name, reason in reasons.items())
+    for name, reason in reasons.items():
+        warn(f"{name} is left out: {reason}")
+    for name, doubt in found.doubts.items():
+        warn(f"{name}: {doubt}")
     table = Table(
         f"Scores of {len(inputs)} detections, higher is more ID", ("score", "", "lowest", "highest"), rows
     )
@@ -108,7 +120,11 @@ def run(options: argparse.Namespace) -> int:
         [*table_lines(table), f"wrote {options.out}"],
         as_json=options.json,
     )
-    return 0
+    return int(any(name in (options.method or ()) for name in reasons))
+
+
+def _reason(error: CurationError) -> str:
+    return "; ".join(text for text in (error.what, error.where, error.found, error.hint) if text)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -119,9 +135,6 @@ def _check(options: argparse.Namespace) -> None:
             where=str(options.out),
             expected=".json with --detections; else .json or .csv",
         )
-    given = [one for one in (options.test, options.train, options.layer, options.detections) if one]
-    if options.out.exists() and any(one.exists() and options.out.samefile(one) for one in given):
-        raise UsageError("--out would overwrite an input", where=str(options.out))
 
 
 def _settings(options: argparse.Namespace) -> Settings:
@@ -147,7 +160,7 @@ def _content(
     if options.detections:
         return json.dumps(_with_scores(options.detections, scores, len(inputs)), allow_nan=False) + "\n"
     if options.out.suffix.lower() == ".csv":
-        from curation.figure_style import as_csv
+        from curation.csv_table import as_csv
 
         named = {} if inputs.images is None else {"image_id": inputs.images}
         columns = {**named, **scores}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.cli.output import emit, table_lines
+from curation.cli.outputs import OutputFigure, OutputFile, figure_stem
 from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 
@@ -28,11 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_source_options(parser)
     parser.add_argument(
-        "--csv", type=Path, metavar="FILE", help="with --composition: the counts of each class in each part"
+        "--csv",
+        type=OutputFile(),
+        metavar="FILE",
+        help="with --composition: the counts of each class in each part",
     )
     parser.add_argument(
         "--figure",
-        type=Path,
+        type=OutputFigure(),
         metavar="FILE",
         help="with --composition, of a manifest with tasks: the picture as FILE.png, FILE.svg and FILE.csv",
     )
@@ -79,13 +83,11 @@ def _written(
 ) -> list[Path]:
     """Write what ``--csv`` and ``--figure`` ask for, and return the files."""
     from curation.cli.composition_tables import CSV_HEADER, class_rows
-    from curation.figure_style import as_csv
+    from curation.csv_table import as_csv
     from curation.storage import write_text
 
     written: list[Path] = []
-    stem = options.figure
-    if stem and stem.suffix in (".png", ".svg"):
-        stem = stem.with_suffix("")
+    stem = options.figure and figure_stem(options.figure)
     if stem and options.csv == stem.with_name(f"{stem.name}.csv"):
         raise UsageError("--csv names the file that --figure writes", where=str(options.csv))
     if options.csv:

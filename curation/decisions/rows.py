@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from curation.append_log import is_json_object
+from curation.append_log import is_cut_off
+from curation.csv_table import as_csv, cell_text
 from curation.decisions.decision import Decision, check_decision, row_of
 from curation.errors import CurationError, DecisionError
 from curation.ids import native_of
@@ -25,7 +26,7 @@ _DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:(?:[.,]\d+)?[eE][+-]\d
 def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
     """Return the decisions of JSON Lines, and the beginning of a last line that is cut off, ``""`` for none.
 
-    Only a last line without a line feed that is not JSON counts as cut off; blank lines are passed over.
+    Only a last line that begins like a JSON object and does not end counts as cut off; blank lines are passed over.
 
     Raises
     ------
@@ -39,7 +40,7 @@ def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
         text = line.strip(b" \t\r")
         if not text:
             continue
-        if number == last and not is_json_object(text):
+        if number == last and is_cut_off(text):
             return decisions, text[:60].decode("utf-8", "replace")
         decisions.append(_from_json(text, f"{name}, line {number}"))
     return decisions, ""
@@ -62,11 +63,8 @@ def parse_csv(data: bytes, name: str) -> list[Decision]:
 
 def csv_bytes(decisions: Iterable[Decision]) -> bytes:
     """Return decisions as CSV with every column."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(Decision.__struct_fields__)
-    writer.writerows(row_of(one).values() for one in decisions)
-    return stream.getvalue().encode("utf-8")
+    rows = (tuple(row_of(one).values()) for one in decisions)
+    return as_csv(Decision.__struct_fields__, rows).encode("utf-8")
 
 
 def checked_decision(fields: dict[str, Any], where: str) -> Decision:
@@ -175,7 +173,7 @@ def _from_cells(columns: Sequence[str], cells: Sequence[str], where: str) -> Dec
             expected=str(len(columns)),
             found=str(len(cells)),
         )
-    fields = dict(zip(columns, cells, strict=True))
+    fields = dict(zip(columns, map(cell_text, cells), strict=True))
     if _DAMAGED_NUMBER.fullmatch(fields["image_id"]):
         raise DecisionError(
             "A spreadsheet has turned an image id into a number",

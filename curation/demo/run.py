@@ -20,6 +20,7 @@ from curation.demo.detector import Detector, Example, train
 from curation.demo.shapes import Pixels, pillow
 from curation.demo.world import KNOWN, MOST_COCO_IMAGES, World, draw_world
 from curation.errors import CurationError, UsageError
+from curation.ledger import LEDGER
 from curation.sources.voc import read_voc
 from curation.storage import make_folder, write_text
 
@@ -181,8 +182,8 @@ def _check_sizes(sizes: Sequence[int]) -> None:
 def _prepare(out: Path) -> None:
     """Make the folder, or clear what an earlier demo made in it; anything else is left alone."""
     make_folder(out)
-    # A demo killed while it wrote the marker leaves a temporary file that bears its name.
-    others = [path for path in out.iterdir() if _MARKER not in path.name]
+    # A demo killed while it wrote the marker leaves a temporary file that bears its name, or the ledger that lists it.
+    others = [path for path in out.iterdir() if _MARKER not in path.name and LEDGER not in path.name]
     if others and not (out / _MARKER).exists():
         raise UsageError(
             "The folder is not empty and was not made by the demo",

@@ -78,7 +78,9 @@ def draw_world(
         stems = [f"{next(numbers):06d}" for _ in range(count)]
         _write_voc(world.voc_root, part, stems, np.random.default_rng(stream))
     _write_coco(world.coco_root, n_coco, np.random.default_rng(streams[2]))
-    write_text(world.classes, json.dumps({"known": KNOWN, "unknown": UNKNOWN}, indent=1) + "\n")
+    write_text(
+        world.classes, json.dumps({"known": KNOWN, "unknown": UNKNOWN}, indent=1) + "\n", guarded=False
+    )
     return world
 
 
@@ -91,8 +93,10 @@ def _write_voc(root: Path, part: str, stems: list[str], rng: Rng) -> None:
             f"<annotation>\n<folder>VOC2007</folder>\n<filename>{stem}.jpg</filename>\n<size><width>{WIDTH}</width>"
             f"<height>{HEIGHT}</height><depth>3</depth></size>\n<segmented>0</segmented>\n{objects}</annotation>\n"
         )
-        write_text(root / "Annotations" / f"{stem}.xml", text)
-    write_text(root / "ImageSets" / "Main" / f"{part}.txt", "".join(f"{stem}\n" for stem in stems))
+        write_text(root / "Annotations" / f"{stem}.xml", text, guarded=False)
+    write_text(
+        root / "ImageSets" / "Main" / f"{part}.txt", "".join(f"{stem}\n" for stem in stems), guarded=False
+    )
 
 
 def _drawn(names: tuple[str, ...], rng: Rng) -> list[str]:
@@ -142,7 +146,7 @@ def _write_coco(root: Path, n_images: int, rng: Rng) -> None:
             for number, name, group in COCO_CATEGORIES.values()
         ],
     }
-    write_text(root / "annotations" / "instances_train2017.json", json.dumps(content))
+    write_text(root / "annotations" / "instances_train2017.json", json.dumps(content), guarded=False)
 
 
 def _coco_scene(rng: Rng) -> tuple[Pixels, list[Thing]]:
@@ -180,4 +184,4 @@ def run_lengths(mask: Mask) -> dict[str, Any]:
 def _write_photo(path: Path, scene: Pixels) -> None:
     stream = BytesIO()
     pillow("Image").fromarray(scene).save(stream, "JPEG", quality=90)
-    write_bytes(path, stream.getvalue())
+    write_bytes(path, stream.getvalue(), guarded=False)

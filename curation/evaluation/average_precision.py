@@ -91,11 +91,7 @@ def precision_at_recall(curve: Curve, tenths: int) -> Floats:
     """Return the highest precision at recall >= ``tenths / 10`` at each level, shape (L,); 0 where never reached."""
     if not curve.tp.shape[1] or not curve.n_positive:
         return np.zeros(len(curve.tp))
-    reached = curve.tp * 10 >= tenths * curve.n_positive
-    first = reached.argmax(axis=1)
-    rows = np.arange(len(first))
-    highest: Floats = np.where(reached[rows, first], curve.envelope[rows, first], 0.0)
-    return highest
+    return _highest(curve, curve.tp * 10 >= tenths * curve.n_positive)
 
 
 def eleven_point(curve: Curve) -> Floats:
@@ -103,6 +99,28 @@ def eleven_point(curve: Curve) -> Floats:
     return np.asarray(
         np.mean([precision_at_recall(curve, tenths) for tenths in range(11)], axis=0), np.float64
     )
+
+
+def eleven_point_in_floats(curve: Curve) -> Floats:
+    """Return the 11-point AP at each level, shape (L,), with the recalls of ``numpy.arange(0, 1.1, 0.1)`` in doubles.
+
+    As the ``voc_ap`` that OW-DETR and PROB use: the fourth, seventh and eighth point, ``k * 0.1``, lie a hair above
+    0.3, 0.6 and 0.7, so that exactly three of ten objects do not reach the fourth one.
+    """
+    total = np.zeros(len(curve.tp))
+    if curve.tp.shape[1] and curve.n_positive:
+        recall = curve.tp / curve.n_positive
+        for k in range(11):
+            total += _highest(curve, recall >= k * 0.1) / 11
+    return total
+
+
+def _highest(curve: Curve, reached: Bools) -> Floats:
+    """Return the highest precision from the first point of each level that reaches a recall; 0 where none does."""
+    first = reached.argmax(axis=1)
+    rows = np.arange(len(first))
+    highest: Floats = np.where(reached[rows, first], curve.envelope[rows, first], 0.0)
+    return highest
 
 
 def area(curve: Curve) -> Floats:

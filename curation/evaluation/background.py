@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.evaluation.columns import Detections, Floats, GroundTruth
+from curation.evaluation.columns import Detections, Floats, GroundTruth, Int32s
 from curation.evaluation.matching import Matches
 
 BINS = 20
@@ -28,7 +28,8 @@ def background_gap(truth: GroundTruth, detections: Detections, matches: Matches)
     dict or None
         ``result[class] = {"n", "mean", "std_population", "std_sample", "negative", "hist20", "missing"}``:
         ``negative`` counts g < 0, ``hist20`` holds the counts in 20 bins on [-1, 1], ``missing`` the true positives
-        without a finite background score. ``std_sample`` is None for n < 2; mean and deviations are None for n = 0
+        without a finite background score, ``decided_by_input_order`` the objects that two detections of equal score and
+        different background score claim. ``std_sample`` is None for n < 2; mean and deviations are None for n = 0
         and ``reason`` says why. None when the detections carry no background scores at all;
         `NO_BACKGROUND_SCORES` is the reason.
     """
@@ -36,10 +37,26 @@ def background_gap(truth: GroundTruth, detections: Detections, matches: Matches)
         return None
     gaps = detections.scores - detections.background_scores
     correct = matches.outcome == 1
+    by_order = np.bincount(
+        truth.label[_claimed_equally(gaps, detections, matches)], minlength=len(truth.classes)
+    )
     return {
         name: _spread(gaps[correct & (detections.label == number)])
+        | {"decided_by_input_order": int(by_order[number])}
         for number, name in enumerate(truth.classes)
     }
+
+
+def _claimed_equally(gaps: Floats, detections: Detections, matches: Matches) -> Int32s:
+    """Return the objects whose true positive has a rival of equal score and another gap."""
+    found = np.flatnonzero(matches.outcome == 1)
+    holder = np.full(int(matches.claim.max(initial=-1)) + 1, -1)
+    holder[matches.claim[found]] = found
+    rivals = np.flatnonzero((matches.claim >= 0) & (matches.outcome == 0))
+    held = holder[matches.claim[rivals]]
+    same_gap = (gaps[rivals] == gaps[held]) | (np.isnan(gaps[rivals]) & np.isnan(gaps[held]))
+    equal = (detections.scores[rivals] == detections.scores[held]) & ~same_gap
+    return np.unique(matches.claim[rivals[equal]])
 
 
 def _spread(gaps: Floats) -> dict[str, Any]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
-from curation.evaluation.columns import Detections, Floats, GroundTruth
+from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth
+from curation.evaluation.input_order import InputOrder, decided_by_order
+from curation.evaluation.matching import overlapping_pairs
 
 Engine = Literal["faster", "pycocotools", "both"]
 ENGINES = ("faster", "pycocotools", "both")
@@ -56,7 +59,8 @@ def coco_average_precision(
     dict
         The keys of `STATISTICS`, None where no object qualifies (the engines' -1); ``per_class``: AP by class name;
         ``undefined``: the reason of each None; ``engine``; ``difficult``; ``n_images``, ``n_objects``,
-        ``n_detections``, ``left_out`` (objects of unknown class); ``largest_difference`` under ``both``.
+        ``n_detections``, ``left_out`` (objects of unknown class); ``input_order`` (`coco_input_order`);
+        ``largest_difference`` under ``both``.
 
     Raises
     ------
@@ -88,6 +92,8 @@ def coco_average_precision(
     per_class = dict(zip(truth.classes, map(_defined, precisions), strict=True))
     result["per_class"] = per_class
     result["undefined"] = _reasons(result, per_class)
+    order = coco_input_order(truth, detections, cuts=(1, 10, 100))
+    result["input_order"] = order.record("AP and AR (equal scores keep input order)")
     return result
 
 
@@ -112,6 +118,47 @@ def coco_precision(truth: GroundTruth, detections: Detections, *, engine: Engine
             (np.zeros(len(STATISTICS)), other.mean(axis=(0, 1))),
         )
     return precision
+
+
+def coco_input_order(
+    truth: GroundTruth, detections: Detections, *, cuts: Sequence[int] = (100,)
+) -> InputOrder:
+    """Return what input order may decide of COCO's numbers: equal scores of one class, and at the cut of an image.
+
+    A detection finds an object with certainty where no other one of its class overlaps any object that it overlaps by
+    half; equal scores are told apart by how many of the IoUs 0.50 to 0.95 their detections then reach. All others of
+    equal score, where one may be right, are taken for undecided.
+
+    Parameters
+    ----------
+    cuts : sequence of int
+        Highest numbers of detections a class and image.
+    """
+    pairs = overlapping_pairs(
+        truth, detections, same_class=True, mask=~truth.crowd, iou_threshold=0.5, strict=False
+    )
+    best = np.zeros(len(detections))
+    np.maximum.at(best, pairs.row, pairs.iou)
+    rivals = np.bincount(pairs.position, minlength=len(truth.label))
+    disputed = np.zeros(len(detections), bool)
+    disputed[pairs.row[rivals[pairs.position] > 1]] = True
+    kind = np.searchsorted(np.linspace(0.5, 0.95, 10), best, side="right")
+    return decided_by_order(detections, kind, contested=disputed | _at_a_cut(detections, cuts))
+
+
+def _at_a_cut(detections: Detections, cuts: Sequence[int]) -> Bools:
+    """Return which detections share the score that an image's cut of their class runs through."""
+    order = np.lexsort((-detections.scores, detections.label, detections.image))
+    image, label, scores = detections.image[order], detections.label[order], detections.scores[order]
+    same = (np.diff(image) == 0) & (np.diff(label) == 0)
+    start = np.flatnonzero(np.append(True, ~same)[: len(order)])
+    rank = np.arange(len(order)) - np.repeat(start, np.diff(np.append(start, len(order))))
+    tied = np.append(same & (np.diff(scores) == 0), False)[: len(order)]
+    block = np.cumsum(np.append(True, ~tied[:-1])[: len(order)])
+    cut = np.unique(block[tied & np.isin(rank, np.array(cuts) - 1)])
+    found = np.zeros(len(order), bool)
+    found[order] = np.isin(block, cut)
+    return found
 
 
 def is_faster_installed() -> bool:

@@ -82,3 +82,7 @@ class Detections:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def take(self, rows: Int64s | Bools) -> Detections:
+        """Return some detections, without their background scores."""
+        return Detections(self.image[rows], self.label[rows], self.boxes[rows], self.scores[rows])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,7 +49,8 @@ DEFINITIONS: dict[str, str] = {
     "mAP_area": "mean over classes with objects of the area under the precision envelope (VOC2010)",
     "official": "eval.py and WIC.py: best object of any class at float32 IoU >= 0.5, difficult ordinary, 11-point AP, "
     "mean over classes with a detection on the images of the level, WI from interpolated precision, images "
-    "without annotation always wilderness",
+    "without annotation always wilderness, a closed one too, which then leaves N; of two right detections of an object "
+    "the first listed counts, and equal scores keep input order",
     "owod": "OWOD voc_eval: IoU > 0.5, scores to 3 and corners to 1 decimal, WI at the index of nearest recall",
     "a_ose": "detections of a known class with IoU > 0.5 to an unknown object (Miller et al., ICRA 2018); instances: "
     "distinct unknown objects hit",
@@ -170,7 +171,10 @@ class _Run:
         }
 
     def profiles(self) -> dict[str, Any]:
-        return {_section_name(*reading): self._profile(*reading) for reading in self._readings()}
+        from tqdm import tqdm
+
+        shown = tqdm(self._readings(), desc="profiles", disable=None, leave=False)
+        return {_section_name(*reading): self._profile(*reading) for reading in shown}
 
     def _readings(self) -> tuple[tuple[str, Difficult, LevelCounts], ...]:
         difficult, counts = self.options.difficult, self.options.level_counts
@@ -218,18 +222,22 @@ class _Run:
         }
 
     def sections(self) -> dict[str, Any]:
+        from tqdm import tqdm
+
         parts = ((self.closed, self.inside), (self.wilderness, self.outside))
-        gap = background_gap(self.closed, self.inside, self.matches)
-        return {
-            "owod": owod_metrics(parts),
-            "a_ose": open_set_errors(parts, self.points),
-            "diagnosis": self._diagnosis(),
-            "fbeta": self._fbeta(),
-            "fbeta_formula": {self.options.fbeta_formula: FORMULAS[self.options.fbeta_formula]},
-            "background_gap": gap,
-            "bootstrap": self._bootstrap(),
-            "undefined": {} if gap is not None else {"background_gap": NO_BACKGROUND_SCORES},
+        sections: dict[str, Callable[[], Any]] = {
+            "owod": lambda: owod_metrics(parts),
+            "a_ose": lambda: open_set_errors(parts, self.points),
+            "diagnosis": self._diagnosis,
+            "fbeta": self._fbeta,
+            "fbeta_formula": lambda: {self.options.fbeta_formula: FORMULAS[self.options.fbeta_formula]},
+            "background_gap": lambda: background_gap(self.closed, self.inside, self.matches),
+            "bootstrap": self._bootstrap,
         }
+        shown = tqdm(sections.items(), desc="sections", disable=None, leave=False)
+        found = {name: section() for name, section in shown}
+        lacks = found["background_gap"] is None
+        return {**found, "undefined": {"background_gap": NO_BACKGROUND_SCORES} if lacks else {}}
 
     def _diagnosis(self) -> dict[str, Any]:
         both = (self.closed, self.inside, self.matches, self.wilderness, self.outside, self.points)

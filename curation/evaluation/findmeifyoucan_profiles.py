@@ -10,11 +10,13 @@ import numpy as np
 from curation.errors import UsageError
 from curation.evaluation.average_precision import Ranking, area
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s
+from curation.evaluation.input_order import InputOrder, decided_by_order
 from curation.evaluation.matching import best_overlap
 from curation.evaluation.ood_detections import OodDetections
 from curation.evaluation.owod import round_decimal
 
 IOU = 0.5
+_BY_ORDER = "AP_U (equal confidences go by image id, then file order)"
 PLACES = 3
 """Decimals of rates in a result: the code prints as many."""
 
@@ -78,6 +80,8 @@ class OpenSetOutcomes:
         As the profile ranks by it.
     n_objects : int
         N_U: objects of the split, crowd and group regions included.
+    order : InputOrder
+        What the order of the detections decided.
     """
 
     unknown: Bools
@@ -87,6 +91,7 @@ class OpenSetOutcomes:
     target: Int32s
     confidence: Floats
     n_objects: int
+    order: InputOrder
 
     def found(self) -> Bools:
         """Return which objects an unknown detection found, shape (N_U,)."""
@@ -137,8 +142,11 @@ def open_set_outcomes(
     correct = np.zeros(len(detections), bool)
     correct[ranked[first]] = True
     counted = unknown & (target >= 0) if profile.as_text else unknown
+    order = decided_by_order(
+        columns, correct.astype(np.int8), counted=counted, claim=np.where(on_object, target, -1)
+    )
     return OpenSetOutcomes(
-        unknown, counted, correct, on_object & ~unknown, target, confidence, len(truth.image)
+        unknown, counted, correct, on_object & ~unknown, target, confidence, len(truth.image), order
     )
 
 
@@ -147,8 +155,8 @@ def open_set_metrics(one: OpenSetOutcomes, profile: Profile) -> dict[str, Any]:
 
     Keys: ``n_unknown_gt`` (N_U), ``n_det``, ``n_det_unknown``, ``n_det_known``, ``TP_U``, ``FP_U``, ``AOSE``
     (detections in both profiles), ``objects_misclassified``, ``objects_ignored``, ``nOSE``, ``AP_U``, ``P_U``, ``R_U``,
-    ``undefined`` (reasons of rates that are None) and ``notes``. Without unknown detections P_U, R_U
-    and AP_U are 0 by convention.
+    ``undefined`` (reasons of rates that are None), ``input_order`` and ``notes``. Without unknown detections P_U, R_U
+    and AP_U are 0 by convention; without objects (N_U = 0) all rates are None.
     """
     tp, counted = int(one.correct.sum()), int(one.counted.sum())
     n, misclassified, aose = one.n_objects, int(one.misclassified().sum()), int(one.on_object.sum())
@@ -156,7 +164,7 @@ def open_set_metrics(one: OpenSetOutcomes, profile: Profile) -> dict[str, Any]:
     rates: dict[str, float | None] = {
         "nOSE": 100 * (misclassified if profile.objects else aose) / n if n else None,
         "AP_U": 100 * average_precision(one) if n else None,
-        "P_U": 100 * tp / counted if counted else 0.0,
+        "P_U": (100 * tp / counted if counted else 0.0) if n else None,
         "R_U": 100 * tp / n if n else None,
     }
     return {
@@ -174,6 +182,7 @@ def open_set_metrics(one: OpenSetOutcomes, profile: Profile) -> dict[str, Any]:
         "undefined": {
             name: "N_U is 0: the split has no objects" for name, value in rates.items() if value is None
         },
+        "input_order": one.order.record(_BY_ORDER),
         "notes": _notes(one, n_unknown, counted, tp),
     }
 
@@ -186,7 +195,11 @@ def average_precision(one: OpenSetOutcomes) -> float:
 
 
 def _notes(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> list[str]:
-    """Return why a rate is 0, for 0 says nothing by itself."""
+    """Return why a rate is 0, for 0 says nothing by itself, and what the order of the detections decided."""
+    return [*_why_zero(one, n_unknown, counted, tp), *filter(None, [one.order.note(_BY_ORDER)])]
+
+
+def _why_zero(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> list[str]:
     if not one.n_objects:
         return ["the split has no objects: N_U = 0"]
     if not len(one.unknown):

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
+from curation.csv_table import cell_text
 from curation.errors import PredictionError
 from curation.evaluation.columns import Floats
 from curation.evaluation.ood_detections import method_scores
@@ -198,7 +199,9 @@ def _csv_columns(data: bytes, path: Path) -> tuple[dict[str, Floats], list[int |
         if len(row) != len(header):
             raise _unreadable(path, f"line {number + 2}: {len(row)} cells for {len(header)} columns")
     columns = dict(zip(header, zip(*body, strict=True), strict=True)) if body else dict.fromkeys(header, ())
-    images: list[int | str] | None = list(columns.pop("image_id")) if "image_id" in columns else None
+    images: list[int | str] | None = (
+        list(map(cell_text, columns.pop("image_id"))) if "image_id" in columns else None
+    )
     if not columns:
         raise _unreadable(path, "no column of scores")
     return {name: _numbers(name, cells, path) for name, cells in columns.items()}, images

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from curation.append_log import append_lines, is_json_object
+from curation.append_log import append_lines, is_cut_off
 from curation.canonical import sha256_of_bytes
 from curation.errors import LeaderboardError
 from curation.evaluation.leaderboard_rows import SCHEMA_VERSION, Row, check_row, plain, refuse
@@ -69,7 +69,7 @@ def read_rows(path: Path) -> ReadRows:
         text = line.strip(b" \t\r")
         if not text:
             continue
-        if number == len(lines) and not is_json_object(text):
+        if number == len(lines) and is_cut_off(text):
             torn = plain(text[:60].decode("utf-8", "replace"))
             return ReadRows(tuple(rows), sha256_of_bytes(data), torn)
         rows.append((number, _parsed(text, f"{path.name}, line {number}")))

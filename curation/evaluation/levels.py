@@ -13,7 +13,9 @@ from curation.evaluation.columns import Int32s, Int64s
 LevelCounts = Literal["integer", "float32"]
 LEVEL_COUNTS: dict[str, str] = {
     "integer": "n_k = k*N // 10 in integers",
-    "float32": "n_k = int(float32(k/10) * N) with the product in double: what the official code computes (NumPy 1)",
+    "float32": "n_k = int(float32(k/10) * N), the ratio rounded to single precision and multiplied in double: what the "
+    "official code computes under NumPy 1, which it needs; under NumPy 2 the product would be single too, and some "
+    "levels would have one image more (N = 40, level 0.7: 27 here, 28 there)",
 }
 OFFICIAL_LEVELS = 50
 """The official code asks for ``arange(0, 5, 0.1)`` and stops earlier where the images run out."""

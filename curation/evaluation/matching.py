@@ -32,12 +32,15 @@ class Matches:
         IoU with that object, 0 where there is none.
     n_positive : ndarray of int64, shape (K,)
         Objects of each class that count as positives.
+    claim : ndarray of int32, shape (d,)
+        `truth` where the object counts and the IoU suffices, be it taken by another detection or not; else -1.
     """
 
     outcome: npt.NDArray[np.int8]
     truth: Int32s
     iou: Floats
     n_positive: Int64s
+    claim: Int32s
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,8 @@ def match(
     outcome[candidates[first]] = 1
     outcome[ignored] = -1
     counts = np.bincount(truth.label[positive], minlength=len(truth.classes)).astype(np.int64)
-    return Matches(outcome, position, iou, counts)
+    claim = np.where(matched & ~ignored, position, -1).astype(np.int32)
+    return Matches(outcome, position, iou, counts, claim)
 
 
 def positives(truth: GroundTruth, difficult: Difficult = "ignore") -> Bools:

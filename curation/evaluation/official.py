@@ -15,20 +15,26 @@ import numpy as np
 
 from curation.evaluation.average_precision import Ranking, eleven_point, precision_at_recall
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
-from curation.evaluation.levels import OFFICIAL_LEVELS, LevelCounts, wilderness_levels
+from curation.evaluation.input_order import InputOrder, decided_by_order, joined
+from curation.evaluation.levels import LEVEL_COUNTS, OFFICIAL_LEVELS, LevelCounts, wilderness_levels
 from curation.evaluation.matching import best_overlap, rows_by_class
 from curation.evaluation.wilderness import Values, average_impact
 
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """All detections of both parts in input order; `place` counts wilderness images, -1 on a closed one."""
+    """All detections of both parts in input order; `place` counts wilderness images, -1 on a closed one.
 
-    label: Int64s
-    scores: Floats
+    `claimed` is the object that a detection is right about, be it the first or not; -1 for none.
+    """
+
+    detections: Detections
+    claimed: Int64s
+
     correct: Bools
     place: Int64s
     n_wilderness: int
+    n_closed_as_wilderness: int
     n_positive: Int64s
 
 
@@ -43,7 +49,8 @@ def official_profile(
 ) -> dict[str, Any]:
     """Return mAP and wilderness impact of the official code at each level.
 
-    The level counts refer to all images of the closed file. Means run over the classes that have a detection on the
+    The level counts refer to the images of the closed file that are not wilderness by the code's rule: those without
+    annotation (or with an unknown object) are, and leave N. Means run over the classes that have a detection on the
     images of the level; a class without ground truth counts as 0. Two faults of the code are not imitated: it breaks
     off on empty detections, and a crowd region shifts the list of objects it matches against (here crowd only counts
     in the number of positives).
@@ -51,18 +58,23 @@ def official_profile(
     Returns
     -------
     dict
-        ``levels``, ``n_wild_images``, ``npos``, ``mAP``, ``WI[recall]``, ``mean_interp_precision[recall]`` (lists over
-        levels, None where undefined, the reason under ``undefined``), ``AWI[recall]``, ``n_classes_with_detections``.
+        ``levels``, ``n_closed_images`` (N), ``n_closed_as_wilderness``, ``n_wild_images``, ``npos``, ``mAP``,
+        ``WI[recall]``, ``mean_interp_precision[recall]`` (lists over levels, None where undefined, the reason under
+        ``undefined``), ``AWI[recall]``, ``n_classes_with_detections``, ``input_order`` (`InputOrder.record`).
     """
     pool = _pool(closed, closed_detections, wilderness, wilderness_detections)
-    levels = wilderness_levels(closed.n_images, pool.n_wilderness, counts=counts, most=OFFICIAL_LEVELS)
+    n_known = closed.n_images - pool.n_closed_as_wilderness
+    # Without an image that stays closed every level is level 0.
+    levels = wilderness_levels(
+        max(n_known, 1), pool.n_wilderness, counts=counts, most=OFFICIAL_LEVELS if n_known else 1
+    )
     entered = np.where(pool.place < 0, 0, levels.first_level(pool.place))
     shape = (len(levels), len(closed.classes))
     average, detected = np.zeros(shape), np.zeros(shape, bool)
     precision = np.zeros((len(recalls_tenths), *shape))
-    for number, rows in rows_by_class(pool.label, shape[1]):
+    for number, rows in rows_by_class(pool.detections.label, shape[1]):
         ranking = Ranking(
-            pool.scores[rows],
+            pool.detections.scores[rows],
             pool.correct[rows],
             int(pool.n_positive[number]),
             level=entered[rows],
@@ -76,10 +88,14 @@ def official_profile(
     result: dict[str, Any] = {
         "levels": list(levels.names),
         "level_counts": levels.counts,
+        "level_counts_meaning": LEVEL_COUNTS[levels.counts],
+        "n_closed_images": n_known,
+        "n_closed_as_wilderness": pool.n_closed_as_wilderness,
         "n_wild_images": levels.images.tolist(),
         "npos": dict(zip(closed.classes, pool.n_positive.tolist(), strict=True)),
         "n_classes_with_detections": detected.sum(axis=1).tolist(),
         "mAP": _means(average, detected),
+        "input_order": _order(pool).record("mAP and WI (duplicates and equal scores go by input order)"),
     }
     return result | _impacts(precision, detected, recalls_tenths)
 
@@ -92,28 +108,47 @@ def _pool(closed: GroundTruth, inside: Detections, wilderness: GroundTruth, outs
     wild[closed.image[closed.label < 0]] = True
     place = np.where(wild, np.cumsum(wild) - 1, -1)
     n_inside = int(wild.sum())
-    correct = np.concatenate([_correct(closed, inside), np.zeros(len(outside), bool)])
+    claimed = np.concatenate([_claimed(closed, inside), np.full(len(outside), -1, np.int64)])
     return _Pool(
-        label=np.concatenate([inside.label, outside.label]).astype(np.int64),
-        scores=np.concatenate([inside.scores, outside.scores]),
-        correct=correct,
+        detections=joined(inside, outside),
+        claimed=claimed,
+        correct=_first_listed(claimed),
         place=np.concatenate([place[inside.image], outside.image.astype(np.int64) + n_inside]),
         n_wilderness=n_inside + wilderness.n_images,
+        n_closed_as_wilderness=n_inside,
         n_positive=np.bincount(closed.label[closed.label >= 0], minlength=len(closed.classes)).astype(
             np.int64
         ),
     )
 
 
-def _correct(truth: GroundTruth, detections: Detections) -> Bools:
-    """Return the first detection, in input order, of each object that is best of all classes and of the right one."""
+def _claimed(truth: GroundTruth, detections: Detections) -> Int64s:
+    """Return the object of each detection that is best of all classes and of the right one, -1 for none."""
     position, iou = best_overlap(truth, detections, same_class=False, mask=~truth.crowd, dtype=np.float32)
     right = np.flatnonzero((position >= 0) & (iou >= np.float32(0.5)))
     right = right[truth.label[position[right]] == detections.label[right]]
-    _, first = np.unique(position[right], return_index=True)
-    correct = np.zeros(len(detections), bool)
-    correct[right[first]] = True
+    claimed = np.full(len(detections), -1, np.int64)
+    claimed[right] = position[right]
+    return claimed
+
+
+def _first_listed(claimed: Int64s) -> Bools:
+    """Return the first detection, in input order, of each object."""
+    right = np.flatnonzero(claimed >= 0)
+    correct = np.zeros(len(claimed), bool)
+    correct[right[np.unique(claimed[right], return_index=True)[1]]] = True
     return correct
+
+
+def _order(pool: _Pool) -> InputOrder:
+    """Return what input order decided: equal scores in the ranking, and objects that go to the first listed."""
+    right, scores = np.flatnonzero(pool.claimed >= 0), pool.detections.scores
+    highest = np.full(int(pool.claimed.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(highest, pool.claimed[right], scores[right])
+    first = np.flatnonzero(pool.correct)
+    unsorted = int((scores[first] < highest[pool.claimed[first]]).sum())
+    ranked = decided_by_order(pool.detections, pool.correct.astype(np.int64), claim=pool.claimed)
+    return ranked + InputOrder(unsorted=unsorted)
 
 
 def _impacts(precision: Floats, detected: Bools, recalls_tenths: Sequence[int]) -> dict[str, Any]:

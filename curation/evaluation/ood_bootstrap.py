@@ -172,7 +172,7 @@ def _open_set(rates: _Rates, weights: Int64s) -> dict[str, float]:
     n, counted, tp = (int(column @ weights) for column in (rates.objects, rates.counted, rates.tp))
     return {
         "nOSE": 100 * int(rates.misclassified @ weights) / n if n else np.nan,
-        "P_U": 100 * tp / counted if counted else 0.0,
+        "P_U": (100 * tp / counted if counted else 0.0) if n else np.nan,
         "R_U": 100 * tp / n if n else np.nan,
     }
 

@@ -14,6 +14,11 @@ from curation.evaluation.post_hoc import energy, generalized_entropy, max_softma
 LONGEST = 100_000
 """Logits of one detection; no detector has as many classes."""
 
+_EVERY_COLUMN = (
+    "{}: the logits have {} columns and nothing says how many ID classes there are: every column is taken for a class; "
+    "--id-classes {} if the last one is the background"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ClassReading:
@@ -30,6 +35,22 @@ class ClassReading:
 
     n_classes: int | None = None
     official_compat: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be read: the quirk is one of index K.
+
+        Raises
+        ------
+        UsageError
+            ``official_compat`` without the number of classes.
+        """
+        if self.official_compat and self.n_classes is None:
+            raise UsageError(
+                "--official-compat needs the number of ID classes",
+                expected="--id-classes K, or --classes FILE: the code's unknown is index K of the logits",
+                found="neither",
+                hint="K is 20 for VOC and 10 for BDD100k; logits with a background column have length K + 1",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +104,13 @@ def read_classes(file: RecordFile, reading: ClassReading) -> ReadClasses:
             found=str(length),
         )
     if reading.official_compat:
-        return _official(logits, k)
+        highest: Int64s = logits.argmax(axis=1)
+        return ReadClasses(softmax(logits).max(axis=1), highest == k, length)
+    notes = () if k is not None else (_EVERY_COLUMN.format(file.name, length, length - 1),)
     of_classes = softmax(logits)[:, :k].max(axis=1)
     stated = [record.score for record in file.records]
     confidence = np.where([one is None for one in stated], of_classes, np.array(stated, np.float64))
-    return ReadClasses(confidence, np.zeros(n, bool), length)
-
-
-def _official(logits: Floats, k: int | None) -> ReadClasses:
-    highest: Int64s = logits.argmax(axis=1)
-    background = np.zeros(len(logits), bool) if k is None else highest == k
-    notes: tuple[str, ...] = ()
-    if k is None:
-        notes = (
-            "--official-compat without --id-classes: every column of the logits is a class, none is background",
-        )
-    return ReadClasses(softmax(logits).max(axis=1), background, logits.shape[1], notes)
+    return ReadClasses(confidence, np.zeros(n, bool), length, notes)
 
 
 def logits_of(file: RecordFile) -> Floats | None:

@@ -29,8 +29,9 @@ def oscr_figure(
 ) -> list[Path]:
     """Draw OSCR curves of all classifiers, one line of panels a group, false positive rate logarithmic and linear.
 
-    The exact curve is a step: between two rates that occur, the lower one's CCR holds. A curve of many points is drawn,
-    and listed in the CSV, at 1,500 of them, even in the logarithm of the rate.
+    The exact curve is a step: between two rates that occur, the lower one's CCR holds. A curve of many points is drawn
+    at 1,500 of them, even in the logarithm of the rate. The CSV has every point of every curve, a row a threshold of
+    the grid, by falling threshold: both rates rise. The last threshold of the exact curve is ``-inf``.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def oscr_figure(
         (group, name, threshold, ccr, fpr)
         for group, found in curves.items()
         for name, curve in found.items()
-        for threshold, ccr, fpr in _points(curve).tolist()
+        for threshold, ccr, fpr in _every_point(curve)
     ]
 
     def draw() -> Figure:
@@ -155,14 +156,20 @@ def _curve(data: ClassScores, group: str, grid: Grid) -> OscrCurve | None:
     return oscr_curve(margins_of(data, group, with_background=grid == "table2"), grid)
 
 
-def _points(curve: OscrCurve) -> Floats:
-    """Return threshold, CCR and FPR by rising FPR, shape (p, 3): of equal FPR the highest CCR, and at most 1,500."""
+def _every_point(curve: OscrCurve) -> list[list[float]]:
+    """Return threshold, CCR and FPR of every point by falling threshold."""
+    points: list[list[float]] = np.column_stack([curve.thresholds, curve.ccr, curve.fpr])[::-1].tolist()
+    return points
+
+
+def _drawn_points(curve: OscrCurve) -> Floats:
+    """Return CCR and FPR by rising FPR, shape (p, 2): of equal FPR the highest CCR, and at most 1,500."""
     order = np.arange(len(curve.thresholds))[::-1]
     other = curve.other[order]
     last = np.append(other[1:] != other[:-1], True)
     kept = order[last] if curve.grid == "exact" else order
     chosen = kept[_spread(curve.other[kept])]
-    return np.column_stack([curve.thresholds[chosen], curve.ccr[chosen], curve.fpr[chosen]])
+    return np.column_stack([curve.ccr[chosen], curve.fpr[chosen]])
 
 
 def _spread(counts: Int64s) -> Int64s:
@@ -182,10 +189,10 @@ def _draw_curves(axis: Axes, curves: Mapping[str, OscrCurve], names: list[str], 
     floor = 0.5 / max(curve.n_other for curve in curves.values())
     for name, curve in curves.items():
         number = names.index(name)
-        points = _points(curve)
-        x = np.maximum(points[:, 2], floor) if log else points[:, 2]
+        points = _drawn_points(curve)
+        x = np.maximum(points[:, 1], floor) if log else points[:, 1]
         axis.plot(
-            x, points[:, 1], color=SERIES[number % len(SERIES)], label=plain(name),
+            x, points[:, 0], color=SERIES[number % len(SERIES)], label=plain(name),
             linestyle=("-", "--", "-.")[number // len(SERIES) % 3],
             drawstyle="steps-post" if curve.grid == "exact" else "default",
         )  # fmt: skip

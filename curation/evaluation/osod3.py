@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from curation.errors import UsageError
-from curation.evaluation.coco_engine import Engine, coco_precision
+from curation.evaluation.coco_engine import Engine, coco_input_order, coco_precision
 from curation.evaluation.columns import Bools, Detections
+from curation.evaluation.input_order import InputOrder, contested_objects, decided_by_order
 from curation.evaluation.matching import match, overlapping_pairs
 from curation.evaluation.osod3_truth import OUTSIDE, OpenSetTruth
 from curation.evaluation.owod_profiles import match_free
@@ -59,8 +61,8 @@ def evaluate_osod3(
     Returns
     -------
     dict
-        ``AP_known``, ``AP_unk`` and the same at IoU 0.50 and 0.75, ``AP_per_class``, ``curves`` by profile, counts, and
-        ``undefined``: the reason of each None.
+        ``AP_known``, ``AP_unk`` and the same at IoU 0.50 and 0.75, ``AP_per_class``, ``curves`` by profile, counts,
+        ``input_order`` by ``AP`` and profile, ``notes``, and ``undefined``: the reason of each None.
     """
     values = _thresholds(thetas)
     result: dict[str, Any] = {"taxonomy": truth.classes.taxonomy, "outside": OUTSIDE[truth.outside]}
@@ -74,10 +76,32 @@ def evaluate_osod3(
         "detections": len(detections),
         "unknown_detections": int((detections.label == truth.unknown).sum()),
     }
-    result["notes"] = (
-        [_TAXONOMY_NOTES[truth.classes.taxonomy]] if truth.classes.taxonomy in _TAXONOMY_NOTES else []
-    )
+    orders = {"AP": coco_input_order(truth.truth, detections)}
+    orders |= {name: _curve_order(truth, detections, name) for name in profiles}
+    numbers = {"AP": "AP (equal scores keep input order)"}
+    numbers |= {name: f"A-OSE and WI of {name} (equal scores keep input order)" for name in profiles}
+    result["input_order"] = {name: order.record(numbers[name]) for name, order in orders.items()}
+    result["notes"] = [
+        *([_TAXONOMY_NOTES[truth.classes.taxonomy]] if truth.classes.taxonomy in _TAXONOMY_NOTES else []),
+        *(order.note(numbers[name]) for name, order in orders.items() if order),
+    ]
     return result
+
+
+def _curve_order(truth: OpenSetTruth, detections: Detections, profile: Profile) -> InputOrder:
+    """Return what input order decided of A-OSE and WI: which of some equal scores finds an object that they contest."""
+    known = detections.label < truth.unknown
+    if profile == "clean":
+        contested = contested_objects(truth.truth, detections, ~(truth.truth.crowd | truth.truth.difficult))
+        counted = contested & known
+        return decided_by_order(
+            detections, np.ones(len(detections), np.int8), counted=counted, contested=contested
+        )
+    claim = match(truth.truth, detections).claim
+    # Each object is a ranking of its own: a threshold keeps equal scores or none.
+    by_object = replace(detections, label=claim)
+    is_open = _flags(truth, detections, profile)[1]
+    return decided_by_order(by_object, 1 + is_open.astype(np.int8), counted=known & (claim >= 0))
 
 
 def average_precisions(

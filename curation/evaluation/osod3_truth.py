@@ -16,6 +16,7 @@ from curation.evaluation.osod3_view import CROWD, Crowd, TruthView
 from curation.evaluation.owod_task import OwodTask
 from curation.evaluation.owod_truth import TaskTruth, task_truth
 from curation.evaluation.truth import UNKNOWN
+from curation.json_keys import refuse_repeated_keys
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from curation.storage import read_bytes
@@ -126,8 +127,10 @@ def classes_of_file(path: Path, name: str) -> OpenSetClasses:
     EvaluationError
         It is not such a file, knows no class, lists one twice, or names a taxonomy that does not exist.
     """
+    data = read_bytes(path, kind="class file")
+    refuse_repeated_keys(data, str(path), EvaluationError)
     try:
-        listed = msgspec.json.decode(read_bytes(path, kind="class file"), type=_ClassFile)
+        listed = msgspec.json.decode(data, type=_ClassFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EvaluationError(
             "The class file cannot be read", where=str(path), expected=_EXAMPLE, found=str(error)[:200]

@@ -9,6 +9,7 @@ import numpy as np
 
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.diagnosis import recall_names
+from curation.evaluation.input_order import InputOrder, decided_by_order, joined, joined_claims, kinds
 from curation.evaluation.matching import OperatingPoints, best_overlap, match, overlaps_any, rows_by_class
 
 IOU = 0.5
@@ -27,6 +28,7 @@ class _Outcome:
     correct: Bools
     on_unknown: Bools
     n_positive: Int64s
+    order: InputOrder
 
 
 def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
@@ -42,7 +44,7 @@ def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
         recall is nearest; None with ``reason`` where no class has detections and ground truth. ``nearest_recall``:
         the recall found, by class. ``AOSE_total``, ``AOSE_per_class``: detections of any score with IoU > 0.5 to an
         unknown object, difficult and crowd ones included. ``AOSE_instances``: distinct unknown objects hit.
-        ``n_unknown``: unknown objects. ``classes_left_out`` with reasons.
+        ``n_unknown``: unknown objects. ``classes_left_out`` with reasons. ``input_order``: see `InputOrder.record`.
     """
     rounded = tuple((truth, round_as_text(detections)) for truth, detections in parts)
     classes = parts[0][0].classes
@@ -71,6 +73,7 @@ def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
         "AOSE_per_class": dict(zip(classes, per_class.tolist(), strict=True)),
         "AOSE_instances": sum(_objects_hit(truth, detections) for truth, detections in rounded),
         "n_unknown": sum(int((truth.label < 0).sum()) for truth, _ in parts),
+        "input_order": outcome.order.record("WI"),
     }
     if None in impact.values():
         result["reason"] = "no class has both ground truth and detections, or none is right or wrong so far"
@@ -90,12 +93,12 @@ def open_set_errors(parts: tuple[Part, ...], points: OperatingPoints) -> dict[st
         distinct unknown objects hit; also ``n_unknown``.
     """
     classes = parts[0][0].classes
-    hits = tuple((truth, _take(detections, _on_unknown(truth, detections))) for truth, detections in parts)
+    hits = tuple((truth, detections.take(_on_unknown(truth, detections))) for truth, detections in parts)
     everything = np.full(len(classes), -np.inf)
     limits = dict(zip(("all", *recall_names(points)), (everything, *points.threshold), strict=True))
     result: dict[str, Any] = {"n_unknown": sum(int((truth.label < 0).sum()) for truth, _ in parts)}
     for name, limit in limits.items():
-        kept = [(truth, _take(hit, hit.scores >= limit[hit.label])) for truth, hit in hits]
+        kept = [(truth, hit.take(hit.scores >= limit[hit.label])) for truth, hit in hits]
         counts = sum(np.bincount(hit.label, minlength=len(classes)) for _, hit in kept)
         result[name] = {
             "total": int(np.sum(counts)),
@@ -139,12 +142,20 @@ def round_decimal(values: Floats, places: int) -> Floats:
 def _outcome(parts: tuple[Part, ...]) -> _Outcome:
     matches = [match(truth, detections, iou_threshold=IOU, strict=True) for truth, detections in parts]
     outcome = np.concatenate([one.outcome for one in matches])
+    on_unknown = np.concatenate([_on_unknown(*part) for part in parts])
+    everything = joined(*(detections for _, detections in parts))
     return _Outcome(
-        label=np.concatenate([detections.label for _, detections in parts]).astype(np.int64),
-        scores=np.concatenate([detections.scores for _, detections in parts]),
+        label=everything.label.astype(np.int64),
+        scores=everything.scores,
         counted=outcome >= 0,
         correct=outcome == 1,
-        on_unknown=np.concatenate([_on_unknown(*part) for part in parts]),
+        on_unknown=on_unknown,
+        order=decided_by_order(
+            everything,
+            kinds(outcome, on_unknown),
+            claim=np.where(on_unknown, -1, joined_claims(*(one.claim for one in matches))),
+            read_at_first=True,
+        ),
         n_positive=np.sum([one.n_positive for one in matches], axis=0),
     )
 
@@ -156,12 +167,6 @@ def _on_unknown(truth: GroundTruth, detections: Detections) -> Bools:
 
 def _objects_hit(truth: GroundTruth, detections: Detections) -> int:
     return int(overlaps_any(truth, detections, truth.label < 0, iou_threshold=IOU, strict=True).sum())
-
-
-def _take(detections: Detections, rows: Bools) -> Detections:
-    return Detections(
-        detections.image[rows], detections.label[rows], detections.boxes[rows], detections.scores[rows]
-    )
 
 
 def _impacts(

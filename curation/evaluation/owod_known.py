@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.evaluation.average_precision import Ranking, area, eleven_point
+from curation.evaluation.average_precision import Ranking, area, eleven_point_in_floats
 from curation.evaluation.columns import Bools, Floats, Int64s
 from curation.evaluation.owod_profiles import Outcomes, Profile
 
@@ -57,7 +57,7 @@ def average_precision(found: Outcomes, profile: Profile) -> list[float | None]:
 
     A point of the curve stands after each detection, equal scores in input order; ignored detections take no part.
     """
-    flavour = eleven_point if profile.eleven_points else area
+    flavour = eleven_point_in_floats if profile.eleven_points else area
     values: list[float | None] = []
     for number, rows in found.ranked():
         n = int(found.n_positive[number])

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from curation.errors import UsageError
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.input_order import InputOrder, contested_objects, decided_by_order, kinds
 from curation.evaluation.matching import (
     OverlappingPairs,
     match,
@@ -35,7 +36,8 @@ class Profile:
         no flag); an overlap counts when IoU > 0.5; a detection is compared with its best object, free or not. Else
         continuous boxes, crowd and difficult regions ignored, IoU >= 0.5, and the best object that is still free.
     eleven_points : bool
-        Whether AP is the 11-point mean of VOC2007 instead of the area under the precision envelope.
+        Whether AP is the 11-point mean of VOC2007 instead of the area under the precision envelope, its recalls in
+        floating point as in the authors' code (`curation.evaluation.average_precision.eleven_point_in_floats`).
     zero_for_nothing : bool
         Whether a precision or WI of no detections is 0, as in the official code, instead of undefined.
     """
@@ -69,7 +71,8 @@ PROFILES: dict[str, Profile] = {
     ),
     "owdetr": Profile(
         "owdetr",
-        f"the code of OW-DETR and PROB, {_OFFICIAL}, 11-point AP",
+        f"the code of OW-DETR and PROB, {_OFFICIAL}, 11-point AP at the recalls numpy.arange(0, 1.1, 0.1) in floating "
+        "point: 0.3, 0.6 and 0.7 are a hair higher there",
         as_text=True,
         eleven_points=True,
         zero_for_nothing=True,
@@ -97,6 +100,8 @@ class Outcomes:
         The object that each true positive found; of no meaning elsewhere.
     pairs : OverlappingPairs
         Detections of known classes with unknown objects that their IoU reaches.
+    order : InputOrder
+        What the order of the detections decided.
     """
 
     label: Int32s
@@ -106,6 +111,7 @@ class Outcomes:
     target: Bools
     taken: Int32s
     pairs: OverlappingPairs
+    order: InputOrder
 
     def ranked(self) -> Iterator[tuple[int, Int64s]]:
         """Yield each class with its detections by falling score, ties in input order."""
@@ -131,18 +137,28 @@ def outcomes(truth: TaskTruth, detections: Detections, profile: Profile) -> Outc
         matches = match(objects, detections, iou_threshold=IOU, strict=True)
         outcome, taken = matches.outcome, matches.truth
     else:
+        matches = None
         outcome, taken = match_free(objects, detections)
     positive = ~objects.crowd & ~objects.difficult
     unknown = objects.label == truth.unknown
     known_rows = np.flatnonzero(detections.label < truth.unknown)
     pairs = overlapping_pairs(
         objects,
-        _rows(detections, known_rows),
+        detections.take(known_rows),
         same_class=False,
         # The official A-OSE and WI count an overlap with a difficult unknown object too.
         mask=unknown if profile.as_text else unknown & positive,
         iou_threshold=IOU,
         strict=profile.as_text,
+    )
+    hit = np.zeros(len(detections), bool)
+    hit[known_rows[pairs.row]] = True
+    order = decided_by_order(
+        detections,
+        kinds(outcome, hit),
+        claim=None if matches is None else np.where(hit, -1, matches.claim),
+        contested=contested_objects(objects, detections, positive) if matches is None else None,
+        read_at_first=True,
     )
     counted = np.bincount(
         objects.label[positive],
@@ -157,6 +173,7 @@ def outcomes(truth: TaskTruth, detections: Detections, profile: Profile) -> Outc
         target=unknown & positive,
         taken=taken,
         pairs=replace(pairs, row=known_rows[pairs.row]),
+        order=order,
     )
 
 
@@ -232,10 +249,4 @@ def _as_text(truth: TaskTruth, detections: Detections) -> tuple[GroundTruth, Det
     return (
         replace(objects, boxes=corners * 10, crowd=np.zeros_like(objects.crowd)),
         replace(text, boxes=np.rint(text.boxes * 10)),
-    )
-
-
-def _rows(detections: Detections, rows: Int64s) -> Detections:
-    return Detections(
-        detections.image[rows], detections.label[rows], detections.boxes[rows], detections.scores[rows]
     )

@@ -31,8 +31,9 @@ DEFINITIONS: dict[str, str] = {
     "TP_u, FN_u": "unknown objects found by a detection called unknown, and N_u - TP_u",
     "UR": "TP_u / N_u, in % (unknown recall, U-Recall)",
     "P_unknown": "TP_u / (TP_u + FP_u), in %; FP_u: detections called unknown that found none",
-    "FN_u_star": "unknown objects among FN_u with at least one detection of a known class on them, whatever its score, "
-    "each counted once; detections that are true positives of a known object included",
+    "FN_u_star": "unknown objects that no detection called unknown found, with at least one detection of a known class "
+    "on them, whatever its score, once for each line of the image list; detections that are true positives of a known "
+    "object included",
     "FN_u_star_excl_known_tp": "the same without detections that are true positives of a known object",
     "UDR": "(TP_u + FN_u_star) / N_u, in % (unknown detection recall)",
     "UDP": "TP_u / (TP_u + FN_u_star), in % (unknown detection precision); UR = UDR * UDP",
@@ -46,6 +47,7 @@ DEFINITIONS: dict[str, str] = {
     "on": "IoU of the profile's matching threshold with the object, whatever its other detections",
 }
 _NO_UNKNOWN = "no unknown object counts in this task"
+_BY_ORDER = "AP and WI (equal scores keep input order)"
 _OF_UNKNOWN = (
     "AP_unknown",
     "UR",
@@ -65,8 +67,8 @@ def evaluate_task(
 
     Each section holds the numbers that `DEFINITIONS` names, ``AP_per_class``, ``classes`` (a table of every class),
     ``unknown_per_class`` (by original class, None where the truth does not say), ``WI_curve``, ``WI_points`` (each
-    class at every recall it reaches), ``WI_left_out``, ``unknown_curve``, ``counts``, ``settings``, ``undefined``
-    (reasons) and ``notes``.
+    class at every recall it reaches), ``WI_left_out``, ``unknown_curve``, ``counts``, ``input_order``,
+    ``settings``, ``undefined`` (reasons) and ``notes``.
 
     Parameters
     ----------
@@ -107,6 +109,7 @@ class _Section:
             "profile_meaning": self.profile.meaning,
             **sections,
             "counts": self._counts(),
+            "input_order": self.found.order.record(_BY_ORDER),
             "settings": self._settings(),
             "undefined": self.undefined,
             "notes": notes,
@@ -241,7 +244,9 @@ class _Section:
             "boxes": "scores .3f, corners .1f, whole ground-truth corners" if text else "continuous",
             "crowd": "ordinary objects" if text else "ignored",
             "difficult": "ignored (A-OSE and WI count overlaps with them)" if text else "ignored",
-            "average_precision": "11-point" if self.profile.eleven_points else "area",
+            "average_precision": "11-point, recalls k * 0.1 in floating point"
+            if self.profile.eleven_points
+            else "area",
             "ties": "equal scores in input order",
             "WI_recall": "0.8",
             "FN_u_star": "known true positives included",
@@ -263,6 +268,8 @@ class _Section:
             notes.append(
                 f"{int(self.truth.truth.crowd.sum())} crowd regions count as ordinary objects, as in the official files"
             )
+        if note := self.found.order.note(_BY_ORDER):
+            notes.append(note)
         if self.truth.repeats == "keep" and self.truth.repeated_lines:
             notes.append(
                 f"{self.truth.repeated_lines} repeated lines of the image list count again: they lower recall"

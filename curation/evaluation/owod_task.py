@@ -11,6 +11,7 @@ import msgspec
 
 from curation.errors import EvaluationError
 from curation.evaluation.truth import UNKNOWN, UNKNOWN_NUMBER, KnownClasses
+from curation.json_keys import refuse_repeated_keys
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import unknown_index
 from curation.sources.source import Source
@@ -80,8 +81,10 @@ def tasks_of_file(path: Path) -> tuple[OwodTask, ...]:
         It is not such a file, two tasks share a name, a class stands twice in one task (case aside) or is called
         ``unknown``, or a task knows no class.
     """
+    data = read_bytes(path, kind="class file")
+    refuse_repeated_keys(data, str(path), EvaluationError)
     try:
-        listed = msgspec.json.decode(read_bytes(path, kind="class file"), type=_TaskFile)
+        listed = msgspec.json.decode(data, type=_TaskFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EvaluationError(
             "The task file cannot be read", where=str(path), expected=_EXAMPLE, found=str(error)[:200]

@@ -55,12 +55,13 @@ def unknown_counts(one: Targets, rows: Bools | slice = slice(None)) -> dict[str,
     """Return how many unknown objects are found, called known and missed, and the rates that follow, in percent.
 
     An object counts once for each line that names its image, and is found once: its further copies are in FN_u.
-    ``FN_u_star``: the copies in FN_u of objects with a detection of a known class on them. ``UR = UDR * UDP`` whenever
-    all three are defined (Revisiting Open World Object Detection, section 5.1).
+    ``FN_u_star``: the copies of objects that were not found and have a detection of a known class on them; those of an
+    object that was found are not among them. ``UR = UDR * UDP`` whenever all three are defined (Revisiting Open World
+    Object Detection, section 5.1).
     """
     copies = one.copies[rows]
     found = np.isfinite(one.found_at[rows])
-    left = copies - found
+    missed = np.where(found, 0, copies)
     n, tp = int(copies.sum()), int(found.sum())
     result: dict[str, Any] = {
         "num_unknown_gt": n,
@@ -70,7 +71,7 @@ def unknown_counts(one: Targets, rows: Bools | slice = slice(None)) -> dict[str,
         "A_OSE_objects": int(copies[np.isfinite(one.called_at[rows])].sum()),
     }
     for suffix, called in (("", one.called_at[rows]), ("_excl_known_tp", one.called_wrongly_at[rows])):
-        star = int(left[np.isfinite(called)].sum())
+        star = int(missed[np.isfinite(called)].sum())
         result |= {
             f"FN_u_star{suffix}": star,
             f"UDR{suffix}": _percent(tp + star, n),
@@ -116,7 +117,7 @@ def operating_curve(one: Targets, found: Outcomes, unknown: int) -> dict[str, li
     told = np.concatenate([one.found_at, one.called_at, found.scores.min(keepdims=True, initial=np.inf)])
     limits = np.unique(told[np.isfinite(told)])[::-1]
     called = _at_least(one.called_at, one.copies, limits)
-    both = _at_least(np.minimum(one.called_at, one.found_at), np.ones_like(one.copies), limits)
+    both = _at_least(np.minimum(one.called_at, one.found_at), one.copies, limits)
     tp = _at_least(one.found_at, np.ones_like(one.copies), limits)
     kept = _at_least(counted, np.ones(len(counted), np.int64), limits)
     star = [a - b for a, b in zip(called, both, strict=True)]

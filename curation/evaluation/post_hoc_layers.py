@@ -38,25 +38,49 @@ def ash_s(features: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Fl
     Raises
     ------
     EvaluationError
-        The kept activations of a sample sum to 0, or their factor overflows.
+        The percentile keeps no activation of so few features, the kept ones of a sample sum to 0, or its factor
+        overflows.
     """
     n, d = features.shape
-    kept = d - round(d * percentile / 100)
+    kept = kept_activations(d, percentile)
     order = np.argsort(-features, axis=1, kind="stable")[:, :kept]
     shaped = np.zeros_like(features)
     np.put_along_axis(shaped, order, np.take_along_axis(features, order, axis=1), axis=1)
     after = shaped.sum(axis=1)
+    before = features.sum(axis=1)
     if (after == 0).any():
+        row = int(np.argmax(after == 0))
+        is_zero = not features[row].any()
         raise EvaluationError(
             "ASH divides by the sum of the activations that it keeps, and it is 0",
-            where=f"sample {int(np.argmax(after == 0))} of {n}",
-            expected="features after a ReLU with at least one positive activation among those kept",
+            where=f"row {row} of {n}",
+            expected="features after a ReLU, not all of them 0",
+            found=f"a row of {d} zeros" if is_zero else f"{kept} kept activations that cancel each other",
         )
     with np.errstate(over="ignore", invalid="ignore"):
-        scale = np.exp(features.sum(axis=1) / after)
-        shaped = shaped * scale[:, None]
-    _require_finite(shaped, "ASH")
+        shaped = shaped * np.exp(before / after)[:, None]
+    finite = np.isfinite(shaped).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise EvaluationError(
+            "ASH's factor exp(S1 / S2) overflows",
+            where=f"row {row} of {n}",
+            expected="features after a ReLU, of which the kept ones hold a good part of the sum",
+            found=f"S1 = {before[row]:.6g}, S2 = {after[row]:.6g} of {kept} kept activations",
+        )
     return energy(layer.logits(shaped))
+
+
+def kept_activations(d: int, percentile: float) -> int:
+    """Return how many of `d` activations ASH keeps; none is an `EvaluationError`."""
+    kept = d - round(d * percentile / 100)
+    if not kept:
+        raise EvaluationError(
+            f"ASH keeps no activation: {percentile:g} % of {d} features, rounded, are all of them",
+            expected=f"a --percentile below {100 * (d - 0.5) / d:.4g} for {d} features, so that one or more are kept",
+            found=f"percentile {percentile:g}",
+        )
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +208,3 @@ class ViM:
 def principal_dimension(d: int) -> int:
     """Return the dimension of ViM's principal subspace that the code takes for features of `d` dimensions."""
     return 1000 if d >= 2048 else 512 if d >= 768 else d // 2
-
-
-def _require_finite(values: Floats, method: str) -> None:
-    if not np.isfinite(values).all():
-        raise EvaluationError(
-            f"{method} overflows on these features",
-            where=f"sample {int(np.argmin(np.isfinite(values).all(axis=1)))}",
-            expected="activations of comparable size",
-        )

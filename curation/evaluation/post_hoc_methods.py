@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Floats
+from curation.errors import CurationError, EvaluationError, MissingExtraError, UsageError
+from curation.evaluation.columns import Floats, Int64s
 from curation.evaluation.post_hoc import (
     GaussianDensity,
     Mahalanobis,
@@ -69,11 +69,29 @@ class Method:
         Fields of `PostHocInputs`.
     score : callable
         Arrays of all needs as attributes, and settings, to scores of shape (n,).
+    doubt : callable
+        Arrays of all needs as attributes, to what makes the score doubtful, None for nothing.
     """
 
     meaning: str
     needs: tuple[str, ...]
     score: Callable[[Any, Settings], Floats]
+    doubt: Callable[[Any], str | None] = lambda _: None
+
+
+def _singular_classes(train: Floats, labels: Int64s) -> str | None:
+    """Return which classes have too few samples for a covariance of full rank: n - 1 below the dimension."""
+    classes, counts = np.unique(labels, return_counts=True)
+    few = counts <= train.shape[1]
+    if not few.any():
+        return None
+    shown = ", ".join(f"{label}: {n}" for label, n in zip(classes[few][:5], counts[few][:5], strict=True))
+    more = ", …" if few.sum() > 5 else ""
+    return (
+        f"{int(few.sum())} of {len(classes)} classes have too few training features for a covariance of full rank: "
+        f"{train.shape[1] + 1} are needed for {train.shape[1]} dimensions (label: number: {shown}{more}); what is "
+        "added to the diagonal to invert them decides the scores"
+    )
 
 
 _FITTED = ("features", "train")
@@ -100,6 +118,7 @@ METHODS: dict[str, Method] = {
         "log-density of class-wise Gaussians",
         (*_FITTED, "labels"),
         lambda x, s: GaussianDensity.fit(x.train, x.labels, weighted=s.weighted).score(x.features),
+        lambda x: _singular_classes(x.train, x.labels),
     ),
     "ash": Method(
         "energy after ASH-S, per sample",
@@ -136,6 +155,52 @@ def possible(inputs: PostHocInputs) -> tuple[str, ...]:
         for name, method in METHODS.items()
         if all(getattr(inputs, one) is not None for one in method.needs)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What several methods gave.
+
+    Attributes
+    ----------
+    values : dict of str to ndarray of float64, shape (n,)
+        Higher is more ID.
+    impossible : dict of str to CurationError
+        Methods that could not be computed, and why.
+    doubts : dict of str to str
+        What makes a score that was computed doubtful.
+    """
+
+    values: dict[str, Floats]
+    impossible: dict[str, CurationError]
+    doubts: dict[str, str]
+
+
+def compute_all(
+    inputs: PostHocInputs, names: Iterable[str], settings: Settings | None = None, *, engine: str = "code"
+) -> Scores:
+    """Return the scores of several methods; one that cannot be computed leaves the others standing.
+
+    Raises
+    ------
+    UsageError
+        There is no such method or engine, or a setting is out of range.
+    MissingExtraError
+        The engine is not installed.
+    """
+    found = Scores({}, {}, {})
+    for name in dict.fromkeys(names):
+        _check(name, settings or Settings(), engine)
+        try:
+            found.values[name] = compute(inputs, name, settings, engine=engine)
+        except MissingExtraError:
+            raise
+        except CurationError as error:
+            found.impossible[name] = error
+            continue
+        if doubt := METHODS[name].doubt(inputs):
+            found.doubts[name] = doubt
+    return found
 
 
 def compute(

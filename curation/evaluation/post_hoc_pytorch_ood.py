@@ -9,7 +9,7 @@ import numpy as np
 from curation.errors import EvaluationError, MissingExtraError, UsageError
 from curation.evaluation.columns import Floats
 from curation.evaluation.post_hoc_files import PostHocInputs
-from curation.evaluation.post_hoc_layers import principal_dimension
+from curation.evaluation.post_hoc_layers import kept_activations, principal_dimension
 from curation.evaluation.post_hoc_methods import Settings
 from curation.torchvision_operators import import_torchvision
 
@@ -112,6 +112,7 @@ def _of_maps(
 
     share = settings.percentile / 100
     if name == "ash":
+        kept_activations(features.shape[1], settings.percentile)
         shaped = detectors.ASH(None, head, variant="ash-s", percentile=share)
         return shaped.predict_feature_maps(features[:, :, None, None])
     ceiling = float(np.percentile(np.asarray(inputs.train), settings.percentile))

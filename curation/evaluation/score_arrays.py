@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import MissingFileError, PredictionError
+from curation.storage import open_binary
 
 Array = npt.NDArray[Any]
 
@@ -91,7 +92,7 @@ def keys_of_npz(path: Path) -> list[str]:
 
 def _opened(path: Path) -> IO[bytes]:
     try:
-        return path.open("rb")
+        return open_binary(path, kind="scores file")
     except FileNotFoundError:
         raise MissingFileError("The scores file does not exist", where=str(path)) from None
     except OSError as error:

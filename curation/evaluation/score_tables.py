@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PredictionError
+from curation.storage import open_binary
 
 if TYPE_CHECKING:
     import pyarrow
@@ -110,7 +111,7 @@ def _delimited(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTa
     import pyarrow
     from pyarrow import csv as arrow_csv
 
-    with path.open("rb") as stream:
+    with open_binary(path, kind="table of scores") as stream:
         line = stream.readline(_LONGEST_HEADER)
     names = next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")]), [])
     _require_distinct(names, path)

@@ -13,6 +13,7 @@ import numpy as np
 from curation.errors import EvaluationError
 from curation.evaluation.columns import GroundTruth, Int64s
 from curation.ids import native_number
+from curation.json_keys import refuse_repeated_keys
 from curation.manifest.manifest import Manifest
 from curation.sources.source import FileRecord, Source
 from curation.storage import read_bytes
@@ -104,8 +105,10 @@ def class_names(path: Path) -> tuple[str, ...]:
     EvaluationError
         It is not such a file, it knows no class, or a class stands twice.
     """
+    data = read_bytes(path, kind="class file")
+    refuse_repeated_keys(data, str(path), EvaluationError)
     try:
-        listed = msgspec.json.decode(read_bytes(path, kind="class file"), type=_ClassFile)
+        listed = msgspec.json.decode(data, type=_ClassFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EvaluationError(
             "The class file cannot be read",

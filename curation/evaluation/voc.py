@@ -29,8 +29,8 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
     -------
     dict
         ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: None where no class has objects. ``AP11``, ``AP_area``:
-        by class, None without objects. ``npos``, ``n_images``, ``n_detections``, ``classes_averaged``,
-        ``classes_left_out`` with reasons, ``definitions``.
+        by class, None without objects. ``input_order`` (of ``mAP11_ties_in_input_order``), ``npos``, ``n_images``,
+        ``n_detections``, ``classes_averaged``, ``classes_left_out`` with reasons, ``definitions``.
     """
     matches = match(truth, detections)
     levels = wilderness_levels(truth.n_images, 0, most=1)
@@ -46,6 +46,7 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
         "mAP11": found["mAP11"][0],
         "mAP_area": found["mAP_area"][0],
         "mAP11_ties_in_input_order": found["mAP11_ties_in_input_order"][0],
+        "input_order": found["input_order"],
         "AP11": found["AP11"]["0.0"],
         "AP_area": found["AP_area"]["0.0"],
         "npos": positives,

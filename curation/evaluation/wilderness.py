@@ -9,6 +9,7 @@ import numpy as np
 from curation.evaluation.average_precision import Ranking, area, eleven_point
 from curation.evaluation.columns import Bools, Detections, Floats, Int64s
 from curation.evaluation.diagnosis import recall_names
+from curation.evaluation.input_order import decided_by_order, joined
 from curation.evaluation.levels import Levels
 from curation.evaluation.matching import Matches, OperatingPoints, rows_by_class
 
@@ -38,7 +39,9 @@ def average_precision_by_level(
     -------
     dict
         ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: lists over levels, None where no class has ground
-        truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth.
+        truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. ``input_order``: what
+        the order of the detections decided of ``mAP11_ties_in_input_order``, the others being free of it
+        (`curation.evaluation.input_order.InputOrder.record`).
     """
     first_level = levels.first_level(wilderness.image)
     flavours: dict[str, list[Floats]] = {"mAP11": [], "mAP_area": [], "mAP11_ties_in_input_order": []}
@@ -58,11 +61,19 @@ def average_precision_by_level(
         flavours["mAP11"].append(eleven_point(curve))
         flavours["mAP_area"].append(area(curve))
         flavours["mAP11_ties_in_input_order"].append(eleven_point(ranking.curve("input_order")))
+    outcome = np.append(matches.outcome, np.zeros(len(wilderness), np.int8))
+    order = decided_by_order(
+        joined(closed, wilderness),
+        outcome,
+        counted=outcome >= 0,
+        claim=np.append(matches.claim, np.full(len(wilderness), -1)),
+    )
     defined = matches.n_positive > 0
     tables = {name: np.stack(values, axis=1) for name, values in flavours.items()}
     result: dict[str, Any] = {name: _means(table, defined) for name, table in tables.items()}
     result["AP11"] = _named(tables["mAP11"], classes, defined, levels)
     result["AP_area"] = _named(tables["mAP_area"], classes, defined, levels)
+    result["input_order"] = order.record("mAP11_ties_in_input_order alone")
     return result
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from curation.errors import HierarchyError
 from curation.hierarchy.hierarchy import require_acyclic
+from curation.json_keys import refuse_repeated_keys
 from curation.storage import read_bytes
 
 if TYPE_CHECKING:
@@ -84,8 +85,10 @@ def coco_hierarchy(categories: Iterable[tuple[int, str, str]]) -> Graph:
 
 
 def _decoded(path: Path) -> Any:
+    data = read_bytes(path, kind="class hierarchy")
+    refuse_repeated_keys(data, str(path), HierarchyError)
     try:
-        return msgspec.json.decode(read_bytes(path, kind="class hierarchy"))
+        return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise HierarchyError(
             "The class hierarchy is not JSON", where=str(path), found=str(error)[:200]

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from curation.errors import CurationError
+from curation.json_keys import refuse_repeated_keys
 from curation.storage import read_bytes
 
 _MAX_BYTES = 4 << 20
@@ -33,6 +34,8 @@ def read_declaration(path: Path, record: type[Record], error: type[CurationError
             expected="4 MB at most",
             found=f"{len(data)} bytes",
         )
+    if path.suffix.lower() != ".toml":
+        refuse_repeated_keys(data, str(path), error)
     try:
         text = data.decode("utf-8")
         if path.suffix.lower() == ".toml":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curation.errors import HierarchyError, MissingFileError
-from curation.storage import read_bytes
+from curation.storage import open_binary, read_bytes
 
 _VERSION = re.compile(rb"WordNet (?:Release )?([0-9]\.[0-9])")
 _HEAD = 4096
@@ -83,7 +83,7 @@ def read_noun_lines(folder: Path) -> Iterator[NounLine]:
 
 def wordnet_version(folder: Path) -> str:
     """Return ``WordNet 3.1`` where the licence at the head of ``data.noun`` says so, ``""`` where it says nothing."""
-    with (folder / "data.noun").open("rb") as stream:
+    with open_binary(folder / "data.noun", kind="WordNet file") as stream:
         found = _VERSION.search(stream.read(_HEAD))
     return f"WordNet {found[1].decode('ascii')}" if found else ""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn, get_args
 
 from curation.canonical import sha256_of_lines
-from curation.errors import CurationError, DigestMismatchError, ManifestError
+from curation.errors import CurationError, DigestMismatchError, ManifestError, VersionChainError
 from curation.ids import parse_image_id
 from curation.manifest.header import SCHEMA_VERSION, ClassRole, Header, PartEntry
 from curation.manifest.manifest import Manifest
@@ -151,6 +151,32 @@ def _check_subsets(manifest: Manifest, where: str) -> None:
                 )
 
 
+def require_earlier(header: Header, chain: Sequence[str]) -> None:
+    """Raise `VersionChainError` unless the version that a header supersedes is an earlier one.
+
+    A chain of versions that only falls can neither end in itself nor run in a circle.
+
+    Parameters
+    ----------
+    chain : sequence of str
+        The folders through which the header was reached, for the message.
+    """
+    link = header.supersedes
+    if link is not None and version_numbers(link.version) >= version_numbers(header.version):
+        raise VersionChainError(
+            "A manifest supersedes itself, or a version that is not earlier",
+            where=" > ".join(chain),
+            expected=f"{header.name} {header.version} to supersede a version before {header.version}",
+            found=link.version,
+            hint="remove the folder that is wrong, or fetch it again",
+        )
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return a version such that a later one is larger."""
+    return tuple(int(number) for number in version.split("."))
+
+
 def _check_digests(header: Header, where: str) -> None:
     pinned = [("decisions", header.decisions), ("completes", header.completes)]
     pinned += [(f"parts[{part.name}].sha256", part.sha256) for part in header.parts]
@@ -161,6 +187,7 @@ def _check_digests(header: Header, where: str) -> None:
     ]
     if header.supersedes is not None:
         _match(VERSION, header.supersedes.version, where, "supersedes.version")
+        require_earlier(header, [where])
         pinned.append(("supersedes.digest", header.supersedes.digest))
     for field, digest in pinned:
         if digest is not None:

@@ -12,6 +12,7 @@ import msgspec
 from curation.canonical import sha256_of_bytes
 from curation.errors import ManifestError, MissingFileError
 from curation.ids import native_of
+from curation.json_keys import refuse_repeated_keys
 from curation.storage import read_bytes
 
 _EXTENSION = re.compile(r"\.(jpe?g|png)\Z", re.IGNORECASE)
@@ -150,6 +151,7 @@ def _from_text(data: bytes, path: Path) -> list[str | int]:
 
 
 def _from_json(data: bytes, path: Path) -> list[str | int]:
+    refuse_repeated_keys(data, str(path), ManifestError)
     try:
         if data.lstrip()[:1] == b"{":
             images = msgspec.json.decode(data, type=_CocoImages).images

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.errors import DigestMismatchError, ManifestError, UsageError
+from curation.manifest.check import require_earlier, version_numbers
 from curation.manifest.header import Header
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import Manifest
@@ -47,14 +48,7 @@ def superseded_by(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> tuple[
     current: Manifest | None = manifest
     while current is not None and (link := current.header.supersedes) is not None:
         header = current.header
-        # A chain that only falls can neither end in itself nor run in a circle.
-        if _numbers(link.version) >= _numbers(header.version):
-            raise ManifestError(
-                "A manifest supersedes itself, or a version that is not earlier",
-                where=f"{header.name} {header.version}: supersedes",
-                expected=f"a version before {header.version}",
-                found=link.version,
-            )
+        require_earlier(header, [f"{header.name} {header.version}: supersedes"])
         current = at_hand.get(f"{header.name}@{link.version}")
         if current is not None and current.digest != link.digest:
             raise DigestMismatchError(
@@ -83,7 +77,9 @@ def manifest_index(root: Path) -> dict[str, Any]:
     manifests = {name: read_manifest(folder) for name, folder in folders.items()}
     for name, manifest in manifests.items():
         _require_its_place(name, manifest.header, folders[name])
-    ordered = sorted(manifests.values(), key=lambda one: (one.header.name, _numbers(one.header.version)))
+    ordered = sorted(
+        manifests.values(), key=lambda one: (one.header.name, version_numbers(one.header.version))
+    )
     return {"schema_version": INDEX_VERSION, "manifests": [_entry(one, manifests) for one in ordered]}
 
 
@@ -127,7 +123,3 @@ def _require_its_place(name: str, header: Header, folder: Path) -> None:
             expected=f"{header.name}/{header.version}",
             found=name.replace("@", "/"),
         )
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in version.split("."))

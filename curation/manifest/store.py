@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ import msgspec
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, UsageError
-from curation.manifest.check import check_header, check_lists, needs_every_list
+from curation.manifest.check import (
+    VERSION,
+    check_header,
+    check_lists,
+    needs_every_list,
+    require_earlier,
+)
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
 from curation.manifest.manifest import Manifest, header_as_data
 from curation.storage import inside, publishing_folder, read_bytes
@@ -72,6 +79,8 @@ def read_manifest(path: Path) -> Manifest:
     ------
     MissingFileError
         There is no manifest at this place.
+    VersionChainError
+        It supersedes itself or a later version, or a version beside it does.
     ManifestError
         The header is not JSON, has other fields or types than the schema, or does not hold together; a list is
         missing, superfluous, malformed, unsorted, or names an image twice.
@@ -82,11 +91,31 @@ def read_manifest(path: Path) -> Manifest:
     header, claimed, data = _read_header(folder / HEADER_FILE)
     _check_digest(header, claimed, data, folder / HEADER_FILE)
     check_header(header, where=str(folder / HEADER_FILE))
+    _check_chain(header, folder)
     at_hand = _lists_at_hand(header, folder)
     pinned = [part for part in header.parts if part.name in at_hand]
     manifest = Manifest(header=header, lists={part.name: _read_list(folder, part) for part in pinned})
     check_lists(manifest, where=str(folder))
     return manifest
+
+
+def _check_chain(header: Header, folder: Path) -> None:
+    """Follow the versions that a manifest supersedes through the folders beside it; none may lead back."""
+    chain = [folder]
+    while (link := header.supersedes) is not None:
+        chain.append(folder.parent / link.version)
+        try:
+            earlier, _, _ = _read_header(chain[-1] / HEADER_FILE)
+        except (ManifestError, MissingFileError):
+            # What is damaged there is told when it is read itself.
+            return
+        following = earlier.supersedes
+        if (earlier.name, earlier.version) != (header.name, link.version) or following is None:
+            return
+        if re.fullmatch(VERSION, following.version) is None:
+            return
+        require_earlier(earlier, [*map(str, chain), str(folder.parent / following.version)])
+        header = earlier
 
 
 def _header_bytes(manifest: Manifest) -> bytes:

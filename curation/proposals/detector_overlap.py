@@ -13,6 +13,7 @@ import msgspec
 from curation.canonical import sha256_of_bytes
 from curation.errors import ProposalError
 from curation.ids import native_of
+from curation.json_keys import refuse_repeated_keys
 from curation.proposals.id_classes import IdClass, name_key, owners
 from curation.proposals.proposal import Evidence, Input
 from curation.proposals.thresholds import decimal_text
@@ -72,8 +73,10 @@ def read_categories(path: Path, classes: Sequence[IdClass]) -> dict[int, str]:
     ProposalError
         The file has no such table, a number stands twice, or no category is an ID class.
     """
+    data = read_bytes(path, kind="category table")
+    refuse_repeated_keys(data, str(path), ProposalError)
     try:
-        table = msgspec.json.decode(read_bytes(path, kind="category table"), type=_Table).categories
+        table = msgspec.json.decode(data, type=_Table).categories
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProposalError(
             "The category table cannot be read",

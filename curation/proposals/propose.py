@@ -133,11 +133,16 @@ def propose(
     ProposalError
         Two pools share a name or an image; embeddings of different encoders meet; a list or file does not fit.
     """
+    from tqdm import tqdm
+
     chosen = thresholds or Thresholds()
     asked = lenses or Lenses()
     _require_distinct(pools)
     known = _id_synsets(classes, id_synsets or {})
-    seen = [_look_into(pool, classes, known, asked, chosen) for pool in pools]
+    seen = [
+        _look_into(pool, classes, known, asked, chosen)
+        for pool in tqdm(pools, desc="looking into OOD sources", disable=None, leave=False)
+    ]
     sets = propose_sets([one for pool in seen for one in _statistics(pool, chosen)], compare, chosen)
     suspects = [
         Suspect(one.pool.name, image, evidence) for one in seen for image, evidence in one.evidence.items()

@@ -12,16 +12,20 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from curation.errors import ProtocolError, UsageError
-from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, PartEntry, Rule, SourceEntry
+from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, PartEntry, Rule
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.protocols.elephant_facts import (
     CLOSED,
     CLOSED_RULE,
     COCO,
+    DECLARED_BEFORE,
+    DECLARED_NOTES,
+    DECLARED_VERSION,
     KNOWN,
     LEVELS,
     ORDER_RULES,
@@ -32,14 +36,22 @@ from curation.protocols.elephant_facts import (
     TRAINING_RULE,
     TRAINING_VIEW,
     WILDERNESS_RULE,
+    WR1,
     class_entries,
 )
 from curation.protocols.elephant_figures import OFFICIAL_FIGURES, declared_figures, figures_of, official_part
 from curation.protocols.elephant_parameters import PARAMETERS
 from curation.protocols.elephant_walks import Walks, walks_of
-from curation.protocols.parts import Part, Selection, all_images, make_part, source_entry, source_note
+from curation.protocols.parts import (
+    Part,
+    Selection,
+    all_images,
+    make_part,
+    source_entry,
+    source_note,
+    unread_entry,
+)
 from curation.protocols.protocol import Protocol, SourceSlot
-from curation.sources.datasets import facts_of
 from curation.sources.source import Bools, Source
 
 ALGORITHM_VERSION = 1
@@ -211,8 +223,9 @@ def default_name(coco: Source, official: str = "") -> str:
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     """Return the declared manifest of the paper's own version, wilderness of train2017.
 
-    The closed part is exact. The wilderness parts have no lists: they pin the rule and the paper's figures, which
-    ``curation build`` checks once the reader's own ``instances_train2017.json`` is given.
+    The closed part is exact. WR1 is pinned by the digest of its list. The other wilderness parts have no lists: they
+    pin the rule and the paper's figures, which ``curation build`` checks once the reader's own
+    ``instances_train2017.json`` is given.
 
     Parameters
     ----------
@@ -234,31 +247,20 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         name="wilderness", role="wilderness", sources=(COCO,), selection=WILDERNESS_RULE, view=TEST_VIEW
     )
     selected = [
-        PartEntry(
-            name=f"wr{ratio}{ORDER_SUFFIX[order]}",
-            role="wilderness",
-            sources=(COCO,),
-            selection=_ratio_rule(ratio, int(Fraction(ratio) * len(closed.ids)), order),
-            view=TEST_VIEW,
-            subset_of="wilderness",
-        )
+        _declared_ratio(ratio, int(Fraction(ratio) * len(closed.ids)), order)
         for order in parameters["orders"]
         for ratio in parameters["ratios"]
     ]
-    coco = SourceEntry(
-        name=COCO,
-        dataset="coco",
-        part="train2017",
-        namespace="coco",
-        licence=facts_of("coco").licence,
-        media_redistributable=False,
-        files=(),
+    coco = unread_entry(
+        COCO,
+        "coco",
+        "train2017",
         note="instances_train2017.json of annotations_trainval2017.zip, from your own disk",
     )
     header = Header(
         schema_version=SCHEMA_VERSION,
         name="elephant/train2017",
-        version="1.0.0",
+        version=DECLARED_VERSION,
         title=f"{PAPER.title}: wilderness of COCO train2017",
         paper=PAPER,
         taxonomy="OSOD-I",
@@ -271,12 +273,24 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
             algorithm_version=ALGORITHM_VERSION,
             parameters={**parameters, "levels": LEVELS, "wilderness_evidence": "boxes"},
         ),
-        figures=declared_figures(closed),
-        notes=(
-            "The wilderness lists need instances_train2017.json: `curation build` completes them and checks them.",
-        ),
+        figures=declared_figures(closed, {part.name: part for part in selected}["wr1"]),
+        notes=DECLARED_NOTES,
+        supersedes=DECLARED_BEFORE,
     )
     return Manifest(header=header, lists={"closed": closed.ids})
+
+
+def _declared_ratio(ratio: str, size: int, order: str) -> PartEntry:
+    entry = PartEntry(
+        name=f"wr{ratio}{ORDER_SUFFIX[order]}",
+        role="wilderness",
+        sources=(COCO,),
+        selection=_ratio_rule(ratio, size, order),
+        view=TEST_VIEW,
+        subset_of="wilderness",
+    )
+    is_wr1 = (entry.name, size) == ("wr1", WR1["images"])
+    return msgspec.structs.replace(entry, **WR1) if is_wr1 else entry
 
 
 def _notes(coco: Source, walks: Walks) -> tuple[str, ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from curation.manifest.header import ClassEntry, LabelView, Paper
+from collections.abc import Mapping
+from typing import Any
+
+from curation.manifest.header import ClassEntry, LabelView, Paper, Supersedes
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import COCO_NAMES_OF_VOC
 from curation.sources.source import Source
@@ -45,6 +48,28 @@ TRAINING_RULE = (
     "All images; difficult objects are ordinary ground truth, as in the authors' custom_voc_*.json."
 )
 LEVELS = "level k uses the first k*N//10 wilderness images by ascending id, N = images of the closed part"
+
+WR1: Mapping[str, Any] = {
+    "images": 4952,
+    "annotated_images": 4716,
+    "sha256": "sha256:bb2490698ee3a1c2a118e722cc10ab2007327d7937e0b1ae5435a3f9e6cc426b",
+}
+"""Part wr1 of as many images as VOC2007 test has: the list that converted copies of it, the images without annotation
+and the order of CPython's set give together (docs/wr1.md)."""
+
+DECLARED_VERSION = "1.1.0"
+DECLARED_BEFORE = Supersedes(
+    version="1.0.0",
+    digest="sha256:676cb8cc8a3c5672d939b759014ff447b77baeca949c267a956f5f89fac1b266",
+    reason="WR1, lost with the authors' files, is proved from public lists: its list is here, exact",
+)
+DECLARED_NOTES = (
+    "WR1 is exact: 4,716 images that two groups published as converted copies, and the 236 images without annotation "
+    "whose number mod 131072 is at most 24883 (docs/wr1.md). `curation build` has to reach the digest of this list.",
+    "Of the full wilderness 22,990 images are certain and 18 more are open; the paper's 23,008 needs all of them "
+    "(docs/wr1.md). The lists of wilderness and wr1-hash need instances_train2017.json: `curation build` completes "
+    "them and checks them.",
+)
 
 ORDER_RULES = {
     "cpython_set": (

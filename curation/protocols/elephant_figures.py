@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from curation.manifest.header import Figure
+from curation.manifest.header import Figure, PartEntry
 from curation.protocols.parts import Part
 from curation.sources.source import Source
 
@@ -83,14 +83,22 @@ def figures_of(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> tupl
     return (*figures, *_training(parts, sources))
 
 
-def declared_figures(closed: Part) -> tuple[Figure, ...]:
-    """Return the figures of a manifest whose wilderness is not at hand yet."""
-    obtained = _closed(closed)
+def official_part(figures: Sequence[Figure]) -> str:
+    """Return the official part of COCO whose figures are all met, ``""`` where there is none."""
+    met = {one.name for one in figures if one.paper is not None and one.obtained == one.paper}
+    return next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
+
+
+def declared_figures(closed: Part, wr1: PartEntry) -> tuple[Figure, ...]:
+    """Return the figures of a manifest whose wilderness is not at hand yet, but for WR1 where that is pinned."""
+    obtained = {**_closed(closed), "wr1.images": wr1.images}
     figures = [
         _figure(name, obtained[name], *CLOSED_FIGURES[name], _closed_reason()) for name in CLOSED_FIGURES
     ]
     waiting = "not computed yet: needs instances_train2017.json"
-    figures += [_figure(name, None, *WILDERNESS_FIGURES[name], waiting) for name in WILDERNESS_FIGURES]
+    figures += [
+        _figure(name, obtained.get(name), *WILDERNESS_FIGURES[name], waiting) for name in WILDERNESS_FIGURES
+    ]
     return tuple(figures)
 
 
@@ -98,12 +106,6 @@ def level_count(closed: int, wilderness: int) -> int:
     """Return the number of levels k = 0, 1, … with ``k * closed // 10 <= wilderness``."""
     # k*N//10 <= W exactly when k*N <= 10*W + 9.
     return (10 * wilderness + 9) // closed + 1
-
-
-def official_part(figures: Sequence[Figure]) -> str:
-    """Return the official part of COCO whose figures are all met, ``""`` where there is none."""
-    met = {one.name for one in figures if one.paper is not None and one.obtained == one.paper}
-    return next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
 
 
 def _figure(name: str, obtained: int | None, paper: int, place: str, reason: str) -> Figure:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from curation.errors import HierarchyError
+from curation.json_keys import refuse_repeated_keys
 from curation.storage import read_bytes
 
 
@@ -79,8 +80,10 @@ def open_images_categories(tree: Path, names: Path) -> tuple[OpenImagesCategory,
 
 
 def _tree(path: Path) -> Any:
+    data = read_bytes(path, kind="class hierarchy")
+    refuse_repeated_keys(data, str(path), HierarchyError)
     try:
-        return msgspec.json.decode(read_bytes(path, kind="class hierarchy"))
+        return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise HierarchyError(
             "The class hierarchy is not JSON", where=str(path), found=str(error)[:200]

@@ -22,7 +22,7 @@ _RESOLVE = "curation decisions {} --rule {} --out RESOLVED.jsonl, and build with
 _Group = tuple[str, str, str, str, tuple[str, ...]]
 
 
-def read_recorded(text: str) -> str:
+def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
     """Return recorded decisions in the form that a manifest holds, or ``""``, or the digest that pins them.
 
     The form is JSON: rows ``[dataset, stage, action, reason, [image, …]]``, sorted, images sorted and once. Reviewers
@@ -33,13 +33,16 @@ def read_recorded(text: str) -> str:
     text : str
         A file (see `curation.decisions.files.read_decisions`), the form itself, or ``sha256:…`` of it, with which a
         declared manifest says which decisions complete it.
+    allow_conflicts : bool
+        Take all verdicts of a file that contradict each other, as the authors' code does. Those of the authors' own
+        format are always taken, and told (`contradictions`): their published lists contradict each other once.
 
     Raises
     ------
     MissingFileError
         There is no such file.
     DecisionError, DecisionConflictError, ProtocolError
-        It holds no decisions, its last line is cut off, or verdicts contradict each other.
+        It holds no decisions, its last line is cut off, or verdicts contradict each other and may not.
     """
     if not text or re.fullmatch(DIGEST, text):
         return text
@@ -53,12 +56,12 @@ def read_recorded(text: str) -> str:
             found=ascii(file.report.torn),
             hint=_RESOLVE.format(file.report.name, "error"),
         )
-    # The authors' lists contradict each other once; what that means for the splits is reported there.
-    as_published = file.report.format == "selection"
+    allowed = allow_conflicts or file.report.format == "selection"
     try:
-        resolution = resolve(file.decisions, rule="error", allow_conflicts=as_published)
+        resolution = resolve(file.decisions, rule="error", allow_conflicts=allowed)
     except DecisionConflictError as error:
-        error.hint = _RESOLVE.format(file.report.name, "majority")
+        mended = _RESOLVE.format(file.report.name, "majority")
+        error.hint = f"{mended}; or curation build … --allow-conflicts replays them all"
         raise
     return recorded_form(resolution.decisions)
 
@@ -69,6 +72,16 @@ def recorded_form(decisions: Iterable[Decision]) -> str:
     for one in decisions:
         images[one.dataset, one.stage, one.action, one.reason].add(one.image_id)
     return canonical_json([[*key, sorted(ids)] for key, ids in sorted(images.items())]).decode("utf-8")
+
+
+def contradictions(text: str) -> tuple[str, ...]:
+    """Return in words the images on which verdicts of one stage differ, in the form of `recorded_form`."""
+    if not text or is_pinned_only(text):
+        return ()
+    return tuple(
+        f"{one.image_id} ({one.dataset}, {one.stage}): {' and '.join(action for action, _ in one.votes)}"
+        for one in resolve(_parsed(text), allow_conflicts=True).conflicts
+    )
 
 
 def decisions_digest(text: str) -> str | None:

@@ -7,12 +7,18 @@ from typing import Any
 
 from curation.manifest.header import Figure
 from curation.protocols import findmeifyoucan_facts as facts
-from curation.protocols.findmeifyoucan_decisions import disregarded, is_pinned_only, unheard_datasets
+from curation.protocols.findmeifyoucan_decisions import (
+    contradictions,
+    disregarded,
+    is_pinned_only,
+    unheard_datasets,
+)
 from curation.protocols.findmeifyoucan_overlap import annotated_overlaps, near_list_overlaps
 from curation.protocols.findmeifyoucan_pairs import PAIRS, Pair
 from curation.protocols.findmeifyoucan_pools import Splits
 from curation.protocols.findmeifyoucan_rules import category_counts
 
+_SHOWN = 3
 _PLACE = {
     "images": "Table 3",
     "kept_images": "Table 3, by arithmetic: the images that are not added ones",
@@ -160,6 +166,12 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
                 f"{one.pool.name}: {left} decisions do not count: of this pool only manual removals for the reason "
                 f"{' or '.join(map(repr, one.pool.reasons))} do."
             )
+    if differing := contradictions(parameters["decisions"]):
+        more = f"; and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        notes.append(
+            f"Verdicts contradict each other on {len(differing)} images, and all are replayed, in the order of the "
+            f"steps: {'; '.join(differing[:_SHOWN])}{more}."
+        )
     unheard = unheard_datasets(parameters["decisions"], [one.pool for one in splits])
     if unheard:
         told = ", ".join(f"{n} of {name!r}" for name, n in unheard.items())

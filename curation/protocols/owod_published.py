@@ -5,10 +5,8 @@ Each recipe is a draft header: `curation.manifest.importing.pin_lists` fills in 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 
-from curation.errors import UsageError
 from curation.manifest.header import (
     SCHEMA_VERSION,
     Figure,
@@ -35,7 +33,8 @@ from curation.protocols.owod_facts import (
     VOC_CLASSES,
     class_entries,
 )
-from curation.sources.datasets import facts_of, family, namespace_of
+from curation.protocols.parts import unread_entry
+from curation.sources.datasets import family
 
 COCO_TRAIN, COCO_VAL = "coco-train2017", "coco-val2017"
 VOC_TRAINING, VOC_TEST = ("voc2007-trainval", "voc2012-trainval"), "voc2007-test"
@@ -202,19 +201,6 @@ RECIPES: dict[str, Callable[[], Header]] = {
 """Drafts by the name of the manifest that they make."""
 
 
-def find_recipe(name: str) -> Callable[[], Header]:
-    """Return the recipe of this name; an unknown one is a `UsageError` with the nearest names."""
-    if name in RECIPES:
-        return RECIPES[name]
-    near = difflib.get_close_matches(name, RECIPES)
-    raise UsageError(
-        "There is no such recipe for published lists",
-        where=name[:200],
-        expected=", ".join(RECIPES),
-        hint=f"did you mean {near[0]}?" if near else None,
-    )
-
-
 def _listed(
     name: str,
     role: PartRole,
@@ -305,29 +291,11 @@ def _draft(
 
 
 def _lists(dataset: str, part: str, note: str) -> SourceEntry:
-    return SourceEntry(
-        name=LISTS,
-        dataset=dataset,
-        part=part,
-        namespace=namespace_of(dataset),
-        licence=facts_of(dataset).licence,
-        media_redistributable=False,
-        files=(),
-        note=note,
-    )
+    return unread_entry(LISTS, dataset, part, note=note)
 
 
 def _images(slot: str) -> SourceEntry:
-    """Return a source of images by name: no file of it was read."""
     dataset, _, part = slot.partition("-")
-    facts = facts_of(dataset)
-    return SourceEntry(
-        name=slot,
-        dataset=dataset,
-        part=part,
-        namespace=namespace_of(dataset),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
-        files=(),
-        exhaustive=COCO_CLASSES if family(dataset) == "coco" else VOC_CLASSES,
+    return unread_entry(
+        slot, dataset, part, exhaustive=COCO_CLASSES if family(dataset) == "coco" else VOC_CLASSES
     )

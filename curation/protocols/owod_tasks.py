@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from curation.errors import CurationError, ProtocolError
+from curation.json_keys import refuse_repeated_keys
 from curation.manifest.check import NAME, PART_NAME
 from curation.manifest.header import ClassEntry, TaskEntry
 from curation.sources.datasets import namespace_of
@@ -119,6 +120,8 @@ def read_task_file(path: Path) -> str:
         raise ProtocolError(
             "The task file is too large to be one", where=str(path), found=f"{len(data)} bytes"
         )
+    if path.suffix.lower() == ".json":
+        refuse_repeated_keys(data, str(path), ProtocolError)
     try:
         text = data.decode("utf-8-sig")
         content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)

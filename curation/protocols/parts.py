@@ -18,6 +18,7 @@ from curation.manifest.header import (
     SourceEntry,
 )
 from curation.manifest.views import ROLES, PartImages, count_annotated, count_objects
+from curation.sources.datasets import facts_of, namespace_of
 from curation.sources.source import Int64s, Source
 
 
@@ -149,6 +150,24 @@ def source_entry(
             for file in sorted(source.files, key=lambda file: file.name)
         ),
         dropped={reason: count for reason, count in sorted(source.dropped.items()) if count},
+        note=note,
+        exhaustive=exhaustive,
+    )
+
+
+def unread_entry(
+    slot: str, dataset: str, part: str, *, note: str = "", exhaustive: tuple[str, ...] = ()
+) -> SourceEntry:
+    """Return the record of a source by name alone: no file of it was read."""
+    facts = facts_of(dataset)
+    return SourceEntry(
+        name=slot,
+        dataset=dataset,
+        part=part,
+        namespace=namespace_of(dataset),
+        licence=facts.licence,
+        media_redistributable=facts.media_redistributable,
+        files=(),
         note=note,
         exhaustive=exhaustive,
     )

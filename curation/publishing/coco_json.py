@@ -25,6 +25,9 @@ _encode = msgspec.json.Encoder().encode
 _FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 
 
+_LARGEST_ID = 2**31 - 1
+
+
 @dataclass(frozen=True, slots=True)
 class CocoOptions:
     """Choices of a COCO export.
@@ -183,6 +186,13 @@ def _why_renumbered(content: Content) -> str:
 
 
 def _unknown_id(manifest: Manifest, content: Content, asked: int | str) -> int:
+    if isinstance(asked, int) and not -_LARGEST_ID <= asked <= _LARGEST_ID:
+        raise ExportError(
+            "The category id of unknown is out of range",
+            where="--unknown-id",
+            expected=f"-{_LARGEST_ID} to {_LARGEST_ID}: readers of COCO files keep ids in 32 bits",
+            found=str(asked)[:40],
+        )
     taken = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
     if asked == "next":
         unknown = max((entry.index for entry in content.classes), default=0) + 1

@@ -14,10 +14,10 @@ from typing import Any
 from curation.errors import ExportError, MissingFileError
 from curation.manifest.manifest import Manifest
 from curation.publishing.imagenet_csv import LabelledImages, labelled_images
-from curation.publishing.plan import SUMMARY_FILE, json_bytes, require_absent
+from curation.publishing.plan import SUMMARY_FILE, json_bytes
 from curation.sources.imagenet import part_folder
 from curation.sources.source import Source
-from curation.storage import publishing_folder
+from curation.storage import publishing_folder, require_new_folder
 
 
 def write_imagefolder(
@@ -50,7 +50,7 @@ def write_imagefolder(
     UsageError
         Something stands at `out` already.
     """
-    require_absent(out)
+    require_new_folder(out)
     if not root.is_dir():
         raise MissingFileError("The folder of the photos does not exist", where=str(root))
     images = {part: labelled_images(manifest, part, sources) for part in parts}

@@ -104,6 +104,8 @@ class _Rows:
         )
         rows = list(zip(paths, images.labels, strict=True))
         for start in range(0, len(rows), _ROWS):
+            # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since each
+            # path begins with the name of a folder and each label is a number.
             text = io.StringIO(newline="")
             csv.writer(text).writerows(rows[start : start + _ROWS])
             yield text.getvalue().encode("utf-8")

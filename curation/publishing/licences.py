@@ -43,6 +43,7 @@ class Terms:
     creator: str = ""
 
 
+_NO_LICENCE = "the authors state no licence for their lists"
 TERMS: Mapping[str, Terms] = {
     "coco": Terms(
         annotations="CC-BY-4.0",
@@ -118,12 +119,17 @@ TERMS: Mapping[str, Terms] = {
             labels="no",
             photos=False,
             url=url,
-            reason="the authors state no licence for their lists",
+            reason=reason,
         )
-        for lists, url in (
-            ("ore_lists", "https://github.com/JosephKJ/OWOD"),
-            ("reowod_lists", "https://github.com/RE-OWOD/RE-OWOD"),
-            ("ow_detr_lists", "https://github.com/akshitac8/OW-DETR"),
+        for lists, url, reason in (
+            ("ore_lists", "https://github.com/JosephKJ/OWOD", _NO_LICENCE),
+            ("reowod_lists", "https://github.com/RE-OWOD/RE-OWOD", _NO_LICENCE),
+            ("ow_detr_lists", "https://github.com/akshitac8/OW-DETR", _NO_LICENCE),
+            (
+                "prob_lists",
+                "https://github.com/orrzohar/PROB",
+                "the licence of the repository, Apache-2.0, says nothing of the lists of other data sets' images",
+            ),
         )
     },
 }

@@ -11,7 +11,7 @@ from curation.errors import ExportError, MissingExtraError, MissingFileError
 from curation.manifest.manifest import Manifest
 from curation.publishing.content import gather_images, slots_of_parts
 from curation.sources.source import Int32s, Source
-from curation.storage import inside, write_text
+from curation.storage import inside, open_binary, write_text
 
 _PHOTOS = (".jpg", ".jpeg", ".png")
 
@@ -88,7 +88,7 @@ def size_of_photo(path: Path) -> tuple[int, int]:
     # Only the header is read, so a photo that would unpack to gigabytes does no harm.
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
-        with Image.open(path) as photo:
+        with open_binary(path, kind="photo") as stream, Image.open(stream) as photo:
             size: tuple[int, int] = photo.size
     except FileNotFoundError:
         raise MissingFileError(

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import ExportError, UsageError
+from curation.errors import ExportError
 from curation.sources.source import Texts
 from curation.storage import inside, publishing_folder, replacing
 
@@ -170,18 +170,6 @@ def first_repeated(values: Texts) -> Any:
     return repeated[0].item() if isinstance(repeated, np.ndarray) and len(repeated) else None
 
 
-def require_absent(out: Path) -> None:
-    """Raise `UsageError` where the output would overwrite something; done first, before sources are read."""
-    if out.is_dir() and any(out.iterdir()):
-        raise UsageError(
-            "The output folder exists already", where=str(out), hint="choose another --out, or remove it"
-        )
-    if out.exists() and not out.is_dir():
-        raise UsageError(
-            "The output file exists already", where=str(out), hint="choose another --out, or remove it"
-        )
-
-
 def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any]) -> list[WrittenFile]:
     """Write the files of a plan, all or none, and return what was written.
 
@@ -194,10 +182,9 @@ def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any
 
     Raises
     ------
-    UsageError
-        Something stands at `out` already.
+    UsageError, OverwriteError
+        A folder stands at `out` already, or a file that may not be replaced (see `curation.storage`).
     """
-    require_absent(out)
     if single:
         with replacing(out) as partial, _progress(plan) as count:
             return [_written_alone(next(iter(plan.files)), partial, count, out.name)]

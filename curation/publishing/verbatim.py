@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from curation.errors import ExportError
+from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, LabelView
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import UNKNOWN_ID
@@ -148,11 +149,14 @@ def _require_pinned(manifest: Manifest, slot: str, path: Path, data: bytes) -> N
             where=str(path),
             expected=", ".join(sorted(pinned)) or "a file that the manifest pins",
             found=digest,
-            hint="--format coco accepts other files with the same images",
+            hint="--format coco accepts other files with the same images"
+            if pinned
+            else f"`curation build {manifest.header.name}@{manifest.header.version}` writes one that pins yours",
         )
 
 
 def _decoded(data: bytes, path: Path) -> _File:
+    refuse_repeated_keys(data, str(path), ExportError)
     try:
         return msgspec.json.decode(data, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

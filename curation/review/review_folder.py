@@ -11,7 +11,7 @@ import msgspec
 
 from curation.decisions.decision import Stage
 from curation.errors import MissingFileError, ReviewError
-from curation.storage import make_folder, read_bytes, write_text
+from curation.storage import read_bytes, write_text
 
 REVIEW_FILE = "review.json"
 LOG_FILE = "decisions.jsonl"
@@ -51,11 +51,32 @@ class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def write_record(folder: Path, record: ReviewRecord) -> None:
-    """Write ``review.json`` atomically."""
-    make_folder(folder)
-    write_text(
-        folder / REVIEW_FILE, json.dumps(msgspec.to_builtins(record), indent=1, ensure_ascii=False) + "\n"
-    )
+    """Write ``review.json`` atomically.
+
+    Raises
+    ------
+    ReviewError
+        A file of that name stands there which is no record of a review.
+    """
+    path = folder / REVIEW_FILE
+    if path.exists() and not _is_record(path):
+        raise ReviewError(
+            "A file of somebody else stands where the record of the review goes",
+            where=str(path),
+            hint="choose another --folder",
+        )
+    # The folder is the review's own: what it holds is recognised by its content.
+    text = json.dumps(msgspec.to_builtins(record), indent=1, ensure_ascii=False) + "\n"
+    write_text(path, text, guarded=False)
+
+
+def _is_record(path: Path) -> bool:
+    """Return whether a file is a record of a review, be it of another version."""
+    try:
+        content = json.loads(read_bytes(path))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and {"dataset", "stage", "inputs"} <= content.keys()
 
 
 def read_record(folder: Path) -> ReviewRecord:
@@ -74,7 +95,7 @@ def read_record(folder: Path) -> ReviewRecord:
             "The folder holds no review",
             where=str(folder),
             expected=REVIEW_FILE,
-            hint="curation review start",
+            hint="another --folder; or make one: curation review start --folder DIR --source NAME=PATH --photos DIR",
         )
     if path.stat().st_size > _LARGEST:
         raise ReviewError("The record of the review is too large", where=str(path))

@@ -153,14 +153,6 @@ def prepare_plugins(folder: Path, reviewer: str = "") -> None:
     os.environ[_PLUGINS_VARIABLE] = str(links)
 
 
-def launch(dataset: Any, *, remote: bool = False, port: int | None = None, address: str | None = None) -> Any:
-    """Return the App's session on a dataset."""
-    import fiftyone
-
-    # A layout given here makes the page load twice and lose its grid; the Review button opens the panel.
-    return fiftyone.launch_app(dataset, remote=remote, port=port, address=address)
-
-
 def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embeddings | None) -> str:
     """Return the digest of everything that the dataset shows; numbers as texts, for no float is ever hashed."""
     rows = zip(images.ids, images.parts, images.pools, images.batches, strict=True)

@@ -195,7 +195,7 @@ def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str
     store.finish(rows)
     reused = len(rows) - computed
     report = {"embedded": len(rows), "skipped": [asdict(one) for one in progress.skipped]}
-    write_text(store.folder / REPORT, json.dumps(report, indent=1) + "\n")
+    write_text(store.folder / REPORT, json.dumps(report, indent=1) + "\n", guarded=False)
     return EmbedResult(len(rows), computed, reused, before - reused, tuple(progress.skipped))
 
 

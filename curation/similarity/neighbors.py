@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import MissingExtraError, SimilarityError, UsageError
-from curation.similarity.embeddings import Vectors
+from curation.similarity.embeddings import Embeddings, Vectors
 
 Int64s = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
@@ -68,6 +68,45 @@ def nearest(
         products = _TorchProducts(rows, table) if chosen == "torch" else _NumpyProducts(rows, table)
         found.append(_Search(len(rows), len(references), k).run(products))
     return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])
+
+
+def nearest_others(
+    queries: Embeddings, references: Embeddings, k: int, *, engine: Engine = "auto"
+) -> tuple[Int64s, Vectors, int]:
+    """Return the k nearest references of each query as `nearest` does, an image never its own neighbour.
+
+    A reference of the same id that was made of the same file is the query itself.
+
+    Returns
+    -------
+    indices : ndarray of int64, shape (q, k)
+    scores : ndarray of float32, shape (q, k)
+        Cosines.
+    itself : int
+        Queries that are among the references.
+
+    Raises
+    ------
+    SimilarityError
+        There are not so many other references; see also `nearest`.
+    """
+    row_of = {key: row for row, key in enumerate(zip(references.ids, references.images, strict=True))}
+    own = np.array([row_of.get(key, -1) for key in zip(queries.ids, queries.images, strict=True)], np.int64)
+    n_own = int((own >= 0).sum())
+    if n_own and not 1 <= k < len(references.ids):
+        raise SimilarityError(
+            "There are not so many neighbours",
+            expected=f"1 to {len(references.ids) - 1}: an image is not its own neighbour",
+            found=str(k),
+        )
+    places, scores = nearest(queries.normalised(), references.normalised(), k + bool(n_own), engine=engine)
+    if n_own:
+        # Where the image itself is not among the best k + 1 (as many copies stand before it), the last one goes.
+        gone = np.where((places == own[:, None]).any(axis=1), (places == own[:, None]).argmax(axis=1), k)
+        kept = np.ones(places.shape, bool)
+        kept[np.arange(len(places)), gone] = False
+        places, scores = places[kept].reshape(-1, k), scores[kept].reshape(-1, k)
+    return places, scores, n_own
 
 
 def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:

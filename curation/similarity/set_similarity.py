@@ -77,6 +77,10 @@ class Reference:
     sigma: float | None
 
 
+_MOST_TRAIN = 50_000_000
+"""The legacy generator permutes them all in memory."""
+
+
 def sample_rows(
     embeddings: Embeddings,
     rule: SampleRule = "hashrank",
@@ -110,10 +114,11 @@ def sample_rows(
             range(n), key=lambda row: hashlib.sha256((salt + embeddings.ids[row]).encode()).digest()
         )
         return np.sort(np.array(ranked[:SAMPLE], np.int64))
-    if n_train is None or n_train < 1:
+    if n_train is None or not 1 <= n_train <= _MOST_TRAIN:
         raise UsageError(
             "The paper's sample depends on the number of training images",
-            expected="the training images of the ID set",
+            expected=f"the training images of the ID set, 1 to {_MOST_TRAIN:,}",
+            found=str(n_train)[:40],
         )
     # Legacy generator on purpose: its sequences never change.
     generator = np.random.RandomState(PAPER_SEED)

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
+from curation.json_keys import refuse_repeated_keys
 from curation.sources.datasets import facts_of, namespace_of
 from curation.sources.integrity import (
     BadBoxes,
@@ -23,6 +24,7 @@ from curation.sources.integrity import (
 )
 from curation.sources.small_files import SmallFiles, check_name
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.storage import open_binary
 
 PARTS = ("train", "val", "test")
 WIDTH, HEIGHT = 1280, 720
@@ -159,7 +161,7 @@ def bdd100k_parts(root: Path) -> tuple[str, ...]:
 def is_bdd100k_file(path: Path) -> bool:
     """Return whether a JSON file is a list of frames, or an object of such, and not COCO's."""
     try:
-        with path.open("rb") as stream:
+        with open_binary(path) as stream:
             start = stream.read(1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")
     except OSError:
         return False
@@ -222,6 +224,7 @@ def _record(content: SmallFiles, name: str, rows: int) -> FileRecord:
 def _frames(data: bytes, name: str) -> Sequence[_Frame]:
     """Return the images of a file: a list of them, an object that holds it, or one image with its frames."""
     data = data.removeprefix(b"\xef\xbb\xbf")
+    refuse_repeated_keys(data, name, AnnotationFormatError)
     try:
         if data.lstrip().startswith(b"["):
             return msgspec.json.decode(data, type=list[_Frame])

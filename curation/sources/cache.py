@@ -137,7 +137,7 @@ class Cache:
         header = _header(source, key, columns)
         packed = np.frombuffer(msgspec.json.encode(header), np.uint8)
         try:
-            with replacing(path) as partial:
+            with replacing(path, guarded=False) as partial:
                 np.savez(partial, allow_pickle=False, header=packed, **columns)
         except (OSError, CurationError) as error:
             self._cannot_write(error)

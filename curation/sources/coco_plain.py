@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from curation.json_keys import SMALL, repeated_key
 from curation.sources.coco_records import CategoryRecord, ImageRecord
 from curation.sources.source import Bools, Floats, Int64s
 
@@ -82,6 +83,8 @@ def decode_plain(data: bytes) -> PlainFile | None:
     mark = {"id": _MARK, "image_id": 0, "category_id": 0, "bbox": [0, 0, 0, 0], "area": 0, "iscrowd": 0}
     try:
         rest = data[:start] + msgspec.json.encode(mark) + data[end:]
+        if repeated_key(data if len(data) <= SMALL else rest) is not None:
+            return None
         skeleton = msgspec.json.decode(rest, type=_Skeleton)
         if [record.id for record in skeleton.annotations] != [_MARK]:
             return None

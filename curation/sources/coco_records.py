@@ -9,6 +9,7 @@ import msgspec
 
 from curation.errors import AnnotationFormatError
 from curation.ids import MAX_NATIVE_LENGTH
+from curation.json_keys import refuse_repeated_keys
 
 _Text = Annotated[str, msgspec.Meta(max_length=MAX_NATIVE_LENGTH)]
 _FileName = Annotated[str, msgspec.Meta(max_length=4096)]
@@ -66,9 +67,10 @@ def decode_instances(data: bytes, name: str) -> Instances:
     Raises
     ------
     AnnotationFormatError
-        The bytes are not JSON, end too early, or a record has a wrong type or lacks a field.
+        The bytes are not JSON, end too early, name a key twice, or a record has a wrong type or lacks a field.
     """
     _check_start(data, name)
+    refuse_repeated_keys(data, name, AnnotationFormatError)
     try:
         return msgspec.json.decode(data, type=Instances)
     except msgspec.ValidationError as error:

@@ -24,6 +24,7 @@ from curation.sources.imagenet_lists import SUFFIXES, Labelled, is_wnid, read_la
 from curation.sources.integrity import check_unique, texts
 from curation.sources.source import Categories, FileRecord, Images, Source
 from curation.sources.table import Split, parse_table
+from curation.storage import open_binary
 
 NO_NAMES = "image names: the file states counts alone"
 """Key of `Source.dropped` for a source whose images have numbers in place of names."""
@@ -88,7 +89,7 @@ def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]
 
 def _is_solution(path: Path) -> bool:
     try:
-        with path.open("rb") as stream:
+        with open_binary(path) as stream:
             return stream.read(24).startswith(b"ImageId,PredictionString")
     except OSError:
         return False

@@ -14,6 +14,7 @@ import msgspec
 
 from curation.errors import AnnotationFormatError, UsageError
 from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.json_keys import refuse_repeated_keys
 from curation.sources.content import FileContent
 from curation.sources.source import FileRecord
 from curation.storage import read_bytes
@@ -221,6 +222,7 @@ def _from_json(text: str, path: Path) -> tuple[list[str], list[str], bool]:
         raise AnnotationFormatError(
             "The list is not JSON of names or counts by wnid", where=str(path), found=str(error)[:200]
         ) from None
+    refuse_repeated_keys(text.encode("utf-8"), str(path), AnnotationFormatError)
     if strangers := [wnid for wnid in stated if not is_wnid(wnid)]:
         _refuse(path, 1, strangers[0], "wnids as keys")
     counts = {wnid: value for wnid, value in stated.items() if isinstance(value, int)}

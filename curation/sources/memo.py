@@ -80,7 +80,7 @@ class Memo:
     def record(self, stamp: Stamp, digest: str, size: int) -> None:
         """Remember a digest; raises `OSError` or `UsageError` where the folder may not be written."""
         entry = _Entry(stamp.listing, digest, size, stamp.changed, stamp.taken)
-        write_bytes(self._path(stamp), msgspec.json.encode(entry))
+        write_bytes(self._path(stamp), msgspec.json.encode(entry), guarded=False)
 
     def _path(self, stamp: Stamp) -> Path:
         return self.folder / f"{stamp.listing[:40]}.json"

@@ -19,6 +19,7 @@ from curation.sources.hex_ids import Keys, hex_texts, id_text, id_words, ordered
 from curation.sources.openimages_rows import REQUIRED
 from curation.sources.source import Int32s
 from curation.sources.streamed_csv import StreamedCsv
+from curation.storage import open_binary
 
 PARTS = ("train", "validation", "test")
 
@@ -93,7 +94,7 @@ def is_box_file(path: Path) -> bool:
     if path.suffix.lower() != ".csv" or not path.is_file():
         return path.name.lower().endswith(".csv.gz")
     try:
-        with path.open("rb") as stream:
+        with open_binary(path) as stream:
             names = (
                 stream.readline(1 << 12).decode("utf-8-sig", "replace").replace('"', "").strip().split(",")
             )

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from curation.errors import MissingExtraError, MissingFileError
+from curation.storage import open_binary
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -79,7 +80,7 @@ def read_photo(path: Path) -> bytes:
         It does not exist, cannot be read, or is larger than `LARGEST_FILE`.
     """
     try:
-        with path.open("rb") as stream:
+        with open_binary(path, kind="photo") as stream:
             data = stream.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         raise BrokenPhotoError("it does not exist") from None

@@ -12,7 +12,7 @@ from typing import Any
 
 from curation.errors import AnnotationFormatError, MissingFileError, SourceError
 from curation.sources.source import FileRecord
-from curation.storage import read_bytes
+from curation.storage import open_binary, read_bytes
 
 _BLOCK = 1 << 24
 _LINES = 1 << 20
@@ -61,7 +61,7 @@ class StreamedCsv:
         """``sha256:<hex>`` of the bytes, computed while `lines` or `batches` read; else the file is read for it."""
         digest = self._digest
         if digest is None:
-            with self.path.open("rb") as stream:
+            with open_binary(self.path, kind="table") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest
             self._finish(digest)
         return f"sha256:{digest()}"
@@ -180,7 +180,7 @@ class _Hashing:
         self._pending: deque[tuple[Future[None], int]] = deque()
         self._behind = 0
         self._is_whole = False
-        self._stream = path.open("rb", buffering=0)
+        self._stream = open_binary(path, kind="table").detach()
         self._bar = tqdm(total=size, desc=name, unit="B", unit_scale=True, leave=False, disable=None)
 
     def __enter__(self) -> _Hashing:
@@ -227,7 +227,7 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 def _header(path: Path) -> tuple[str, ...]:
     where = f"{path.name}: row 1"
     try:
-        with path.open("rb") as stream:
+        with open_binary(path, kind="table") as stream:
             start = stream.read(_MAX_HEADER)
     except OSError:
         start = read_bytes(path, kind="table")[:_MAX_HEADER]

@@ -37,7 +37,7 @@ from curation.sources.source import (
     Source,
 )
 from curation.sources.voc_xml import VocRecord, decode_voc
-from curation.storage import inside, read_bytes
+from curation.storage import inside, open_binary, read_bytes
 
 _SETS = "ImageSets/Main"
 _XML = "Annotations"
@@ -184,7 +184,7 @@ def _image_set(root: Path, part: str) -> tuple[bytes, tuple[str, ...]]:
 
 def _read_xml(path: str) -> bytes:
     try:
-        with open(path, "rb", buffering=0) as stream:  # noqa: PTH123 (as for `Stamp`)
+        with open_binary(path, kind="annotation file of a listed image") as stream:
             return stream.read()
     except OSError:
         return read_bytes(Path(path), kind="annotation file of a listed image")

@@ -3,8 +3,6 @@
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from curation.audit.folder_target import FolderOptions, folder_target
 from curation.audit.lists import read_lists
 from curation.audit.rule import Finding
@@ -13,8 +11,7 @@ from curation.audit.target import PRINCIPLE
 from curation.audit.task_classes import read_tasks
 from curation.sources.opening import open_source
 from curation.sources.source import Source
-
-pytestmark = pytest.mark.shared
+from tests.real_files import real_files
 
 
 @cache
@@ -53,7 +50,8 @@ def count(audit: Audit, name: str) -> int:
     return next(one.outcome.count for one in audit.results if one.rule.name == name)
 
 
-def test_re_owod_keeps_the_principles_that_its_lists_decide(shared: Path) -> None:
+@real_files("owod_audits")
+def check_re_owod_keeps_the_principles_that_its_lists_decide(shared: Path) -> None:
     audit = _audit(shared / "data", "reowod", "reowod")
     for name in ("CO1", "TI1", "TI2", "DS1", "DS2", "DS4", "LI1", "LI2"):
         assert audit.verdict(name) == "pass", name
@@ -62,7 +60,8 @@ def test_re_owod_keeps_the_principles_that_its_lists_decide(shared: Path) -> Non
     assert findings(audit, "DS2")["t2_train and t1_train"].count == 32_380
 
 
-def test_re_owod_s_exemplars_are_drawn_from_train_lists_and_unbalanced(shared: Path) -> None:
+@real_files("owod_audits")
+def check_re_owod_s_exemplars_are_drawn_from_train_lists_and_seem_unbalanced(shared: Path) -> None:
     found = findings(_audit(shared / "data", "reowod", "reowod"), "TI5")
     for task in (2, 3, 4):
         assert found[f"t{task}_ft: subset"].verdict == "pass"
@@ -73,13 +72,27 @@ def test_re_owod_s_exemplars_are_drawn_from_train_lists_and_unbalanced(shared: P
     assert "zebra at least 4" in found["t4_ft: exemplars"].examples
 
 
-def test_re_owod_s_selection_leaves_no_image_out_as_far_as_the_table_shows(shared: Path) -> None:
+@real_files("owod_audits")
+def check_ore_s_exemplars_are_not_called_too_few_while_413_of_them_are_in_no_source(shared: Path) -> None:
+    sources = {name: source for name, source in _sources(shared / "data").items() if name != "voc2007-test"}
+    target = folder_target(
+        read_lists(shared / "data" / "owod" / "published" / "ore"), tasks=read_tasks("ore"), sources=sources
+    )
+    [second] = [one for one in target.lists if one.name == "t2_ft"]
+    assert len(target.unlocated(second)) == 413
+    found = findings(run_audit(target, chosen_rules("TI5")), "TI5")["t2_ft: exemplars"]
+    assert (found.verdict, found.count) == ("undecidable", 0)
+
+
+@real_files("owod_audits")
+def check_re_owod_s_selection_leaves_no_image_out_as_far_as_the_table_shows(shared: Path) -> None:
     audit = _audit(shared / "data", "reowod", "reowod")
     assert audit.verdict("TI4") == "undecidable"
     assert all("0 images" in one.text for one in findings(audit, "TI4").values())
 
 
-def test_ore_breaks_the_principles_as_its_critics_say(shared: Path) -> None:
+@real_files("owod_audits")
+def check_ore_breaks_the_principles_as_its_critics_say(shared: Path) -> None:
     audit = _audit(shared / "data", "ore", "ore", val_as_test=True)
     failed = {one.rule.name for one in audit.results if one.outcome.verdict == "fail"}
     assert failed == {"LI1", "DS1", "DS2", "DS4", "AS2"}
@@ -96,25 +109,16 @@ def test_ore_breaks_the_principles_as_its_critics_say(shared: Path) -> None:
     assert "1,035 of them more than once" in findings(audit, "DS1")["all_task_test"].text
 
 
-def test_s_owodb_repeats_nothing_and_has_no_validation(shared: Path) -> None:
+@real_files("owod_audits")
+def check_s_owodb_repeats_nothing_and_has_no_validation(shared: Path) -> None:
     audit = _audit(shared / "data", "owdetr", "s-owodb")
     assert audit.verdict("DS1") == audit.verdict("DS2") == "pass"
     assert audit.verdict("AS2") == audit.verdict("DS4") == "not applicable"
     assert not audit.failed()
 
 
-def test_without_tasks_and_sources_lists_alone_are_judged(shared: Path) -> None:
+@real_files("owod_audits")
+def check_without_tasks_and_sources_lists_alone_are_judged(shared: Path) -> None:
     audit = run_audit(folder_target(read_lists(shared / "data" / "owod" / "published" / "reowod")))
     decided = {one.rule.name for one in audit.results if one.outcome.verdict != "undecidable"}
     assert decided == {"DS1", "DS2", "DS4"}
-
-
-def test_ore_s_exemplars_are_not_called_too_few_while_413_of_them_are_in_no_source(shared: Path) -> None:
-    sources = {name: source for name, source in _sources(shared / "data").items() if name != "voc2007-test"}
-    target = folder_target(
-        read_lists(shared / "data" / "owod" / "published" / "ore"), tasks=read_tasks("ore"), sources=sources
-    )
-    [second] = [one for one in target.lists if one.name == "t2_ft"]
-    assert len(target.unlocated(second)) == 413
-    found = findings(run_audit(target, chosen_rules("TI5")), "TI5")["t2_ft: exemplars"]
-    assert (found.verdict, found.count) == ("undecidable", 0)

@@ -5,7 +5,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from curation.audit.forensics import Forensics, forensics, overlap_matrix
 from curation.audit.lists import read_lists
 from curation.canonical import sha256_of_lines
 from tests.audit.benchmark_world import list_set, make_source
+from tests.real_files import provided, real_files
 
 
 def facts_of(found: Forensics, name: str) -> object:
@@ -123,7 +123,7 @@ def test_ids_are_looked_up_in_the_sources(tmp_path: Path) -> None:
     assert without.unknown is None
 
 
-@pytest.fixture(scope="module")
+@provided
 def published(shared: Path) -> Forensics:
     return forensics(read_lists(shared / "data" / "owod" / "published"))
 
@@ -132,16 +132,18 @@ def shared_ids(found: Forensics, one: str, two: str) -> int:
     return int(found.overlap[found.names.index(one), found.names.index(two)])
 
 
-@pytest.mark.shared
-def test_the_published_test_list_of_ore_repeats_images(published: Forensics) -> None:
+@real_files("owod_audits")
+def check_the_published_test_list_of_ore_repeats_images(published: Forensics) -> None:
     one = published.facts[published.names.index("ore/all_task_test")]
     assert (one.entries, one.unique, one.repeated) == (10_246, 9_119, 1_127)
     assert one.multiplicity == {2: 943, 3: 92}
     assert one.namespaces == {"coco": 9_119 - 4_952, "voc2007": 4_952}
 
 
-@pytest.mark.shared
-def test_two_lists_of_one_name_and_one_length_are_told_apart_without_being_told(published: Forensics) -> None:
+@real_files("owod_audits")
+def check_two_lists_of_one_name_and_one_length_are_told_apart_without_being_told(
+    published: Forensics,
+) -> None:
     pairs = {(published.names[one], published.names[two]) for one, two in published.same_names}
     assert ("ore/t2_ft", "reowod/t2_ft") in pairs
     assert shared_ids(published, "ore/t2_ft", "reowod/t2_ft") == 1_276
@@ -151,8 +153,8 @@ def test_two_lists_of_one_name_and_one_length_are_told_apart_without_being_told(
     assert counts[4_952] == 2
 
 
-@pytest.mark.shared
-def test_relations_that_the_specification_states(published: Forensics) -> None:
+@real_files("owod_audits")
+def check_relations_that_the_specification_states(published: Forensics) -> None:
     names = published.names
     assert ("reowod/t1_train", "reowod/t1_train_with_unk") in [
         tuple(names[row] for row in group) for group in published.same_bytes

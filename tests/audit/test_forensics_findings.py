@@ -9,6 +9,7 @@ from curation.audit.forensics import forensics
 from curation.audit.forensics_findings import ListFinding, forensics_data, forensics_tables, list_findings
 from curation.audit.lists import read_lists
 from tests.audit.benchmark_world import list_set, make_source
+from tests.real_files import real_files
 
 
 def findings(folder: Path, lists: dict[str, list[str]]) -> list[ListFinding]:
@@ -87,8 +88,8 @@ def test_tables_are_rectangles_of_texts(tmp_path: Path) -> None:
         assert all(len(row) == len(columns) and all(isinstance(cell, str) for cell in row) for row in rows)
 
 
-@pytest.mark.shared
-def test_the_published_lists_speak_for_themselves(shared: Path) -> None:
+@real_files("owod_audits")
+def check_the_published_lists_speak_for_themselves(shared: Path) -> None:
     found = list_findings(forensics(read_lists(shared / "data" / "owod" / "published")))
     told = {one.text: one.gravity for one in found}
     assert told["t2_ft.txt in ore/ and reowod/ have both 1,743 lines, but share only 1,276 ids"] == "error"

@@ -9,6 +9,7 @@ from curation.audit import lists as lists_module
 from curation.audit.lists import ListSet, read_lists
 from curation.canonical import sha256_of_bytes
 from curation.errors import ImageIdError, MissingFileError, PathEscapeError, UsageError
+from tests.real_files import real_files
 
 
 def as_texts(found: ListSet) -> dict[str, list[str]]:
@@ -162,8 +163,8 @@ def test_files_beyond_the_limits_are_refused_before_they_are_read(
         read_lists(tmp_path)
 
 
-@pytest.mark.shared
-def test_the_published_lists_are_read_whole(shared: Path) -> None:
+@real_files("owod_audits")
+def check_the_published_lists_are_read_whole(shared: Path) -> None:
     found = read_lists(shared / "data" / "owod" / "published")
     lines = {one.name: len(one) for one in found.lists}
     assert lines["ore/all_task_test"] == 10_246
@@ -173,8 +174,8 @@ def test_the_published_lists_are_read_whole(shared: Path) -> None:
     assert not any(one.odd or one.blank for one in found.lists)
 
 
-@pytest.mark.shared
-def test_voc_s_lists_of_one_class_and_its_tables_of_boxes(shared: Path) -> None:
+@real_files("voc2007")
+def check_voc_s_lists_of_one_class_and_its_tables_of_boxes(shared: Path) -> None:
     folder = shared / "data" / "voc2007"
     files = [folder / "2007_val_nondifficult_boxes.txt", *sorted((folder / "ImageSets").glob("*.txt"))]
     found = read_lists(files)

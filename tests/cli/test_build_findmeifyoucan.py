@@ -90,6 +90,58 @@ def test_build_verify_and_export(
     }
 
 
+CONTRADICTORY = [
+    (1, "manual", "to_near"),
+    (1, "manual", "to_far"),
+    (5, "manual", "to_near"),
+    (101, "candidate", "add_near"),
+    (101, "candidate", "add_far"),
+]
+
+
+def test_contradictory_verdicts_are_refused_or_replayed_and_told_in_every_format(
+    given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, resolved = tmp_path / "log.jsonl", tmp_path / "resolved.jsonl"
+    rows = [
+        {"dataset": "coco", "image_id": f"coco:{image:012d}", "stage": stage, "action": action}
+        for image, stage, action in CONTRADICTORY
+    ]
+    log.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "selection.json").write_text(
+        json.dumps({
+            "UNFILTERED_IMAGES_TO_NEAR": {"coco": [1, 5]}, "UNFILTERED_IMAGES_TO_FAR": {"coco": [1]},
+            "FROM_CANDIDATES": {"coco": [101], "coco_near": [101]},
+        })
+    )  # fmt: skip
+    assert main(["decisions", str(log), "--allow-conflicts", "--out", str(resolved)]) == 0
+    build = ["build", "findmeifyoucan", *given["sources"], given["list"], "--no-cache", "--set", "pools=coco"]
+    capsys.readouterr()
+    assert main([*build, "--decisions", str(resolved), "--out", str(tmp_path / "x")]) == 2
+    assert "--allow-conflicts" in " ".join(capsys.readouterr().err.split())
+    built = []
+    for name, more in (("resolved.jsonl", ["--allow-conflicts"]), ("log.jsonl", ["--allow-conflicts"]),
+                       ("selection.json", [])):  # fmt: skip
+        out = tmp_path / f"m-{name}"
+        assert main([*build, "--decisions", str(tmp_path / name), *more, "--out", str(out)]) == 0
+        told = " ".join(capsys.readouterr().err.split())
+        assert "warning: verdicts contradict each other on 2 images, and all are replayed" in told
+        assert "coco:000000000001 (coco, manual): to_far and to_near" in told
+        built.append(read_manifest(out))
+        assert any("contradict each other on 2 images" in note for note in built[-1].header.notes)
+        assert main(["verify", str(out), *given["sources"], given["list"], "--rebuild", "--no-cache"]) == 0
+        capsys.readouterr()
+    assert len({one.digest for one in built}) == 1
+    # By hand: pizza is removed by category, zebra near. 1 goes to near and back to far; 5 is in neither; 101 in both.
+    assert built[0].ids("coco-near") == ("coco:000000000002", "coco:000000000101")
+    assert built[0].ids("coco-far") == ("coco:000000000001", "coco:000000000004", "coco:000000000101")
+
+
+def test_allowing_conflicts_needs_decisions(given: dict[str, Any], tmp_path: Path) -> None:
+    build = ["build", "findmeifyoucan", *given["sources"], given["list"], "--allow-conflicts"]
+    assert main([*build, "--out", str(tmp_path / "x")]) == 2
+
+
 def test_a_declared_manifest_takes_the_decisions_and_refuses_other_figures(
     given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

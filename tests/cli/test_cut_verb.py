@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
+from curation.ledger import LEDGER
 
 IMAGES = (
     [("a", "b", "c")] * 4
@@ -47,7 +48,7 @@ def test_result_and_files(truth: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert result["ncut"] == pytest.approx(1 / 25 + 2 / 24 + 1 / 13, abs=1e-12)
     assert result["certificate"] == "exact"
     assert result["class_images"]["d"] == 8
-    written = {path.name for path in (tmp_path / "out").iterdir()}
+    written = {path.name for path in (tmp_path / "out").iterdir()} - {LEDGER}
     pictures = {f"{stem}.{kind}" for stem in ("matrix", "graph") for kind in ("png", "svg", "csv")}
     assert written == pictures | {"clusters.csv", "cut.json"}
     assert json.loads((tmp_path / "out/cut.json").read_text()) == result

@@ -7,6 +7,7 @@ import pytest
 
 from curation.cli import main
 from curation.decisions.files import read_decisions
+from tests.real_files import real_files
 
 HEAD = "image_id,dataset,stage,action,reason,reviewer,date\n"
 
@@ -75,8 +76,8 @@ def test_an_empty_file_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "0 decisions stand" in capsys.readouterr().out
 
 
-@pytest.mark.shared
-def test_the_authors_file_with_its_defects(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@real_files("decisions")
+def check_the_authors_file_with_its_defects(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = shared / "data/findmeifyoucan"
     command = ["decisions", str(folder / "manual_selection.json")]
     command += ["--categories", str(folder / "categories_voc.json")]

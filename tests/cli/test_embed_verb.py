@@ -9,6 +9,7 @@ import pytest
 
 from curation.cli import main
 from curation.similarity.store import open_embeddings
+from tests.real_files import real_files
 from tests.similarity.clip_world import write_config, write_photos
 
 pytest.importorskip("PIL.Image")
@@ -118,7 +119,8 @@ def test_photos_of_a_source_that_is_not_embedded_are_refused(
     assert "names no source" in capsys.readouterr().err
 
 
-def test_real_photos_of_coco(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@real_files("coco_table")
+def check_real_photos_of_coco(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = shared / "data" / "coco" / "mini"
     data = run(
         capsys,

@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from curation.ledger import LEDGER
 from curation.manifest.store import read_manifest
+from curation.storage import command, write_text
 from tests.small_world import write_small_world
+from tests.worlds import elephant
+from tests.worlds.expected import committed
 
 CAT, DOG, UNKNOWN = 1, 2, -1
 CATEGORIES = [{"id": CAT, "name": "cat"}, {"id": DOG, "name": "dog"}, {"id": UNKNOWN, "name": "unknown"}]
@@ -116,18 +120,24 @@ def test_a_second_run_leaves_nothing_of_the_first(
     assert main(arguments(files, "--out", str(out), "--profile", "all")) == 0
     (out / "wilderness_curve.png").rename(out / "kept-by-hand.png")
     stale = json.loads((out / "results.json").read_text())
-    stale["written"] += ["an-earlier-figure.png", "../outside.png", "results.json", 7]
-    (out / "results.json").write_text(json.dumps(stale))
-    (out / "an-earlier-figure.png").write_bytes(b"old")
-    (tmp_path / "outside.png").write_bytes(b"not ours")
+    stale["written"] += ["an-earlier-figure.png", "a-photo.png", "../outside.png", "results.json", 7]
+    # As an earlier version of this tool might have left them.
+    with command(force=True):
+        write_text(out / "results.json", json.dumps(stale))
+        write_text(out / "an-earlier-figure.png", "old")
+    for path in (tmp_path / "outside.png", out / "a-photo.png"):
+        path.write_bytes(b"not ours")
     assert main(arguments(files, "--out", str(out))) == 0
     assert not (out / "an-earlier-figure.png").exists()
     assert (out / "kept-by-hand.png").exists()
+    assert (out / "a-photo.png").exists()
     assert (tmp_path / "outside.png").exists()
     names = json.loads((out / "results.json").read_text())["written"]
-    assert {path.name for path in out.iterdir()} == {*names, "results.json", "kept-by-hand.png"}
+    kept = {"results.json", "kept-by-hand.png", "a-photo.png", LEDGER}
+    assert {path.name for path in out.iterdir()} == {*names, *kept}
     (out / "results.json").write_text("[")
-    assert main(arguments(files, "--out", str(out))) == 0
+    assert main(arguments(files, "--out", str(out))) == 2
+    assert main(arguments(files, "--out", str(out), "--force")) == 0
     capsys.readouterr()
 
 
@@ -147,12 +157,12 @@ def test_out_holds_result_tables_and_figures_of_the_same_bytes_each_time(
 ) -> None:
     first, again = tmp_path / "first", tmp_path / "again"
     again.mkdir()
-    # An earlier result in the folder is replaced.
+    # An earlier result in the folder is replaced where that is asked for.
     write(again / "results.json", "an earlier result")
     for out in (first, again):
-        assert main(arguments(files, "--out", str(out), "--bootstrap", "3")) == 0
+        assert main(arguments(files, "--out", str(out), "--bootstrap", "3", "--force")) == 0
         shown = capsys.readouterr().out
-        written = sorted(out.iterdir())
+        written = sorted(path for path in out.iterdir() if path.name != LEDGER)
         assert {path.suffix for path in written} == SUFFIXES
         assert all(f"wrote {path}" in shown for path in written)
     one, two = ({path.name: path.read_bytes() for path in out.iterdir()} for out in (first, again))
@@ -279,7 +289,7 @@ def test_voc_reads_a_results_folder(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert found["mAP11"] == pytest.approx(6 / 11)
     assert found["mAP_area"] == 0.5
     assert list(found["inputs"]["test"]["detections"]["reported"].values()) == [1]
-    assert {path.suffix for path in (tmp_path / "out").iterdir()} == SUFFIXES
+    assert {path.suffix for path in (tmp_path / "out").iterdir() if path.name != LEDGER} == SUFFIXES
     assert main(given) == 0
     assert "54.55" in capsys.readouterr().out
     assert main([*given, "--stray", "error"]) == 2
@@ -298,39 +308,42 @@ def test_coco_engines(files: dict[str, Path], capsys: pytest.CaptureFixture[str]
     assert "AP50" in capsys.readouterr().out
 
 
-def test_the_figure_of_the_official_profile_says_so(shared: Path, tmp_path: Path) -> None:
-    folder = shared / "golden" / "elephant" / "hand"
-    given = ["evaluate", "elephant", "--no-cache", "--profile", "official", "--bootstrap", "5"]
+def elephant_words(folder: Path) -> list[str]:
+    """Return the command that evaluates the synthetic world."""
+    paths = elephant.files(folder)
+    words = ["evaluate", "elephant", "--no-cache"]
     for part in ("closed", "wilderness"):
-        given += ["--truth", f"{part}={folder / f'gt_{part}.json'}"]
-        given += ["--detections", f"{part}={folder / f'dets_{part}.json'}"]
+        words += ["--truth", f"{part}={paths[f'truth_{part}']}"]
+        words += ["--detections", f"{part}={paths[f'detections_{part}']}"]
+    return words
+
+
+def test_the_figure_of_the_official_profile_says_so(tmp_path: Path) -> None:
+    given = [*elephant_words(tmp_path), "--profile", "official", "--bootstrap", "5"]
     assert main([*given, "--out", str(tmp_path / "out")]) == 0
     header = (tmp_path / "out" / "wilderness_curve.csv").read_text().splitlines()[0]
     assert "WI_mean_interpolated_precision_recall_0.3" in header
     assert "macro" not in header
 
 
-def test_a_beta_of_many_digits_is_refused(capsys: pytest.CaptureFixture[str], shared: Path) -> None:
-    folder = shared / "golden" / "elephant" / "hand"
-    given = ["evaluate", "elephant", "--no-cache", "--betas", "1.123456789"]
-    for part in ("closed", "wilderness"):
-        given += ["--truth", f"{part}={folder / f'gt_{part}.json'}"]
-        given += ["--detections", f"{part}={folder / f'dets_{part}.json'}"]
+def test_a_beta_of_many_digits_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    given = [*elephant_words(tmp_path), "--betas", "1.123456789"]
     assert "not a usable number" in refused(given, capsys)
 
 
-def test_the_misprinted_f_beta_is_to_be_had_by_name(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = shared / "golden" / "elephant" / "hand"
-    given = ["evaluate", "elephant", "--no-cache", "--json"]
-    for part in ("closed", "wilderness"):
-        given += ["--truth", f"{part}={folder / f'gt_{part}.json'}"]
-        given += ["--detections", f"{part}={folder / f'dets_{part}.json'}"]
+def test_the_misprinted_f_beta_is_to_be_had_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [*elephant_words(tmp_path), "--json"]
     assert main([*given, "--fbeta-formula", "published"]) == 0
     found = json.loads(capsys.readouterr().out)
-    point = found["fbeta"]["cat"]["0.0"]["0.5"]
-    # Same operating point; F is (1 + b^2) P R with P = R = 0.6.
-    assert (point["threshold"], point["precision"], point["recall"]) == (0.5, 0.6, 0.6)
-    assert point["F"] == pytest.approx(1.25 * 0.6 * 0.6)
+    point = found["fbeta"]["dog"]["0.0"]["0.5"]
+    correct = committed("elephant")["fbeta"]["dog"]["0.0"]["0.5"]
+    # Same operating point; F is (1 + b^2) P R.
+    for key in ("threshold", "precision", "recall"):
+        assert point[key] == pytest.approx(correct[key], abs=1e-12)
+    assert point["F"] == pytest.approx(1.25 * correct["precision"] * correct["recall"])
+    assert point["F"] != pytest.approx(correct["F"])
     assert list(found["fbeta_formula"]) == ["published"]
 
 

@@ -120,6 +120,23 @@ def test_background_is_unknown_only_with_official_compat(
     listed = write(tmp_path / "classes.json", {"known": ["a", "b"], "unknown": []})
     assert result(capsys, arguments(files, "--classes", str(listed)))["settings"]["id_classes"] == 2
     assert "disagree" in error(capsys, arguments(files, "--classes", str(listed), "--id-classes", "3"))
+    # Without K nothing says that the third column is the background: refused, or told.
+    assert "needs the number of ID classes" in error(capsys, arguments(files, "--official-compat"))
+    assert main(arguments(files)) == 0
+    printed = capsys.readouterr()
+    for stream in (printed.out, printed.err):
+        assert "3 columns" in " ".join(stream.split())
+
+
+def test_without_objects_no_rate_is_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = example_files(tmp_path)
+    truth = json.loads(files["truth"].read_text(encoding="utf-8"))
+    files = {**files, "truth": write(tmp_path / "empty.json", {**truth, "annotations": []})}
+    found = result(capsys, arguments(files))
+    for profile in ("official", "paper"):
+        assert {found[profile][rate] for rate in ("P_U", "R_U", "AP_U", "nOSE")} == {None}
+        assert "N_U is 0" in found[profile]["undefined"]["P_U"]
+        assert found[profile]["unrounded"]["P_U"] is None
 
 
 def test_a_t_star_leaves_out_and_is_told(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from curation.cli import main
+from curation.ledger import LEDGER
 from curation.manifest.store import write_manifest
 from tests.evaluation.open_set_manifests import LISTS, TEST_LABELS, VAL_LABELS, open_set_manifest, write_truth
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
@@ -78,7 +79,7 @@ def test_files_that_are_written(files: dict[str, Path], capsys: pytest.CaptureFi
     written = saved.pop("written")
     assert saved == result
     assert result["epochs"] == {"b": {"kept": 2, "of": 3}}
-    names = {path.name for path in files["out"].iterdir()}
+    names = {path.name for path in files["out"].iterdir()} - {LEDGER}
     stems = ("oscr_exact", "oscr_paper", "oscr_comparison", "scores", "confidence")
     pictures = {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg", "csv")}
     assert names == pictures | {"metrics.csv", "classes.csv", "results.json"}

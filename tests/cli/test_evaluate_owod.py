@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from curation.ledger import LEDGER
 from curation.manifest.header import (
     ClassEntry,
     TaskEntry,
@@ -214,7 +215,7 @@ def test_out_holds_figures_tables_and_the_result_of_the_same_bytes_each_time(
     for out in outs:
         assert main(arguments(files, "--out", str(out))) == 0
         shown = capsys.readouterr().out
-        assert all(f"wrote {path}" in shown for path in out.iterdir())
+        assert all(f"wrote {path}" in shown for path in out.iterdir() if path.name != LEDGER)
     one, two = ({path.name: path.read_bytes() for path in out.iterdir()} for out in outs)
     assert one == two
     assert {"results.json", "wilderness_impact_clean.png", "unknown_recall_precision_clean.svg"} <= set(one)

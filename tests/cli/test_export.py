@@ -9,15 +9,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from curation.cli import main
+from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest, write_manifest
 from curation.protocols import elephant
 from curation.protocols.building import read_parameters
 from curation.sources.coco import read_coco
 from curation.sources.voc import read_voc
+from tests.real_files import real_files
 from tests.small_world import SmallWorld, write_elephant, write_small_world
 
 PARAMETERS = {"ratios": ("1",), "orders": ("cpython_set", "hash"), "salt": "test"}
@@ -129,7 +132,11 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
     command = ["export", str(manifest), "--part", "closed", "--format", "txt", "--out", str(ids)]
     assert main([*command, "--id-form", "native"]) == 0
     assert ids.read_text().split() == world.closed
+    # What it wrote itself, it replaces; what was edited since, it does not.
+    assert main(command) == 0
+    ids.write_text("edited")
     assert main(command) == 2
+    assert ids.read_text() == "edited"
 
 
 @pytest.mark.parametrize(
@@ -141,6 +148,9 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
         (["--format", "txt", "--strict-layout"], "belongs to --format elephant-json"),
         (["--format", "coco", "--unknown-id", "x"], "not a number"),
         (["--format", "coco", "--unknown-id", "7"], "category id of unknown"),
+        (["--format", "coco", "--unknown-id", "4294967296"], "out of range"),
+        (["--format", "coco", "--unknown-id=-2147483648"], "out of range"),
+        (["--format", "coco", "--unknown-id", "9" * 5000], "not a number"),
         (["--format", "coco", "--source", "vco=x"], "no such source"),
         (["--format", "voc", "--out", "x.json"], "a folder"),
         (["--format", "yolo", "--images", "a", "--images", "b"], "several folders"),
@@ -174,6 +184,28 @@ def test_a_missing_source_is_named(
     command = ["export", str(manifest), "--part", "wr1", "--format", "coco", "--out", str(tmp_path / "out")]
     assert main(command) == 2
     assert "--source coco=PATH" in capsys.readouterr().err
+
+
+def test_a_part_made_from_lists_states_no_file_to_differ_from(
+    world: SmallWorld, manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = read_manifest(manifest)
+    # As in elephant/train2017: the list of wr1 is here, and COCO's file was never read.
+    header = msgspec.structs.replace(
+        whole.header,
+        origin="declared",
+        sources=tuple(
+            msgspec.structs.replace(entry, files=() if entry.name == "coco" else entry.files)
+            for entry in whole.header.sources
+        ),
+    )
+    write_manifest(Manifest(header=header, lists={"wr1": whole.ids("wr1")}), tmp_path / "m")
+    command = arguments(world, tmp_path / "m", "coco", "wr1")
+    assert main([*command, "--out", str(tmp_path / "out")]) == 0
+    assert "very file" not in capsys.readouterr().err
+    command = arguments(world, tmp_path / "m", "elephant-json", "wr1")
+    assert main([*command, "--out", str(tmp_path / "authors")]) == 2
+    assert "curation build elephant/custom@1.0.0" in capsys.readouterr().err
 
 
 def test_absent_ids_are_counted_and_other_bytes_noted(
@@ -224,8 +256,8 @@ def test_two_runs_under_two_hash_seeds_write_the_same_bytes(
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
-@pytest.mark.shared
-def test_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_exports")
+def check_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) -> None:
     voc = shared / "data" / "voc2007" / "test_with_difficult.json"
     coco = shared / "data" / "coco" / "instances_val2017_rebuilt.json"
     sources = {
@@ -263,8 +295,8 @@ def test_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) -
     assert sum(one["difficult"] for one in data["annotations"]) == 2944
 
 
-@pytest.mark.shared
-def test_real_closed_part_survives_the_voc_layout(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_exports")
+def check_real_closed_part_survives_the_voc_layout(shared: Path, tmp_path: Path) -> None:
     voc = shared / "data" / "voc2007" / "test_with_difficult.json"
     coco = shared / "data" / "coco" / "instances_val2017_rebuilt.json"
     first = read_coco(voc, dataset="voc2007", part="test")

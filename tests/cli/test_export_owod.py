@@ -26,6 +26,7 @@ from curation.sources.coco import read_coco
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import COCO_NAMES_OF_VOC
 from curation.sources.voc import read_voc
+from tests.real_files import real_files
 from tests.task_world import TASKS, UNKNOWN, TaskWorld, make_task_manifest, write_task_world
 
 
@@ -223,8 +224,8 @@ def val2017(path: Path) -> Manifest:
     return Manifest(msgspec.structs.replace(made.header, classes=classes, tasks=tasks), made.lists)
 
 
-@pytest.mark.shared
-def test_val2017_under_the_first_task(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_exports")
+def check_val2017_under_the_first_task(shared: Path, tmp_path: Path) -> None:
     from pycocotools.coco import COCO
 
     path = shared / "data" / "coco" / "instances_val2017_rebuilt.json"
@@ -251,8 +252,8 @@ def test_val2017_under_the_first_task(shared: Path, tmp_path: Path) -> None:
             assert one["image_id"] == own["image_id"]
 
 
-@pytest.mark.shared
-def test_val2017_in_the_upstream_layout(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_exports")
+def check_val2017_in_the_upstream_layout(shared: Path, tmp_path: Path) -> None:
     path = shared / "data" / "coco" / "instances_val2017_rebuilt.json"
     write_manifest(val2017(path), tmp_path / "m")
     words = ["export", str(tmp_path / "m"), "--format", "owod", "--source", f"val={path}"]

@@ -108,16 +108,19 @@ def test_the_output_folder_is_taken(header: Path, lists: Path, tmp_path: Path) -
     assert (tmp_path / "out" / "mine.txt").read_text() == "mine"
 
 
-def test_a_recipe_whose_header_is_not_at_hand(
+def test_the_header_that_comes_with_the_package_pins_the_authors_lists(
     lists: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CURATION_MANIFESTS", raising=False)
-    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 2
-    assert "--header-only" in capsys.readouterr().err
-    assert (
-        main(["import", "toy", "--lists", str(lists), "--header-only", "--out", str(tmp_path / "out")]) == 2
-    )
+    assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 1
+    assert f"is not the t1_train.txt of {NAME} 1.0.0" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_recipe_is_an_error(lists: Path, tmp_path: Path) -> None:
+    command = ["import", "toy", "--lists", str(lists), "--header-only", "--out", str(tmp_path / "out")]
+    assert main(command) == 2
 
 
 def test_other_verbs_point_here(header: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -250,7 +250,7 @@ def test_the_page_does_not_take_the_place_of_the_rows(
     before = rows.read_bytes()
     monkeypatch.chdir(tmp_path)
     assert main(["leaderboard", str(rows), "--html", "rows.jsonl"]) == 2
-    assert "--html would take the place" in capsys.readouterr().err
+    assert "input of the same command" in capsys.readouterr().err
     assert rows.read_bytes() == before
 
 

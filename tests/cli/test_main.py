@@ -12,7 +12,6 @@ HEAVY = (
     "fiftyone",
     "sklearn",
     "nltk",
-    "ray",
     "open_clip",
     "matplotlib",
     "pandas",

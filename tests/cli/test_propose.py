@@ -9,6 +9,7 @@ import pytest
 from curation.cli import main
 from curation.proposals.files import read_proposals
 from tests.proposals.embedding_world import stored
+from tests.small_world import write_small_world
 
 CATEGORIES = ("zebra", "couch", "laptop", "dog")
 
@@ -155,14 +156,16 @@ def test_far_sets_of_another_file_serve_as_comparison(world: Path) -> None:
     assert made.counts()["farther"] == 8
 
 
-def test_a_manifest_gives_the_classes(shared: Path, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = shared / "data/coco/mini/annotations/instances_val2017.json"
+def test_a_manifest_gives_the_classes(
+    tmp_path: Path, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write_small_world(tmp_path, n_closed=3, n_wilderness=12).coco_json
     manifest = min(Path("manifests/elephant").rglob("manifest.json")).parent
     given = ["propose", "--manifest", str(manifest), "--ood", f"coco-val2017={source}", "--json"]
     assert main([*given, "--no-cache"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["inputs"][0]["use"] == "manifest"
-    assert sum(data["counts"].values()) == 79
+    assert sum(data["counts"].values()) == len(json.loads(source.read_text())["images"])
 
 
 @pytest.mark.parametrize(
@@ -198,5 +201,5 @@ def test_out_never_overwrites_an_input(world: Path, capsys: pytest.CaptureFixtur
         before = target.read_bytes()
         arguments = ["propose", "--id-classes", str(names), "--ood", f"coco={source}", "--out", str(target)]
         assert main(arguments) == 2
-        assert "overwrite an input" in capsys.readouterr().err
+        assert "input of the same command" in capsys.readouterr().err
         assert target.read_bytes() == before

@@ -19,6 +19,7 @@ from curation.review.images import part_images
 from curation.sources.photos import PhotoFolder
 from tests.fake_hub import WRITER, FakeHub
 from tests.publishing.published_world import changed, files_below, tiny
+from tests.real_files import real_files
 from tests.small_world import SmallWorld, write_elephant, write_small_world
 
 pytest.importorskip("mlcroissant")
@@ -274,8 +275,8 @@ def test_the_endpoint_and_the_token_are_those_of_the_environment(
         assert "Traceback" not in finished.stderr
 
 
-@pytest.mark.shared
-def test_real_annotations_give_the_counts_of_the_paper(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_exports")
+def check_real_annotations_give_the_counts_of_the_paper(shared: Path, tmp_path: Path) -> None:
     from pyarrow import parquet
 
     sources = {

@@ -92,7 +92,7 @@ def test_export_writes_what_stands(folder: Path, tmp_path: Path, suffix: str) ->
 def test_export_never_overwrites_the_log(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = folder / "decisions.jsonl"
     before = log.read_bytes()
-    assert main(["review", "export", "--folder", str(folder), "--out", str(log)]) == 2
+    assert main(["review", "export", "--folder", str(folder), "--out", str(log), "--force"]) == 2
     assert "never overwritten" in capsys.readouterr().err
     assert log.read_bytes() == before
 
@@ -104,6 +104,8 @@ def test_export_never_overwrites_the_log(folder: Path, capsys: pytest.CaptureFix
         (["start", "--source", "coco=x.json"], "A review needs the photos"),
         (["start", "--source", "coco=x.json", "--photos", "nowhere"], "folder of photos does not exist"),
         (["start", "no-such-manifest", "--photos", "."], "There is no such manifest"),
+        (["start", "--source", "coco=x.json", "--photos", "coc=."], "a source that is not there"),
+        (["start", "elephant/val2017", "--photos", "cocoo=."], "expected: voc2007-test, coco"),
         (["start"], "The folder holds no review"),
         (["status"], "The folder holds no review"),
         (["export", "--out", "x.jsonl"], "The folder holds no review"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from curation.cli import main
+from curation.errors import MissingExtraError
 from curation.evaluation.post_hoc_methods import METHODS, compute
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import by_image, example_files, results_content, write
@@ -51,7 +52,8 @@ def test_every_method_that_the_files_allow(
 def test_scores_go_into_detections_and_from_there_into_the_evaluation(
     arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], form: Any
 ) -> None:
-    files = example_files(tmp_path)
+    (tmp_path / "example").mkdir()
+    files = example_files(tmp_path / "example")
     given = write(tmp_path / "given.json", form(results_content(EXAMPLE)))
     scored = tmp_path / "scored.json"
     assert (
@@ -131,3 +133,57 @@ def test_features_alone_allow_no_score(
 ) -> None:
     assert main(arguments({"test": arrays["test"]}, tmp_path / "s.json")) == 2
     assert "No score can be computed" in capsys.readouterr().err
+
+
+def test_an_impossible_method_leaves_the_others_standing(
+    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Of 8 features 95 % are, rounded, all: ASH keeps none. kNN with more neighbours than the 150 training features.
+    out = tmp_path / "s.json"
+    assert main(arguments(arrays, out, "--percentile", "95", "--k", "151", "--json")) == 0
+    printed = capsys.readouterr()
+    about = json.loads(printed.out)
+    assert set(about["impossible"]) == {"ash", "knn"}
+    assert set(about["methods"]) == set(METHODS) - {"ash", "knn"}
+    assert "keeps no activation: 95 % of 8 features" in about["impossible"]["ash"]
+    assert "warning: knn is left out: kNN needs at least k training features" in printed.err
+    written = json.loads(out.read_text(encoding="utf-8"))
+    assert tuple(written["scores"]) == tuple(about["methods"])
+    assert written["about"]["impossible"] == about["impossible"]
+    # Asked for by name, what is missing is a failure, though the rest is written.
+    both = ("--k", "151", "--method", "knn", "--method", "energy")
+    assert main(arguments(arrays, tmp_path / "t.json", *both)) == 1
+    assert "impossible: kNN needs" in " ".join(capsys.readouterr().out.split())
+    assert list(json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["scores"]) == ["energy"]
+
+
+def test_the_engine_pytorch_ood_runs_what_it_has(
+    arrays: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        compute(drawn(2), "energy", engine="pytorch-ood")
+    except MissingExtraError as error:
+        pytest.skip(f"{error.what}: {error.found}")
+    out = tmp_path / "s.json"
+    assert main(arguments(arrays, out, "--engine", "pytorch-ood", "--percentile", "50", "--json")) == 0
+    about = json.loads(capsys.readouterr().out)
+    assert set(about["impossible"]) == {"dice_react"}
+    assert "no detector that combines" in about["impossible"]["dice_react"]
+    assert set(json.loads(out.read_text(encoding="utf-8"))["scores"]) == set(METHODS) - {"dice_react"}
+
+
+def test_ddu_without_samples_for_its_covariances_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 8 dimensions: a covariance of n samples has rank n - 1 at most, so nine are needed; class 1 has five.
+    case = drawn(5)
+    labels = np.array([0] * 9 + [1] * 5)
+    np.savez(tmp_path / "test.npz", features=case.features)
+    np.savez(tmp_path / "train.npz", features=np.asarray(case.train)[:14], labels=labels)
+    given = {name: tmp_path / f"{name}.npz" for name in ("test", "train")}
+    assert main(arguments(given, tmp_path / "s.json", "--method", "ddu")) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "1 of 2 classes have too few training features for a covariance of full rank: 9 are needed" in told
+    assert "label: number: 1: 5" in told
+    doubts = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["about"]["doubts"]
+    assert set(doubts) == {"ddu"}

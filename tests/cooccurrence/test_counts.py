@@ -9,6 +9,7 @@ from curation.cooccurrence.counts import count_cooccurrence
 from curation.errors import CutError
 from curation.sources.opening import open_source
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 
 def source_of(folder: Path, rows: str) -> Source:
@@ -62,7 +63,8 @@ def test_blocks_count_what_a_product_counts(
     assert (expected == counts.pairs).all()
 
 
-def test_the_real_validation_set(shared: Path) -> None:
+@real_files("coco")
+def check_the_real_validation_set(shared: Path) -> None:
     source = open_source(
         shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False
     )

@@ -16,6 +16,7 @@ from curation.cooccurrence.graph import ClassGraph, graph_of
 from curation.cooccurrence.objective import normalized_cut_value, partition_of
 from curation.errors import CutError
 from tests.cooccurrence.graphs import best_by_force, from_images, planted_graph, small_graph
+from tests.real_files import real_files
 
 SEARCH = CutOptions(exact=False, components="cut", isolated="drop")
 
@@ -37,9 +38,10 @@ def test_a_graph_cut_by_hand() -> None:
     assert cut.lower_bound <= float(cut.value)
 
 
+@real_files("held_open_world")
 @pytest.mark.parametrize("name", ["hand8", "planted10"])
 @pytest.mark.parametrize("exact", [True, False])
-def test_golden_graphs(shared: Path, name: str, exact: bool) -> None:
+def check_golden_graphs(shared: Path, name: str, exact: bool) -> None:
     expected = json.loads((shared / f"golden/osod3/ncut/{name}.json").read_text())
     graph = graph_of(expected["classes"], np.array(expected["weights"], np.int64))
     for k, key in ((expected["k"], "optimal_ncut"), (2, "optimal_ncut_k2")):
@@ -170,7 +172,8 @@ def test_as_many_clusters_as_classes() -> None:
     assert cut.value == 3
 
 
-def test_never_above_scikit_learn(shared: Path) -> None:
+@real_files("coco")
+def check_never_above_scikit_learn(shared: Path) -> None:
     from curation.cooccurrence.counts import count_cooccurrence
     from curation.cooccurrence.graph import class_graph
     from curation.sources.opening import open_source

@@ -10,6 +10,7 @@ from curation.decisions.files import read_decisions
 from curation.decisions.resolution import resolve
 from curation.decisions.tables import count_lists
 from curation.errors import DecisionConflictError, DecisionError
+from tests.real_files import real_files
 
 YAML = b"""FROM_CANDIDATES:
   coco: [13159]
@@ -102,8 +103,8 @@ def test_what_is_no_selection_is_refused(content: object) -> None:
     assert "\x1b" not in str(caught.value)
 
 
-@pytest.mark.shared
-def test_the_published_file_has_the_counts_of_the_specification(shared: Path) -> None:
+@real_files("decisions")
+def check_the_published_file_has_the_counts_of_the_specification(shared: Path) -> None:
     found = read_decisions(shared / "data/findmeifyoucan/manual_selection.json")
     counts = {(one.dataset, one.stage, one.action): one for one in count_lists(found.decisions)}
     sizes = {key: (one.listed, one.unique, len(one.repeated)) for key, one in counts.items()}
@@ -133,8 +134,8 @@ def test_the_published_file_has_the_counts_of_the_specification(shared: Path) ->
     assert counts["coco", "manual", "to_far"].reasons == {"Banana": (2, 2), "Other": (30, 30)}
 
 
-@pytest.mark.shared
-def test_one_published_image_is_near_and_far(shared: Path) -> None:
+@real_files("decisions")
+def check_one_published_image_is_near_and_far(shared: Path) -> None:
     rows = read_decisions(shared / "data/findmeifyoucan/manual_selection.json").decisions
     with pytest.raises(DecisionConflictError, match="1 images") as caught:
         resolve(rows)

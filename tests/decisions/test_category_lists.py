@@ -7,6 +7,7 @@ import pytest
 
 from curation.decisions.category_lists import CategoryLists, check_categories, read_category_lists
 from curation.errors import DecisionError, MissingFileError
+from tests.real_files import real_files
 
 
 def test_an_id_class_in_the_near_list_and_one_removed_too_are_found() -> None:
@@ -43,8 +44,8 @@ def test_what_holds_no_category_lists_is_refused(content: object, tmp_path: Path
         read_category_lists(tmp_path / "none.json")
 
 
-@pytest.mark.shared
-def test_dog_stands_in_the_published_near_list(shared: Path) -> None:
+@real_files("decisions")
+def check_dog_stands_in_the_published_near_list(shared: Path) -> None:
     voc = read_category_lists(shared / "data/findmeifyoucan/categories_voc.json")
     found = [(one.dataset, one.name) for one in check_categories(voc) if one.problem == "id_class_is_near"]
     assert found == [("openimages", "Dog")]

@@ -157,7 +157,7 @@ def open_set(world: OodWorld, threshold: float, mode: str) -> dict[str, float]:
         "objects_ignored": n - tp - wrong,
         "nOSE": 100 * (len(hits) if official else wrong) / n if n else math.nan,
         "AP_U": 100 * average if n else math.nan,
-        "P_U": 100 * tp / (tp + fp) if tp + fp else 0.0,
+        "P_U": (100 * tp / (tp + fp) if tp + fp else 0.0) if n else math.nan,
         "R_U": 100 * tp / n if n else math.nan,
     }
 

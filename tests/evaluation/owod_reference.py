@@ -164,8 +164,10 @@ class Evaluation:
             tp += self.verdict[g] == "TP"
             points.append((Fraction(tp, n), Fraction(tp, place)))
         if self.profile == "owdetr":
-            levels = [Fraction(k, 10) for k in range(11)]
-            return sum((best_from(points, level) for level in levels), Fraction(0)) / 11
+            # voc_ap of OW-DETR: doubles, and the levels of numpy.arange(0, 1.1, 0.1), which are k * 0.1.
+            levels = [k * 0.1 for k in range(11)]
+            best = [max((p for r, p in points if float(r) >= level), default=Fraction(0)) for level in levels]
+            return sum(best, Fraction(0)) / 11
         reached = sorted({recall for recall, _ in points if recall})
         return sum(
             (
@@ -216,7 +218,7 @@ class Evaluation:
             for copy in range(self.copies[image]):
                 if k in self.owner and copy == 0:
                     tp += 1
-                else:
+                elif k not in self.owner:
                     stars += bool(callers)
                     stars_wrong += any(self.verdict[g] != "TP" for g in callers)
                 hit += bool(callers)

@@ -5,6 +5,7 @@ It shares no code with the package; where the two agree on random cases, each is
 
 from dataclasses import dataclass
 from fractions import Fraction
+from struct import pack, unpack
 
 Box = tuple[int, int, int, int]
 
@@ -94,12 +95,19 @@ def count_positives(things: tuple[Thing, ...], label: int, difficult: str) -> in
     )
 
 
-def level_sizes(n_closed: int, n_wild: int) -> list[int]:
-    sizes, k = [], 0
-    while k * n_closed // 10 <= n_wild:
-        sizes.append(k * n_closed // 10)
-        k += 1
+def level_sizes(n_closed: int, n_wild: int, *, single: bool = False) -> list[int]:
+    """n_k = k N // 10; or, `single`, k/10 rounded to single precision first, as in the published code."""
+    sizes: list[int] = []
+    while (size := _level_size(len(sizes), n_closed, single)) <= n_wild:
+        sizes.append(size)
     return sizes
+
+
+def _level_size(k: int, n_closed: int, single: bool) -> int:
+    if not single:
+        return k * n_closed // 10
+    (ratio,) = unpack("<f", pack("<f", k / 10))
+    return int(Fraction(ratio) * n_closed)
 
 
 def points(events: list[tuple[int, bool]], *, grouped: bool) -> list[tuple[int, int]]:
@@ -209,8 +217,11 @@ def impact(
     }
 
 
-def official(world: World) -> dict[str, object]:
-    """The published code without its faults: any-class matching, interpolated precision, unannotated is wilderness."""
+def official(world: World, *, single: bool = False) -> dict[str, object]:
+    """The published code without its faults: any-class matching, interpolated precision, unannotated is wilderness.
+
+    `single`: level counts of the single-precision product.
+    """
     ordinary = [(k, thing) for k, thing in enumerate(world.closed) if not thing.crowd]
     taken: set[int] = set()
     events: list[tuple[int, Guess, bool]] = []
@@ -224,9 +235,11 @@ def official(world: World) -> dict[str, object]:
             taken.add(best)
         events.append((wild.index(guess.image) if guess.image in wild else -1, guess, correct))
     events += [(len(wild) + guess.image, guess, False) for guess in world.outside]
-    n = [sum(thing.label == label for thing in world.closed) for label in range(world.n_classes)]
+    positives = [sum(thing.label == label for thing in world.closed) for label in range(world.n_classes)]
     result: dict[str, list[object]] = {"n_wild_images": [], "mAP": [], "0.1": [], "0.3": [], "0.5": []}
-    for size in level_sizes(world.n_closed, len(wild) + world.n_wild)[:50]:
+    # What is wilderness leaves the count that the levels refer to; without any image left, all levels are level 0.
+    n = world.n_closed - len(wild)
+    for size in level_sizes(n, len(wild) + world.n_wild, single=single)[:50] if n else [0]:
         present = [(guess, correct) for place, guess, correct in events if place < size]
         labels = [label for label in range(world.n_classes) if any(g.label == label for g, _ in present)]
         curves = {
@@ -234,10 +247,11 @@ def official(world: World) -> dict[str, object]:
             for label in labels
         }
         result["n_wild_images"].append(size)
-        result["mAP"].append(mean([eleven(curves[label], n[label]) for label in labels]))
+        result["mAP"].append(mean([eleven(curves[c], positives[c]) for c in labels]))
         for tenths in (1, 3, 5):
             recall = Fraction(tenths, 10)
-            result[f"0.{tenths}"].append(mean([precision_from(curves[c], n[c], recall) for c in labels]))
+            means = mean([precision_from(curves[c], positives[c], recall) for c in labels])
+            result[f"0.{tenths}"].append(means)
     return dict(result)
 
 

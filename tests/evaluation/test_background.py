@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from curation.evaluation.background import EDGES, background_gap, histogram
 from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.matching import match
+from tests.real_files import real_files
 
 BOX = [100.0, 100.0, 100.0, 100.0]
 
@@ -109,7 +110,8 @@ def test_detections_without_background_scores_give_none() -> None:
     assert background_gap(truth, detections, match(truth, detections)) is None
 
 
-def test_hand_checked_case(shared: Path) -> None:
+@real_files("held_elephant")
+def check_hand_checked_case(shared: Path) -> None:
     folder = shared / "golden/elephant/hand"
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["background_gap"]
     content = json.loads((folder / "gt_closed.json").read_text(encoding="utf-8"))

@@ -15,6 +15,7 @@ from curation.errors import EngineDisagreementError, MissingExtraError, UsageErr
 from curation.evaluation import coco_engine
 from curation.evaluation.coco_engine import STATISTICS, coco_average_precision
 from curation.evaluation.columns import Detections, GroundTruth
+from tests.real_files import real_files
 
 
 def truth_of(
@@ -174,7 +175,8 @@ def test_unknown_engine_is_refused() -> None:
         coco_average_precision(HAND_TRUTH, detections_of([]), engine="fastest")  # type: ignore[arg-type]
 
 
-def test_real_boxes_of_val2017(shared: Path) -> None:
+@real_files("coco")
+def check_real_boxes_of_val2017(shared: Path) -> None:
     """Perturbed boxes score between 0 and AP50; the objects themselves, given as detections, score 1."""
     content = json.loads((shared / "data/coco/instances_val2017_rebuilt.json").read_text(encoding="utf-8"))
     numbers = sorted(image["id"] for image in content["images"])[:600]

@@ -13,6 +13,7 @@ from curation.errors import CurationError, EvaluationError, MissingFileError, Us
 from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.diagnosis import HOIEM_SIMILAR, KINDS, diagnose, read_similar_sets
 from curation.evaluation.matching import match, thresholds
+from tests.real_files import real_files
 
 CLASSES = ("cat", "dog", "sofa", "tvmonitor")
 CAT, DOG, SOFA, MONITOR = range(4)
@@ -272,7 +273,8 @@ def compare(section: dict[str, Any], expected: dict[str, dict[str, int]], limit:
         assert shares is None or sum(shares.values()) == pytest.approx(1, abs=1e-12)
 
 
-def test_hand_checked_case(shared: Path) -> None:
+@real_files("held_elephant")
+def check_hand_checked_case(shared: Path) -> None:
     folder = shared / "golden/elephant/hand"
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["diagnosis"]
     parts: list[Any] = []

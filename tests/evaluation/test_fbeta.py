@@ -20,6 +20,7 @@ from curation.evaluation.fbeta import (
     images_at_ratio,
 )
 from curation.evaluation.matching import match
+from tests.real_files import provided, real_files
 
 BOX = [100.0, 100.0, 100.0, 100.0]
 
@@ -58,7 +59,7 @@ def points(
     return fbeta_operating_points(closed, found, match(closed, found), wilderness, wild, **options)
 
 
-@pytest.fixture(scope="module")
+@provided
 def table_4(shared: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads(
         (shared / "golden/elephant/published_tables.json").read_text(encoding="utf-8")
@@ -67,7 +68,8 @@ def table_4(shared: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_table_4_columns_for_beta_1_and_1_5_are_right(table_4: list[dict[str, Any]]) -> None:
+@real_files("held_elephant")
+def check_table_4_columns_for_beta_1_and_1_5_are_right(table_4: list[dict[str, Any]]) -> None:
     rows = [row for row in table_4 if row["beta"] != 0.5]
     assert len(rows) == 36
     for row in rows:
@@ -75,7 +77,8 @@ def test_table_4_columns_for_beta_1_and_1_5_are_right(table_4: list[dict[str, An
         assert f == pytest.approx(row["F_printed"], abs=0.005 + 1e-9)
 
 
-def test_table_4_column_for_beta_half_lacks_the_denominator(table_4: list[dict[str, Any]]) -> None:
+@real_files("held_elephant")
+def check_table_4_column_for_beta_half_lacks_the_denominator(table_4: list[dict[str, Any]]) -> None:
     rows = [row for row in table_4 if row["beta"] == 0.5]
     assert len(rows) == 18
     for row in rows:
@@ -242,7 +245,8 @@ def load_hand(folder: Path, part: str) -> tuple[GroundTruth, Detections]:
     return truth, detections
 
 
-def test_hand_checked_case(shared: Path) -> None:
+@real_files("held_elephant")
+def check_hand_checked_case(shared: Path) -> None:
     folder = shared / "golden/elephant/hand"
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["fbeta"]
     closed, found = load_hand(folder, "closed")
@@ -258,7 +262,8 @@ def test_hand_checked_case(shared: Path) -> None:
     assert compared == 2 * 3 * 3 * 4
 
 
-def test_published_formula_keeps_the_choice_and_changes_only_f(shared: Path) -> None:
+@real_files("held_elephant")
+def check_published_formula_keeps_the_choice_and_changes_only_f(shared: Path) -> None:
     folder = shared / "golden/elephant/hand"
     parts = (*load_hand(folder, "closed"), *load_hand(folder, "wilderness"))
     correct = points(*parts, ratios=("0.5",))

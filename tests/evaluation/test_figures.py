@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
+from curation.csv_table import as_csv
 from curation.errors import EvaluationError
 from curation.evaluation.diagnosis import KINDS
 from curation.evaluation.figures import (
@@ -22,7 +23,9 @@ from curation.evaluation.figures import (
     precision_recall_curves,
     wilderness_curve,
 )
-from curation.figure_style import as_csv, plain
+from curation.figure_style import plain
+from tests.real_files import real_files
+from tests.worlds.expected import committed
 
 RESULT: dict[str, Any] = {
     "levels": ["0.0", "0.1", "0.2"],
@@ -196,9 +199,17 @@ def test_empty_matrix_of_zeros_is_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "zeros.png").exists()
 
 
-def test_golden_result_can_be_drawn(shared: Path, tmp_path: Path) -> None:
+@real_files("held_elephant")
+def check_golden_result_can_be_drawn(shared: Path, tmp_path: Path) -> None:
     path = shared / "golden/elephant/hand/expected.json"
-    expected = json.loads(path.read_text(encoding="utf-8"))
+    draw_result(json.loads(path.read_text(encoding="utf-8")), tmp_path)
+
+
+def test_the_result_of_the_synthetic_world_can_be_drawn(tmp_path: Path) -> None:
+    draw_result(committed("elephant"), tmp_path)
+
+
+def draw_result(expected: dict[str, Any], tmp_path: Path) -> None:
     wilderness_curve({"hand": expected["paper"]}, tmp_path / "paper")
     wilderness_curve({"hand": expected["official"]}, tmp_path / "official")
     error_bars({"hand": expected["diagnosis"]}, tmp_path / "errors")

@@ -62,7 +62,7 @@ def test_what_must_hold(profile: str, world: OodWorld) -> None:
         assert 0 <= found["R_U"] <= 100
         assert found["nOSE"] >= 0
         assert profile == "official" or found["nOSE"] <= 100
-    assert 0 <= found["P_U"] <= 100
+        assert 0 <= found["P_U"] <= 100
 
 
 @given(ood_worlds())

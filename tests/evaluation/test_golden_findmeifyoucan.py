@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from tests.real_files import provided, real_files
 
 
-@pytest.fixture(scope="module")
+@provided
 def golden(shared: Path) -> Path:
-    folder = shared / "golden" / "findmeifyoucan" / "hand"
-    if not folder.is_dir():
-        pytest.skip("the hand-checked case is absent from the shared folder")
-    return folder
+    return shared / "golden" / "findmeifyoucan" / "hand"
 
 
 def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
@@ -32,9 +30,10 @@ def flat(content: dict[str, Any], prefix: str = "") -> dict[str, float]:
     return found
 
 
+@real_files("held_classification")
 @pytest.mark.parametrize("rule", ["quantile", "zscore"])
 @pytest.mark.parametrize("profile", ["official", "paper", "all"])
-def test_every_number(golden: Path, capsys: pytest.CaptureFixture[str], rule: str, profile: str) -> None:
+def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str], rule: str, profile: str) -> None:
     expected = flat(json.loads((golden / "expected.json").read_text(encoding="utf-8")))
     ours = evaluate(golden, capsys, "--profile", profile, "--threshold", rule)
     ours["official_code_output"] = ours.get("official")
@@ -47,7 +46,10 @@ def test_every_number(golden: Path, capsys: pytest.CaptureFixture[str], rule: st
         assert found == pytest.approx(wanted, abs=1e-9), key
 
 
-def test_the_code_itself_gives_the_official_reading(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@real_files("held_classification")
+def check_the_code_itself_gives_the_official_reading(
+    golden: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     official = evaluate(golden, capsys)["official"]
     printed = json.loads((golden / "expected.json").read_text(encoding="utf-8"))["official_code_output"]
     assert {name: official[name] for name in printed} == printed

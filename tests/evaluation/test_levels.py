@@ -1,10 +1,12 @@
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.levels import wilderness_levels
+from curation.evaluation.levels import LEVEL_COUNTS, wilderness_levels
 
 
 def test_the_papers_47_levels() -> None:
@@ -26,6 +28,20 @@ def test_float32_products_lose_an_image_where_the_official_code_does(n: int, nam
     assert levels.images[levels.names.index(name)] == count
     exact = wilderness_levels(n, 10 * n)
     assert exact.images[exact.names.index(name)] == count + 1
+
+
+@given(n_closed=st.integers(1, 6000), k=st.integers(0, 49))
+def test_float32_counts_are_numpy_1s_product_whatever_numpy_is_installed(n_closed: int, k: int) -> None:
+    # NumPy 1: a float32 scalar times an integer is a double. Without NumPy: four bytes, then Python's own floats.
+    (single,) = struct.unpack("<f", struct.pack("<f", k / 10))
+    levels = wilderness_levels(n_closed, 5 * n_closed, counts="float32", most=50)
+    assert levels.images[k] == int(single * n_closed)
+
+
+def test_the_rule_for_float32_counts_says_which_numpy() -> None:
+    assert "NumPy 1" in LEVEL_COUNTS["float32"]
+    # What it says of NumPy 2, by a product in single precision.
+    assert int(np.multiply(np.float32(0.7), np.float32(40), dtype=np.float32)) == 28
 
 
 @given(n_closed=st.integers(1, 200), n_wild=st.integers(0, 700))

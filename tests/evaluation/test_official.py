@@ -38,8 +38,16 @@ def test_a_closed_image_without_annotation_is_the_first_wilderness_image() -> No
     closed = truth_of([Thing(image, 0, BOX) for image in range(9)], 10, 1)
     inside = detections_of([*(Guess(image, 0, BOX, 500) for image in range(9)), Guess(9, 0, BOX, 900)])
     found = official_profile(closed, inside, truth_of([], 1, 1), detections_of([Guess(0, 0, BOX, 900)]))
-    assert found["n_wild_images"] == [0, 1, 2]
-    assert found["mean_interp_precision"]["0.5"] == [1.0, 9 / 10, 9 / 11]
+    # It leaves the count N = 9 that levels refer to: floor(9 k / 10) images, not k.
+    assert (found["n_closed_images"], found["n_closed_as_wilderness"]) == (9, 1)
+    assert found["n_wild_images"] == [0, 0, 1, 2]
+    assert found["mean_interp_precision"]["0.5"] == [1.0, 1.0, 9 / 10, 9 / 11]
+
+
+def test_without_an_image_that_stays_closed_there_is_level_0_alone() -> None:
+    found = official_profile(truth_of([], 2, 1), NOTHING, truth_of([], 3, 1), NOTHING)
+    assert (found["n_closed_images"], found["levels"], found["n_wild_images"]) == (0, ["0.0"], [0])
+    assert found["mAP"] == [None]
 
 
 def test_a_class_without_objects_but_with_detections_enters_the_mean_as_zero() -> None:

@@ -31,10 +31,23 @@ def test_confidence_is_the_softmax_of_the_class(tmp_path: Path) -> None:
 
 
 def test_background_becomes_unknown_only_as_the_code_has_it(tmp_path: Path) -> None:
-    for k, compat, expected in ((2, True, True), (2, False, False), (3, True, False), (None, True, False)):
+    for k, compat, expected in ((2, True, True), (2, False, False), (3, True, False), (None, False, False)):
         found = read(tmp_path, {"logits": BACKGROUND}, n_classes=k, official_compat=compat)
         assert found.background.tolist() == [expected]
-        assert bool(found.notes) == (k is None)
+
+
+def test_the_quirk_is_one_of_index_k_and_needs_k() -> None:
+    with pytest.raises(UsageError, match="number of ID classes"):
+        ClassReading(official_compat=True)
+
+
+def test_logits_that_may_end_with_a_background_column_are_told(tmp_path: Path) -> None:
+    (note,) = read(tmp_path, {"logits": BACKGROUND}).notes
+    assert "3 columns" in note
+    assert "--id-classes 2 if the last one is the background" in note
+    assert read(tmp_path, {"logits": BACKGROUND}, n_classes=2).notes == ()
+    assert read(tmp_path, {"logits": BACKGROUND}, n_classes=3).notes == ()
+    assert read(tmp_path, {"score": 0.5}).notes == ()
 
 
 def test_a_stated_score_wins_except_in_the_code(tmp_path: Path) -> None:
@@ -76,4 +89,4 @@ def test_the_number_of_classes_must_go_with_the_logits(tmp_path: Path) -> None:
 
 def test_the_quirk_needs_logits(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs the logits"):
-        read(tmp_path, {"score": 0.5}, official_compat=True)
+        read(tmp_path, {"score": 0.5}, official_compat=True, n_classes=2)

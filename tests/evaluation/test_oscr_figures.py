@@ -7,7 +7,6 @@ import pytest
 from curation.errors import EvaluationError
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.confidence_epochs import Epochs
-from curation.evaluation.oscr import ccr_at_fpr, margins_of, oscr_curve
 from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 
@@ -21,29 +20,47 @@ def read(paths: list[Path]) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def test_the_csv_holds_the_corners_of_the_exact_curve(tmp_path: Path) -> None:
+def test_the_csv_holds_every_point_of_the_exact_curve(tmp_path: Path) -> None:
     rows = read(oscr_figure({"soft": SOFT}, tmp_path / "oscr"))
     unknown = [(float(row["fpr"]), float(row["ccr"])) for row in rows if row["group"] == "unknown"]
     # Table 5.5: one corner at each rate that occurs, with the highest CCR there.
-    assert unknown == [(0, 0), (0.25, 0.25), (0.5, 0.625), (0.75, 0.75), (1, 0.75)]
+    corners = [
+        max(point for point in unknown if point[0] == rate) for rate in sorted({p[0] for p in unknown})
+    ]
+    assert corners == [(0, 0), (0.25, 0.25), (0.5, 0.625), (0.75, 0.75), (1, 0.75)]
+    # A row for each score that a right known sample or an unknown one has, counted one by one, and one for all samples.
+    right = [
+        score[label] for label, score in zip(LABELS, table(SOFTMAX), strict=True)
+        if label >= 0 and score[label] == max(score) and list(score).index(max(score)) == label
+    ]  # fmt: skip
+    others = [max(score) for label, score in zip(LABELS, table(SOFTMAX), strict=True) if label == -2]
+    n_known = sum(label >= 0 for label in LABELS)
+    expected = [
+        (sum(score > t for score in others) / len(others), sum(score > t for score in right) / n_known)
+        for t in sorted({*right, *others}, reverse=True)
+    ]
+    assert unknown == [*expected, (1.0, len(right) / n_known)]
 
 
-def test_a_long_curve_is_thinned_between_its_ends(tmp_path: Path) -> None:
+def test_a_long_curve_is_listed_whole_and_drawn_thinned(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    labels = np.repeat([0, -2], 20_000)
+    labels = np.repeat([0, -2], 25_000)
     data = class_scores(labels, rng.normal(labels == 0, 1)[:, None])
-    rows = read(oscr_figure({"drawn": data}, tmp_path / "oscr"))
-    assert len(rows) <= 1500
-    curve = oscr_curve(margins_of(data, "unknown"))
-    assert curve is not None
+    paths = oscr_figure({"drawn": data}, tmp_path / "oscr")
+    rows = read(paths)
+    # Every one of 50,000 different scores, and the point where all samples pass.
+    assert len(rows) == 50_001
+    thresholds = [float(row["threshold"]) for row in rows]
+    assert thresholds == sorted(set(thresholds), reverse=True)
+    assert thresholds[-1] == -np.inf
     rates = [float(row["fpr"]) for row in rows]
     assert rates == sorted(rates)
     assert (rates[0], rates[-1]) == (0, 1)
-    # No gap in the logarithm above a tenth: what the eye sees is the curve.
-    above = [rate for rate in rates if rate >= 1e-3]
-    assert max(np.diff(np.log10(above))) < 0.05
     for row in rows[:: len(rows) // 7]:
-        assert ccr_at_fpr(curve, row["fpr"][:12]) == pytest.approx(float(row["ccr"]), abs=1e-3)
+        above = data.target[:25_000] > float(row["threshold"])
+        assert float(row["ccr"]) == above.mean()
+    # The drawing has no point for each of them.
+    assert paths[1].stat().st_size < 1 << 20
 
 
 @pytest.mark.parametrize("grid", ["paper", "comparison", "table2"])

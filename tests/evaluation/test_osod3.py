@@ -17,6 +17,7 @@ from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
 from tests.evaluation.osod3_world import DETECTIONS, KNOWN, OBJECTS, UNKNOWN, random_world, write_world
 from tests.protocols import osod3_world as manifests
+from tests.real_files import real_files
 
 
 def scored(
@@ -42,7 +43,8 @@ def test_the_worked_example(tmp_path: Path) -> None:
     assert result["n"]["outside_objects"] == 1
 
 
-def test_the_golden_case(shared: Path) -> None:
+@real_files("held_open_world")
+def check_the_golden_case(shared: Path) -> None:
     folder = shared / "golden/osod3/hand"
     expected = json.loads((folder / "expected.json").read_text())
     result = scored({"gt": folder / "gt.json", "detections": folder / "detections.json",

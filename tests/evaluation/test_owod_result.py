@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,8 +188,9 @@ def test_repeated_lines_lower_every_rate_and_raise_a_ose_of_the_worked_example()
         assert twice["counts"]["lines"] == 22
         assert any("repeated lines" in note for note in twice["notes"])
     ore = evaluated(doubled)["ore"]
-    # Image 3's truck is found by its unknown detection; its second copy is not, and a person is called on it.
-    assert (ore["TP_u"], ore["FN_u"], ore["FN_u_star"]) == (2, 12, 5)
+    # Image 3's truck is found by its unknown detection: that a person is called on it too makes its second copy no
+    # FN_u*. Image 2's truck and image 4's kite are called known on both lines.
+    assert (ore["TP_u"], ore["FN_u"], ore["FN_u_star"]) == (2, 12, 4)
 
 
 def test_no_detections_give_zeros_and_only_udp_is_undefined() -> None:
@@ -254,12 +256,45 @@ def test_a_small_perfect_detection_is_missed_under_the_official_corners() -> Non
     assert (found["ore"]["mAP_cur"], found["clean"]["mAP_cur"]) == (0, 100)
 
 
-def test_eleven_points_reach_three_tenths_with_three_of_ten() -> None:
+def voc_ap_of_ow_detr(tp: list[int], n: int) -> float:
+    """The eleven points as OW-DETR's ``voc_ap`` computes them (use_07_metric=True), all detections right."""
+    hits = np.cumsum(tp)
+    rec, prec = hits / float(n), hits / np.arange(1, len(tp) + 1)
+    ap = 0.0
+    for t in np.arange(0.0, 1.1, 0.1):
+        p = 0 if np.sum(rec >= t) == 0 else np.max(prec[rec >= t])
+        ap = ap + p / 11.0
+    return float(ap)
+
+
+@pytest.mark.parametrize("right", range(11))
+def test_owdetr_reaches_its_eleven_recalls_as_its_authors_floats_do(right: int) -> None:
     def box(k: int) -> Any:
         return Decimal(100 * k), Decimal(0), Decimal(50), Decimal(50)
 
     objects = tuple(Object(1, "dog", box(k)) for k in range(10))
-    guesses = tuple(Guess(1, "dog", box(k), Decimal("0.9")) for k in range(3))
-    # In doubles 0.1 * 3 lies above 0.3: recall 3/10 must still reach the fourth of the eleven levels.
+    guesses = tuple(Guess(1, "dog", box(k), Decimal("0.9") - k * Decimal("0.01")) for k in range(right))
     found = evaluated(Case((), ("dog",), (1,), objects, guesses))["owdetr"]
-    assert found["mAP_cur"] == pytest.approx(400 / 11)
+    assert found["mAP_cur"] == pytest.approx(100 * voc_ap_of_ow_detr([1] * right, 10), abs=1e-12)
+    # By hand: 3, 6 and 7 of ten stay below k * 0.1, which lies a hair above k / 10.
+    assert found["mAP_cur"] == pytest.approx(100 * (right + (right not in (0, 3, 6, 7))) / 11)
+
+
+def test_copies_of_an_object_that_was_found_are_no_fn_u_star() -> None:
+    # One image on two lines, two trucks: the first is found and called a dog too, the second only called a dog.
+    def box(x: int) -> Any:
+        return Decimal(x), Decimal(0), Decimal(50), Decimal(50)
+
+    objects = (Object(1, UNKNOWN, box(0)), Object(1, UNKNOWN, box(100)))
+    guesses = (
+        Guess(1, UNKNOWN, box(0), Decimal("0.9")),
+        Guess(1, "dog", box(0), Decimal("0.8")),
+        Guess(1, "dog", box(100), Decimal("0.7")),
+    )
+    case = once_a_line(Case((), ("dog",), (1, 1), objects, guesses))
+    for found in evaluated(case).values():
+        # N_u 4 by line, TP_u 1; the found truck's second copy is missed, but no FN_u*: only the other one's two are.
+        assert [found[k] for k in ("num_unknown_gt", "TP_u", "FN_u")] == [4, 1, 3]
+        assert (found["FN_u_star"], found["FN_u_star_excl_known_tp"]) == (2, 2)
+        assert [found[k] for k in ("UR", "UDR", "UDP")] == pytest.approx([25, 75, 100 / 3])
+        assert found["unknown_curve"]["FN_u_star"][-1] == 2

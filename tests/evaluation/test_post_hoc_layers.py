@@ -33,6 +33,19 @@ def test_ash_refuses_what_it_cannot_divide_by() -> None:
         ash_s(np.ones((1, 1000)), LastLayer(np.ones((1, 1000)), np.zeros(1)), percentile=99.9)
 
 
+def test_ash_names_the_cause() -> None:
+    # 90 % of 4 features is 3.6, rounded 4: nothing is left to divide by, whatever the features are.
+    with pytest.raises(EvaluationError, match=r"keeps no activation: 90 % of 4 features") as none_kept:
+        ash_s(np.ones((1, 4)), LastLayer(np.ones((1, 4)), np.zeros(1)))
+    assert "below 87.5" in str(none_kept.value.expected)
+    with pytest.raises(EvaluationError, match="ASH divides") as zeros:
+        ash_s(np.array([[1.0, 2.0], [0.0, 0.0]]), IDENTITY, percentile=50)
+    assert (zeros.value.where, zeros.value.found) == ("row 1 of 2", "a row of 2 zeros")
+    with pytest.raises(EvaluationError, match="exp") as factor:
+        ash_s(np.full((1, 1000), 2.0), LastLayer(np.ones((1, 1000)), np.zeros(1)), percentile=99.9)
+    assert "S1 = 2000, S2 = 2" in str(factor.value.found)
+
+
 def test_react_by_hand() -> None:
     # The 50th percentile of all activations 0, 2, 4, 6 is 3.
     score = ReAct.fit(np.array([[0.0, 2.0], [4.0, 6.0]]), IDENTITY, percentile=50)

@@ -9,18 +9,20 @@ from curation.evaluation.voc_results import read_voc_results
 from curation.sources.coco import read_coco
 from tests.evaluation.reference import Guess, Thing
 from tests.evaluation.worlds import detections_of, truth_of
+from tests.real_files import provided, real_files
 
 BOX = (0, 0, 10, 10)
 
 
-@pytest.fixture(scope="module")
+@provided
 def voc2007(shared: Path) -> Part:
     source = read_coco(shared / "data" / "voc2007" / "test_with_difficult.json")
     return ground_truth(source, classes_of_source(source))
 
 
+@real_files("voc2007")
 @pytest.mark.parametrize(("detector", "eleven", "area"), [("a", 72.14, 74.52), ("b", 75.21, 78.03)])
-def test_the_stated_scores_of_real_detectors(
+def check_the_stated_scores_of_real_detectors(
     shared: Path, voc2007: Part, detector: str, eleven: float, area: float
 ) -> None:
     folder = shared / "data" / "voc2007" / "detections" / detector
@@ -31,7 +33,8 @@ def test_the_stated_scores_of_real_detectors(
     assert sum(found["npos"].values()) == 12032
 
 
-def test_stray_files_and_broken_boxes_of_a_real_detector_are_reported(shared: Path, voc2007: Part) -> None:
+@real_files("voc2007")
+def check_stray_files_and_broken_boxes_of_a_real_detector_are_reported(shared: Path, voc2007: Part) -> None:
     folder = shared / "data" / "voc2007" / "detections" / "d"
     read = read_voc_results(folder, voc2007.truth, voc2007.names, Policy(stray="drop", boxes="empty"))
     # comp4_det_test_C0.txt and C1.txt: 46856 and 41112 lines of no class, on images that no list holds.

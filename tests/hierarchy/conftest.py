@@ -1,29 +1,13 @@
-"""WordNet on disk, where the machine has one, and small hierarchies."""
+"""WordNet in memory, and small hierarchies."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 import networkx as nx
 import pytest
 
-from curation.errors import MissingFileError
 from curation.hierarchy.wordnet import wordnet
-from curation.hierarchy.wordnet_files import find_dict
 
 Edges = Callable[..., "nx.DiGraph[str]"]
-
-
-@pytest.fixture(scope="session")
-def wordnet_folder() -> Path:
-    """A dict folder of WordNet 3.0, from CURATION_WORDNET or Debian's package wordnet-base; the test skips without."""
-    for named in (os.environ.get("CURATION_WORDNET"), "/usr/share/wordnet"):
-        try:
-            if named:
-                return find_dict(Path(named))
-        except MissingFileError:
-            continue
-    pytest.skip("WordNet is not at hand: install wordnet-base, or set CURATION_WORDNET to its folder")
 
 
 @pytest.fixture(scope="session")

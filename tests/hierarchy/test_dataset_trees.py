@@ -9,6 +9,7 @@ import pytest
 from curation.errors import HierarchyError
 from curation.hierarchy.dataset_trees import COCO_ROOT, coco_hierarchy, read_open_images
 from curation.hierarchy.hierarchy import children, leaves_under, parents
+from tests.real_files import real_files
 
 TREE = {
     "LabelName": "/m/root",
@@ -65,8 +66,8 @@ def test_hostile_trees(tmp_path: Path, content: Any, message: str) -> None:
         read_open_images(write(tmp_path, content))
 
 
-@pytest.mark.shared
-def test_open_images_has_601_boxable_classes(shared: Path) -> None:
+@real_files("openimages")
+def check_open_images_has_601_boxable_classes(shared: Path) -> None:
     folder = shared / "data/openimages"
     graph = read_open_images(
         folder / "bbox_labels_600_hierarchy.json", folder / "class-descriptions-boxable.csv", parts=True

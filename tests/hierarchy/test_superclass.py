@@ -8,6 +8,7 @@ import pytest
 
 from curation.errors import HierarchyError, UsageError
 from curation.hierarchy.superclass import OPEN_IMAGES_ROOTS, SUPERCLASS_RULES, superclass, superclass_digest
+from tests.real_files import real_files
 
 TREE = {
     "LabelName": "/m/root",
@@ -49,6 +50,7 @@ def test_readings_of_a_small_tree(tmp_path: Path, rule: Any) -> None:
         assert superclass(path, "/m/vehicle", rule) == EXPECTED[rule]
 
 
+@real_files("openimages")
 @pytest.mark.parametrize(
     ("rule", "animals", "vehicles"),
     [
@@ -59,13 +61,14 @@ def test_readings_of_a_small_tree(tmp_path: Path, rule: Any) -> None:
         ("leaves_without_parts", 96, 23),
     ],
 )
-def test_the_real_tree(shared: Path, rule: Any, animals: int, vehicles: int) -> None:
+def check_the_real_tree(shared: Path, rule: Any, animals: int, vehicles: int) -> None:
     tree = shared / "data/openimages/bbox_labels_600_hierarchy.json"
     assert len(superclass(tree, OPEN_IMAGES_ROOTS["animal"], rule)) == animals
     assert len(superclass(tree, OPEN_IMAGES_ROOTS["vehicle"], rule)) == vehicles
 
 
-def test_other_superclasses_of_the_real_tree(shared: Path) -> None:
+@real_files("openimages")
+def check_other_superclasses_of_the_real_tree(shared: Path) -> None:
     folder = shared / "data/openimages"
     rows = (folder / "oidv6-class-descriptions.csv").read_text().splitlines()
     label = {name: mid for mid, _, name in (row.partition(",") for row in rows)}

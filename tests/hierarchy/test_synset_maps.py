@@ -10,6 +10,7 @@ from curation.errors import UsageError
 from curation.hierarchy.hierarchy import ancestors
 from curation.hierarchy.nltk_wordnet import nltk_reader
 from curation.hierarchy.synset_maps import DATASETS, coverage, synset_choices, synset_map
+from tests.real_files import real_files
 
 CLASSES = {"coco": 80, "voc": 20, "openimages": 601}
 # Each is looked up in WordNet by hand: what the data set annotates, and what the first sense is.
@@ -112,8 +113,8 @@ def test_first_senses_are_those_of_nltk(wordnet_folder: Path) -> None:
                 assert one.first_sense == (f"n{found[0].offset():08d}" if found else None), name
 
 
-@pytest.mark.shared
-def test_the_names_are_those_of_open_images(shared: Path) -> None:
+@real_files("openimages")
+def check_the_names_are_those_of_open_images(shared: Path) -> None:
     with (shared / "data/openimages/class-descriptions-boxable.csv").open(encoding="utf-8") as stream:
         names = [row[1] for row in csv.reader(stream)]
     assert names == list(synset_choices("openimages"))

@@ -9,6 +9,7 @@ from curation.errors import HierarchyError, UsageError
 from curation.hierarchy.word_kinship import word_bar
 from curation.protocols.findmeifyoucan_rules import category_counts, start_by_rule
 from curation.sources.opening import open_source
+from tests.real_files import real_files
 
 RULE = ("person", "bicycle", "car", "motorcycle", "bus", "train", "truck", "traffic light", "stop sign")
 BDD = [
@@ -49,7 +50,8 @@ def test_what_is_refused(wordnet_folder: Path) -> None:
         word_bar(wordnet_folder, ["dog"], {"cat": 1}, "lch")  # type: ignore[arg-type]
 
 
-def test_the_published_bar_of_coco_farther(shared: Path, wordnet_folder: Path) -> None:
+@real_files("coco")
+def check_the_published_bar_of_coco_farther(shared: Path, wordnet_folder: Path) -> None:
     """From the 1,914 images of the rule: the published list has 1,873 of them, and the same bar."""
     bars = json.loads((shared / "golden/findmeifyoucan/wordnet_published_bars.json").read_text())["values"]
     path = shared / "data/coco/instances_val2017_rebuilt.json"

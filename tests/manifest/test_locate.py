@@ -1,12 +1,14 @@
 """Manifests are found by folder, by file, by name and version, by name alone where that is enough."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from curation.errors import ManifestError
-from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
+from curation.manifest.header import Supersedes
+from curation.manifest.locate import find_manifest, load_manifest, manifest_folders, packaged_manifests
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import write_manifest
 
@@ -28,7 +30,9 @@ def house(make_manifest: Callable[..., Manifest], tmp_path: Path, monkeypatch: p
 
 
 def test_what_is_at_hand(house: Path) -> None:
-    assert list(manifest_folders()) == ["solo@2.0.0", "toy/example@1.0.0", "toy/example@1.1.0"]
+    packaged = list(manifest_folders([packaged_manifests()]))
+    assert "elephant/val2017@1.0.0" in packaged
+    assert list(manifest_folders()) == [*packaged, "solo@2.0.0", "toy/example@1.0.0", "toy/example@1.1.0"]
 
 
 @pytest.mark.parametrize(
@@ -50,6 +54,33 @@ def test_the_nearer_root_wins(house: Path) -> None:
     assert load_manifest("toy/example@1.0.0").header.title == "manifests"
 
 
+def test_a_name_alone_is_the_version_that_supersedes_the_others(
+    house: Path, make_manifest: Callable[..., Manifest]
+) -> None:
+    earlier = load_manifest("toy/example@1.1.0")
+    link = Supersedes(version="1.1.0", digest=earlier.digest, reason="a fix")
+    newest = make_manifest(name="toy/example", version="2.0.0", supersedes=link)
+    write_manifest(newest, house / "manifests/toy/example/2.0.0")
+    # 1.0.0 stands beside the chain: nobody says that 2.0.0 replaces it.
+    with pytest.raises(ManifestError, match="Several"):
+        find_manifest("toy/example")
+    shutil.rmtree(house / "manifests/toy/example/1.0.0")
+    shutil.rmtree(house / "elsewhere/toy")
+    assert load_manifest("toy/example").digest == newest.digest
+
+
+def test_of_two_branches_none_is_chosen(house: Path, make_manifest: Callable[..., Manifest]) -> None:
+    shutil.rmtree(house / "elsewhere/toy")
+    shutil.rmtree(house / "manifests/toy/example/1.1.0")
+    base = load_manifest("toy/example@1.0.0")
+    link = Supersedes(version="1.0.0", digest=base.digest, reason="a fix")
+    for version in ("1.0.1", "1.0.2"):
+        made = make_manifest(name="toy/example", version=version, supersedes=link)
+        write_manifest(made, house / "manifests/toy/example" / version)
+    with pytest.raises(ManifestError, match="Several"):
+        find_manifest("toy/example")
+
+
 def test_several_answers_and_none(house: Path) -> None:
     with pytest.raises(ManifestError, match="Several") as caught:
         find_manifest("toy/example")
@@ -59,3 +90,44 @@ def test_several_answers_and_none(house: Path) -> None:
     assert "did you mean toy/example@1.0.0" in str(caught.value)
     with pytest.raises(ManifestError, match="no such manifest"):
         find_manifest("a\x00b")
+
+
+def test_a_folder_goes_before_a_name_and_a_name_before_a_packaged_one(
+    make_manifest: Callable[..., Manifest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CURATION_MANIFESTS", raising=False)
+    name, version = "elephant/val2017", "1.0.0"
+    assert find_manifest(f"{name}@{version}") == packaged_manifests() / name / version
+    (tmp_path / name).mkdir(parents=True)
+    assert find_manifest(name) == packaged_manifests() / name / version  # a folder without a manifest is none
+    write_manifest(
+        make_manifest(name=name, version=version, title="root"), tmp_path / "manifests" / name / version
+    )
+    assert load_manifest(name).header.title == "root"
+    write_manifest(make_manifest(name=name, version=version, title="here"), tmp_path / name / version)
+    assert load_manifest(name).header.title == "here"
+    assert load_manifest(f"{name}@{version}").header.title == "root"
+
+
+@pytest.mark.parametrize(
+    ("target", "near"),
+    [
+        ("val2017", "elephant/val2017@1.0.0"),
+        ("elephant/val2018", "elephant/val2017@1.0.0"),
+        ("elephant/val2017/1.0.0", "elephant/val2017@1.0.0"),
+        ("manifests/elephant/val2017/1.0.0", "elephant/val2017@1.0.0"),
+        ("elephant/val2017@9.0.0", "elephant/val2017@1.0.0"),
+        ("reowd", "owod/reowod@1.0.0"),
+        ("findmeifyoucan", "findmeifyoucan/voc@1.0.0"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_near_ones(
+    target: str, near: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CURATION_MANIFESTS", raising=False)
+    with pytest.raises(ManifestError, match="no such manifest") as caught:
+        find_manifest(target)
+    assert near in (caught.value.hint or "")
+    assert len(str(caught.value)) < 400

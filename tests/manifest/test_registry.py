@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import jsonschema
+import msgspec
 import pytest
 
-from curation.errors import DigestMismatchError, ManifestError, UsageError
+from curation.cli import main
+from curation.errors import DigestMismatchError, ManifestError, UsageError, VersionChainError
 from curation.manifest import header as header_module
 from curation.manifest.check import DIGEST, TAXONOMIES, VERSION
 from curation.manifest.header import Origin, PartRole, Supersedes
 from curation.manifest.manifest import Manifest
 from curation.manifest.registry import index_text, manifest_index, superseded_by
-from curation.manifest.store import write_manifest
+from curation.manifest.store import manifest_files, write_manifest
 
 Make = Callable[..., Manifest]
 SCHEMA = json.loads(Path(header_module.__file__).with_name("index_schema.json").read_text(encoding="utf-8"))
@@ -131,3 +133,53 @@ def test_the_schema_knows_the_words_of_the_header() -> None:
     assert set(definitions["part"]["properties"]["role"]["enum"]) == set(get_args(PartRole))
     assert definitions["digest"]["pattern"] == f"^{DIGEST}$"
     assert definitions["version"]["pattern"] == f"^{VERSION}$"
+
+
+def write_raw(root: Path, manifest: Manifest) -> Path:
+    """Write a manifest that `write_manifest` would refuse, as somebody's editor might."""
+    header = msgspec.structs.replace(manifest.header, supersedes=None)
+    folder = root / header.name / header.version
+    write_manifest(Manifest(header=header, lists=manifest.lists), folder)
+    (folder / "manifest.json").write_bytes(manifest_files(manifest)["manifest.json"])
+    return folder
+
+
+def test_a_circle_of_versions_is_refused_wherever_it_is_read(
+    make_manifest: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    link = Supersedes(version="2.0.0", digest="sha256:" + "0" * 64, reason="")
+    first = make_manifest(version="1.0.0", supersedes=link)
+    back = Supersedes(version="1.0.0", digest=first.digest, reason="a fix")
+    second = make_manifest(version="2.0.0", supersedes=back)
+    after = Supersedes(version="2.0.0", digest=second.digest, reason="a fix")
+    third = make_manifest(version="3.0.0", supersedes=after)
+    other = make_manifest(version="1.0.0", name="other/one")
+    folders = [str(write_raw(Path("manifests"), one)) for one in (first, second, third, other)]
+    for read in folders[:3]:
+        for words in (
+            ["show", read],
+            ["diff", read, folders[3]],
+            ["diff", folders[3], read],
+            ["verify", read],
+            ["audit", read],
+            ["publish", read, "--repo", "a/b", "--dry-run", "out"],
+            ["export", read, "--part", "all", "--format", "txt", "--out", "lists"],
+        ):
+            assert main(words) == 2
+            told = capsys.readouterr().err
+            assert "supersedes itself, or a version that is not earlier" in told
+            assert folders[0] in told
+            assert folders[1] in told or read == folders[0]
+    for words in (["list"], ["list", "manifests", "--folder", "manifests", "--write-index"]):
+        assert main(words) == 2
+        assert folders[0] in capsys.readouterr().err
+    assert main(["show", folders[3]]) == 0
+    assert not Path("out").exists()
+
+
+def test_nothing_is_written_that_supersedes_a_later_version(make_manifest: Make, tmp_path: Path) -> None:
+    link = Supersedes(version="1.0.0", digest="sha256:" + "0" * 64, reason="")
+    with pytest.raises(VersionChainError):
+        write_manifest(make_manifest(version="1.0.0", supersedes=link), tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ from curation.proposals.synsets import synsets_of
 from curation.proposals.thresholds import Thresholds
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import COCO_NAMES_OF_VOC, VOC_NAMES
+from tests.real_files import real_files
 
 VOC = checked_classes([IdClass(name) for name in VOC_NAMES], "VOC")
 NEAR_IN_COCO = (
@@ -95,7 +96,8 @@ def test_a_kind_goes_to_the_nearest_of_two_classes_above_it() -> None:
     assert found["poodle"] == Relation("label_kind", "dog", "is a kind of dog")
 
 
-def test_a_data_sets_own_tree_says_what_wordnet_does_not(shared: Path) -> None:
+@real_files("openimages")
+def check_a_data_sets_own_tree_says_what_wordnet_does_not(shared: Path) -> None:
     folder = shared / "data" / "openimages"
     files = folder / "bbox_labels_600_hierarchy.json", folder / "class-descriptions-boxable.csv"
     tree = ClassTree(read_open_images(*files), read_open_images(*files, parts=True))

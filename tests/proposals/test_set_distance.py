@@ -14,6 +14,7 @@ from curation.proposals.set_distance import (
     statistics_of,
 )
 from curation.proposals.thresholds import Thresholds
+from tests.rounding import SINGLE
 
 DEFAULT = Thresholds()
 
@@ -28,9 +29,10 @@ def test_statistics_by_hand() -> None:
     look = Look(("a", "b", "c"), np.array([0.5, 0.7, 0.1], np.float32), ("x", "x", "y"), "e")
     found = set_statistics("p", "far", ["a", "b", "z"], look, [0.25, 0.75])
     assert (found.images, found.kinship, found.encoder) == (2, 0.5, "e")
-    assert found.mean == pytest.approx(0.6, abs=1e-6)
+    # The similarities are float32: each is within SINGLE of what is written, and so is their mean.
+    assert found.mean == pytest.approx(0.6, rel=0, abs=SINGLE)
     # Deviation of 0.5 and 0.7 is 0.2 / sqrt 2; over the square root of two images, 0.1.
-    assert found.error == pytest.approx(0.1, abs=1e-6)
+    assert found.error == pytest.approx(0.1, rel=0, abs=SINGLE)
 
 
 def test_one_image_has_no_error_and_none_no_mean() -> None:

@@ -16,6 +16,7 @@ from curation.protocols.elephant import PROTOCOL, build, default_name
 from curation.protocols.elephant_facts import KNOWN, UNKNOWN, class_entries
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 Draw = Callable[..., Source]
 CLOSED = {1: ["cat"], 2: ["dog", "aeroplane"], 4: ["person"], 9: ["cat"], 12: []}
@@ -74,7 +75,8 @@ def test_class_map_is_that_of_the_paper() -> None:
     assert len({name for pair in KNOWN for name in pair} | set(UNKNOWN)) == 86
 
 
-def test_the_80_classes_are_those_of_coco(shared: Any) -> None:
+@real_files("coco")
+def check_the_80_classes_are_those_of_coco(shared: Any) -> None:
     import json
 
     content = json.loads((shared / "data/coco/instances_val2017_rebuilt.json").read_text(encoding="utf-8"))

@@ -16,6 +16,7 @@ from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import COCO_NAMES_OF_VOC
 from curation.sources.opening import open_source
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 pytestmark = pytest.mark.shared
 
@@ -38,7 +39,8 @@ def val2017(shared: Path) -> Manifest:
     return build(real_sources(shared), read_parameters(PROTOCOL, {"ratios": "0.1"}))
 
 
-def test_closed_part_has_the_paper_s_counts(shared: Path) -> None:
+@real_files("coco")
+def check_closed_part_has_the_paper_s_counts(shared: Path) -> None:
     manifest = val2017(shared)
     part = manifest.part("closed")
     assert (part.images, part.boxes) == (4952, {"known": 14976, "difficult": 2944, "crowd": 0})
@@ -55,7 +57,8 @@ def test_closed_part_has_the_paper_s_counts(shared: Path) -> None:
     ]
 
 
-def test_no_test_image_has_only_difficult_objects(shared: Path) -> None:
+@real_files("voc2007")
+def check_no_test_image_has_only_difficult_objects(shared: Path) -> None:
     objects = real_sources(shared)["voc2007-test"].require_objects("The test")
     shown = set(objects.image.tolist())
     assert len(shown) == 4952
@@ -63,7 +66,8 @@ def test_no_test_image_has_only_difficult_objects(shared: Path) -> None:
     assert set(objects.image[~objects.difficult].tolist()) == shown
 
 
-def test_wr_of_val2017_depends_on_the_order_in_which_the_set_is_filled(shared: Path) -> None:
+@real_files("coco")
+def check_wr_of_val2017_depends_on_the_order_in_which_the_set_is_filled(shared: Path) -> None:
     """The cut at 495 images falls between two that collide; CPython's own set says so, filled in two orders."""
     content = json.loads((shared / "data/coco/instances_val2017_rebuilt.json").read_text(encoding="utf-8"))
     voc = {number for number, name, _ in COCO_CATEGORIES if name in COCO_NAMES_OF_VOC.values()}
@@ -77,7 +81,8 @@ def test_wr_of_val2017_depends_on_the_order_in_which_the_set_is_filled(shared: P
     assert any("order in which the set is filled" in note for note in val2017(shared).header.notes)
 
 
-def test_closed_part_is_the_official_test_list(shared: Path) -> None:
+@real_files("coco")
+def check_closed_part_is_the_official_test_list(shared: Path) -> None:
     ids = val2017(shared).ids("closed")
     compared = compare_with_published(ids, read_published(shared / "data/voc2007/ImageSets/test.txt", ids))
     assert compared.equal
@@ -85,7 +90,8 @@ def test_closed_part_is_the_official_test_list(shared: Path) -> None:
     assert compared.shared == 4952
 
 
-def test_969_images_of_val2017_show_no_voc_class(shared: Path) -> None:
+@real_files("coco")
+def check_969_images_of_val2017_show_no_voc_class(shared: Path) -> None:
     """921 annotated ones and the 48 without annotation: the paper's 969, which it ascribes to all 80 classes."""
     manifest = val2017(shared)
     part = manifest.part("wilderness")
@@ -96,7 +102,8 @@ def test_969_images_of_val2017_show_no_voc_class(shared: Path) -> None:
     assert {one.outcome for one in verify_sources(manifest, real_sources(shared), strict=True)} == {"ok"}
 
 
-def test_wr_of_val2017_is_cpython_s_own_set_order(shared: Path) -> None:
+@real_files("coco")
+def check_wr_of_val2017_is_cpython_s_own_set_order(shared: Path) -> None:
     content = json.loads((shared / "data/coco/instances_val2017_rebuilt.json").read_text(encoding="utf-8"))
     voc = {1, 2, 3, 4, 5, 6, 7, 9, 16, 17, 18, 19, 20, 21, 44, 62, 63, 64, 67, 72}
     known = {one["image_id"] for one in content["annotations"] if one["category_id"] in voc}
@@ -104,7 +111,8 @@ def test_wr_of_val2017_is_cpython_s_own_set_order(shared: Path) -> None:
     assert val2017(shared).ids("wr0.1") == tuple(f"coco:{number:012d}" for number in sorted(first))
 
 
-def test_presence_table_holds_every_wilderness_image_of_a_third_group(shared: Path) -> None:
+@real_files("coco_table")
+def check_presence_table_holds_every_wilderness_image_of_a_third_group(shared: Path) -> None:
     table = opened(shared / "data/coco/presence_2014_2017.csv", "coco", "train2017")
     sources = {**real_sources(shared), "coco": table}
     manifest = build(sources, read_parameters(PROTOCOL, {}))

@@ -7,6 +7,7 @@ import pytest
 
 from curation.errors import HierarchyError
 from curation.protocols.findmeifyoucan_categories import OpenImagesCategory, open_images_categories
+from tests.real_files import real_files
 
 TREE = {
     "LabelName": "/m/root",
@@ -56,8 +57,8 @@ def test_what_is_no_tree_is_refused(tmp_path: Path, tree: object, message: str) 
         open_images_categories(*files(tmp_path, tree))
 
 
-@pytest.mark.shared
-def test_the_real_tree_has_601_classes_each_once(shared: Path) -> None:
+@real_files("openimages")
+def check_the_real_tree_has_601_classes_each_once(shared: Path) -> None:
     folder = shared / "data/openimages"
     table = open_images_categories(
         folder / "bbox_labels_600_hierarchy.json", folder / "class-descriptions-boxable.csv"

@@ -61,9 +61,10 @@ def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_comman
     assert "curation decisions log.jsonl --rule error --out" in str(caught.value.hint)
     assert main(["decisions", str(log), "--rule", "error", "--out", str(whole)]) == 0
     assert read_recorded(str(whole)) == recorded_form(near)
-    write_decisions(log, [*near, *far])
+    both = tmp_path / "both.jsonl"
+    write_decisions(both, [*near, *far])
     with pytest.raises(DecisionConflictError) as refused:
-        read_recorded(str(log))
+        read_recorded(str(both))
     assert "--rule majority --out" in str(refused.value.hint)
 
 

@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from curation.protocols import findmeifyoucan_facts as facts
 from curation.sources.coco_categories import COCO_CATEGORIES
+from tests.real_files import real_files
 
 COCO = {name for _, name, _ in COCO_CATEGORIES}
 
@@ -50,8 +49,8 @@ def test_the_start_rules_leave_60_and_71_categories() -> None:
     assert set(facts.VOC_IN_COCO) | set(facts.BDD_IN_COCO) <= COCO
 
 
-@pytest.mark.shared
-def test_category_tables_are_those_of_the_authors(shared: Path) -> None:
+@real_files("decisions")
+def check_category_tables_are_those_of_the_authors(shared: Path) -> None:
     voc = json.loads((shared / "data/findmeifyoucan/categories_voc.json").read_text())
     bdd = json.loads((shared / "data/findmeifyoucan/categories_bdd.json").read_text())
     assert set(voc["VOC_CLASSES"]["coco"]) == set(facts.VOC_IN_COCO)
@@ -65,8 +64,8 @@ def test_category_tables_are_those_of_the_authors(shared: Path) -> None:
     assert bdd["CATS_TO_REMOVE"]["coco"] == []
 
 
-@pytest.mark.shared
-def test_names_of_id_classes_that_open_images_has_not(shared: Path) -> None:
+@real_files("openimages")
+def check_names_of_id_classes_that_open_images_has_not(shared: Path) -> None:
     rows = (
         (shared / "data/openimages/class-descriptions-boxable.csv").read_text(encoding="utf-8").splitlines()
     )

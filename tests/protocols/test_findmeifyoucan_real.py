@@ -14,12 +14,13 @@ from curation.protocols.findmeifyoucan_decisions import decisions_digest, read_r
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, coco, listed, source_of
+from tests.real_files import provided, real_files
 
 pytestmark = pytest.mark.shared
 SHARED_IMAGE = "openimages:00166893b16a03ab"
 
 
-@pytest.fixture(scope="module")
+@provided
 def selection(shared: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(
         (shared / "data/findmeifyoucan/manual_selection.json").read_text(encoding="utf-8")
@@ -27,7 +28,7 @@ def selection(shared: Path) -> dict[str, Any]:
     return content
 
 
-@pytest.fixture(scope="module")
+@provided
 def sources(shared: Path, selection: dict[str, Any]) -> dict[str, Source]:
     """Val2017 as it is; train2017 and Open Images with just the images that decisions speak of."""
     chosen = selection["FROM_CANDIDATES"]
@@ -60,13 +61,13 @@ def built(shared: Path, sources: dict[str, Source], **settings: str) -> Manifest
     return PROTOCOL.build(sources, parameters)
 
 
-@pytest.fixture(scope="module")
+@provided
 def by_rule(shared: Path, sources: dict[str, Source]) -> Manifest:
     coco_alone = {name: one for name, one in sources.items() if name.startswith("coco")}
     return built(shared, coco_alone, start="rule", pools="coco")
 
 
-@pytest.fixture(scope="module")
+@provided
 def open_images(shared: Path, sources: dict[str, Source]) -> Manifest:
     return built(shared, sources, pools="openimages")
 
@@ -75,7 +76,8 @@ def figures(manifest: Manifest) -> dict[str, int | None]:
     return {one.name: one.obtained for one in manifest.header.figures}
 
 
-def test_the_rule_of_vos_on_val2017_against_a_loop_over_the_file(
+@real_files("decisions")
+def check_the_rule_of_vos_on_val2017_against_a_loop_over_the_file(
     shared: Path, sources: dict[str, Source], by_rule: Manifest
 ) -> None:
     content = json.loads((shared / "data/coco/instances_val2017_rebuilt.json").read_text())
@@ -93,7 +95,8 @@ def test_the_rule_of_vos_on_val2017_against_a_loop_over_the_file(
         assert size >= published == facts.START[key]["coco"]
 
 
-def test_images_that_decisions_keep_or_move_pass_the_rule(
+@real_files("decisions")
+def check_images_that_decisions_keep_or_move_pass_the_rule(
     by_rule: Manifest, selection: dict[str, Any]
 ) -> None:
     kept = {int(one.partition(":")[2]) for one in by_rule.ids("coco-rule")}
@@ -103,7 +106,8 @@ def test_images_that_decisions_keep_or_move_pass_the_rule(
             assert set(several) <= kept
 
 
-def test_coco_splits_from_the_rule_hold_the_kept_parts_and_exactly_the_added_ones(by_rule: Manifest) -> None:
+@real_files("decisions")
+def check_coco_splits_from_the_rule_hold_the_kept_parts_and_exactly_the_added_ones(by_rule: Manifest) -> None:
     obtained = figures(by_rule)
     assert (obtained["coco-near.added_images"], obtained["coco-far.added_images"]) == (878, 450)
     assert (obtained["coco-near.required_images"], obtained["coco-far.required_images"]) == (896, 450)
@@ -118,7 +122,8 @@ def test_coco_splits_from_the_rule_hold_the_kept_parts_and_exactly_the_added_one
     assert (near - 296) + (far - 488) <= 39
 
 
-def test_open_images_splits_hold_what_decisions_say(open_images: Manifest) -> None:
+@real_files("decisions")
+def check_open_images_splits_hold_what_decisions_say(open_images: Manifest) -> None:
     obtained = figures(open_images)
     assert (obtained["openimages-near.added_images"], obtained["openimages-far.added_images"]) == (265, 320)
     assert obtained["openimages-near.required_images"] == 278
@@ -131,7 +136,8 @@ def test_open_images_splits_hold_what_decisions_say(open_images: Manifest) -> No
     assert any(SHARED_IMAGE in note for note in open_images.header.notes)
 
 
-def test_farther_hears_45_and_8_removals_of_people(shared: Path, sources: dict[str, Source]) -> None:
+@real_files("decisions")
+def check_farther_hears_45_and_8_removals_of_people(shared: Path, sources: dict[str, Source]) -> None:
     manifest = built(shared, sources, pair="bdd", start="published", pools="openimages")
     before, after = (set(manifest.ids(f"openimages-{one}")) for one in ("start", "farther"))
     assert len(before - after) == 45
@@ -140,7 +146,8 @@ def test_farther_hears_45_and_8_removals_of_people(shared: Path, sources: dict[s
     assert len(by_rule.ids("coco-rule")) - len(by_rule.ids("coco-farther")) == 8
 
 
-def test_sizes_of_the_lists_of_constraints(selection: dict[str, Any]) -> None:
+@real_files("decisions")
+def check_sizes_of_the_lists_of_constraints(selection: dict[str, Any]) -> None:
     def ids(key: str, pool: str) -> set[Any]:
         value = selection[key][pool]
         return (
@@ -158,7 +165,8 @@ def test_sizes_of_the_lists_of_constraints(selection: dict[str, Any]) -> None:
         assert (len(moved), len(out)) == (facts.EXCLUDED[f"{pool}-near"], facts.EXCLUDED[f"{pool}-far"])
 
 
-def test_the_decisions_have_the_pinned_digest(shared: Path) -> None:
+@real_files("decisions")
+def check_the_decisions_have_the_pinned_digest(shared: Path) -> None:
     recorded = read_recorded(str(shared / "data/findmeifyoucan/manual_selection.json"))
     assert decisions_digest(recorded) == facts.AUTHORS_DECISIONS
     assert read_recorded(recorded) == recorded
@@ -197,7 +205,8 @@ def filled(ids: dict[str, tuple[str, ...]], **kinds: int) -> dict[str, tuple[str
     return ids | others
 
 
-def test_start_lists_with_the_published_counts_complete_the_voc_splits(
+@real_files("decisions")
+def check_start_lists_with_the_published_counts_complete_the_voc_splits(
     shared: Path, sources: dict[str, Source], by_rule: Manifest, selection: dict[str, Any]
 ) -> None:
     # The published 930 are not at hand: take as many out of the rule's 969 as bring every part to its published size.
@@ -242,7 +251,8 @@ def test_start_lists_with_the_published_counts_complete_the_voc_splits(
     assert len(set(manifest.ids("coco-far")) & train) == 450
 
 
-def test_start_lists_with_the_published_counts_complete_the_bdd_splits(
+@real_files("decisions")
+def check_start_lists_with_the_published_counts_complete_the_bdd_splits(
     shared: Path, sources: dict[str, Source], selection: dict[str, Any]
 ) -> None:
     by_rule = built(shared, sources, pair="bdd", start="rule", pools="coco").ids("coco-rule")

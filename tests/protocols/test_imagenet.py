@@ -19,6 +19,7 @@ from curation.protocols.imagenet import PROTOCOL, TRAIN, VAL, build, class_parti
 from curation.protocols.imagenet_figures import FIGURES, TABLE_1
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 Given = Callable[..., dict[str, Source]]
 
@@ -203,10 +204,10 @@ def test_nothing_depends_on_the_hash_seed(tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
-@pytest.mark.shared
+@real_files("imagenet")
 @pytest.mark.parametrize("name", TABLE_1)
 @pytest.mark.parametrize("seed", [42, 4242, 7])
-def test_table_1_follows_from_the_class_sizes(shared: Path, name: str, seed: int) -> None:
+def check_table_1_follows_from_the_class_sizes(shared: Path, name: str, seed: int) -> None:
     folder = shared / "data/imagenet"
     sources = {
         TRAIN: read_imagenet(folder / "train_counts.json", part="train"),
@@ -217,8 +218,8 @@ def test_table_1_follows_from_the_class_sizes(shared: Path, name: str, seed: int
     assert manifest.header.origin == "declared"
 
 
-@pytest.mark.shared
-def test_the_variant_has_118_dogs(shared: Path) -> None:
+@real_files("imagenet")
+def check_the_variant_has_118_dogs(shared: Path) -> None:
     val = {VAL: read_imagenet(shared / "data/imagenet/val.txt", part="val")}
     manifest = build(val, parameters(hierarchy="dag"))
     assert manifest.header.name == "imagenet/p1-dag"

@@ -13,6 +13,7 @@ from curation.hierarchy.hierarchy import as_tree
 from curation.hierarchy.ilsvrc2012 import imagenet_dag, imagenet_tree, published_parents
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.protocols.imagenet_classes import RULES, ClassRule, Partition, is_cut, partition
+from tests.real_files import real_files
 
 COUNTS = {"p1": (116, 67, 166), "p2": (30, 31, 55), "p3": (151, 97, 164)}
 P3_BY_SUPERCLASS = [
@@ -47,9 +48,9 @@ def test_counts_of_tables_3_to_5(name: str) -> None:
     assert not {"n02091032", "n02091134"} & set(labels)
 
 
-@pytest.mark.shared
+@real_files("held_classification")
 @pytest.mark.parametrize("name", RULES)
-def test_the_published_lists(shared: Path, name: str) -> None:
+def check_the_published_lists(shared: Path, name: str) -> None:
     golden = json.loads((shared / "golden/imagenet/class_lists.json").read_text())[name.upper()]
     found = partition(RULES[name], imagenet_tree(), ilsvrc2012_classes())
     for role in ("known", "negative", "unknown"):

@@ -8,6 +8,7 @@ from curation.cli import main
 from curation.manifest.locate import manifest_folders
 from curation.manifest.store import read_manifest
 from curation.protocols.imagenet_figures import FIGURES, TABLE_1
+from tests.real_files import real_files
 
 ROOT = Path(__file__).parents[2] / "manifests"
 FOLDERS = {name: folder for name, folder in manifest_folders([ROOT]).items() if name.startswith("imagenet/")}
@@ -36,9 +37,9 @@ def test_lists_and_figures(name: str) -> None:
     ]
 
 
-@pytest.mark.shared
+@real_files("imagenet_manifests")
 @pytest.mark.parametrize("name", FOLDERS)
-def test_they_are_made_again_to_the_same_digest(shared: Path, tmp_path: Path, name: str) -> None:
+def check_they_are_made_again_to_the_same_digest(shared: Path, tmp_path: Path, name: str) -> None:
     data, protocol = shared / "data/imagenet", name.partition("/")[2][:2]
     train = "p2_train_names.json" if name == "imagenet/p2@1.0.0" else "train_counts.json"
     settings = [f"--set=protocol={protocol}", *(["--set=hierarchy=dag"] if "-dag" in name else [])]

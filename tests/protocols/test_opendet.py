@@ -15,6 +15,7 @@ from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import COCO_NAMES_OF_VOC
 from curation.sources.opening import open_source
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 KNOWN = set(COCO_NAMES_OF_VOC.values())
 IMAGES = {
@@ -94,8 +95,8 @@ def test_the_order_of_the_others() -> None:
     assert not KNOWN & set(OTHERS)
 
 
-@pytest.mark.shared
-def test_the_published_wilderness_lies_in_the_pool(shared: Path) -> None:
+@real_files("owod_lists")
+def check_the_published_wilderness_lies_in_the_pool(shared: Path) -> None:
     coco = open_source(
         shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017", cache=False
     )

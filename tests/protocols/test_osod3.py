@@ -21,6 +21,7 @@ from curation.protocols.osod3_facts import INNER_NODES, SUPERCLASSES
 from curation.protocols.osod3_parameters import read_superclass
 from curation.sources.source import Categories, Source
 from tests.protocols.osod3_world import GROUPS, OUTSIDE, SIGNS, built, cub, name_of, open_images, signs
+from tests.real_files import real_files
 
 OPEN = {
     "openimages-train": open_images("train", 300, 1),
@@ -54,7 +55,8 @@ def test_superclasses_are_the_published_numbers() -> None:
         assert not set(labels) & set(INNER_NODES[one])
 
 
-def test_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
+@real_files("openimages")
+def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
     from curation.hierarchy.superclass import OPEN_IMAGES_ROOTS, superclass
 
     tree = shared / "data/openimages/bbox_labels_600_hierarchy.json"
@@ -300,7 +302,8 @@ def test_signs_that_one_split_alone_shows_have_a_role() -> None:
     )
 
 
-def test_cub_s_real_metadata(shared: Path) -> None:
+@real_files("cub200_and_signs")
+def check_cub_s_real_metadata(shared: Path) -> None:
     from curation.sources.opening import open_source
 
     folder = shared / "data/cub200"

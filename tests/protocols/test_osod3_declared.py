@@ -8,6 +8,7 @@ from curation.manifest.store import read_manifest
 from curation.protocols.osod3_declared import declared_open_images
 from curation.protocols.osod3_facts import INNER_NODES, SUPERCLASSES
 from curation.protocols.osod3_names import NAMES
+from tests.real_files import real_files
 
 COMMITTED = Path(__file__).parents[2] / "manifests" / "osod3"
 
@@ -24,7 +25,8 @@ def test_committed_manifests_are_the_rule(superclass: str) -> None:
     assert sorted(known) == list(SUPERCLASSES[superclass])
 
 
-def test_names_are_those_of_the_class_descriptions(shared: Path) -> None:
+@real_files("openimages")
+def check_names_are_those_of_the_class_descriptions(shared: Path) -> None:
     lines = (shared / "data/openimages/class-descriptions-boxable.csv").read_text("utf-8").splitlines()
     listed = dict(line.split(",", 1) for line in lines)
     assert set(NAMES) == {key for keys in (*SUPERCLASSES.values(), *INNER_NODES.values()) for key in keys}
@@ -32,7 +34,8 @@ def test_names_are_those_of_the_class_descriptions(shared: Path) -> None:
     assert all(listed[key].strip('"') in (name, "") for key, name in NAMES.items())
 
 
-def test_cub_manifests_are_built_from_the_real_metadata(shared: Path) -> None:
+@real_files("cub200_and_signs")
+def check_cub_manifests_are_built_from_the_real_metadata(shared: Path) -> None:
     from curation.protocols.building import rebuild
     from curation.sources.opening import open_source
 

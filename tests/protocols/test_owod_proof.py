@@ -1,6 +1,5 @@
 """The open-world protocol: what it refuses, where exemplars come from, and the published training lists proven."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +14,9 @@ from curation.protocols.owod import PROTOCOL
 from curation.protocols.owod_facts import COCO_CLASSES, M_OWODB_TASKS, SPLITS, VOC_CLASSES
 from curation.sources.opening import open_source
 from curation.sources.source import Categories, Source
+from tests.protocols.drawn_source import Draw, drawn_source
+from tests.real_files import real_files
 
-Draw = Callable[..., Source]
 FIRST = [task.introduced[0] for task in M_OWODB_TASKS]
 """One class of each task: airplane, truck, frisbee, bed."""
 
@@ -151,9 +151,9 @@ def _exact(shared: Path, draw: Draw, members: list[set[str]], tasks: tuple[TaskE
     return draw("coco", "train2017", shown, names=COCO_CLASSES)
 
 
-@pytest.mark.shared
+@real_files("owod_lists")
 @pytest.mark.parametrize("split", ["reowod", "s-owodb"])
-def test_a_declared_manifest_is_completed_and_proven(shared: Path, draw: Draw, split: str) -> None:
+def check_a_declared_manifest_is_completed_and_proven(shared: Path, split: str) -> None:
     """From ORE's selections of tasks 2 to 4, the order of annotations and the published validation list come RE-OWOD's
     training lists, byte for byte; of task 1 no selection is published, its own list stands in."""
     published = shared / "data/owod/published"
@@ -173,7 +173,7 @@ def test_a_declared_manifest_is_completed_and_proven(shared: Path, draw: Draw, s
     )
     sources = {"coco-val2017": test}
     declared = PROTOCOL.declare(sources, read_parameters(PROTOCOL, {"split": split}))  # type: ignore[misc]
-    sources["coco-train2017"] = _exact(shared, draw, members, SPLITS[split].tasks)
+    sources["coco-train2017"] = _exact(shared, drawn_source, members, SPLITS[split].tasks)
     if split == "reowod":
         sources["val-list"] = open_source(
             published / "reowod/all_task_val.txt", dataset="coco", part="val", cache=False

@@ -13,9 +13,11 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.roles import classes_in, unknown_index
 from curation.manifest.store import read_manifest
 from curation.protocols.owod_facts import COCO_CLASSES, M_OWODB_TASKS, S_OWODB_TASKS, VOC_CLASSES
-from curation.protocols.owod_published import RECIPES, find_recipe
+from curation.protocols.owod_published import RECIPES
+from curation.protocols.recipes import find_recipe
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import VOC_NAMES
+from tests.real_files import provided, real_files
 
 ROOT = Path(__file__).parents[2] / "manifests"
 FOLDERS = {
@@ -26,7 +28,7 @@ FOLDERS = {
 RE_OWOD, ORE, OW_DETR = FOLDERS
 
 
-@pytest.fixture(scope="module")
+@provided
 def imported(shared: Path) -> Callable[[str], Manifest]:
     """Return a function that completes a committed header, once."""
     made: dict[str, Manifest] = {}
@@ -116,9 +118,9 @@ def test_the_committed_header_is_what_the_recipe_states(name: str) -> None:
     assert files == {one.file for one in list_slices(draft).values()}
 
 
-@pytest.mark.shared
+@real_files("owod_lists")
 @pytest.mark.parametrize("name", FOLDERS)
-def test_the_recipe_makes_the_committed_header(
+def check_the_recipe_makes_the_committed_header(
     name: str, shared: Path, imported: Callable[[str], Manifest]
 ) -> None:
     folder = shared / "data/owod/published" / FOLDERS[name]
@@ -127,9 +129,9 @@ def test_the_recipe_makes_the_committed_header(
     assert pinned.lists == imported(name).lists
 
 
-@pytest.mark.shared
+@real_files("owod_lists")
 @pytest.mark.parametrize("name", FOLDERS)
-def test_file_order_and_repeats_are_those_of_the_file(
+def check_file_order_and_repeats_are_those_of_the_file(
     name: str, shared: Path, imported: Callable[[str], Manifest]
 ) -> None:
     manifest = imported(name)
@@ -141,8 +143,8 @@ def test_file_order_and_repeats_are_those_of_the_file(
         assert spaces.items() <= {12: "coco", 6: "voc2007", 11: "voc2012"}.items()
 
 
-@pytest.mark.shared
-def test_re_owod_in_numbers(imported: Callable[[str], Manifest]) -> None:
+@real_files("owod_lists")
+def check_re_owod_in_numbers(imported: Callable[[str], Manifest]) -> None:
     lists = imported(RE_OWOD).lists
     assert [len(lists[f"t{task}-train"]) for task in (1, 2, 3, 4)] == [91_903, 43_684, 37_677, 38_446]
     assert len({one for task in (1, 2, 3, 4) for one in lists[f"t{task}-val"]}) == 4000
@@ -151,8 +153,8 @@ def test_re_owod_in_numbers(imported: Callable[[str], Manifest]) -> None:
     assert not any(part.repeats for part in imported(RE_OWOD).header.parts)
 
 
-@pytest.mark.shared
-def test_ore_in_numbers(imported: Callable[[str], Manifest]) -> None:
+@real_files("owod_lists")
+def check_ore_in_numbers(imported: Callable[[str], Manifest]) -> None:
     manifest = imported(ORE)
     test = manifest.lists["t1-test"]
     times = Counter(Counter(test).values())
@@ -166,8 +168,8 @@ def test_ore_in_numbers(imported: Callable[[str], Manifest]) -> None:
     assert len(val) == len(val & train) == 3978
 
 
-@pytest.mark.shared
-def test_between_the_benchmarks(imported: Callable[[str], Manifest]) -> None:
+@real_files("owod_lists")
+def check_between_the_benchmarks(imported: Callable[[str], Manifest]) -> None:
     ours, ore, detr = (imported(name).lists for name in FOLDERS)
     val = {one for task in (1, 2, 3, 4) for one in ours[f"t{task}-val"]}
     for task in (2, 3, 4):
@@ -179,15 +181,15 @@ def test_between_the_benchmarks(imported: Callable[[str], Manifest]) -> None:
     assert ore["t3-train"] == detr["t3-train"]
 
 
-@pytest.mark.shared
-def test_the_lists_of_ore_do_not_pass_for_those_of_re_owod(shared: Path) -> None:
+@real_files("owod_lists")
+def check_the_lists_of_ore_do_not_pass_for_those_of_re_owod(shared: Path) -> None:
     header, other = (read_manifest(ROOT / name / "1.0.0").header for name in (RE_OWOD, ORE))
     with pytest.raises(DigestMismatchError) as error:
         import_lists(header, shared / "data/owod/published/ore", others=[other])
     assert f"of {ORE} 1.0.0" in str(error.value.found)
 
 
-@pytest.mark.shared
-def test_a_folder_with_all_three_benchmarks(shared: Path, imported: Callable[[str], Manifest]) -> None:
+@real_files("owod_lists")
+def check_a_folder_with_all_three_benchmarks(shared: Path, imported: Callable[[str], Manifest]) -> None:
     header = read_manifest(ROOT / ORE / "1.0.0").header
     assert import_lists(header, shared / "data/owod/published").lists == imported(ORE).lists

@@ -13,6 +13,7 @@ from curation.protocols.owod import PROTOCOL
 from curation.protocols.owod_facts import SPLITS
 from curation.sources.opening import open_source
 from curation.sources.source import Source
+from tests.real_files import provided, real_files
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 REMOVED = """
@@ -22,7 +23,7 @@ REMOVED = """
 """
 
 
-@pytest.fixture(scope="module")
+@provided
 def sources(shared: Path) -> dict[str, Source]:
     data = shared / "data"
     return {
@@ -41,7 +42,7 @@ def sources(shared: Path) -> dict[str, Source]:
     }
 
 
-@pytest.fixture(scope="module")
+@provided
 def reowod(sources: dict[str, Source]) -> Manifest:
     given = {name: source for name, source in sources.items() if not name.startswith("voc")}
     return PROTOCOL.build(given, read_parameters(PROTOCOL, {"val": "published", "order": "annotation"}))
@@ -51,7 +52,8 @@ def published(shared: Path, name: str) -> list[str]:
     return [f"coco:{line}" for line in (shared / "data/owod/published" / name).read_text().split()]
 
 
-def test_the_test_list_and_the_48_removed_images(shared: Path, reowod: Manifest) -> None:
+@real_files("owod_lists")
+def check_the_test_list_and_the_48_removed_images(shared: Path, reowod: Manifest) -> None:
     ours = reowod.lists["t1-test"]
     assert len(ours) == 4952
     assert list(ours) == sorted(published(shared, "reowod/all_task_test.txt"))
@@ -64,7 +66,8 @@ def test_the_test_list_and_the_48_removed_images(shared: Path, reowod: Manifest)
     assert all(one[5:] in note for one in removed)
 
 
-def test_the_published_validation_list(shared: Path, reowod: Manifest) -> None:
+@real_files("owod_lists")
+def check_the_published_validation_list(shared: Path, reowod: Manifest) -> None:
     lines = published(shared, "reowod/all_task_val.txt")
     parts = [reowod.lists[f"t{task}-val"] for task in (1, 2, 3, 4)]
     assert [one for part in parts for one in part] == lines
@@ -72,8 +75,9 @@ def test_the_published_validation_list(shared: Path, reowod: Manifest) -> None:
     assert not set(lines) & set(reowod.lists["t1-test"])
 
 
+@real_files("owod_lists")
 @pytest.mark.parametrize(("task", "size"), [(2, 45_520), (3, 39_402), (4, 40_260)])
-def test_selections_miss_what_the_table_misses_and_nothing_is_extra(
+def check_selections_miss_what_the_table_misses_and_nothing_is_extra(
     shared: Path, sources: dict[str, Source], reowod: Manifest, task: int, size: int
 ) -> None:
     """The presence table does not see a class that is wholly painted over by another: 2.6 to 3.5 % of images."""
@@ -87,7 +91,8 @@ def test_selections_miss_what_the_table_misses_and_nothing_is_extra(
     assert "painted over" in figure.explanation
 
 
-def test_training_lists_are_selection_less_validation(shared: Path, reowod: Manifest) -> None:
+@real_files("owod_lists")
+def check_training_lists_are_selection_less_validation(shared: Path, reowod: Manifest) -> None:
     """Where the selection is known (ORE's lists of tasks 2 to 4), less all validation images it is RE-OWOD's."""
     held_out = {one for number in (1, 2, 3, 4) for one in reowod.lists[f"t{number}-val"]}
     for task in (2, 3, 4):
@@ -99,7 +104,8 @@ def test_training_lists_are_selection_less_validation(shared: Path, reowod: Mani
     assert set(reowod.lists["t1-train"]) <= first
 
 
-def test_train_and_validation_are_all_annotated_images(shared: Path, reowod: Manifest) -> None:
+@real_files("owod_lists")
+def check_train_and_validation_are_all_annotated_images(shared: Path, reowod: Manifest) -> None:
     union = {one for task in (1, 2, 3, 4) for one in published(shared, f"reowod/t{task}_train.txt")}
     union |= {one for task in (1, 2, 3, 4) for one in reowod.lists[f"t{task}-val"]}
     order = shared / "data/coco/annotated_ids_in_annotation_order_train_then_val.txt"
@@ -108,7 +114,8 @@ def test_train_and_validation_are_all_annotated_images(shared: Path, reowod: Man
     assert set(lines[117_266:]) == set(reowod.lists["t1-test"])
 
 
-def test_published_lists_follow_the_order_of_first_annotation(shared: Path) -> None:
+@real_files("owod_lists")
+def check_published_lists_follow_the_order_of_first_annotation(shared: Path) -> None:
     order = shared / "data/coco/annotated_ids_in_annotation_order_train_then_val.txt"
     rank = {f"coco:{int(line):012d}": place for place, line in enumerate(order.read_text().split())}
     for name in ("reowod/t1_train", "reowod/t3_train", "ore/t2_train", "owdetr/t4_train", "owdetr/test"):
@@ -116,7 +123,8 @@ def test_published_lists_follow_the_order_of_first_annotation(shared: Path) -> N
         assert (np.diff(places) > 0).all(), name
 
 
-def test_orders_mixed_test_list(shared: Path, sources: dict[str, Source]) -> None:
+@real_files("owod_lists")
+def check_orders_mixed_test_list(shared: Path, sources: dict[str, Source]) -> None:
     """VOC2007 test and 1,914, 1,642 and 1,738 images of val2017: 10,246 lines, 9,119 images."""
     given = {name: sources[name] for name in ("coco-val2017", "voc2007-test")}
     kept = PROTOCOL.build(given, read_parameters(PROTOCOL, {"split": "m-owodb", "repeats": "keep"}))
@@ -130,7 +138,8 @@ def test_orders_mixed_test_list(shared: Path, sources: dict[str, Source]) -> Non
     assert len(dropped.lists["t1-test"]) == 9119
 
 
-def test_objects_of_the_test_tasks(reowod: Manifest, sources: dict[str, Source]) -> None:
+@real_files("owod_lists")
+def check_objects_of_the_test_tasks(reowod: Manifest, sources: dict[str, Source]) -> None:
     """OW-DETR prints 17786, 7159, 4826 and 6010 test objects, 1,000 short of val2017's 36,781: the last is 7,010."""
     given = {"coco-val2017": sources["coco-val2017"]}
     by_super = PROTOCOL.build(given, read_parameters(PROTOCOL, {"split": "s-owodb"}))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from curation.errors import ProtocolError
 from curation.protocols.stratified import stratified_split
+from tests.real_files import real_files
 
 SIZES = st.lists(st.integers(2, 60), min_size=1, max_size=12)
 
@@ -25,8 +26,8 @@ def admissible(sizes: list[int]) -> bool:
     return min(int(0.8 * n), n - int(0.8 * n)) >= len(sizes)
 
 
-@pytest.mark.shared
-def test_golden_cases(shared: Path) -> None:
+@real_files("held_classification")
+def check_golden_cases(shared: Path) -> None:
     golden = json.loads((shared / "golden/imagenet/stratified_split_fixture.json").read_text())
     for seed, expected in golden["cases"].items():
         train, val = stratified_split(golden["classes"], train_size=golden["frac"], seed=int(seed))

@@ -16,6 +16,7 @@ from curation.publishing.elephant_json import plan_elephant_json
 from curation.publishing.plan import Plan
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
+from tests.real_files import real_files
 from tests.small_world import COCO_NAMES, KNOWN, write_small_world
 
 PARAMETERS = {"ratios": ("1",), "orders": ("cpython_set", "hash"), "salt": "test"}
@@ -160,8 +161,8 @@ def test_a_part_twice_is_refused(world: World) -> None:
         world.plan()
 
 
-@pytest.mark.shared
-def test_official_records_with_masks_and_crowds(shared: Path) -> None:
+@real_files("coco_table")
+def check_official_records_with_masks_and_crowds(shared: Path) -> None:
     data = shared / "data"
     path = data / "coco" / "mini" / "annotations" / "instances_val2017.json"
     sources = {

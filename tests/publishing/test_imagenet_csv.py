@@ -15,6 +15,7 @@ from curation.publishing.imagenet_csv import labelled_images, plan_imagenet_csv
 from curation.publishing.plan import write_plan
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 
 def made(train: Path, val: Path, **given: str) -> tuple[Manifest, dict[str, Source]]:
@@ -81,8 +82,30 @@ def test_a_part_is_named_once(cats: tuple[Manifest, dict[str, Source]]) -> None:
             plan_imagenet_csv(manifest, parts, sources)
 
 
-@pytest.mark.shared
-def test_published_files_of_p2(shared: Path, tmp_path: Path) -> None:
+def test_published_training_files_of_p2_from_the_committed_names(tmp_path: Path) -> None:
+    """The names of its 61 training classes are in the repository: the authors' file follows from them byte for byte."""
+    folder = Path(__file__).resolve().parents[2] / "manifests/imagenet/p2/1.0.0/ids"
+    names: dict[str, list[str]] = {}
+    for part in ("train", "val"):
+        for line in (folder / f"{part}.txt").read_text().split():
+            native = line.removeprefix("imagenet:")
+            names.setdefault(native.partition("_")[0], []).append(f"{native}.JPEG")
+    assert (len(names), sum(map(len, names.values()))) == (61, 75_862)
+    train, val = tmp_path / "names.json", tmp_path / "val.txt"
+    train.write_text(json.dumps({wnid: sorted(listed) for wnid, listed in sorted(names.items())}))
+    val.write_text("".join(f"ILSVRC2012_val_{one:08d}.JPEG {one % 1000}\n" for one in range(1, 50_001)))
+    manifest, sources = made(train, val, protocol="p2")
+    write_plan(
+        plan_imagenet_csv(manifest, ["train", "val"], sources), tmp_path / "out", single=False, summary={}
+    )
+    data = (tmp_path / "out/p2_train.csv").read_bytes()
+    assert hashlib.sha256(data).hexdigest().startswith("28c29d74f68b48b5")
+    assert data.count(b"\r\n") == 60_689
+    assert (tmp_path / "out/p2_val.csv").read_bytes().count(b"\r\n") == 15_173
+
+
+@real_files("imagenet")
+def check_published_files_of_p2(shared: Path, tmp_path: Path) -> None:
     folder = shared / "data/imagenet"
     manifest, sources = made(folder / "p2_train_names.json", folder / "val.txt", protocol="p2")
     plan = plan_imagenet_csv(manifest, ["train", "val", "test"], sources)

@@ -85,9 +85,12 @@ def server(
         ) as program,
     ):
         assert program.stderr is not None
+        told = ""
         for line in program.stderr:
+            told += line
             if line.startswith("The App is at"):
                 break
+        assert "The App is at" in told, told
         yield f"http://127.0.0.1:{port}/datasets/{DATASET}", folder, ids
         program.terminate()
         _, told = program.communicate(timeout=60)

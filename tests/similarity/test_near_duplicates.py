@@ -19,6 +19,7 @@ from curation.similarity.near_duplicates import (
     hash_photos,
     near_pairs,
 )
+from tests.real_files import real_files
 
 
 def draw(seed: int, size: int = 96) -> Image.Image:
@@ -128,8 +129,8 @@ def test_distances_out_of_range_and_floods_of_pairs_are_refused() -> None:
         near_pairs(np.zeros(4000, np.uint64), 0)
 
 
-@pytest.mark.shared
-def test_copies_of_real_photos_are_found_among_all(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_table")
+def check_copies_of_real_photos_are_found_among_all(shared: Path, tmp_path: Path) -> None:
     photos = sorted((shared / "data" / "coco" / "mini").rglob("*.jpg"))[::4]
     by_name = {path.name: path for path in photos}
     expected = {}

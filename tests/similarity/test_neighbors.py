@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from curation.errors import MissingExtraError, SimilarityError, UsageError
 from curation.similarity import neighbors
 from curation.similarity.neighbors import nearest
+from tests.rounding import product_error
 
 ENGINES = [one for one in ("numpy", "torch") if one == "numpy" or importlib.util.find_spec(one)]
 
@@ -87,10 +88,13 @@ def test_real_numbers_and_blocks(engine: Any) -> None:
     places, scores = nearest(queries, references, 20, engine=engine, block=7)
     again, _ = nearest(queries, references, 20, engine=engine, block=40)
     exact = queries.astype(np.float64) @ references.astype(np.float64).T
-    assert np.abs(np.take_along_axis(exact, places, axis=1) - scores).max() < 1e-4
+    allowed = product_error(queries, references.T).max()
+    assert np.abs(np.take_along_axis(exact, places, axis=1) - scores).max() <= allowed
     assert (np.diff(scores, axis=1) <= 0).all()
-    assert (places == again).mean() > 0.99
-    assert (np.sort(exact, axis=1)[:, -20:][:, ::-1] - np.take_along_axis(exact, places, axis=1) < 1e-4).all()
+    best = np.sort(exact, axis=1)[:, -20:][:, ::-1]
+    # Two products whose order differs are both within the bound of where they stand.
+    for found in (places, again):
+        assert np.abs(best - np.take_along_axis(exact, found, axis=1)).max() <= 2 * allowed
 
 
 def test_read_only_vectors_are_taken() -> None:
@@ -103,9 +107,8 @@ def test_faiss_finds_the_same() -> None:
     pytest.importorskip("faiss", reason="faiss is absent: it is an optional engine")
     rng = np.random.default_rng(2)
     queries, references = (rng.normal(size=(n, 16)).astype(np.float32) for n in (30, 500))
-    assert (
-        nearest(queries, references, 5, engine="faiss")[0] == nearest(queries, references, 5)[0]
-    ).mean() > 0.99
+    theirs, ours = (nearest(queries, references, 5, engine=one)[1] for one in ("faiss", "numpy"))
+    assert np.abs(theirs - ours).max() <= 2 * product_error(queries, references.T).max()
 
 
 @pytest.mark.parametrize(

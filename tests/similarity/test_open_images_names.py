@@ -14,6 +14,7 @@ import pytest
 from curation.similarity.class_overlap import NearClass, nearest_classes, read_class_embeddings
 from curation.similarity.embeddings import Embeddings
 from curation.sources.coco_categories import COCO_CATEGORIES
+from tests.real_files import provided, real_files
 
 COCO = [name for _, name, _ in COCO_CATEGORIES]
 
@@ -22,7 +23,7 @@ def rows_of(folder: Path, file: str, names: list[str]) -> Embeddings:
     return read_class_embeddings(folder / "data/clip_text" / file, names, "ViT-B/32")
 
 
-@pytest.fixture(scope="module")
+@provided
 def open_images(shared: Path) -> Embeddings:
     """The 500 rows, named where a name is known; a name that two rows share (benches, mice) counts once."""
     info = json.loads((shared / "data/clip_text/lvis_v1_train_cat_info.json").read_text())
@@ -39,13 +40,14 @@ def open_images(shared: Path) -> Embeddings:
     return rows_of(shared, "oid_clip_a+cname.npy", [names.get(one, one) for one in numbered.ids])
 
 
-@pytest.fixture(scope="module")
+@provided
 def near(shared: Path, open_images: Embeddings) -> dict[str, list[NearClass]]:
     found = nearest_classes(rows_of(shared, "coco_clip_a+cname.npy", COCO), open_images, 3)
     return {name: found[3 * place : 3 * place + 3] for place, name in enumerate(COCO)}
 
 
-def test_names_that_rows_give_themselves_are_classes_of_open_images(
+@real_files("clip_text")
+def check_names_that_rows_give_themselves_are_classes_of_open_images(
     shared: Path, open_images: Embeddings
 ) -> None:
     with (shared / "data/openimages/class-descriptions-boxable.csv").open(encoding="utf-8") as lines:
@@ -55,12 +57,14 @@ def test_names_that_rows_give_themselves_are_classes_of_open_images(
     assert set(named) <= boxable
 
 
-def test_shared_classes_are_their_own_nearest(near: dict[str, list[NearClass]]) -> None:
+@real_files("clip_text")
+def check_shared_classes_are_their_own_nearest(near: dict[str, list[NearClass]]) -> None:
     for name in ("airplane", "couch", "person", "traffic light", "stop sign", "teddy bear", "wine glass"):
         assert near[name][0].other == name
         assert near[name][0].margin > 0.03
 
 
+@real_files("clip_text")
 @pytest.mark.parametrize(
     ("coco", "expected"),
     [
@@ -71,24 +75,27 @@ def test_shared_classes_are_their_own_nearest(near: dict[str, list[NearClass]]) 
         ("dining table", "table"),
     ],
 )
-def test_classes_of_another_name(near: dict[str, list[NearClass]], coco: str, expected: str) -> None:
+def check_classes_of_another_name(near: dict[str, list[NearClass]], coco: str, expected: str) -> None:
     assert near[coco][0].other == expected
     assert near[coco][0].similarity > 0.9
 
 
+@real_files("clip_text")
 @pytest.mark.parametrize(
     ("coco", "second"),
     [("cat", "dog"), ("bicycle", "motorcycle"), ("fork", "knife"), ("surfboard", "skateboard")],
 )
-def test_kindred_classes_come_second(near: dict[str, list[NearClass]], coco: str, second: str) -> None:
+def check_kindred_classes_come_second(near: dict[str, list[NearClass]], coco: str, second: str) -> None:
     assert [one.other for one in near[coco][:2]] == [coco, second]
 
 
-def test_seats_are_near_a_couch(near: dict[str, list[NearClass]]) -> None:
+@real_files("clip_text")
+def check_seats_are_near_a_couch(near: dict[str, list[NearClass]]) -> None:
     assert near["couch"][2].other == "loveseat"
 
 
-def test_a_class_that_open_images_lacks_has_no_near_one(near: dict[str, list[NearClass]]) -> None:
+@real_files("clip_text")
+def check_a_class_that_open_images_lacks_has_no_near_one(near: dict[str, list[NearClass]]) -> None:
     for name in ("frisbee", "toothbrush", "parking meter"):
         assert near[name][0].similarity < 0.88
     known = [near[name][0].similarity for name in ("zebra", "pizza", "umbrella")]

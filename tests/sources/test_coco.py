@@ -22,6 +22,7 @@ from curation.sources import coco_plain
 from curation.sources.coco import read_coco
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 
 def instances(**changes: Any) -> dict[str, Any]:
@@ -552,26 +553,39 @@ def test_bytes_that_look_like_a_boundary_deceive_nobody(
     assert as_rows(read(tmp_path, content)) == expected_rows(content)
 
 
-def test_the_last_of_two_equal_keys_counts_as_in_every_json_reader(tmp_path: Path) -> None:
+@pytest.mark.parametrize("padding", [0, 1 << 20])
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path, padding: int) -> None:
+    """A decoder would keep the last list and drop the first, in a large file as in a small one."""
     first = json.dumps([annotation(id=1)])
     second = json.dumps([annotation(id=2)])
     whole = json.dumps(instances(annotations=[]))
-    for doubled in (
+    doubled = [
         whole.replace(
             '"annotations": [], "categories"',
             f'"annotations": {first}, "annotations": {second}, "categories"',
         ),
         whole[:-1] + f', "annotations": {first}, "annotations": {second}}}',
-    ):
-        assert [row[0] for row in as_rows(read(tmp_path, doubled.encode()))] == [2]
+        whole.replace('"annotations": []', f'"annotations": {second}')[:-1] + ', "images": []}',
+        whole.replace('"annotations": []', f'"images": [], "annotations": {second}'),
+    ]
+    for text in doubled:
+        with pytest.raises(AnnotationFormatError, match="stands twice"):
+            read(tmp_path, text.encode() + b" " * padding)
+    within = whole.replace('"annotations": []', f'"annotations": {second}').replace(
+        '"id": 2', '"id": 1, "id": 2'
+    )
+    with pytest.raises(AnnotationFormatError, match="stands twice"):
+        read(tmp_path, within.encode())
 
 
-def test_official_files_take_the_fast_way(shared: Path) -> None:
+@real_files("coco")
+def check_official_files_take_the_fast_way(shared: Path) -> None:
     for name in ("coco/mini/annotations/instances_train2017.json", "coco/instances_val2017_rebuilt.json"):
         assert coco_plain.decode_plain((shared / "data" / name).read_bytes()) is not None
 
 
-def test_both_ways_give_the_same_columns(shared: Path, tmp_path: Path) -> None:
+@real_files("coco_table")
+def check_both_ways_give_the_same_columns(shared: Path, tmp_path: Path) -> None:
     path = shared / "data/coco/mini/annotations/instances_train2017.json"
     slow = json.loads(path.read_text())
     slow["annotations"][0]["unheard_of"] = None
@@ -579,7 +593,8 @@ def test_both_ways_give_the_same_columns(shared: Path, tmp_path: Path) -> None:
     assert as_rows(read_coco(tmp_path / "instances.json")) == as_rows(read_coco(path))
 
 
-def test_val2017_has_its_published_figures(shared: Path) -> None:
+@real_files("coco")
+def check_val2017_has_its_published_figures(shared: Path) -> None:
     source = read_coco(shared / "data/coco/instances_val2017_rebuilt.json", part="val2017")
     objects = source.require_objects("the test")
     assert (len(source.images), len(objects), len(source.categories)) == (5000, 36_781, 80)
@@ -589,7 +604,8 @@ def test_val2017_has_its_published_figures(shared: Path) -> None:
     )
 
 
-def test_voc2007_test_has_its_published_counts(shared: Path) -> None:
+@real_files("voc2007")
+def check_voc2007_test_has_its_published_counts(shared: Path) -> None:
     expected = json.loads((shared / "golden/elephant/voc2007_test_counts.json").read_text())
     source = read_coco(shared / "data/voc2007/test_with_difficult.json", dataset="voc2007", part="test")
     objects = source.require_objects("the test")
@@ -602,8 +618,9 @@ def test_voc2007_test_has_its_published_counts(shared: Path) -> None:
     assert source.image_ids[0] == "voc2007:000001"
 
 
+@real_files("coco_table")
 @pytest.mark.parametrize(("part", "crowds"), [("train2017", 8), ("val2017", 5)])
-def test_pycocotools_reads_the_same(
+def check_pycocotools_reads_the_same(
     shared: Path, part: str, crowds: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from pycocotools.coco import COCO

@@ -15,6 +15,7 @@ from curation.errors import (
 )
 from curation.sources.cub200 import FILES, read_cub200
 from curation.sources.opening import open_source, parts_at
+from tests.real_files import real_files
 
 IMAGES, CLASSES, LABELS, BOXES, SPLIT = FILES
 TEXTS = {
@@ -120,8 +121,8 @@ def test_opening_keeps_parts_apart(tmp_path: Path) -> None:
         open_source(tmp_path, dataset="cub200", part="train", cache=False)
 
 
-@pytest.mark.shared
-def test_the_real_lists_have_the_published_figures(shared: Path) -> None:
+@real_files("cub200_and_signs")
+def check_the_real_lists_have_the_published_figures(shared: Path) -> None:
     root = shared / "data/cub200"
     parts = {part: read_cub200(root, part) for part in ("", "train", "test")}
     assert {part: len(source.images) for part, source in parts.items()} == {

@@ -13,6 +13,7 @@ from curation.sources.imagenet import NO_NAMES, class_of_images, read_imagenet
 from curation.sources.imagenet_lists import ORDER_FILE, stem
 from curation.sources.opening import open_source
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 FOX, WOLF = "n02119022", "n02114367"
 NAMES = {FOX: ["n02119022_1.JPEG", "n02119022_10.JPEG"], WOLF: ["n02114367_5.JPEG"]}
@@ -234,15 +235,15 @@ def test_a_path_that_is_not_there(tmp_path: Path) -> None:
         open_source(tmp_path / "nothing", dataset="imagenet", part="train", cache=False)
 
 
-@pytest.mark.shared
-def test_the_real_validation_list(shared: Path) -> None:
+@real_files("imagenet")
+def check_the_real_validation_list(shared: Path) -> None:
     source = read_imagenet(shared / "data/imagenet/val.txt", part="val")
     assert np.bincount(class_of_images(source)).tolist() == [50] * 1000
     assert source.categories.names == ilsvrc2012_classes()
 
 
-@pytest.mark.shared
-def test_a_tenth_of_the_real_training_names(shared: Path) -> None:
+@real_files("imagenet")
+def check_a_tenth_of_the_real_training_names(shared: Path) -> None:
     source = read_imagenet(shared / "data/imagenet/train_names_10percent.txt", part="train")
     assert (len(source.images), len(source.categories)) == (128_116, 1000)
     assert all(native.startswith(wnid) for native, wnid in shown(source).items())

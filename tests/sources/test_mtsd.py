@@ -17,6 +17,7 @@ from curation.errors import (
 from curation.sources.mtsd import OTHER_SIGN, Seam, read_mtsd
 from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Source
+from tests.real_files import real_files
 
 KEYS = ("_-0hTvp4bzIrz1nXHZ1gQA", "-AbCdEfGhIjKlMnOpQrSt0", "zz9")
 
@@ -197,8 +198,8 @@ def test_absent_folders_splits_and_policies_are_told(tmp_path: Path) -> None:
         read_mtsd(root, "train", seam="wrap")  # type: ignore[arg-type]
 
 
-@pytest.mark.shared
-def test_the_real_labels_are_read_as_they_are(shared: Path, tmp_path: Path) -> None:
+@real_files("cub200_and_signs")
+def check_the_real_labels_are_read_as_they_are(shared: Path, tmp_path: Path) -> None:
     labels = (shared / "data/mtsd/classes_401.txt").read_text().split()
     signs = [sign(label, (1, 1, 2 + place, 3)) for place, label in enumerate(labels)]
     source = read_mtsd(write(tmp_path, {"a": {"width": 999, "height": 9, "objects": signs}}), "train")

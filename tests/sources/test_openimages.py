@@ -20,6 +20,7 @@ from curation.evaluation.truth import classes_of_source, ground_truth
 from curation.sources.openimages import read_openimages
 from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Objects, Source
+from tests.real_files import real_files
 from tests.sources.openimages_files import DESCRIPTIONS, HEADER, ROWS, write_boxes, write_openimages
 
 
@@ -311,8 +312,8 @@ def test_a_plain_table_and_coco_json_of_open_images_keep_their_readers(tmp_path:
     assert parts_at(tmp_path, "openimages") == ("train",)
 
 
-@pytest.mark.shared
-def test_the_real_descriptions_name_601_classes_of_which_one_is_blank_at_most(
+@real_files("openimages")
+def check_the_real_descriptions_name_601_classes_of_which_one_is_blank_at_most(
     shared: Path, tmp_path: Path
 ) -> None:
     real = shared / "data/openimages/class-descriptions-boxable.csv"

@@ -19,6 +19,7 @@ from curation.sources.coco import read_coco
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.source import Source
 from curation.sources.table import read_table
+from tests.real_files import real_files
 
 
 def read(folder: Path, text: str | bytes, *, name: str = "table.csv", **options: Any) -> Source:
@@ -219,7 +220,8 @@ def test_what_was_written_is_read(
     assert statements(source) == [(image, name) for image, names in world.items() for name in sorted(names)]
 
 
-def test_the_table_of_coco_has_its_published_figures(shared: Path) -> None:
+@real_files("coco_table")
+def check_the_table_of_coco_has_its_published_figures(shared: Path) -> None:
     path = shared / "data/coco/presence_2014_2017.csv"
     source = read_table(path, dataset="coco", part="train2017")
     assert (len(source.images), source.files[0].rows) == (117_266, 122_218)
@@ -229,14 +231,16 @@ def test_the_table_of_coco_has_its_published_figures(shared: Path) -> None:
     assert len(read_table(path, dataset="coco", part="val2014").images) == 40_137
 
 
-def test_the_rows_of_val2017_say_what_its_boxes_say(shared: Path) -> None:
+@real_files("coco_table")
+def check_the_rows_of_val2017_say_what_its_boxes_say(shared: Path) -> None:
     table = read_table(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="val2017")
     boxes = read_coco(shared / "data/coco/instances_val2017_rebuilt.json", part="val2017")
     assert len(table.images) == 4952
     assert set(statements(table)) == set(statements(boxes))
 
 
-def test_the_rows_of_train2017_miss_classes_and_add_none(shared: Path) -> None:
+@real_files("coco_table")
+def check_the_rows_of_train2017_miss_classes_and_add_none(shared: Path) -> None:
     table = read_table(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017")
     official = read_coco(shared / "data/coco/mini/annotations/instances_train2017.json", part="train2017")
     drawn = set(statements(official))
@@ -247,7 +251,8 @@ def test_the_rows_of_train2017_miss_classes_and_add_none(shared: Path) -> None:
     assert (len(drawn), len(drawn - stated)) == (302, 3)
 
 
-def test_coco_categories_are_those_of_the_91_labels(shared: Path) -> None:
+@real_files("coco_table")
+def check_coco_categories_are_those_of_the_91_labels(shared: Path) -> None:
     labels = (shared / "data/coco/labels_91.txt").read_text().splitlines()
     assert len(labels) == 91
     assert len(COCO_CATEGORIES) == 80
@@ -255,7 +260,8 @@ def test_coco_categories_are_those_of_the_91_labels(shared: Path) -> None:
         assert labels[number - 1] == name
 
 
-def test_coco_categories_are_those_of_the_official_file(shared: Path) -> None:
+@real_files("coco_table")
+def check_coco_categories_are_those_of_the_official_file(shared: Path) -> None:
     official = read_coco(shared / "data/coco/mini/annotations/instances_train2017.json").categories
     rows = zip(official.numbers, official.names, official.supercategories, strict=True)
     assert tuple(rows) == COCO_CATEGORIES

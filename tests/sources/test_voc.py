@@ -19,6 +19,7 @@ from curation.errors import (
 from curation.sources.datasets import VOC_NAMES
 from curation.sources.source import POSES, Source
 from curation.sources.voc import read_voc
+from tests.real_files import real_files
 
 DOG = """<object><name>dog</name><pose>Left</pose><truncated>1</truncated><difficult>0</difficult>
 <bndbox><xmin>48</xmin><ymin>240</ymin><xmax>195</xmax><ymax>371</ymax></bndbox></object>"""
@@ -329,7 +330,8 @@ def test_what_was_written_is_read(
     assert as_rows(source) == [(stem, row) for stem, listed in world.items() for row in listed]
 
 
-def test_published_boxes_of_voc2007_survive_the_way_through_xml(shared: Path, tmp_path: Path) -> None:
+@real_files("voc2007")
+def check_published_boxes_of_voc2007_survive_the_way_through_xml(shared: Path, tmp_path: Path) -> None:
     lines = (shared / "data/voc2007/2007_val_nondifficult_boxes.txt").read_text().splitlines()[:200]
     world = {}
     for line in lines:

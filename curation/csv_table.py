@@ -1,0 +1,55 @@
+"""Tables as CSV that a spreadsheet cannot be made to run: the one place where cells are written.
+
+Names come from somebody's files. A spreadsheet takes a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a
+carriage return for a formula (OWASP, "CSV Injection"), and a formula may start programs or send the table away. Such a
+text gets an apostrophe in front, and so does one that begins with an apostrophe: `cell_text` takes exactly one away.
+Numbers stay as they are, also where they are given as text.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_ACTIVE = ("=", "+", "-", "@", "\t", "\r")
+_MARK = "'"
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-inf|-nan")
+
+
+def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    r"""Return a table as CSV text with line feeds; None is an empty cell.
+
+    Examples
+    --------
+    >>> as_csv(("class", "n"), [("=1+2", -3), ("cat", None)])
+    "class,n\n'=1+2,-3\ncat,\n"
+    """
+    lines = _Lines()
+    # Only with this terminator does every version of Python quote a cell that holds a carriage return.
+    writer = csv.writer(lines, lineterminator="\r\n")
+    writer.writerow(map(inert_cell, header))
+    writer.writerows(map(inert_cell, row) for row in rows)
+    return "".join(lines)
+
+
+class _Lines(list[str]):
+    """Takes the rows of a writer, and ends each with a line feed."""
+
+    def write(self, row: str) -> None:
+        self.append(f"{row[:-2]}\n")
+
+
+def inert_cell(value: Any) -> Any:
+    """Return a cell so that a spreadsheet shows it and does not run it."""
+    if isinstance(value, str) and value.startswith((_MARK, *_ACTIVE)) and not _NUMBER.fullmatch(value):
+        return f"{_MARK}{value}"
+    return value
+
+
+def cell_text(cell: str) -> str:
+    """Return the text that `inert_cell` made a cell of; a cell that it did not make stays as it is."""
+    if cell[:1] == _MARK and cell[1:].startswith((_MARK, *_ACTIVE)):
+        return cell[1:]
+    return cell

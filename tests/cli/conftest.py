@@ -1,0 +1,31 @@
+"""Every command of these tests is held against what its verb announced to write (see `curation.cli.outputs`)."""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatch
+
+import pytest
+
+from curation.cli import outputs
+from curation.ledger import entries_of
+
+
+@pytest.fixture(autouse=True)
+def _announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each command, fail where a folder got a file that was not looked for before the work began."""
+    original = outputs.guarded
+
+    @contextmanager
+    def observed(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[None]:
+        given = list(outputs.outputs_of(parser, options))
+        before = {path: entries_of(path) for _, path in given}
+        with original(parser, options):
+            yield
+        for kind, path in given:
+            if isinstance(kind, outputs.OutputFolder):
+                written = {name for name, _ in entries_of(path) - before[path]}
+                surprises = {name for name in written if not any(fnmatch(name, one) for one in kind.patterns)}
+                assert not surprises
+
+    monkeypatch.setattr(outputs, "guarded", observed)

@@ -1,0 +1,96 @@
+"""Every evaluator that goes by input order says in the result and in print where the order of a file decided."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.cli import main
+
+BOX, ASIDE = [10, 10, 40, 40], [200, 200, 40, 40]
+
+
+def truth(*names: str, category: int = 1, image: int = 1) -> dict[str, Any]:
+    return {
+        "images": [{"id": image, "file_name": f"{image:012d}.jpg", "width": 300, "height": 300}],
+        "annotations": [
+            {"id": 1, "image_id": image, "category_id": category, "bbox": BOX, "area": 1600, "iscrowd": 0}
+        ],
+        "categories": [{"id": place, "name": name} for place, name in enumerate(names, 1)],
+    }
+
+
+def detections(first: float, second: float, **more: Any) -> list[dict[str, Any]]:
+    """One on the object and one aside."""
+    return [
+        {"image_id": 1, "category_id": 1, "bbox": box, "score": score, **more}
+        for box, score in ((BOX, first), (ASIDE, second))
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    content = {
+        "truth": truth("cat", "lynx"),
+        "wild": truth("cat", "lynx", category=2, image=2),
+        "nothing": [],
+        "classes": {"known": ["cat"], "unknown": ["lynx"]},
+        "tasks": {"tasks": [{"name": "t1", "prev": [], "cur": ["cat"]}]},
+        "id": {"scores": [9.0, 9.5]},
+    }
+    for name, data in content.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(data))
+    return tmp_path
+
+
+COMMANDS = {
+    "voc": "--truth truth.json --detections d.json --stray error",
+    "coco": "--truth truth.json --detections d.json --engine pycocotools",
+    "elephant": "--truth closed=truth.json --truth wilderness=wild.json --detections closed=d.json "
+    "--detections wilderness=nothing.json --classes classes.json --profile all",
+    "owod": "--truth truth.json --detections d.json --classes tasks.json --profile all",
+    "osod3": "--truth truth.json --detections d.json --classes classes.json --profile all",
+    "findmeifyoucan": "--truth truth.json --detections d.json --id-scores id.json --threshold 5",
+}
+SECTIONS = {
+    "voc": lambda found: [found],
+    "coco": lambda found: [found],
+    "elephant": lambda found: [found[name] for name in ("paper", "official", "owod")],
+    "owod": lambda found: [found[f"t1/{name}"] for name in ("clean", "ore", "owdetr")],
+    "osod3": lambda found: [{"input_order": found["cases"]["test"]["input_order"]["AP"]}],
+    "findmeifyoucan": lambda found: [found[name] for name in ("official", "paper")],
+}
+
+
+def evaluate(
+    protocol: str, folder: Path, rows: Any, capsys: pytest.CaptureFixture[str]
+) -> tuple[list[Any], str]:
+    """Return what each section says of the order, and what is printed."""
+    (folder / "d.json").write_text(json.dumps(rows))
+    words = [
+        word if not word.endswith(".json") else "=".join([*word.split("=")[:-1], str(folder / word.split("=")[-1])])
+        for word in COMMANDS[protocol].split()
+    ]  # fmt: skip
+    given = ["evaluate", protocol, *words, "--no-cache"]
+    assert main([*given, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(given) == 0
+    return [section["input_order"] for section in SECTIONS[protocol](found)], capsys.readouterr().out
+
+
+@pytest.mark.parametrize("protocol", COMMANDS)
+def test_equal_scores_are_told(protocol: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    orders, printed = evaluate(protocol, folder, detections(0.5, 0.5, ood_score=1.0), capsys)
+    for order in orders:
+        assert order["decided"]
+        assert (order["equal_score_groups"], order["equal_score_detections"]) == (1, 2)
+        assert order["note"].startswith("the order of the detections decided ")
+    assert "the order of the detections decided" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize("protocol", COMMANDS)
+def test_different_scores_are_not(protocol: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    orders, printed = evaluate(protocol, folder, detections(0.5, 0.4, ood_score=1.0), capsys)
+    assert not any(order["decided"] or order["note"] for order in orders)
+    assert "the order of the detections" not in " ".join(printed.split())

@@ -1,0 +1,401 @@
+"""No verb replaces a file that this tool did not write, nor ever an input of the same command."""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from curation.cli import VERBS, main, outputs
+from curation.cli import _parser as parser_of
+from curation.ledger import LEDGER
+from tests.evaluation.leaderboard_cases import row_data, write_rows
+from tests.small_world import write_elephant, write_small_world
+
+PARAMETERS = {"ratios": ("1",), "orders": ("hash",), "salt": "test"}
+FOREIGN = b"the only copy of something else\n"
+
+
+def commands_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from commands_of(one)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_that_names_an_output_is_declared_as_one(verb: str) -> None:
+    names = {"--out", "--report", "--csv", "--figure", "--html", "--append", "--dry-run"}
+    for parser in commands_of(parser_of(verb)):
+        options = {name: action for action in parser._actions for name in action.option_strings}
+        for name in names & options.keys():
+            assert isinstance(options[name].type, outputs.Output), f"{parser.prog} {name}"
+        writes = any(isinstance(one.type, outputs._REPLACING) for one in parser._actions)
+        assert not writes or "--force" in options, parser.prog
+        for action in options.values():
+            if isinstance(action.type, outputs.Output) or action.nargs == 0:
+                continue
+            assert not (action.help or "").startswith("write"), f"{parser.prog} {action.option_strings}"
+
+
+@dataclass(frozen=True)
+class World:
+    """Files of every kind that the verbs read; `tables` are lists of what each verb is called with."""
+
+    root: Path
+
+    @property
+    def coco(self) -> Path:
+        return self.root / "coco/annotations/instances_train2017.json"
+
+    @property
+    def voc(self) -> Path:
+        return self.root / "VOCdevkit/VOC2007"
+
+    def __truediv__(self, name: str) -> Path:
+        return self.root / name
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> World:
+    folder = tmp_path_factory.mktemp("made")
+    write_elephant(write_small_world(folder, n_closed=3, n_wilderness=10), PARAMETERS)
+    truth = {
+        "images": [{"id": 1, "file_name": "1.jpg", "width": 50, "height": 50}],
+        "annotations": [
+            {"id": n, "image_id": 1, "category_id": n, "bbox": [1, 1, 9, 9], "area": 81, "iscrowd": 0}
+            for n in (1, 2, 3)
+        ],
+        "categories": [{"id": n, "name": name} for n, name in ((1, "cat"), (2, "dog"), (3, "owl"))],
+    }
+    found = [{"image_id": 1, "category_id": 1, "bbox": [1, 1, 9, 9], "score": 0.5}]
+    scored = [{"image_id": 1, "bbox": [1, 1, 9, 9], "scores": [0.5, 0.3, 0.1]}]
+    for name, content in (("truth", truth), ("found", found), ("scored", scored)):
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    (folder / "names.json").write_text(json.dumps({"known": ["cat", "dog", "owl"], "unknown": []}))
+    (folder / "classes.txt").write_text("cat\ndog\n")
+    np.savez(folder / "test.npz", logits=np.eye(4, 3))
+    write_rows(folder / "rows.jsonl", row_data("mine"))
+    (folder / "verdicts.csv").write_text(
+        "image_id,dataset,stage,action,reason,reviewer,date\n1,coco,manual,keep,,anna,\n"
+    )
+    for number in range(2):
+        (folder / "photos").mkdir(exist_ok=True)
+        Image.fromarray(np.full((8, 8, 3), 40 * number, np.uint8)).save(folder / f"photos/{number}.png")
+    store = ["embed", "--images", str(folder / "photos"), "--encoder", "colour"]
+    assert main([*store, "--out", str(folder / "store")]) == 0
+    return World(folder)
+
+
+@pytest.fixture
+def world(made: World, tmp_path: Path) -> World:
+    """A copy, so that a command which replaced an input would harm no other test."""
+    shutil.copytree(made.root, tmp_path / "world")
+    return World(tmp_path / "world")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command whose output falls on a file, and which of its inputs is one of these."""
+
+    target: str
+    reads: str
+    words: Callable[[World, Path], list[object]]
+
+
+CASES = {
+    "evaluate": Case(
+        "results.json",
+        "found.json",
+        lambda w, out: ["evaluate", "coco", "--no-cache", "--engine", "pycocotools", "--truth",
+                        w / "truth.json", "--detections", w / "found.json", "--out", out.parent],
+    ),
+    "evaluate figure": Case(
+        "precision_recall.svg",
+        "found.json",
+        lambda w, out: ["evaluate", "voc", "--no-cache", "--truth", w / "truth.json", "--detections",
+                        w / "found.json", "--out", out.parent],
+    ),
+    "audit": Case(
+        "train.json",
+        "coco/annotations/instances_train2017.json",
+        lambda w, out: ["audit", w / "manifest", "--no-cache", "--rules", "DS1", "--source",
+                        f"coco@train2017={w.coco}", "--report", out],
+    ),
+    "show csv": Case(
+        "counts.csv",
+        "coco/annotations/instances_train2017.json",
+        lambda w, out: ["show", w / "manifest", "--composition", "--no-cache", "--source", f"coco={w.coco}",
+                        "--source", f"voc2007-test={w.voc}", "--csv", out],
+    ),
+    "cut": Case(
+        "cut.json",
+        "truth.json",
+        lambda w, out: ["cut", w / "truth.json", "-k", "2", "--no-cache", "--out", out.parent],
+    ),
+    "scores": Case(
+        "s.json", "test.npz", lambda w, out: ["scores", "--test", w / "test.npz", "--method", "msp", "--out", out]
+    ),
+    "leaderboard": Case(
+        "page.html", "rows.jsonl", lambda w, out: ["leaderboard", w / "rows.jsonl", "--html", out]
+    ),
+    "export": Case(
+        "closed.json",
+        "manifest/manifest.json",
+        lambda w, out: ["export", w / "manifest", "--part", "closed", "--format", "coco", "--no-cache",
+                        "--source", f"voc2007-test={w.voc}", "--out", out],
+    ),
+    "decisions": Case(
+        "all.jsonl", "verdicts.csv", lambda w, out: ["decisions", w / "verdicts.csv", "--out", out]
+    ),
+    "propose": Case(
+        "proposals.jsonl",
+        "classes.txt",
+        lambda w, out: ["propose", "--id-classes", w / "classes.txt", "--ood", f"coco={w / 'truth.json'}",
+                        "--no-cache", "--out", out],
+    ),
+    "baseline": Case(
+        "naive-4.json",
+        "scored.json",
+        lambda w, out: ["baseline", "naive", w / "scored.json", "--gamma", "4", "--classes", w / "names.json",
+                        "--out", out.parent],
+    ),
+    "neighbors": Case(
+        "neighbors.csv",
+        "store/rows.json",
+        lambda w, out: ["neighbors", "--queries", w / "store", "--references", w / "store", "-k", "1",
+                        "--out", out.parent],
+    ),
+    "duplicates": Case(
+        "duplicates.csv",
+        "photos/0.png",
+        lambda w, out: ["duplicates", "--images", w / "photos", "--out", out.parent],
+    ),
+}  # fmt: skip
+
+
+def status(words: list[object], *more: str) -> int:
+    return main([*map(str, words), *more])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_of_somebody_else_is_replaced_by_force_alone(
+    name: str, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = CASES[name]
+    target = tmp_path / "out" / case.target
+    target.parent.mkdir()
+    target.write_bytes(FOREIGN)
+    words = case.words(world, target)
+    assert status(words) == 2
+    told = capsys.readouterr().err
+    assert str(target) in told
+    assert "--force" in told
+    assert [path.name for path in target.parent.iterdir()] == [target.name]
+    assert target.read_bytes() == FOREIGN
+    assert status(words, "--force") == 0
+    written = target.read_bytes()
+    assert written != FOREIGN
+    # What the tool wrote itself, it replaces: again and again.
+    assert status(words) == 0
+    assert target.read_bytes() == written
+    target.write_bytes(written + b" ")
+    assert status(words) == 2
+    assert "changed since" in capsys.readouterr().err
+    assert target.read_bytes() == written + b" "
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink, None])
+@pytest.mark.parametrize("name", CASES)
+def test_an_input_is_never_replaced(
+    name: str,
+    link: Callable[[Path, Path], None] | None,
+    world: World,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    case = CASES[name]
+    read = world / case.reads
+    before = read.read_bytes()
+    target = tmp_path / "out" / case.target
+    target.parent.mkdir()
+    if link is None:
+        # The input itself bears the name of the output, and the command names it.
+        read.rename(target)
+        read.symlink_to(target)
+    else:
+        link(read, target)
+    for more in ((), ("--force",)):
+        assert status(case.words(world, target), *more) == 2
+        assert str(target) in capsys.readouterr().err
+    assert target.read_bytes() == before
+    assert {path.name for path in target.parent.iterdir()} <= {target.name, LEDGER}
+
+
+def test_detections_beside_the_output_are_refused_before_anything_is_read(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(world.root)
+    shutil.copy(world / "found.json", world / "results.json")
+    (world / "truth.json").write_text("this is not read")
+    words: list[object] = ["evaluate", "coco", "--truth", "truth.json", "--detections", "results.json"]
+    for more in ((), ("--force",)):
+        assert status([*words, "--out", "."], *more) == 2
+        assert "input of the same command" in capsys.readouterr().err
+    assert (world / "results.json").read_bytes() == (world / "found.json").read_bytes()
+
+
+def test_rows_are_appended_but_never_to_an_input(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = CASES["evaluate"].words(world, tmp_path / "out/results.json")
+    for count in (1, 2):
+        assert status([*words, "--append", tmp_path / "rows.jsonl", "--name", f"m{count}"]) == 0
+        assert len((tmp_path / "rows.jsonl").read_bytes().splitlines()) == count
+    (world / "names.jsonl").symlink_to(world / "names.json")
+    assert status([*words, "--classes", world / "names.json", "--append", world / "names.jsonl"]) == 2
+    assert "input of the same command" in capsys.readouterr().err
+
+
+def test_a_folder_is_never_replaced(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    sources = ["--source", f"voc2007-test={world.voc}", "--source", f"coco={world.coco}"]
+    (world / "thesis").mkdir()
+    (world / "thesis/thesis.tex").write_bytes(FOREIGN)
+    for words in (
+        ["build", "elephant", *sources],
+        ["import", "owod/reowod-published", "--lists", world / "photos"],
+        ["audit", world / "manifest", *sources],
+        ["export", world / "manifest", "--part", "closed", "--format", "voc", *sources],
+        ["pull", "mylab/shapes@1.0.0"],
+    ):
+        assert status([*words, "--out", world / "thesis", "--force"]) == 2
+        told = capsys.readouterr().err
+        assert "exists already" in told
+    assert status(["publish", world / "manifest", "--repo", "a/b", "--dry-run", world / "thesis"]) == 2
+    assert [path.name for path in (world / "thesis").iterdir()] == ["thesis.tex"]
+
+
+def test_an_index_of_somebody_else_stays(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    house = tmp_path / "house"
+    shutil.copytree(world / "manifest", house / "elephant/val2017/1.0.0")
+    header = json.loads((world / "manifest/manifest.json").read_text())
+    shutil.move(house / "elephant/val2017/1.0.0", house / header["name"] / header["version"])
+    (house / "index.json").write_bytes(FOREIGN)
+    words: list[object] = ["list", "manifests", "--folder", house, "--write-index"]
+    assert status(words) == 2
+    assert (house / "index.json").read_bytes() == FOREIGN
+    assert status(words, "--force") == 0
+    assert status(words) == 0
+    capsys.readouterr()
+
+
+def test_the_ledger_is_what_sha256sum_reads(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import hashlib
+
+    assert status(CASES["cut"].words(world, tmp_path / "out/cut.json")) == 0
+    capsys.readouterr()
+    lines = (tmp_path / "out" / LEDGER).read_text().splitlines()
+    files = sorted(path for path in (tmp_path / "out").iterdir() if path.name != LEDGER)
+    sums = sorted(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in files)
+    assert lines == sorted(lines, key=lambda line: line[66:])
+    assert sorted(lines) == sums
+
+
+@pytest.mark.parametrize("place", ["/dev/null", "pipe"])
+def test_an_output_that_is_no_regular_file_is_refused(
+    place: str, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    target = tmp_path / place
+    assert status(CASES["leaderboard"].words(world, target), "--force") == 2
+    assert "no regular file" in capsys.readouterr().err
+    assert not target.is_file()
+
+
+@pytest.mark.parametrize("place", ["pipe", "/dev/zero"])
+@pytest.mark.parametrize("name", CASES)
+def test_an_input_that_is_a_pipe_or_a_device_is_refused(
+    name: str, place: str, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    case = CASES[name]
+    read = world / case.reads
+    read.unlink()
+    read.symlink_to(tmp_path / place)
+    assert status(case.words(world, tmp_path / "out" / case.target)) in (0, 2)
+    told = capsys.readouterr().err
+    # A folder of photos passes over what is no file, and a manifest or a store without its file is none.
+    assert "a regular file" in told or name in ("duplicates", "export", "neighbors")
+    assert not (tmp_path / "out").exists() or name == "duplicates"
+
+
+def test_a_pipe_below_a_dataset_is_refused(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = next((world.voc / "Annotations").glob("*.xml"))
+    first.unlink()
+    os.mkfifo(first)
+    assert status(CASES["export"].words(world, tmp_path / "closed.json")) == 2
+    told = capsys.readouterr().err
+    assert str(first) in told
+    assert "COMMAND > FILE" in told
+
+
+@pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0"])
+def test_standard_input_is_refused_with_what_to_do(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "curation", "cut", name, "-k", "2"],
+        input=b"{}",
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 2
+    assert b"COMMAND > FILE" in done.stderr
+
+
+@pytest.mark.parametrize("content", [b"garbage", b"\0" * 100, b"garbage\n", b"[1]", b"{'a': 1}", b'{"a": 1'])
+def test_a_log_of_nothing_but_garbage_is_an_error(
+    content: bytes, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(content)
+    for words in (
+        ["leaderboard", path],
+        ["decisions", path],
+        ["apply", world / "manifest", "--decisions", path, "--version", "9.0.0", "--out", tmp_path / "m"],
+    ):
+        assert status(words) == 2
+        assert str(path.name) in capsys.readouterr().err
+    if not content.startswith(b'{"'):
+        words = CASES["evaluate"].words(world, tmp_path / "out/results.json")
+        assert status([*words, "--append", path]) == 2
+    assert path.read_bytes() == content
+
+
+def test_two_builds_into_one_folder_end_in_words(world: World, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "curation", "build", "elephant", "--source", f"voc2007-test={world.voc}"]
+    words += ["--source", f"coco={world.coco}", "--out", str(tmp_path / "m")]
+    both = [
+        subprocess.Popen([*words, "--note", name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for name in "ab"
+    ]
+    ends = [(one.communicate(timeout=300)[1], one.returncode) for one in both]
+    assert sorted(code for _, code in ends) == [0, 2]
+    (told,) = [err for err, code in ends if code]
+    assert b"The machine refused" not in told
+    assert b"output folder" in told
+    assert sorted(path.name for path in tmp_path.glob("*") if path.name != "world") == ["m"]

@@ -1,0 +1,156 @@
+"""What the order of a file decided: whenever shuffling changes a number, the result has said so."""
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.evaluation.coco_engine import coco_average_precision
+from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.elephant import ElephantOptions, evaluate_elephant
+from curation.evaluation.official import official_profile
+from curation.evaluation.voc import voc_average_precision
+from tests.evaluation.owod_cases import cases, evaluated, once_a_line
+from tests.evaluation.owod_reference import Case
+from tests.evaluation.reference import Guess, Thing, World
+from tests.evaluation.worlds import columns_of, detections_of, truth_of, worlds
+
+BOX, ASIDE = (0, 0, 10, 10), (50, 50, 10, 10)
+NOTHING = detections_of([])
+
+
+def bare(found: Any) -> Any:
+    """A result without what it says of the order, and without the last digits of its sums."""
+    if isinstance(found, dict):
+        return {key: bare(value) for key, value in found.items() if key not in ("input_order", "notes")}
+    if isinstance(found, list):
+        return [bare(value) for value in found]
+    return round(found, 9) if isinstance(found, float) else found
+
+
+def shuffled(world: World, seed: int) -> World:
+    order = random.Random(seed)
+    inside, outside = list(world.inside), list(world.outside)
+    order.shuffle(inside)
+    order.shuffle(outside)
+    return replace(world, inside=tuple(inside), outside=tuple(outside))
+
+
+@settings(max_examples=80)
+@given(world=worlds(), seed=st.integers(0, 99))
+def test_numbers_of_the_official_code_change_only_where_it_was_told(world: World, seed: int) -> None:
+    one, other = (official_profile(*columns_of(w)) for w in (world, shuffled(world, seed)))
+    if bare(one) != bare(other):
+        assert one["input_order"]["decided"] or other["input_order"]["decided"]
+
+
+@settings(max_examples=60)
+@given(world=worlds(), seed=st.integers(0, 99))
+def test_numbers_of_the_papers_profile_change_only_where_it_was_told(world: World, seed: int) -> None:
+    options = ElephantOptions(betas=("1.0",))
+    one, other = (evaluate_elephant(*columns_of(w), options) for w in (world, shuffled(world, seed)))
+    free = {key: value for key, value in one["paper"].items() if key != "mAP11_ties_in_input_order"}
+    again = {key: value for key, value in other["paper"].items() if key != "mAP11_ties_in_input_order"}
+    assert bare(free) == bare(again)
+    for section in ("paper", "owod"):
+        if bare(one[section]) != bare(other[section]):
+            assert one[section]["input_order"]["decided"]
+            assert other[section]["input_order"]["decided"]
+
+
+@settings(max_examples=80)
+@given(case=cases(), seed=st.integers(0, 99))
+def test_numbers_of_an_owod_task_change_only_where_it_was_told(case: Case, seed: int) -> None:
+    guesses = list(case.guesses)
+    random.Random(seed).shuffle(guesses)
+    one, other = evaluated(case), evaluated(replace(case, guesses=tuple(guesses)))
+    for profile, section in one.items():
+        if bare(section) != bare(other[profile]):
+            assert section["input_order"]["decided"], profile
+            assert other[profile]["input_order"]["decided"], profile
+
+
+@given(case=cases(repeats=True, distinct=True))
+def test_distinct_scores_and_copies_of_them_leave_nothing_to_the_order(case: Case) -> None:
+    found = evaluated(once_a_line(case))
+    assert not found["clean"]["input_order"]["decided"]
+
+
+@settings(max_examples=60)
+@given(world=worlds(), seed=st.integers(0, 99))
+def test_coco_and_voc_numbers_change_only_where_it_was_told(world: World, seed: int) -> None:
+    for evaluate in (coco, voc_average_precision):
+        one, other = (evaluate(*columns_of(w)[:2]) for w in (world, shuffled(world, seed)))
+        if bare(one) != bare(other):
+            assert one["input_order"]["decided"]
+            assert other["input_order"]["decided"]
+
+
+def coco(truth: GroundTruth, detections: Detections) -> dict[str, Any]:
+    return coco_average_precision(truth, detections, engine="pycocotools")
+
+
+@given(world=worlds(distinct_scores=True))
+def test_distinct_scores_leave_nothing_to_the_order_but_unsorted_duplicates(world: World) -> None:
+    found = evaluate_elephant(*columns_of(world), ElephantOptions(profile="all", betas=("1.0",)))
+    assert not found["paper"]["input_order"]["decided"]
+    assert found["official"]["input_order"]["equal_score_groups"] == 0
+    assert not coco(*columns_of(world)[:2])["input_order"]["decided"]
+
+
+def test_a_right_and_a_wrong_detection_of_equal_score() -> None:
+    # By hand, 11 points: right first is AP 1, wrong first is AP 1/2.
+    closed, guesses = truth_of([Thing(0, 0, BOX)], 1, 1), [Guess(0, 0, BOX, 500), Guess(0, 0, ASIDE, 500)]
+    for listed, expected in ((guesses, 1.0), (guesses[::-1], 0.5)):
+        found = official_profile(closed, detections_of(listed), truth_of([], 0, 1), NOTHING)
+        assert found["mAP"][0] == pytest.approx(expected)
+        order = found["input_order"]
+        assert (order["equal_score_groups"], order["equal_score_detections"]) == (1, 2)
+        assert "2 detections of equal score" in order["note"]
+        assert voc_average_precision(closed, detections_of(listed))["input_order"]["decided"]
+    assert json.loads(json.dumps(order)) == order
+
+
+def test_duplicates_that_are_not_listed_by_score() -> None:
+    closed = truth_of([Thing(0, 0, BOX)], 1, 1)
+    low_first = detections_of([Guess(0, 0, BOX, 300), Guess(0, 0, BOX, 900)])
+    found = official_profile(closed, low_first, truth_of([], 0, 1), NOTHING)["input_order"]
+    assert (found["objects_to_first_listed"], found["equal_score_groups"]) == (1, 0)
+    assert "listed first" in found["note"]
+    high_first = detections_of([Guess(0, 0, BOX, 900), Guess(0, 0, BOX, 300)])
+    sound = official_profile(closed, high_first, truth_of([], 0, 1), NOTHING)["input_order"]
+    assert sound == {
+        "decided": False, "equal_score_groups": 0, "equal_score_detections": 0, "objects_to_first_listed": 0,
+        "note": None,
+    }  # fmt: skip
+
+
+def test_equal_scores_that_all_find_the_same_are_no_decision() -> None:
+    closed = truth_of([Thing(0, 0, BOX), Thing(1, 0, BOX)], 2, 1)
+    for guesses in (
+        [Guess(0, 0, BOX, 500), Guess(1, 0, BOX, 500)],
+        [Guess(0, 0, ASIDE, 500), Guess(1, 0, ASIDE, 500)],
+        # Two of one object: the first is right and the second wrong, whichever they are.
+        [Guess(0, 0, BOX, 500), Guess(0, 0, (1, 0, 10, 10), 500)],
+    ):
+        found = official_profile(closed, detections_of(guesses), truth_of([], 0, 1), NOTHING)
+        assert not found["input_order"]["decided"]
+
+
+def test_a_background_gap_between_equal_scores_is_told() -> None:
+    closed = truth_of([Thing(0, 0, BOX)], 1, 1)
+    two = detections_of([Guess(0, 0, BOX, 500), Guess(0, 0, BOX, 500)])
+    gaps = []
+    for scores in ([0.1, 0.2], [0.2, 0.1], [0.1, 0.1]):
+        found = evaluate_elephant(
+            closed, replace(two, background_scores=np.array(scores)), truth_of([], 0, 1), NOTHING
+        )
+        gaps.append(
+            (found["background_gap"]["a"]["mean"], found["background_gap"]["a"]["decided_by_input_order"])
+        )
+    assert gaps == [(pytest.approx(0.4), 1), (pytest.approx(0.3), 1), (pytest.approx(0.4), 0)]
