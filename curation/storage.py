@@ -138,6 +138,17 @@ def require_new_folder(folder: Path) -> None:
         )
 
 
+def require_new_file(path: Path) -> None:
+    """Raise `OverwriteError` where something stands at the place of a file that is for the user to edit."""
+    if path.exists() or path.is_symlink():
+        raise OverwriteError(
+            "The output file exists already, and is left as it is",
+            where=str(path),
+            expected="a new name: you may have edited the file",
+            hint="choose another --out, or remove it",
+        )
+
+
 def write_bytes(path: Path, data: bytes, *, guarded: bool = True) -> None:
     """Write a file so that a reader, or a kill at any moment, sees the old bytes or all of the new ones.
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from curation.cli.output import emit, printable
+from curation.cli.outputs import NewFile
 from curation.errors import UsageError
 
 
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="your annotations, such as a COCO JSON; train= or test= before it says what it is for (train; repeatable)",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("tasks.toml"), metavar="FILE", help="the new file (tasks.toml)"
+        "--out", type=NewFile(), default=Path("tasks.toml"), metavar="FILE", help="the new file (tasks.toml)"
     )
     parser.add_argument("--name", default="my/benchmark", help="name of the benchmark (my/benchmark)")
     parser.add_argument(
@@ -56,14 +57,9 @@ def run(options: argparse.Namespace) -> int:
 
     from curation.protocols.owod_tasks import starter_task_file
     from curation.sources.opening import open_source
-    from curation.storage import write_text
+    from curation.storage import require_new_file, write_text
 
-    if options.out.exists() or options.out.is_symlink():
-        raise UsageError(
-            "The file exists already, and is left as it is",
-            where=f"--out {options.out}",
-            hint="another --out, or remove the file",
-        )
+    require_new_file(options.out)
     if options.out.suffix.lower() != ".toml":
         raise UsageError(
             "A task file is TOML", where=f"--out {options.out}", expected="a name that ends in .toml"

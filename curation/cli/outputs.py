@@ -41,6 +41,15 @@ class OutputFile(Output):
 
 
 @dataclass(frozen=True, slots=True)
+class NewFile(Output):
+    """A file that the user is to edit: it is never replaced, ``--force`` or not."""
+
+    def check(self, path: Path) -> None:
+        """Check that there is nothing yet."""
+        storage.require_new_file(path)
+
+
+@dataclass(frozen=True, slots=True)
 class OutputFigure(Output):
     """A figure: FILE.png, FILE.svg and FILE.csv, whichever of them is named."""
 

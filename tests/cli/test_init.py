@@ -56,14 +56,14 @@ def test_comments_count_what_the_file_holds(folder: Path) -> None:
 
 def test_a_file_that_exists_is_never_replaced(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "tasks.toml").write_text("mine")
-    assert main(["init", "--source", "train.json"]) == 2
+    assert main(["init", "--source", "train.json"]) != 0
     assert "exists already" in capsys.readouterr().err
     assert (folder / "tasks.toml").read_text() == "mine"
     (folder / "link.toml").symlink_to(folder / "nowhere.toml")
-    assert main(["init", "--source", "train.json", "--out", "link.toml"]) == 2
+    assert main(["init", "--source", "train.json", "--out", "link.toml"]) != 0
     assert not (folder / "nowhere.toml").exists()
     before = (folder / "train.json").read_bytes()
-    assert main(["init", "--source", "train.json", "--out", "train.json"]) == 2
+    assert main(["init", "--source", "train.json", "--out", "train.json"]) != 0
     assert (folder / "train.json").read_bytes() == before
 
 
