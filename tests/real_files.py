@@ -29,9 +29,7 @@ SETS: dict[str, str] = {
     "owod_audits": "the same, audited",
     "decisions": "recorded decisions and category lists of FindMeIfYouCan",
     "clip_text": "CLIP's vectors of class names",
-    "held_elephant": "held answers: Elephant",
-    "held_open_world": "held answers: OWOD, OSOD-III, cuts",
-    "held_classification": "held answers: ImageNet, FindMeIfYouCan",
+    "held": "answers of every evaluator, and of cuts, class lists and splits, held outside the repository",
 }
 
 

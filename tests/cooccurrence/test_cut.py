@@ -38,7 +38,7 @@ def test_a_graph_cut_by_hand() -> None:
     assert cut.lower_bound <= float(cut.value)
 
 
-@real_files("held_open_world")
+@real_files("held")
 @pytest.mark.parametrize("name", ["hand8", "planted10"])
 @pytest.mark.parametrize("exact", [True, False])
 def check_golden_graphs(shared: Path, name: str, exact: bool) -> None:

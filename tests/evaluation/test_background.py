@@ -110,7 +110,7 @@ def test_detections_without_background_scores_give_none() -> None:
     assert background_gap(truth, detections, match(truth, detections)) is None
 
 
-@real_files("held_elephant")
+@real_files("held")
 def check_hand_checked_case(shared: Path) -> None:
     folder = shared / "golden/elephant/hand"
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["background_gap"]

@@ -158,7 +158,7 @@ def test_equals_a_plain_loop(
             assert obtained[name] == counts[name]
 
 
-@real_files("held_elephant")
+@real_files("held")
 def check_hand_checked_case(shared: Path) -> None:
     folder = shared / "golden/elephant/hand"
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["diagnosis"]

@@ -273,7 +273,7 @@ def compare(section: dict[str, Any], expected: dict[str, dict[str, int]], limit:
         assert shares is None or sum(shares.values()) == pytest.approx(1, abs=1e-12)
 
 
-@real_files("held_elephant")
+@real_files("held")
 def check_hand_checked_case(shared: Path) -> None:
     folder = shared / "golden/elephant/hand"
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["diagnosis"]

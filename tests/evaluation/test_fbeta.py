@@ -68,7 +68,7 @@ def table_4(shared: Path) -> list[dict[str, Any]]:
     return rows
 
 
-@real_files("held_elephant")
+@real_files("held")
 def check_table_4_columns_for_beta_1_and_1_5_are_right(table_4: list[dict[str, Any]]) -> None:
     rows = [row for row in table_4 if row["beta"] != 0.5]
     assert len(rows) == 36
@@ -77,7 +77,7 @@ def check_table_4_columns_for_beta_1_and_1_5_are_right(table_4: list[dict[str, A
         assert f == pytest.approx(row["F_printed"], abs=0.005 + 1e-9)
 
 
-@real_files("held_elephant")
+@real_files("held")
 def check_table_4_column_for_beta_half_lacks_the_denominator(table_4: list[dict[str, Any]]) -> None:
     rows = [row for row in table_4 if row["beta"] == 0.5]
     assert len(rows) == 18
@@ -245,7 +245,7 @@ def load_hand(folder: Path, part: str) -> tuple[GroundTruth, Detections]:
     return truth, detections
 
 
-@real_files("held_elephant")
+@real_files("held")
 def check_hand_checked_case(shared: Path) -> None:
     folder = shared / "golden/elephant/hand"
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["fbeta"]
@@ -262,7 +262,7 @@ def check_hand_checked_case(shared: Path) -> None:
     assert compared == 2 * 3 * 3 * 4
 
 
-@real_files("held_elephant")
+@real_files("held")
 def check_published_formula_keeps_the_choice_and_changes_only_f(shared: Path) -> None:
     folder = shared / "golden/elephant/hand"
     parts = (*load_hand(folder, "closed"), *load_hand(folder, "wilderness"))

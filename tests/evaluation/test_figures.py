@@ -199,7 +199,7 @@ def test_empty_matrix_of_zeros_is_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "zeros.png").exists()
 
 
-@real_files("held_elephant")
+@real_files("held")
 def check_golden_result_can_be_drawn(shared: Path, tmp_path: Path) -> None:
     path = shared / "golden/elephant/hand/expected.json"
     draw_result(json.loads(path.read_text(encoding="utf-8")), tmp_path)

@@ -26,7 +26,7 @@ def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> di
     return result
 
 
-@real_files("held_elephant")
+@real_files("held")
 def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = json.loads((golden / "expected.json").read_text(encoding="utf-8"))
     ours = evaluate(golden, capsys, "--profile", "all")
@@ -40,7 +40,7 @@ def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert not found
 
 
-@real_files("held_elephant")
+@real_files("held")
 @pytest.mark.parametrize(
     ("options", "name"),
     [

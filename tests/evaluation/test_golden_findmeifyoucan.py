@@ -30,7 +30,7 @@ def flat(content: dict[str, Any], prefix: str = "") -> dict[str, float]:
     return found
 
 
-@real_files("held_classification")
+@real_files("held")
 @pytest.mark.parametrize("rule", ["quantile", "zscore"])
 @pytest.mark.parametrize("profile", ["official", "paper", "all"])
 def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str], rule: str, profile: str) -> None:
@@ -46,7 +46,7 @@ def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str], rule: s
         assert found == pytest.approx(wanted, abs=1e-9), key
 
 
-@real_files("held_classification")
+@real_files("held")
 def check_the_code_itself_gives_the_official_reading(
     golden: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

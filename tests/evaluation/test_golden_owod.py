@@ -24,7 +24,7 @@ def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> di
     return result
 
 
-@real_files("held_open_world")
+@real_files("held")
 @pytest.mark.parametrize("profile", ["clean", "ore", "owdetr", "all"])
 def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str], profile: str) -> None:
     expected = json.loads((golden / "expected.json").read_text(encoding="utf-8"))["expected"]

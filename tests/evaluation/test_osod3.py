@@ -43,7 +43,7 @@ def test_the_worked_example(tmp_path: Path) -> None:
     assert result["n"]["outside_objects"] == 1
 
 
-@real_files("held_open_world")
+@real_files("held")
 def check_the_golden_case(shared: Path) -> None:
     folder = shared / "golden/osod3/hand"
     expected = json.loads((folder / "expected.json").read_text())

@@ -123,7 +123,7 @@ def test_15_of_the_choices_do_the_work_and_none_of_them_can_go() -> None:
         assert leaves_of_each(as_tree(imagenet_dag(), choices=fewer)) != published, child
 
 
-@real_files("held_classification")
+@real_files("held")
 def check_choices_are_the_golden_ones(shared: Path) -> None:
     golden = json.loads((shared / "golden/imagenet/parent_choice.json").read_text())
     overrides = golden["overrides"]

@@ -48,7 +48,7 @@ def test_counts_of_tables_3_to_5(name: str) -> None:
     assert not {"n02091032", "n02091134"} & set(labels)
 
 
-@real_files("held_classification")
+@real_files("held")
 @pytest.mark.parametrize("name", RULES)
 def check_the_published_lists(shared: Path, name: str) -> None:
     golden = json.loads((shared / "golden/imagenet/class_lists.json").read_text())[name.upper()]

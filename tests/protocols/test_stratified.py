@@ -26,7 +26,7 @@ def admissible(sizes: list[int]) -> bool:
     return min(int(0.8 * n), n - int(0.8 * n)) >= len(sizes)
 
 
-@real_files("held_classification")
+@real_files("held")
 def check_golden_cases(shared: Path) -> None:
     golden = json.loads((shared / "golden/imagenet/stratified_split_fixture.json").read_text())
     for seed, expected in golden["cases"].items():
