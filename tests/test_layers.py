@@ -20,7 +20,6 @@ GROUND = {
     "torchvision_operators",
     "short_repr",
 }
-GROUND |= {"short_repr"}
 ALLOWED = {
     "sources": GROUND,
     "hierarchy": GROUND,
