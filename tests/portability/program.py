@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from curation import __version__
 from curation.cli import main
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from tests.docs.pages import ROOT, blocks_of, commands_of
@@ -74,7 +75,7 @@ def versions() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-_VERSIONS = versions()
+_VERSIONS = versions() | {"curation": __version__}
 """Results say which versions made them; that is no difference between cells."""
 
 
