@@ -67,7 +67,7 @@ def checks_of(name: str) -> Iterator[Check]:
     """Return the checks of one set, a parametrized one once a case."""
     for function in CHECKS[name]:
         cases: list[dict[str, Any]] = [{}]
-        for mark in getattr(function, "pytestmark", []):
+        for mark in [one for one in getattr(function, "pytestmark", []) if one.name == "parametrize"]:
             names, values = mark.args
             keys = [key.strip() for key in names.split(",")] if isinstance(names, str) else list(names)
             rows = [value if len(keys) > 1 else (value,) for value in values]

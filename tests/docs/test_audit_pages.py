@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.docs.audit_pages import FOLDER, LISTS, write
+from tests.real_files import real_files
 
 
-@pytest.mark.shared
-def test_the_committed_pages_are_what_an_audit_gives(shared: Path, tmp_path: Path) -> None:
+@real_files("owod_audits")
+def check_the_committed_pages_are_what_an_audit_gives(shared: Path, tmp_path: Path) -> None:
     for path in [path for name in LISTS for path in write(name, shared / "data", tmp_path)]:
         assert path.read_text(encoding="utf-8") == (FOLDER / path.name).read_text(encoding="utf-8")
 

@@ -11,13 +11,14 @@ from curation.errors import UsageError
 from curation.manifest.importing import list_slices, pin_lists
 from curation.manifest.store import read_manifest
 from curation.protocols.recipes import RECIPES, find_recipe
+from tests.real_files import provided, real_files
 
 NAME = "elephant/wr1-prob-published"
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 HEADER, WR1 = MANIFESTS / NAME / "1.0.0", MANIFESTS / "elephant/train2017/1.1.0"
 
 
-@pytest.fixture
+@provided
 def lists(shared: Path, tmp_path: Path) -> Path:
     """The folder of PROB's repository, with the one file."""
     folder = tmp_path / "PROB/data/OWOD/ImageSets/VOC2007"
@@ -55,16 +56,16 @@ def test_a_recipe_by_a_name_that_is_near() -> None:
     assert {name.partition("/")[0] for name in RECIPES} == {"elephant", "owod"}
 
 
-@pytest.mark.shared
-def test_the_recipe_makes_the_committed_header(lists: Path) -> None:
+@real_files("owod_lists")
+def check_the_recipe_makes_the_committed_header(lists: Path) -> None:
     pinned = pin_lists(find_recipe(NAME)(), lists)
     assert pinned.digest == read_manifest(HEADER).digest
     lines = [list_slices(pinned.header)[part] for part in ("wr1", "closed")]
     assert [(one.first, one.last) for one in lines] == [(1, 4716), (4717, 9668)]
 
 
-@pytest.mark.shared
-def test_the_copy_lacks_the_images_without_annotations(
+@real_files("owod_lists")
+def check_the_copy_lacks_the_images_without_annotations(
     shared: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = tmp_path / "copy"

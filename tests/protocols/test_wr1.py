@@ -13,6 +13,7 @@ from curation.cli import main
 from curation.manifest.store import read_manifest
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import COCO_NAMES_OF_VOC
+from tests.real_files import provided, real_files
 
 ROOT = Path(__file__).parents[2]
 DECLARED = ROOT / "manifests/elephant/train2017/1.1.0"
@@ -30,13 +31,23 @@ def as_ids(numbers: set[int]) -> list[str]:
     return sorted(f"coco:{number:012d}" for number in numbers)
 
 
-@pytest.fixture(scope="module")
-def wr1() -> set[int]:
+@provided
+def listed_wr1() -> set[int]:
     return {int(text.removeprefix("coco:")) for text in read_manifest(DECLARED).ids("wr1")}
 
 
 @pytest.fixture(scope="module")
+def wr1() -> set[int]:
+    return listed_wr1()
+
+
+@pytest.fixture(scope="module")
 def wilderness() -> dict[int, str]:
+    return page_table()
+
+
+@provided
+def page_table() -> dict[int, str]:
     """The 23,008 images of the page's table, with what speaks for each."""
     rows = csv.DictReader((ROOT / "docs/wr1-wilderness.csv").read_text().splitlines())
     return {int(row["image_id"]): row["evidence"] for row in rows}
@@ -94,7 +105,7 @@ def test_the_figure_counts_the_images_of_the_table(wr1: set[int], wilderness: di
     assert [sum(int(row[name]) for row in rows) for name in columns] == [4716, 235, 1, 18_056]
 
 
-@pytest.fixture(scope="module")
+@provided
 def table(shared: Path) -> dict[int, set[int]]:
     """Classes that the public table sees on each annotated image of train2017."""
     rows = csv.DictReader((shared / "data/coco/presence_2014_2017.csv").read_text().splitlines())
@@ -105,26 +116,26 @@ def table(shared: Path) -> dict[int, set[int]]:
     }
 
 
-@pytest.fixture(scope="module")
+@provided
 def all_images(shared: Path) -> list[int]:
     return coco_ids(shared / "data/coco/train2017_ids_in_file_order.txt")
 
 
-@pytest.mark.shared
-def test_the_list_is_the_published_copies_and_the_images_that_they_lost(
-    shared: Path, wr1: set[int], table: dict[int, set[int]], all_images: list[int]
+@real_files("owod_lists")
+def check_the_list_is_the_published_copies_and_the_images_that_they_lost(
+    shared: Path, listed_wr1: set[int], table: dict[int, set[int]], all_images: list[int]
 ) -> None:
     prob = set(coco_ids(shared / "data/owod/published/prob/VOC2007__test_wr1.txt"))
     bare = {number for number in all_images if number not in table and number % SLOTS <= CUT}
     assert (len(prob), len(bare), prob & bare) == (4716, 236, set())
-    assert prob | bare == wr1
+    assert prob | bare == listed_wr1
     # ORE's copy has 235 of the 236: that they were in is no inference.
-    assert wr1 - set(coco_ids(shared / "data/owod/published/ore/wr1.txt")) == {7625}
+    assert listed_wr1 - set(coco_ids(shared / "data/owod/published/ore/wr1.txt")) == {7625}
 
 
-@pytest.mark.shared
-def test_public_lists_leave_23008_images(
-    shared: Path, wilderness: dict[int, str], table: dict[int, set[int]], all_images: list[int]
+@real_files("owod_lists")
+def check_public_lists_leave_23008_images(
+    shared: Path, page_table: dict[int, str], table: dict[int, set[int]], all_images: list[int]
 ) -> None:
     published = shared / "data/owod/published"
     reowod = set(coco_ids(published / "reowod/t1_train.txt"))
@@ -133,23 +144,23 @@ def test_public_lists_leave_23008_images(
         number for t in (1, 2, 3, 4) for number in coco_ids(published / f"reowod/t{t}_val_segment.txt")
     }
     assert left & validation >= HIDDEN
-    assert left - HIDDEN == set(wilderness)
-    assert set(json.loads((published / "opendet/wilderness_ids.json").read_text())) <= set(wilderness)
+    assert left - HIDDEN == set(page_table)
+    assert set(json.loads((published / "opendet/wilderness_ids.json").read_text())) <= set(page_table)
 
 
-@pytest.fixture(scope="module")
+@provided
 def coco_file(
     tmp_path_factory: pytest.TempPathFactory,
     table: dict[int, set[int]],
     all_images: list[int],
-    wilderness: dict[int, str],
+    page_table: dict[int, str],
 ) -> Path:
     """What instances_train2017.json says as far as lists tell it: all images in order, one box for each class shown.
 
     Where only lists know of a VOC class, a person stands for it. A first image of WR1 takes the boxes that are missing
     to the 15,235 of the authors' log.
     """
-    return write_coco(tmp_path_factory.mktemp("train2017"), table, all_images, set(wilderness))
+    return write_coco(tmp_path_factory.mktemp("train2017"), table, all_images, set(page_table))
 
 
 def write_coco(folder: Path, table: dict[int, set[int]], all_images: list[int], wilderness: set[int]) -> Path:
@@ -192,34 +203,32 @@ def build(shared: Path, coco: Path, out: Path) -> int:
     return main(["build", str(DECLARED), *given, "--out", str(out)])
 
 
-@pytest.mark.shared
-@pytest.mark.slow
-def test_build_reaches_the_committed_list(
-    shared: Path, coco_file: Path, tmp_path: Path, wilderness: dict[int, str]
+@real_files("owod_lists")
+def check_build_reaches_the_committed_list(
+    shared: Path, coco_file: Path, tmp_path: Path, page_table: dict[int, str]
 ) -> None:
     assert build(shared, coco_file, tmp_path / "m") == 0
     built, declared = read_manifest(tmp_path / "m"), read_manifest(DECLARED)
     assert built.ids("wr1") == declared.ids("wr1")
     assert built.part("wr1").sha256 == declared.part("wr1").sha256
     assert built.part("wr1").annotated_images == declared.part("wr1").annotated_images
-    assert list(built.ids("wilderness")) == as_ids(set(wilderness))
+    assert list(built.ids("wilderness")) == as_ids(set(page_table))
     assert built.header.completes == declared.digest
     assert not any(figure.explanation for figure in built.header.figures)
 
 
-@pytest.mark.shared
-@pytest.mark.slow
-def test_build_refuses_another_wr1(
+@real_files("owod_lists")
+def check_build_refuses_another_wr1(
     shared: Path,
     table: dict[int, set[int]],
     all_images: list[int],
-    wilderness: dict[int, str],
+    page_table: dict[int, str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # The table alone lets 1590 and 282899 in; two others leave, so that the sizes stay.
-    last = [number for number, evidence in wilderness.items() if evidence == "open"][:2]
-    wrong = set(wilderness) - set(last) | {1590, 282899}
+    last = [number for number, evidence in page_table.items() if evidence == "open"][:2]
+    wrong = set(page_table) - set(last) | {1590, 282899}
     coco = write_coco(tmp_path, table, all_images, wrong)
     assert build(shared, coco, tmp_path / "m") == 1
     printed = capsys.readouterr().out
