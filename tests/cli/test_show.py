@@ -49,7 +49,7 @@ def test_by_name(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         assert main(["show", name, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["name"] == "elephant/small"
     assert main(["show", "elephant/smal"]) == 2
-    assert "did you mean elephant/small?" in capsys.readouterr().err
+    assert "did you mean elephant/small@1.0.0 or " in capsys.readouterr().err
 
 
 def test_a_changed_byte_exits_with_1_and_names_the_file(
