@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from curation.ledger import LEDGER
 from tests.small_world import write_small_world
 from tests.test_layers import imports, modules
 
@@ -105,7 +106,11 @@ def test_names_work_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     printed("export", "elephant/val2017", "--part", "wilderness", "--format", "txt", "--out", "ids.txt")
     assert len((tmp_path / "ids.txt").read_text().split()) == 969
     printed("publish", "elephant/val2017", "--repo", "me/elephant", "--dry-run", "published")
-    assert sorted(one.name for one in tmp_path.iterdir() if one.name != "cache") == ["ids.txt", "published"]
+    assert sorted(one.name for one in tmp_path.iterdir() if one.name != "cache") == [
+        LEDGER,
+        "ids.txt",
+        "published",
+    ]
 
 
 def test_declared_and_published_headers_work_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:

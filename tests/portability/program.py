@@ -32,6 +32,7 @@ from tests.docs.worlds import (
     draw_detections,
     lay,
     ood_files,
+    shapes_with_tasks,
     voc_and_coco,
     write_json,
     write_lines,
@@ -128,7 +129,7 @@ def elephant(folder: Path) -> Iterator[str]:
 
 def open_world(folder: Path) -> Iterator[str]:
     """Every variant of the open-world evaluator on exported views."""
-    voc_and_coco(folder)
+    shapes_with_tasks(folder)
     sources = "--source train=train.json --source test=test.json"
     yield f"build owod --tasks tasks.toml {sources} --set val_size=10 --set exemplars=5 --out m"
     yield f"export m --part *-test --each --format coco {sources} --out views"
