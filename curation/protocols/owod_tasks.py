@@ -363,7 +363,7 @@ def _once(values: Iterable[str], where: str, field: str) -> None:
     seen: set[str] = set()
     for value in values:
         if value in seen:
-            _refuse(where, field, "each once, whatever its case", f"{value!r:.80} twice", quoted=False)
+            _refuse(where, field, "each once, whatever its case", f"{value:.80} twice", quoted=False)
         seen.add(value)
 
 
