@@ -92,7 +92,9 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
         "--stray",
         choices=("error", "drop"),
         default="drop" if protocol == "voc" else "error",
-        help="detections on images that the ground truth lacks: refuse, or leave out and report (default: %(default)s)",
+        help="detections on images that the ground truth lacks"
+        + (", or of classes that are unknown in the task" if protocol == "owod" else "")
+        + ": refuse, or leave out and report (default: %(default)s)",
     )
     command.add_argument(
         "--negative-sizes",

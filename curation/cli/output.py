@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 _NARROWEST = 24
+_LEAST = 16
+_LONGEST_WORD = 32
+"""Characters of a word that is not cut where its column is narrow: names of manifests are copied from tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +87,10 @@ def table_lines(table: Table, *, width: int | None = None) -> list[str]:
     widths = [
         max((len(row[column]) for row in heads + rows), default=0) for column in range(len(table.columns))
     ]
+    room = _shared_widths(widths, _least_widths(rows, widths, limit), limit)
     lines = [printable(table.title)]
     for row in heads + rows:
-        lines += _row_lines(row, widths, limit)
+        lines += _row_lines(row, room)
     return [*lines, ""]
 
 
@@ -99,9 +103,8 @@ def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
     )
 
 
-def _row_lines(row: Sequence[str], widths: Sequence[int], limit: int) -> list[str]:
+def _row_lines(row: Sequence[str], room: Sequence[int]) -> list[str]:
     """Return one row; every wide column is wrapped to its share of the line."""
-    room = _shared_widths(widths, limit)
     cells = [
         textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
         for cell, size in zip(row, room, strict=True)
@@ -116,13 +119,28 @@ def _row_lines(row: Sequence[str], widths: Sequence[int], limit: int) -> list[st
     return lines
 
 
-def _shared_widths(widths: Sequence[int], limit: int) -> list[int]:
-    """Return column widths that fit into a line: the widest columns shrink first, none below a readable width."""
+def _least_widths(rows: Sequence[Sequence[str]], widths: Sequence[int], limit: int) -> list[int]:
+    """Return how far each column may shrink: not below its longest word, unless that makes the line too long."""
+    words = (
+        max((len(word) for cell in cells for word in cell.split()), default=0)
+        for cells in zip(*rows, strict=True)
+    )
+    whole = [max(_LEAST, word) if word <= _LONGEST_WORD else _NARROWEST for word in words]
+    usual = [_NARROWEST] * len(widths)
+    room = max(limit - 2 * len(widths), sum(map(min, usual, widths)))
+    return whole if rows and sum(map(min, whole, widths)) <= room else usual
+
+
+def _shared_widths(widths: Sequence[int], least: Sequence[int], limit: int) -> list[int]:
+    """Return column widths that fit into a line: the widest columns shrink first, none below its least width."""
     room = [max(1, width) for width in widths]
     available = limit - 2 * len(room)
-    while sum(room) > available and max(room) > _NARROWEST:
-        widest = room.index(max(room))
-        others = sorted(room)[-2] if len(room) > 1 else _NARROWEST
+    while sum(room) > available:
+        able = [column for column, width in enumerate(room) if width > least[column]]
+        if not able:
+            break
+        widest = max(able, key=lambda column: room[column])
+        others = max((room[column] for column in able if column != widest), default=0)
         excess = sum(room) - available
-        room[widest] = max(_NARROWEST, room[widest] - excess, min(others, room[widest] - 1))
+        room[widest] = max(least[widest], room[widest] - excess, min(others, room[widest] - 1))
     return room

@@ -49,7 +49,11 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise UsageError(f"{option} needs NAME=VALUE", where=text[:200])
+            raise UsageError(
+                f"{option} needs NAME=VALUE",
+                where=f"{option} {text[:200]}",
+                found="no name" if not name or not equals else "no value",
+            )
         if name in given:
             raise UsageError(f"{option} names {name!r} twice", where=text[:200])
         given[name] = value
@@ -125,9 +129,17 @@ def _expand(
     options: argparse.Namespace, slots: Sequence[SourceSlot], part: str, path: Path
 ) -> dict[str, Source]:
     if part or not path.is_dir():
-        # One part is meant: that of the name, else the required one, else the only one that is left.
-        named = [slot for slot in slots if slot.part == part]
-        slots = named[:1] if part else ([slot for slot in slots if slot.required] or list(slots))[:1]
+        # One part is meant: that of the option, else that of the file's name, else the required or only one left.
+        named = [slot for slot in slots if slot.part == (part or _part_in_name(path))]
+        left = [slot for slot in slots if slot.required] or list(slots)
+        if not part and not named and len(left) > 1:
+            raise UsageError(
+                "The file is one part of its dataset, and its name does not say which",
+                where=f"--source {left[0].dataset}={path}",
+                expected=" or ".join(f"--source {slot.name}=PATH" for slot in left),
+                found=path.name,
+            )
+        slots = (named if part else named or left)[:1]
     found: dict[str, Source] = {}
     for slot in slots:
         try:
@@ -167,8 +179,7 @@ def _part_of(slot: SourceSlot, path: Path) -> str:
     from curation.sources.opening import parts_at
 
     if not path.is_dir():
-        named = re.search(r"(?:^|_)((?:train|val|test)20[0-9]{2})(?=[_.]|$)", path.name)
-        return named[1] if named else ""
+        return _part_in_name(path)
     offered = parts_at(path, slot.dataset)
     if slot.usual_part in offered:
         return slot.usual_part
@@ -181,3 +192,8 @@ def _part_of(slot: SourceSlot, path: Path) -> str:
             hint=f"--source {slot.name}@{offered[0]}={path}",
         )
     return offered[0] if offered else slot.usual_part
+
+
+def _part_in_name(path: Path) -> str:
+    named = re.search(r"(?:^|_)((?:train|val|test)20[0-9]{2})(?=[_.]|$)", path.name)
+    return named[1] if named else ""

@@ -40,7 +40,10 @@ def run(options: argparse.Namespace) -> int:
 
     if (options.part is None) != (options.published is None):
         raise UsageError(
-            "--published FILE and --part PART go together", hint="curation verify MANIFEST --help"
+            "--published FILE and --part PART go together",
+            expected="the list of one part: --published FILE --part PART",
+            found="--published alone" if options.part is None else "--part alone",
+            hint="`curation show MANIFEST` lists the parts; `curation import` checks a whole folder of lists",
         )
     manifest = load_manifest(options.manifest)
     findings = verify_lists(manifest)
@@ -154,7 +157,11 @@ def _lines(
     failed: bool,
 ) -> list[str]:
     counts = Counter(one.outcome for one in findings)
-    tally = ", ".join(f"{counts[name]} {name}" for name in ("failure", "note", "ok") if counts[name])
+    tallies = [f"{counts[name]} {name}" for name in ("failure", "note", "ok") if counts[name]]
+    if comparison is not None:
+        agrees = _agrees(manifest, comparison, options.part)
+        tallies.append(f"the published list is {'that' if agrees else 'not that'} of part {options.part}")
+    tally = ", ".join(tallies)
     last = f"{tally}: {'the check failed' if failed else 'verified'}"
     if options.quiet:
         return [last]

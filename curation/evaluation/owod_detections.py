@@ -170,12 +170,26 @@ def _label_error(
         else "give names (category) where ids are in doubt; without a category of its own, unknown has id "
         f"{truth.task.unknown_numbers[0]}"
     )
+    unlisted = label == _STRANGE and truth.task.rest and isinstance(row.category_id, int)
+    if unlisted and not other:
+        usual += (
+            f"; the truth has no ids for classes that are unknown in task {truth.task.name}: with names, "
+            "--stray drop leaves detections of these out"
+        )
     return PredictionError(
         what,
         where=where,
         expected=f"unknown ({' or '.join(unknown)}), or a known class: {known[:_SHOWN]}",
-        found=f"category {row.category!r:.80}, category_id {row.category_id}; {count} such detections",
+        found=f"{_named(row)}; {count} such {'detection' if count == 1 else 'detections'}",
         hint=other or usual,
+    )
+
+
+def _named(row: Row) -> str:
+    """Return what a record says of its class: a name, an id, or both."""
+    said = [] if row.category is None else [f"category {row.category!r:.80}"]
+    return (
+        ", ".join(said if row.category_id is None else [*said, f"category_id {row.category_id}"]) or "neither"
     )
 
 

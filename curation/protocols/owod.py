@@ -170,6 +170,7 @@ def _validation(
                 "The published validation list is not given",
                 where="--set val=published",
                 expected=f"--source {benchmark.lists[0]}=all_task_val.txt",
+                hint="it is the authors' own file, drawn without a stated seed: nobody can make it again",
             )
         segments = listed_validation(listed, what.source, len(selections))
         # A table of presence misses classes: of it the images cannot be asked for.

@@ -268,24 +268,33 @@ def check_source(benchmark: Benchmark, slot: str, sources: Mapping[str, Source])
         raise ProtocolError(
             "A source shows classes that the benchmark does not name",
             where=where,
-            expected="classes of a task, or listed as unknown or ignored in the task file",
+            expected="classes of a task, or listed as unknown or ignored in the task file"
+            if benchmark.declared is not None
+            else f"the {len(names)} classes of the split",
             found=", ".join(repr(name[:40]) for name in strangers[:5])
             + (f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""),
             hint=_hint_for(strangers, near, own=benchmark.declared is not None),
         )
     if not len(used):
-        raise ProtocolError("A source shows no class at all", where=where, expected="annotations")
+        raise ProtocolError(
+            "A source shows no class at all",
+            where=where,
+            expected="annotations",
+            found=f"{len(source.images)} images and no object",
+            hint="give the annotation file itself: a list of ids, or a file without annotations, has no classes",
+        )
     _check_named(benchmark, sources)
     for other in benchmark.slots[: benchmark.slots.index(slot)]:
         if other in sources and sources[other].namespace == source.namespace:
             _check_apart(benchmark, slot, other, sources)
 
 
-def _hint_for(strangers: list[str], near: list[str], *, own: bool) -> str | None:
+def _hint_for(strangers: list[str], near: list[str], *, own: bool) -> str:
     """Return what to do about classes that no task names; a user's own task file has a place for each of them."""
     alias = f"is {strangers[0]!r} an alias of {near[0]!r}?" if near else None
     if not own:
-        return alias
+        file = "is it another file? For data of your own: `curation init tasks`, and --tasks FILE"
+        return f"{alias} Or {file}" if alias else file
     names = ", ".join(json.dumps(name[:200], ensure_ascii=False) for name in strangers[:20])
     ways = (
         "in the task file, above the first [[tasks]]",

@@ -41,9 +41,9 @@ def count(name: str, least: int = 0) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) <= 7 and least <= int(text) <= MOST_IMAGES):
             raise ProtocolError(
-                f"The value of {name} is no whole number",
+                f"The value of {name} cannot be used",
                 where=f"--set {name}",
-                expected=f"{least} to {MOST_IMAGES}",
+                expected=f"a whole number from {least} to {MOST_IMAGES}",
                 found=repr(text[:40]),
             )
         return int(text)

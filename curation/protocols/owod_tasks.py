@@ -310,22 +310,22 @@ def _checked(content: object, where: str) -> TaskFile:
         raise ProtocolError(
             "The task file does not have the form of one",
             where=where,
-            expected=f"for example\n{EXAMPLE}",
+            expected=f"the fields {', '.join(TaskFile.__struct_fields__)}; for example\n{EXAMPLE}",
             found=str(error)[:200],
         ) from None
     if not re.fullmatch(NAME, declared.name):
         _refuse(where, "name", "lower-case words joined by -, at most one /", declared.name)
     if not declared.tasks:
-        _refuse(where, "tasks", "at least one task", "none")
+        _refuse(where, "tasks", "at least one task", "none", quoted=False)
     for task in declared.tasks:
         if not re.fullmatch(PART_NAME, f"{task.name}-finetune") or not re.fullmatch(PART_NAME, task.name):
             _refuse(where, "tasks: name", "up to 55 lower-case letters and digits, such as t1", task.name)
         if not task.classes:
-            _refuse(where, f"task {task.name}", "at least one class", "none")
+            _refuse(where, f"task {task.name}", "at least one class", "none", quoted=False)
     _once((task.name for task in declared.tasks), where, "tasks: name")
     for field, size in (("validation", declared.validation), ("exemplars", declared.exemplars)):
         if not 0 <= (size or 0) <= MOST_IMAGES:
-            _refuse(where, field, f"0 to {MOST_IMAGES}", str(size))
+            _refuse(where, field, f"0 to {MOST_IMAGES}", str(size), quoted=False)
     _check_classes(declared, where)
     _check_datasets(declared, where)
     return declared
@@ -363,14 +363,14 @@ def _once(values: Iterable[str], where: str, field: str) -> None:
     seen: set[str] = set()
     for value in values:
         if value in seen:
-            _refuse(where, field, "each once, whatever its case", f"{value} twice")
+            _refuse(where, field, "each once, whatever its case", f"{value:.80} twice", quoted=False)
         seen.add(value)
 
 
-def _refuse(where: str, field: str, expected: str, found: str) -> None:
+def _refuse(where: str, field: str, expected: str, found: str, *, quoted: bool = True) -> None:
     raise ProtocolError(
         "The task file does not hold together",
         where=f"{where}: {field}",
         expected=expected,
-        found=repr(found[:80]),
+        found=repr(found[:80]) if quoted else found,
     )

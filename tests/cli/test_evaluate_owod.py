@@ -401,6 +401,10 @@ def test_ids_are_those_of_the_truth_and_another_numbering_is_refused(
     assert "name different classes" in message
     assert "--category-ids manifest" in message
     write(files["detections"], [{**rows[0], "category_id": 5}])
-    assert "found: category None, category_id 5" in refused(arguments(files, *given), capsys)
+    assert "found: category_id 5;" in refused(arguments(files, *given), capsys)
+    write(files["detections"], [{**rows[0], "category_id": 77}])
+    assert "with names, --stray drop leaves detections of these out" in refused(
+        arguments(files, *given), capsys
+    )
     alone = [text for text in arguments(files, "--category-ids", "truth") if text]
     assert "--category-ids" in refused(alone, capsys)

@@ -28,6 +28,22 @@ def test_every_word_is_printed_inside_the_line(rows: list[tuple[str, str, str]])
             assert all(word[:20] in printed for word in cell.split())
 
 
+def test_a_name_is_whole_where_the_line_has_room() -> None:
+    name = "elephant/wr1-prob-published"
+    row = (
+        name,
+        "1.0.0",
+        "3b480da5e433",
+        "as_published",
+        "one, two, three, four, five, six, seven, eight",
+        "",
+        "here",
+    )
+    lines = table_lines(Table("T", ("name", "", "", "", "parts", "", ""), (row,)), width=100)
+    assert any(line.startswith(f"  {name}  1.0.0") for line in lines)
+    assert max(map(len, lines)) <= 100
+
+
 def test_control_characters() -> None:
     assert (
         printable("a\x1b[2Jb\u202ec\n")

@@ -1,6 +1,7 @@
 """``--source`` in all its forms: a slot, a dataset's root, a part, a file, a table; and what is refused."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from curation.cli.source_options import add_source_options, open_sources, pairs, require
 from curation.errors import MissingFileError, UsageError
 from curation.protocols.elephant import PROTOCOL
+from curation.protocols.protocol import SourceSlot
 from curation.sources.source import Source
 from tests.small_world import SmallWorld, write_small_world
 
@@ -21,11 +23,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
     return small
 
 
-def opened(*given: str) -> dict[str, Source]:
+def opened(*given: str, slots: Sequence[SourceSlot] = PROTOCOL.slots) -> dict[str, Source]:
     parser = argparse.ArgumentParser()
     add_source_options(parser)
     options = parser.parse_args([*(f"--source={text}" for text in given), "--no-cache"])
-    return open_sources(options, PROTOCOL.slots)
+    return open_sources(options, slots)
 
 
 def test_pairs() -> None:
@@ -80,6 +82,28 @@ def test_a_root_with_several_unusual_parts_asks(world: SmallWorld, tmp_path: Pat
 
 def test_a_file_under_the_name_of_a_dataset_is_its_required_part(world: SmallWorld) -> None:
     assert set(opened(f"voc2007={world.coco_json}")) == {"voc2007-test"}
+
+
+@pytest.mark.parametrize("required", [False, True])
+def test_a_file_whose_name_says_the_part_is_that_part(world: SmallWorld, required: bool) -> None:
+    slots = (
+        SourceSlot("coco-train2017", "coco", "train2017", False, ""),
+        SourceSlot("coco-val2017", "coco", "val2017", required, ""),
+    )
+    annotations = world.coco_json.parent
+    for part in ("train2017", "val2017"):
+        found = opened(f"coco={annotations / f'instances_{part}.json'}", slots=slots)
+        assert {name: source.part for name, source in found.items()} == {f"coco-{part}": part}
+
+
+def test_a_file_that_may_be_any_of_several_parts_asks(world: SmallWorld, tmp_path: Path) -> None:
+    slots = tuple(SourceSlot(f"coco-{part}", "coco", part, False, "") for part in ("train2017", "val2017"))
+    mine = tmp_path / "mine.json"
+    mine.write_bytes(world.coco_json.read_bytes())
+    with pytest.raises(UsageError, match="does not say which") as caught:
+        opened(f"coco={mine}", slots=slots)
+    assert "--source coco-train2017=PATH or --source coco-val2017=PATH" in str(caught.value)
+    assert set(opened(f"coco@val2017={mine}", slots=slots)) == {"coco-val2017"}
 
 
 def test_a_table_of_several_parts_is_read_for_the_part_that_is_named(tmp_path: Path) -> None:

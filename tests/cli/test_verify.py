@@ -102,7 +102,7 @@ def test_published_lists(
     assert data["published"]["extra"] == ["voc2007:999999"]
     assert data["published"]["duplicates"] == [f"voc2007:{world.closed[5]}"]
     assert main(["verify", str(folder), "--published", str(published), "--part", "closed"]) == 1
-    assert "the check failed" in capsys.readouterr().out
+    assert "the published list is not that of part closed: the check failed" in capsys.readouterr().out
 
 
 def test_a_tampered_list(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
