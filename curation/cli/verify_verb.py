@@ -155,7 +155,9 @@ def _lines(
 ) -> list[str]:
     counts = Counter(one.outcome for one in findings)
     tally = ", ".join(f"{counts[name]} {name}" for name in ("failure", "note", "ok") if counts[name])
-    last = f"{tally}: {'the check failed' if failed else 'verified'}"
+    unchecked = sum(one.found.startswith("not checked") for one in findings)
+    verdict = f"verified but for {unchecked} not checked" if unchecked else "verified"
+    last = f"{tally}: {'the check failed' if failed else verdict}"
     if options.quiet:
         return [last]
     told = [one for one in findings if options.all or one.outcome != "ok"]
