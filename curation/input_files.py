@@ -16,6 +16,8 @@ import msgspec
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import SourceError
+from curation.json_keys import SMALL as LARGEST_SEARCHED
+from curation.json_keys import repeated_key
 from curation.storage import open_binary, read_bytes
 
 GZIP = b"\x1f\x8b"
@@ -181,16 +183,28 @@ def json_rows(data: bytes, row: type[Row]) -> list[Row]:
     Raises
     ------
     msgspec.DecodeError, UnicodeDecodeError, RecursionError
-        They are not such records.
+        They are not such records; or one of them, in a file of up to 1 MiB, names a key twice.
     """
     if is_json_lines(data):
         decoder = msgspec.json.Decoder(row)
         try:
-            return decoder.decode_lines(data)
+            rows = decoder.decode_lines(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
             _first_failing_line(decoder, data)
             raise
-    return msgspec.json.decode(data, type=list[row])  # type: ignore[valid-type]
+        lines = enumerate(data.split(b"\n"), start=1) if len(data) <= LARGEST_SEARCHED else ()
+        for number, line in lines:
+            _refuse_repeated(line, f"line {number}: ")
+        return rows
+    rows = msgspec.json.decode(data, type=list[row])  # type: ignore[valid-type]
+    if len(data) <= LARGEST_SEARCHED:
+        _refuse_repeated(data)
+    return rows
+
+
+def _refuse_repeated(data: bytes, where: str = "") -> None:
+    if (key := repeated_key(data)) is not None:
+        raise msgspec.DecodeError(f"{where}the key {key[:80]!a} stands twice in one object")
 
 
 def _first_failing_line(decoder: msgspec.json.Decoder[Row], data: bytes) -> None:

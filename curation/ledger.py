@@ -18,6 +18,9 @@ from curation.errors import MissingFileError, OverwriteError, UsageError
 
 LEDGER = ".curation.sha256"
 
+LISTS = "ids"
+"""Folder of a manifest's lists, beside its header."""
+
 _HEX = 64
 _MAX_BYTES = 64 << 20
 
@@ -201,12 +204,24 @@ def check_place(path: Path, *, guarded: bool = True) -> None:
         raise UsageError(
             "A folder stands where a file is to be written", where=str(path), expected="a file name"
         )
-    if path.exists() and not path.is_file():
+    # /dev/stdout may lead to a regular file, but the name itself is the system's.
+    of_the_system = path.absolute().is_relative_to("/proc") or str(path.absolute().parent) in (
+        "/dev",
+        "/dev/fd",
+    )
+    if path.exists() and (of_the_system or not path.is_file()):
         raise OverwriteError(
             "The output is no regular file",
             where=str(path),
             expected="a file name",
-            found=_sort_of_file(path.stat().st_mode),
+            found="a name of the system" if path.is_file() else _sort_of_file(path.stat().st_mode),
+        )
+    if path.parent.name == LISTS and (path.parent.parent / "manifest.json").is_file():
+        raise UsageError(
+            "The folder holds the id lists of a manifest, which no other file may join",
+            where=str(path),
+            expected="a folder elsewhere",
+            hint="choose another --out",
         )
     refuse_input(path, guarded=guarded)
 

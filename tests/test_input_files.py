@@ -105,3 +105,15 @@ def test_json_lines_name_the_line_that_is_wrong() -> None:
 )
 def test_other_json_is_no_lines(text: bytes) -> None:
     assert not is_json_lines(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"image_id": 1, "score": 0.1, "score": 0.9}]',
+        '{"image_id": 2, "score": 1}\n\n{"image_id": 1, "score": 0, "score": 1}\n',
+    ],
+)
+def test_a_record_that_names_a_key_twice_is_refused(text: str) -> None:
+    with pytest.raises(msgspec.DecodeError, match="'score' stands twice in one object"):
+        json_rows(text.encode(), Row)

@@ -388,3 +388,23 @@ def test_what_is_no_regular_file_is_not_read(
             read_bytes(tmp_path / what)
     assert caught.value.expected == "a regular file"
     assert caught.value.hint == "write it to a file first: COMMAND > FILE, then name FILE"
+
+
+def test_the_lists_of_a_manifest_stay_alone(tmp_path: Path) -> None:
+    write_text(tmp_path / "manifest.json", "{}")
+    (tmp_path / "ids").mkdir()
+    with command(force=True), pytest.raises(UsageError, match="id lists of a manifest"):
+        write_text(tmp_path / "ids/results.json", "{}")
+    assert list((tmp_path / "ids").iterdir()) == []
+    write_text(tmp_path / "results.json", "{}")
+
+
+def test_names_of_the_system_are_not_replaced(tmp_path: Path) -> None:
+    """Such as /dev/stdout where the output goes into a file."""
+    code = "from pathlib import Path; from curation.ledger import command, check_output\n"
+    code += "with command(force=True): check_output(Path('/dev/stdout'))"
+    with (tmp_path / "out").open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=out, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert "The output is no regular file" in done.stderr

@@ -89,7 +89,7 @@ def _add_format_options(parser: argparse.ArgumentParser) -> None:
         "--category-ids",
         choices=("auto", "dataset", "manifest"),
         help="coco: the dataset's own ids of classes, or their index in the manifest (0, 1, ... with tasks); auto "
-        "(default): the dataset's own unless the manifest is of several datasets or its files number no classes",
+        "(default): the dataset's own where all files of the manifest number classes alike",
     )
     parser.add_argument(
         "--unknown-id",
@@ -243,12 +243,12 @@ def _is_one_file(options: argparse.Namespace) -> bool:
 
 
 def _sources(options: argparse.Namespace, manifest: Manifest) -> dict[str, Source]:
-    """Return the sources of the chosen parts, those given; what no part needs is not read."""
+    """Return the sources of the chosen parts, those given; what neither they nor the category ids need is not read."""
     needed = {slot for part in options.part for slot in manifest.part(part).sources}
     for part in options.part:
         manifest.ids(part)
     slots = slots_of(manifest.header)
-    chosen = [slot for slot in slots if slot.name in needed]
+    chosen = [slot for slot in slots if slot.name in needed | _numbering(options, manifest)]
     wanted = {name for slot in chosen for name in (slot.name, slot.dataset)}
     idle = {name for slot in slots for name in (slot.name, slot.dataset)} - wanted
     used = [text for text in options.source if text.partition("=")[0] not in idle]
@@ -264,6 +264,18 @@ def _sources(options: argparse.Namespace, manifest: Manifest) -> dict[str, Sourc
         if entry.name in sources:
             _note_other_bytes(entry, sources[entry.name])
     return {} if missing else sources
+
+
+def _numbering(options: argparse.Namespace, manifest: Manifest) -> set[str]:
+    """Return the sources whose files say together whether the classes have ids of the dataset's own.
+
+    Tasks train on some files and test on others: where these are of several datasets, one part's files do not tell.
+    """
+    parts = manifest.header.parts
+    named = {entry.name: entry.dataset for entry in manifest.header.sources}
+    slots = {slot for part in parts for slot in part.sources}
+    apart = len({named[slot] for slot in slots}) > 1 and any(part.task for part in parts)
+    return slots if options.format == "coco" and options.category_ids != "manifest" and apart else set()
 
 
 def _note_other_bytes(entry: SourceEntry, source: Source) -> None:

@@ -152,6 +152,9 @@ def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
     from curation.manifest.registry import superseded_by
     from curation.manifest.store import read_manifest
 
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError("The folder of manifests does not exist", where=f"--folder {folder}")
     at_hand, places = {}, {}
     for name, folder in manifest_folders(manifest_roots(folders)).items():
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,8 +62,8 @@ def category_ids(
     ----------
     asked : {"auto", "dataset", "manifest"}
         ``auto`` takes the dataset's own ids, so that a detector trained on its files is read right. Where the parts of
-        the manifest come from several datasets, or from files that number no classes (VOC XML), there is no such
-        numbering, and the manifest's indices are taken.
+        the manifest come from several datasets that number classes differently (or whose files are not all given), or
+        from files that number no classes (VOC XML), there is no such numbering, and the manifest's indices are taken.
     unknown : int, "manifest" or "next"
         The id of ``unknown``. ``manifest``: -1, which no dataset uses; beside indices of a manifest with tasks the
         number of classes. ``next``: after the last class.
@@ -131,13 +131,37 @@ def _chosen(unknown: UnknownId, usual: int, following: int) -> int:
 
 def _why_not(header: Header, content: Content, sources: Mapping[str, Source]) -> str:
     """Return why the sources have no numbering in common, or an empty text."""
-    # Asked of the whole manifest and not of the parts at hand: a class has one id in the files of all parts.
+    # Asked of the whole manifest and not of the parts of this export: a class has one id in the files of all parts.
     named = {entry.name: entry.dataset for entry in header.sources}
-    datasets = sorted({named[slot] for part in header.parts for slot in part.sources})
-    if len(datasets) > 1:
-        return f"its parts come from several datasets ({', '.join(datasets)})"
+    slots = list(dict.fromkeys(slot for part in header.parts for slot in part.sources))
+    datasets = sorted({named[slot] for slot in slots})
+    if len(datasets) > 1 and (reason := _not_alike(header, slots, sources)):
+        return f"its parts come from several datasets ({', '.join(datasets)}), {reason}"
     without = [slot for slot in content.slots if not sources[slot].has_category_ids]
     return f"the files of {without[0]} number no classes" if without else ""
+
+
+def _not_alike(header: Header, slots: Sequence[str], sources: Mapping[str, Source]) -> str:
+    """Return why the files of several datasets are not known to number their classes alike; empty where they do.
+
+    Training and test files of one's own that number their images alike bear two names, and have one list of categories.
+    """
+    if missing := [slot for slot in slots if slot not in sources]:
+        return f"and {missing[0]} is not given (--source {missing[0]}=PATH)"
+    number_of: dict[int | str, int] = {}
+    class_of: dict[int, int | str] = {}
+    for slot in slots:
+        source = sources[slot]
+        if not source.has_category_ids:
+            return f"and the files of {slot} number no classes"
+        positions = class_positions(header.classes, source).tolist()
+        for name, position, number in zip(
+            source.categories.names, positions, source.categories.numbers, strict=True
+        ):
+            key = position if position >= 0 else name
+            if number_of.setdefault(key, number) != number or class_of.setdefault(number, key) != key:
+                return "and they number their classes differently"
+    return ""
 
 
 def _own_numbers(header: Header, content: Content, sources: Mapping[str, Source]) -> dict[int, int]:

@@ -155,6 +155,36 @@ def test_a_detector_trained_on_ones_own_files_is_read_right(
             assert ("--category-ids manifest" in capsys.readouterr().err) == (truth == "t2.json")
 
 
+def test_files_that_number_their_images_alike_keep_their_category_ids(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two names keep the images apart; a detector trained on the one file is read by the ids of the other."""
+    write_coco(folder / "train.json", "x", 40, 1)
+    write_coco(folder / "test.json", "x", 40, 2)
+    names = '\n[datasets]\ntrain = "shapes_a"\ntest = "shapes_b"\n'
+    (folder / "tasks.toml").write_text(TASKS + names, encoding="utf-8")
+    assert main(BUILD) == 0
+    given = ["export", "m", "--part", "t2-test", "--format", "coco"]
+    assert main([*given, *SOURCES, "--out", "own.json"]) == 0
+    exported = json.loads((folder / "own.json").read_text())
+    assert {one["name"]: one["id"] for one in exported["categories"]} == {
+        "circle": 2,
+        "square": 3,
+        "triangle": 4,
+        "unknown": -1,
+    }
+    capsys.readouterr()
+    # What only one of the files is known of has the indices, and says why.
+    assert main([*given, *SOURCES[2:], "--out", "index.json"]) == 0
+    assert "and train is not given" in capsys.readouterr().err
+    assert json.loads((folder / "index.json").read_text())["info"]["category_ids"] == "manifest"
+    content = json.loads((folder / "train.json").read_text())
+    content["categories"][0]["id"], content["categories"][1]["id"] = 2, 1
+    (folder / "train.json").write_text(json.dumps(content))
+    assert main([*given, *SOURCES, "--category-ids", "dataset", "--out", "x.json"]) == 2
+    assert "they number their classes differently" in capsys.readouterr().err
+
+
 def test_files_that_number_classes_differently_are_told(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,7 +141,8 @@ def test_what_passed_is_counted_in_one_line(
     assert main([*given, "--json"]) == 0
     outcomes = [one["outcome"] for one in json.loads(capsys.readouterr().out)["findings"]]
     notes = outcomes.count("note")
-    last = f"{notes} note, {outcomes.count('ok')} ok: verified"
+    # The closed part needs VOC2007, which was not given: nobody may take it for checked.
+    last = f"{notes} note, {outcomes.count('ok')} ok: verified but for 1 not checked"
     assert main(given) == 0
     short = capsys.readouterr().out.splitlines()
     assert sum(line.startswith("  note ") for line in short) == notes > 0

@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from curation.evaluation.average_precision import Ranking, area, eleven_point, full_curve, precision_at_recall
+from curation.evaluation.average_precision import (
+    Ranking,
+    area,
+    eleven_point,
+    eleven_point_in_floats,
+    full_curve,
+    precision_at_recall,
+)
 
 
 def ranking(events: list[tuple[float, bool]], n: int) -> Ranking:
@@ -72,8 +79,9 @@ def test_recalls_in_single_precision_are_reached_as_in_integers() -> None:
             assert ((recall >= level) == (10 * tp >= k * n)).all()
 
 
-def test_recalls_in_double_precision_are_not() -> None:
+@pytest.mark.parametrize(("tp", "points"), [(3, 3), (6, 6), (7, 7), (5, 6), (10, 11)])
+def test_recalls_in_double_precision_are_not(tp: int, points: int) -> None:
     """OW-DETR's are: three, six and seven of ten do not reach 0.3, 0.6 and 0.7."""
-    tp = np.arange(11)
-    reached = [k for k, level in enumerate(np.arange(0, 1.1, 0.1)) if tp[k] / 10 >= level]
-    assert reached == [0, 1, 2, 4, 5, 8, 9, 10]
+    curve = ranking([(1 - k / 20, True) for k in range(tp)], 10).curve()
+    assert points == sum(tp / 10 >= level for level in np.arange(0, 1.1, 0.1))
+    assert eleven_point_in_floats(curve)[0] == pytest.approx(points / 11)
