@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,12 +16,19 @@ _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOT
 _NEXT = re.compile(rb"[ \t\r\n]*,")
 
 
-def refuse_repeated_keys(data: bytes, where: str, error: type[CurationError]) -> None:
+def refuse_repeated_keys(
+    data: bytes, where: str, error: type[CurationError], *, everywhere: bool = False
+) -> None:
     """Raise an error where a JSON object names a key twice: at its top, and in files up to 1 MiB at any depth.
 
     What is no JSON object, or malformed, is left to the decoder that reads it.
+
+    Parameters
+    ----------
+    everywhere : bool
+        Look at any depth in a file of any size: its keys are data, such as names of images.
     """
-    key = repeated_key(data)
+    key = _anywhere(data) if everywhere else repeated_key(data)
     if key is not None:
         raise error(
             "A key stands twice in one JSON object",
@@ -58,23 +66,38 @@ def repeated_at_the_top(data: bytes) -> str | None:
     return None
 
 
-class _RepeatedError(Exception):
-    """Carries the key out of the decoder."""
+class RepeatedKeyError(ValueError):
+    """A JSON object names a key twice; its argument is the key."""
+
+    def __str__(self) -> str:
+        return f"the key {self.args[0][:40]!r} stands twice"
+
+
+def each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, given as its pairs: an ``object_pairs_hook`` of `json.loads`.
+
+    Raises
+    ------
+    RepeatedKeyError
+        A key stands twice.
+    """
+    _each_once(pairs)
+    return dict(pairs)
 
 
 def _anywhere(data: bytes) -> str | None:
     try:
         json.loads(data, object_pairs_hook=_each_once)
-    except _RepeatedError as error:
-        return str(error)
+    except RepeatedKeyError as error:
+        return str(error.args[0])
     except (ValueError, RecursionError):
         pass
     return None
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> None:
+def _each_once(pairs: Sequence[tuple[str, Any]]) -> None:
     seen = set[str]()
     for key, _ in pairs:
         if key in seen:
-            raise _RepeatedError(key)
+            raise RepeatedKeyError(key)
         seen.add(key)

@@ -78,6 +78,6 @@ def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
     assert not at_top & HEAVY
 
 
-def test_modules_hold_one_concept_each_and_none_is_huge() -> None:
+def test_no_module_is_longer_than_800_lines() -> None:
     long = {str(path): lines for path in modules() if (lines := len(path.read_text().splitlines())) > 800}
     assert not long

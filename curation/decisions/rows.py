@@ -16,6 +16,7 @@ from curation.csv_table import as_csv, cell_text
 from curation.decisions.decision import Decision, check_decision, row_of
 from curation.errors import CurationError, DecisionError
 from curation.ids import native_of
+from curation.json_keys import each_key_once
 from curation.sources.datasets import namespace_of
 
 MAX_LINE_BYTES = 64 << 10
@@ -99,7 +100,7 @@ def _from_json(text: bytes, where: str) -> Decision:
             found=str(len(text)),
         )
     try:
-        fields = json.loads(text.decode("utf-8"), object_pairs_hook=_each_key_once)
+        fields = json.loads(text.decode("utf-8"), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError) as error:
         raise DecisionError(
             "A line is not JSON", where=where, expected="one object a line", found=_plain(str(error))
@@ -109,15 +110,6 @@ def _from_json(text: bytes, where: str) -> Decision:
             "A line is no JSON object", where=where, expected="one object a line", found=type(fields).__name__
         )
     return checked_decision(fields, where)
-
-
-def _each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in fields:
-            raise ValueError(f"the key {key[:40]!r} stands twice")
-        fields[key] = value
-    return fields
 
 
 def _csv_text(data: bytes, name: str) -> str:

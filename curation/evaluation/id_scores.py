@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,10 +23,10 @@ from curation.evaluation.ood_records import (
     UNNAMED,
     image_key,
     records_of,
-    refuse_repeated_keys,
 )
 from curation.evaluation.score_arrays import read_npy
 from curation.input_files import InputFile
+from curation.json_keys import refuse_repeated_keys
 
 _FORMS = (
     '{"scores": [numbers]}, {"scores": {METHOD: [numbers]}}, a JSON list of numbers, a detections file, a '
@@ -142,7 +141,7 @@ def _from_json(given: InputFile, path: Path, t_star: float | None, classes: Clas
         if start == b"{" and "scores" in msgspec.json.decode(data, type=dict[str, msgspec.Raw]):
             lists = msgspec.json.decode(data, type=_Lists)
             # A decoder keeps the last of two equal keys: scores would vanish without a word.
-            json.loads(data, object_pairs_hook=lambda pairs: refuse_repeated_keys(pairs, str(path)))
+            refuse_repeated_keys(data, str(path), PredictionError, everywhere=True)
             named = lists.scores if isinstance(lists.scores, dict) else {UNNAMED: lists.scores}
             columns = {name: np.array(values, np.float64) for name, values in named.items()}
             return _from_columns(columns, lists.image_ids, given, path)

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -14,6 +13,7 @@ from curation.append_log import append_lines, is_cut_off
 from curation.canonical import sha256_of_bytes
 from curation.errors import LeaderboardError
 from curation.evaluation.leaderboard_rows import SCHEMA_VERSION, Row, check_row, plain, refuse
+from curation.json_keys import each_key_once
 from curation.storage import read_bytes
 
 MAX_BYTES = 64 << 20
@@ -104,7 +104,7 @@ def _limited(path: Path) -> bytes:
 def _parsed(text: bytes, where: str) -> Row:
     _require_length(text, where)
     try:
-        fields = json.loads(text.decode("utf-8"), object_pairs_hook=_each_key_once, parse_constant=_refused)
+        fields = json.loads(text.decode("utf-8"), object_pairs_hook=each_key_once, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
         refuse("A line is not JSON", where, "one object a line", plain(str(error)))
     version = fields.get("schema_version") if isinstance(fields, dict) else None
@@ -124,13 +124,6 @@ def _parsed(text: bytes, where: str) -> Row:
         )
     check_row(row, where)
     return row
-
-
-def _each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a key stands twice")
-    return fields
 
 
 def _refused(text: str) -> None:

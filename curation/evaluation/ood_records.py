@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
 from curation.errors import PredictionError
 from curation.input_files import InputFile, is_json_lines, json_rows
+from curation.json_keys import refuse_repeated_keys
 
 UNNAMED = "ood_score"
 """Name of a score that a file gives without one."""
@@ -144,7 +144,7 @@ def named_scores(record: Record) -> dict[str, float]:
 def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> list[Record]:
     """Return the records of all images, each with its image's id."""
     # A decoder keeps the last of two equal keys: detections would vanish without a word.
-    json.loads(data, object_pairs_hook=lambda pairs: refuse_repeated_keys(pairs, where))
+    refuse_repeated_keys(data, where, PredictionError, everywhere=True)
     records = []
     for image, found in images.items():
         for record in found:
@@ -158,17 +158,3 @@ def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> l
             record.image_id = image
             records.append(record)
     return records
-
-
-def refuse_repeated_keys(pairs: Sequence[tuple[str, Any]], where: str) -> None:
-    """Raise `PredictionError` where a JSON object, given as its pairs, has a key twice."""
-    seen: set[str] = set()
-    for key, _ in pairs:
-        if key in seen:
-            raise PredictionError(
-                "A name stands twice in one JSON object (an image or a score that is listed twice?)",
-                where=where,
-                expected="each name once",
-                found=repr(key[:80]),
-            )
-        seen.add(key)

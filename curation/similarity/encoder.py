@@ -60,13 +60,6 @@ def one_core_each(encoder: Encoder) -> AbstractContextManager[bool]:
     return nullcontext(False) if own is None else own()
 
 
-def encode_images(encoder: Encoder, images: Sequence[Image]) -> Vectors:
-    """Return the vectors of RGB pictures, float32, shape (b, d)."""
-    if not images:
-        return np.empty((0, encoder.dimension), np.float32)
-    return encoder.encode_prepared([encoder.prepare(image) for image in images])
-
-
 def require_finite(vectors: Vectors, ids: Sequence[str]) -> None:
     """Raise `EncoderError` naming the first id whose vector holds NaN or infinity."""
     finite = np.asarray(np.isfinite(vectors).all(axis=1), np.bool_)

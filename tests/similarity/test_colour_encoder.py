@@ -8,9 +8,9 @@ import pytest
 from curation.errors import EncoderError
 from curation.similarity.colour_encoder import ColourEncoder, _hues
 from curation.similarity.embeddings import unit_rows
-from curation.similarity.encoder import encode_images
 from tests.rounding import cosine_error
 from tests.similarity.clip_world import picture
+from tests.similarity.vectors import encode_images
 
 image_module = pytest.importorskip("PIL.Image")
 

@@ -8,13 +8,13 @@ import pytest
 
 from curation.errors import EncoderError, MissingFileError
 from curation.similarity.embed import embed_photos
-from curation.similarity.encoder import encode_images
 from curation.similarity.items import photos_of_folder
 from curation.similarity.open_clip_encoder import OpenClipEncoder, open_clip_encoder
 from curation.similarity.open_clip_model import import_open_clip, load_model
 from curation.sources.photos import PhotoFolder
 from tests.rounding import product_error
 from tests.similarity.clip_world import TINY, picture, write_config, write_photos
+from tests.similarity.vectors import encode_images
 
 torch = pytest.importorskip("torch")
 image_module = pytest.importorskip("PIL.Image")

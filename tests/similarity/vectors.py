@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from PIL.Image import Image
 
-from curation.similarity.embeddings import Embeddings, EncoderIdentity
+from curation.similarity.embeddings import Embeddings, EncoderIdentity, Vectors
+from curation.similarity.encoder import Encoder
 
 IDENTITY = EncoderIdentity("drawn", "none", "none", "float32")
 
@@ -21,3 +23,10 @@ def embedded(rows: Mapping[str, Sequence[float]], **identity: Any) -> Embeddings
 def random_set(n: int, d: int, seed: int, prefix: str = "coco") -> Embeddings:
     rng = np.random.default_rng(seed)
     return embedded({f"{prefix}:{row:06}": rng.normal(size=d).tolist() for row in range(n)})
+
+
+def encode_images(encoder: Encoder, images: Sequence[Image]) -> Vectors:
+    """The vectors of RGB pictures as one batch, float32, shape (b, d)."""
+    if not images:
+        return np.empty((0, encoder.dimension), np.float32)
+    return encoder.encode_prepared([encoder.prepare(image) for image in images])
