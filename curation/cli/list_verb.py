@@ -141,6 +141,13 @@ def _write_index(options: argparse.Namespace) -> list[str]:
         )
     (root,) = options.folder or [Path("manifests")]
     index = manifest_index(root)
+    if not index["manifests"]:
+        raise UsageError(
+            "There is no manifest to index",
+            where=str(root),
+            expected="a folder that holds NAME/VERSION/manifest.json, such as manifests",
+            hint="curation list manifests --folder DIR --write-index",
+        )
     write_text(root / INDEX_FILE, index_text(index))
     return [f"wrote {printable(str(root / INDEX_FILE))}: {len(index['manifests'])} manifests"]
 

@@ -123,9 +123,14 @@ def test_a_broken_chain_is_an_error_and_leaves_no_index(
 
 @pytest.mark.parametrize(
     "given",
-    [["protocols", "--folder", "mine"], ["manifests", "--folder", "mine", "--folder", "."], ["manifests"]],
+    [
+        ["protocols", "--folder", "mine"],
+        ["manifests", "--folder", "mine", "--folder", "."],
+        ["manifests"],
+        ["manifests", "--folder", "mine/elephant/val2017/1.0.0/ids"],
+    ],
 )
-def test_an_index_is_of_one_folder_that_exists(
+def test_an_index_is_of_one_folder_that_holds_manifests(
     house: Path, given: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["list", *given, "--write-index"]) == 2
