@@ -110,7 +110,7 @@ def page(review_environment: dict[str, str]) -> Iterator[Any]:
     with sync.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=list(QUIET))
         opened = browser.new_page(viewport={"width": 1800, "height": 1000})
-        opened.set_default_timeout(20_000)
+        opened.set_default_timeout(60_000)
         # The App asks for fonts from elsewhere; tests talk to this machine only.
         opened.route(
             "**/*", lambda route: route.continue_() if "//127.0.0.1:" in route.request.url else route.abort()
@@ -140,6 +140,8 @@ def test_a_curator_reviews_real_photos(server: tuple[str, Path, list[str]], page
     page.locator('[data-cy="looker"]').first.wait_for()
     notice = page.get_by_role("button", name="Dismiss")
     notice.click()
+    # A view that is chosen before the page has counted the dataset may be lost.
+    page.get_by_text("79 samples", exact=True).first.wait_for()
 
     # A saved view: only what was proposed for this reason.
     page.locator('[data-cy="saved-views-selection-container"], [data-cy="selection-view"]').first.click()
