@@ -43,10 +43,9 @@ from curation.protocols.imagenet_figures import (
 )
 from curation.protocols.imagenet_images import ClassImages
 from curation.protocols.imagenet_parameters import PARAMETERS, declaration_of
-from curation.protocols.parts import Part, Selection, make_part, source_entry
+from curation.protocols.parts import Part, Selection, make_part, source_entry, unread_entry
 from curation.protocols.protocol import Protocol, SourceSlot
 from curation.protocols.stratified import split_sizes
-from curation.sources.datasets import facts_of
 from curation.sources.imagenet import NO_NAMES
 from curation.sources.source import Int64s, Source
 
@@ -299,17 +298,7 @@ def _source(slot: str, given: _Given) -> SourceEntry:
     if slot in given.sources:
         note = "" if given.has_names(slot) else "counts by class: figures follow from them, lists do not"
         return source_entry(slot, given.sources[slot], note=note)
-    facts = facts_of("imagenet")
-    return SourceEntry(
-        name=slot,
-        dataset="imagenet",
-        part=slot.partition("-")[2],
-        namespace="imagenet",
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
-        files=(),
-        note="from your own disk",
-    )
+    return unread_entry(slot, "imagenet", slot.partition("-")[2], note="from your own disk")
 
 
 def _facts(rule: ClassRule, classes: Partition) -> dict[str, str | tuple[str, ...]]:

@@ -13,6 +13,7 @@ from curation.protocols.osod3 import ALGORITHM_VERSION, OURS, PROTOCOL, SELECTED
 from curation.protocols.osod3_classes import open_images_roles
 from curation.protocols.osod3_facts import INNER_NODES, PAPER, SUPERCLASSES, TEST_VIEW, TRAIN_VIEW
 from curation.protocols.osod3_names import NAMES
+from curation.protocols.parts import unread_entry
 from curation.sources.datasets import facts_of
 from curation.sources.source import Categories, Images, Source
 
@@ -81,14 +82,5 @@ def _classes_alone(superclass: str) -> Source:
 
 
 def _source(name: str, part: str) -> SourceEntry:
-    facts = facts_of("openimages")
-    return SourceEntry(
-        name=name,
-        dataset="openimages",
-        part=part,
-        namespace="openimages",
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
-        files=(),
-        note=f"{part}-annotations-bbox.csv and class-descriptions-boxable.csv, from your own disk",
-    )
+    note = f"{part}-annotations-bbox.csv and class-descriptions-boxable.csv, from your own disk"
+    return unread_entry(name, "openimages", part, note=note)

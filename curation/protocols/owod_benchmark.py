@@ -28,9 +28,9 @@ from curation.protocols.owod_facts import (
 )
 from curation.protocols.owod_parameters import CUSTOM
 from curation.protocols.owod_tasks import SOURCES, TaskFile, parse_tasks
-from curation.protocols.parts import source_entry
+from curation.protocols.parts import source_entry, unread_entry
 from curation.protocols.protocol import SourceSlot
-from curation.sources.datasets import facts_of, family, namespace_of
+from curation.sources.datasets import family
 from curation.sources.source import Source
 
 OFFICIAL_IMAGES = {COCO_TRAIN: 118_287, COCO_VAL: 5_000}
@@ -119,20 +119,12 @@ class Benchmark:
         if slot in sources:
             return source_entry(slot, sources[slot], exhaustive=self.exhaustive(slot))
         dataset, part = self.dataset(slot)
-        facts = facts_of(dataset)
-        return SourceEntry(
-            name=slot,
-            dataset=dataset,
-            part=part,
-            namespace=namespace_of(dataset),
-            licence=facts.licence,
-            media_redistributable=facts.media_redistributable,
-            files=(),
-            note="all_task_val.txt of the authors, from your own disk"
+        note = (
+            "all_task_val.txt of the authors, from your own disk"
             if slot == VAL_LIST
-            else "from your own disk",
-            exhaustive=self.exhaustive(slot),
+            else "from your own disk"
         )
+        return unread_entry(slot, dataset, part, note=note, exhaustive=self.exhaustive(slot))
 
     def declared_parts(
         self, task: TaskEntry, number: int, parameters: Mapping[str, Any], rules: Mapping[PartRole, str]
