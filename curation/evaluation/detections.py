@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,7 +30,7 @@ _FORM = (
     '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
 )
 _UNKNOWN = -1
-_STRANGE, _DISAGREEING = -2, -3
+STRANGE, DISAGREEING = -2, -3
 CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
 
 
@@ -203,21 +203,14 @@ def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
     table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
     table |= {name: place for place, name in enumerate(truth.classes)}
     table |= {number: place for place, number in enumerate(truth.class_numbers)}
-
-    def label_of(row: Row) -> int:
-        if row.category is None or row.category_id is None:
-            return table.get(row.category_id if row.category is None else row.category, _STRANGE)
-        named = table.get(row.category, _STRANGE)
-        return named if named == table.get(row.category_id, _STRANGE) else _DISAGREEING
-
-    label = np.fromiter(map(label_of, rows), np.int32, len(rows))
+    label = labels_of(rows, table)
     refused = label < _UNKNOWN
     if refused.any():
         row = int(np.argmax(refused))
         used = {one.category_id for one in rows if one.category_id is not None}
         raise PredictionError(
             "A detection's category and category_id name different classes"
-            if label[row] == _DISAGREEING
+            if label[row] == DISAGREEING
             else "A detection has a category that is not known",
             where=columns.place(row),
             expected=f"category_id of a known class: {_list(truth)}; or unknown "
@@ -360,3 +353,18 @@ def _list(truth: GroundTruth) -> str:
         f"{number} {name}" for number, name in zip(truth.class_numbers, truth.classes, strict=True)
     )
     return text if len(text) <= 4 * _SHOWN else text[: 4 * _SHOWN] + "…"
+
+
+def labels_of(rows: Sequence[Row], table: Mapping[int | str | None, int]) -> Int32s:
+    """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.
+
+    What the table lacks is `STRANGE`; a category and an id of different classes are `DISAGREEING`.
+    """
+
+    def label_of(row: Row) -> int:
+        if row.category is None or row.category_id is None:
+            return table.get(row.category_id if row.category is None else row.category, STRANGE)
+        named = table.get(row.category, STRANGE)
+        return named if named == table.get(row.category_id, STRANGE) else DISAGREEING
+
+    return np.fromiter(map(label_of, rows), np.int32, len(rows))

@@ -11,11 +11,14 @@ import numpy as np
 from curation.errors import PredictionError
 from curation.evaluation.columns import Detections, Int32s, Int64s
 from curation.evaluation.detections import (
+    DISAGREEING,
+    STRANGE,
     Policy,
     RawColumns,
     ReadDetections,
     Row,
     check_values,
+    labels_of,
     locate,
     other_numbering,
     read_rows,
@@ -28,7 +31,7 @@ from curation.evaluation.truth import UNKNOWN
 from curation.evaluation.voc_results import VOC_FILE, is_voc_results, read_voc_results
 from curation.sources.source import Source
 
-_REST, _STRANGE, _DISAGREEING = -1, -2, -3
+_REST = -1
 _SHOWN = 300
 
 
@@ -111,14 +114,7 @@ def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> 
 
 def _labels(rows: list[Row], columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy) -> Int32s:
     table = _label_table(truth, source)
-
-    def label_of(row: Row) -> int:
-        if row.category is None or row.category_id is None:
-            return table.get(row.category_id if row.category is None else row.category, _STRANGE)
-        named = table.get(row.category, _STRANGE)
-        return named if named == table.get(row.category_id, _STRANGE) else _DISAGREEING
-
-    label = np.fromiter(map(label_of, rows), np.int32, len(rows))
+    label = labels_of(rows, table)
     refused = label < (_REST if policy.stray == "drop" else 0)
     if refused.any():
         row = int(np.argmax(refused))
@@ -158,8 +154,8 @@ def _label_error(
 ) -> PredictionError:
     what = {
         _REST: f"A detection has a class that is unknown in task {truth.task.name}",
-        _STRANGE: "A detection has a category that the task does not name",
-        _DISAGREEING: "A detection's category and category_id name different classes",
+        STRANGE: "A detection has a category that the task does not name",
+        DISAGREEING: "A detection's category and category_id name different classes",
     }[label]
     unknown = [str(key) for key, place in table.items() if place == truth.unknown]
     known = ", ".join(f"{number} {name}" for number, name in _numbered(truth))
@@ -170,7 +166,7 @@ def _label_error(
         else "give names (category) where ids are in doubt; without a category of its own, unknown has id "
         f"{truth.task.unknown_numbers[0]}"
     )
-    unlisted = label == _STRANGE and truth.task.rest and isinstance(row.category_id, int)
+    unlisted = label == STRANGE and truth.task.rest and isinstance(row.category_id, int)
     if unlisted and not other:
         usual += (
             f"; the truth has no ids for classes that are unknown in task {truth.task.name}: with names, "
