@@ -19,6 +19,7 @@ GROUND = {
     "ilsvrc2012",
     "torchvision_operators",
     "short_repr",
+    "pages",
 }
 ALLOWED = {
     "sources": GROUND,
@@ -36,7 +37,7 @@ ALLOWED = {
     "baselines": GROUND | {"evaluation"},
 }
 HEAVY = {"torch", "fiftyone", "open_clip", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools"}
-HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "mlcroissant"}
+HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "mlcroissant", "jinja2"}
 
 
 def imports(path: Path, *, top_level_only: bool = False) -> set[str]:

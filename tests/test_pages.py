@@ -1,11 +1,16 @@
 """Texts from files as Markdown: nothing in them means anything."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 
-from curation.publishing.markdown import block, code, link, plain, table
+from curation import pages
+from curation.pages import block, code, link, page, plain, table
 
+TEMPLATES = Path(pages.__file__).parent / "templates"
 HOSTILE = "a|b\n# [x](javascript:1) <script>`*_~$\x1b[2J\x00"
 
 
@@ -56,3 +61,14 @@ def test_no_line_of_a_block_closes_it(text: str) -> None:
 
 def test_a_table_without_rows_is_nothing() -> None:
     assert table(("one",), []) == []
+
+
+def test_a_page_refuses_what_its_template_lacks() -> None:
+    with pytest.raises(UndefinedError, match="file"):
+        page("leaderboard.html", digest="", groups=[])
+
+
+def test_one_stylesheet_stands_in_every_page() -> None:
+    text = page("leaderboard.html", file="<b>", digest="", groups=[])
+    assert "<h1>Leaderboard of &lt;b&gt;</h1>" in text
+    assert (TEMPLATES / "style.css").read_text(encoding="utf-8") in text
