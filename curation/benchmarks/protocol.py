@@ -8,32 +8,8 @@ from typing import Any
 
 from curation.manifest.header import Paper
 from curation.manifest.manifest import Manifest
+from curation.sources.slots import SourceSlot as SourceSlot
 from curation.sources.source import Source
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSlot:
-    """One raw dataset part that a protocol reads.
-
-    Attributes
-    ----------
-    name : str
-        As in ``--source NAME=PATH``.
-    dataset, part : str
-        What the reader is told: ``voc2007`` and ``test``. `part` may be ``""`` where the protocol takes several.
-    required : bool
-    meaning : str
-        One line for ``curation list``.
-    usual_part : str
-        Where `part` is ``""``: the part taken from a dataset's root that offers several, ``""`` for none.
-    """
-
-    name: str
-    dataset: str
-    part: str
-    required: bool
-    meaning: str
-    usual_part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

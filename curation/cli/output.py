@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
@@ -10,9 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
-
-from curation.cli.signature import OneOf
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 _NARROWEST = 24
@@ -52,22 +49,6 @@ class Answer:
     then: Callable[[], None] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """How much a check prints beside what needs attention.
-
-    Attributes
-    ----------
-    all
-        print everything, not only what needs attention
-    quiet
-        print the last line alone, the result
-    """
-
-    all: Annotated[bool, OneOf("amount")] = False
-    quiet: Annotated[bool, OneOf("amount")] = False
-
-
 def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_json: bool) -> None:
     """Print a result: the data as JSON, or the lines."""
     if as_json:
@@ -75,13 +56,6 @@ def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_js
         return
     for line in lines:
         print(line)
-
-
-def add_amount_options(parser: argparse.ArgumentParser, whole: str) -> None:
-    """Declare ``--all`` and ``--quiet``: how much a check prints beside what needs attention."""
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("--all", action="store_true", help=f"print {whole}, not only what needs attention")
-    amount.add_argument("--quiet", action="store_true", help="print the last line alone, the result")
 
 
 def warn(text: str) -> None:
@@ -104,6 +78,11 @@ def stage(what: str) -> Iterator[None]:
 
     with tqdm(desc=what, total=1, disable=None, leave=False, bar_format="{desc} …"):
         yield
+
+
+def note(text: str) -> None:
+    """Print a note to standard error."""
+    print(f"note: {printable(text)}", file=sys.stderr)
 
 
 def printable(text: str) -> str:
