@@ -10,7 +10,7 @@ from curation.decisions.rows import parse_jsonl
 from curation.errors import PublishError
 from curation.protocols.findmeifyoucan_decisions import decisions_digest as recorded_digest
 from curation.protocols.findmeifyoucan_decisions import recorded_form
-from curation.publishing.evidence import evidence_bytes, evidence_of
+from curation.publishing.member import evidence_bytes, evidence_of
 from tests.publishing.published_world import changed, tiny
 
 MANIFEST = tiny()[0]
