@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from curation.decisions.decision import Decision, sort_key
-from curation.decisions.resolution import decisions_digest, resolve
+from curation.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
 from curation.errors import CurationError, PublishError
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import verify_sources
-from curation.protocols.findmeifyoucan_decisions import decisions_digest as recorded_digest
-from curation.protocols.findmeifyoucan_decisions import recorded_form
 from curation.publishing.licences import Terms, require_labels, require_photos, terms_of
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from curation.benchmarks.elephant.layout import plan_elephant_json
 from curation.canonical import sha256_of_lines
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.publishing.elephant_json import plan_elephant_json
 from curation.publishing.formats.coco import CocoOptions, plan_coco
 from curation.publishing.formats.id_lists import plan_lists
 from curation.publishing.formats.plan import Plan, joined_plans
