@@ -48,7 +48,7 @@ def write_results(result: Result, curves: Result, folder: Path) -> list[Path]:
     name = _detector(result)
     written = _elephant_figures(result, curves, folder, name) if result["protocol"] == "elephant" else []
     if curves and result["protocol"] == "voc":
-        from curation.evaluation.figures import precision_recall_curves
+        from curation.benchmarks.elephant.figures import precision_recall_curves
 
         written += precision_recall_curves({name: curves}, folder / "precision_recall", note="VOC, IoU 0.5")
     for stem, (header, rows) in _csv_tables(result).items():
@@ -90,8 +90,8 @@ def _written_before(path: Path) -> list[str]:
 
 
 def _elephant_figures(result: Result, curves: Result, folder: Path, name: str) -> list[Path]:
-    from curation.evaluation.confusion import full_matrix
-    from curation.evaluation.figures import (
+    from curation.benchmarks.elephant.confusion import full_matrix
+    from curation.benchmarks.elephant.figures import (
         background_histogram,
         confusion_figure,
         error_bars,

@@ -47,7 +47,7 @@ def _plan(
 
         return plan_lists(manifest, parts, sources, options.id_form or "namespaced")
     if options.format == "owod":
-        from curation.publishing.owod_layout import plan_owod_layout
+        from curation.benchmarks.owod.layout import plan_owod_layout
 
         return plan_owod_layout(manifest, parts, sources)
     if options.format == "imagenet-csv":
@@ -56,7 +56,7 @@ def _plan(
         return plan_imagenet_csv(manifest, parts, sources)
     if options.format == "findmeifyoucan":
         return _findmeifyoucan_plan(options, manifest, parts, sources)
-    from curation.publishing.elephant_json import plan_elephant_json
+    from curation.benchmarks.elephant.layout import plan_elephant_json
 
     files = _annotation_files(options, manifest, sources)
     return plan_elephant_json(manifest, parts, sources, files, strict_layout=bool(options.strict_layout))
@@ -95,8 +95,8 @@ def _yolo_plan(
 def _findmeifyoucan_plan(
     options: argparse.Namespace, manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]
 ) -> Plan:
-    from curation.protocols.findmeifyoucan_categories import open_images_categories
-    from curation.publishing.findmeifyoucan_layout import plan_findmeifyoucan
+    from curation.benchmarks.findmeifyoucan.categories import open_images_categories
+    from curation.benchmarks.findmeifyoucan.layout import plan_findmeifyoucan
 
     given = (options.class_tree, options.class_names)
     if (given[0] is None) != (given[1] is None):

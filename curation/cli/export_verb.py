@@ -175,7 +175,7 @@ def _usual_parts(options: argparse.Namespace, header: Header) -> list[str]:
     """Return what is written without --part: all parts, or the near, far and farther splits in that layout."""
     if options.format != "findmeifyoucan":
         return ["all"]
-    from curation.publishing.findmeifyoucan_layout import split_parts
+    from curation.benchmarks.findmeifyoucan.layout import split_parts
 
     return split_parts(header)
 

@@ -7,10 +7,12 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from curation.cli.signature import OneOf
 
 Item = TypeVar("Item")
 _NARROWEST = 24
@@ -26,6 +28,44 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command has to say.
+
+    Attributes
+    ----------
+    data : mapping or sequence
+        What ``--json`` prints.
+    lines : iterable of str
+        What is printed else.
+    status : int
+        The exit status: 0 done, 1 the check failed.
+    then : callable, optional
+        What is done once the answer is printed.
+    """
+
+    data: Mapping[str, Any] | Sequence[Any]
+    lines: Iterable[str]
+    status: int = 0
+    then: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """How much a check prints beside what needs attention.
+
+    Attributes
+    ----------
+    all
+        print everything, not only what needs attention
+    quiet
+        print the last line alone, the result
+    """
+
+    all: Annotated[bool, OneOf("amount")] = False
+    quiet: Annotated[bool, OneOf("amount")] = False
 
 
 def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_json: bool) -> None:

@@ -120,8 +120,8 @@ def tables_of(options: argparse.Namespace, members: Sequence[Member]) -> list[Pl
         from curation.publishing.tables import part_tables
 
         return [table for member in members for table in part_tables(member)]
-    from curation.protocols.findmeifyoucan_categories import open_images_categories
-    from curation.publishing.findmeifyoucan_tables import findmeifyoucan_tables
+    from curation.benchmarks.findmeifyoucan.categories import open_images_categories
+    from curation.benchmarks.findmeifyoucan.tables import findmeifyoucan_tables
 
     if (given[0] is None) != (given[1] is None):
         raise UsageError("--class-tree FILE and --class-names FILE go together")

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from curation.decisions.decision import Decision, sort_key
-from curation.decisions.resolution import decisions_digest, resolve
+from curation.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
 from curation.errors import CurationError, PublishError
 from curation.manifest.manifest import Manifest
-from curation.protocols.findmeifyoucan_decisions import decisions_digest as recorded_digest
-from curation.protocols.findmeifyoucan_decisions import recorded_form
 
 EVIDENCE_FILE = "decisions.jsonl"
 

@@ -12,10 +12,8 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from curation.csv_table import as_csv
-from curation.errors import EvaluationError
-from curation.evaluation.diagnosis import KINDS
-from curation.evaluation.figures import (
+from curation.benchmarks.elephant.diagnosis import KINDS
+from curation.benchmarks.elephant.figures import (
     average_precision_bars,
     background_histogram,
     confusion_figure,
@@ -23,6 +21,8 @@ from curation.evaluation.figures import (
     precision_recall_curves,
     wilderness_curve,
 )
+from curation.csv_table import as_csv
+from curation.errors import EvaluationError
 from curation.figure_style import plain
 from tests.real_files import real_files
 from tests.worlds.expected import committed

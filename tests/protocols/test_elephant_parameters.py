@@ -2,8 +2,8 @@
 
 import pytest
 
+from curation.benchmarks.elephant.parameters import PARAMETERS, read_orders, read_ratios, read_salt
 from curation.errors import ProtocolError
-from curation.protocols.elephant_parameters import PARAMETERS, read_orders, read_ratios, read_salt
 
 
 @pytest.mark.parametrize(

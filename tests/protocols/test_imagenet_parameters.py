@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.imagenet.classes import RULES
+from curation.benchmarks.imagenet.parameters import PARAMETERS, declaration_of, read_protocol, read_seed
 from curation.errors import ProtocolError
-from curation.protocols.imagenet_classes import RULES
-from curation.protocols.imagenet_parameters import PARAMETERS, declaration_of, read_protocol, read_seed
 
 OWN = 'name = "cats"\nknown = ["n02120997"]\nunknown = ["n02131653"]\ncut = "KN"\n'
 

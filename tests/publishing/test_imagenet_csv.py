@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.imagenet.lists import PROTOCOL, TRAIN, VAL, build
 from curation.errors import ExportError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
-from curation.protocols.imagenet import PROTOCOL, TRAIN, VAL, build
 from curation.publishing.imagenet_csv import labelled_images, plan_imagenet_csv
 from curation.publishing.plan import write_plan
 from curation.sources.imagenet import read_imagenet

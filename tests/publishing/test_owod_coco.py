@@ -14,11 +14,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from curation.benchmarks.elephant.layout import plan_elephant_json
 from curation.canonical import sha256_of_lines
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.coco_json import CocoOptions, plan_coco
-from curation.publishing.elephant_json import plan_elephant_json
 from curation.publishing.id_lists import plan_lists
 from curation.publishing.plan import Plan, joined_plans
 from curation.publishing.voc_xml import plan_voc
