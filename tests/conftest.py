@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from curation.errors import MissingFileError
-from curation.hierarchy.wordnet_files import find_dict
+from curation.hierarchy.noun_table import find_dict
 from tests.fake_hub import WRITER, FakeHub, serving
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
@@ -40,7 +40,7 @@ def wordnet_folder() -> Path:
                 return find_dict(Path(named))
         except MissingFileError:
             continue
-    pytest.skip("WordNet is not at hand: install wordnet-base, or set CURATION_WORDNET to its folder")
+    pytest.skip("WordNet is not available: install wordnet-base, or set CURATION_WORDNET to its folder")
 
 
 @pytest.fixture

@@ -10,7 +10,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from curation.hierarchy import Wordnet
 
 Item = TypeVar("Item")
 _NARROWEST = 24
@@ -47,6 +50,12 @@ def add_amount_options(parser: argparse.ArgumentParser, whole: str) -> None:
 def warn(text: str) -> None:
     """Print a warning to standard error."""
     print(f"warning: {printable(text)}", file=sys.stderr)
+
+
+def tell_wordnet(chosen: Wordnet) -> None:
+    """Say on standard error which WordNet answers, where it is not the built-in one, and how it differs."""
+    if chosen.difference:
+        print(printable(f"{chosen.name}: {chosen.difference}"), file=sys.stderr)
 
 
 def steps(items: Iterable[Item], what: str) -> Iterable[Item]:

@@ -293,7 +293,7 @@ def _synset_maps(options: argparse.Namespace, inputs: list[Input]) -> dict[str, 
 
 
 def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
-    from curation.hierarchy.dataset_trees import read_open_images
+    from curation.hierarchy.class_trees import read_open_images
     from curation.proposals.category_relations import ClassTree
 
     beside = path.with_name("class-descriptions-boxable.csv")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from curation.errors import ProtocolError
-from curation.hierarchy.superclass import superclass_digest
+from curation.hierarchy.class_trees import superclass_digest
 from curation.manifest.header import ClassEntry, ClassRole, Figure, ParameterValue
 from curation.protocols.class_splits import rotation, split_classes
 from curation.protocols.osod3_facts import CUB_CLASSES, CUB_PARTS, INNER_NODES, OPEN_IMAGES_PARTS
