@@ -184,7 +184,7 @@ def _given(
     *,
     declared: bool = False,
 ) -> Mapping[str, Source]:
-    from curation.publishing.category_ids import disagreeing_ids
+    from curation.publishing.formats.coco import disagreeing_ids
 
     slots = protocol.slots_for(parameters)
     sources = open_sources(options, slots)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 def members_of(options: argparse.Namespace, manifests: Sequence[Manifest]) -> list[Member]:
     """Return what is published of each manifest, by the options of the command line."""
-    from curation.publishing.config_names import config_names
-    from curation.publishing.member import Member, published_lists
+    from curation.publishing.member import Member, config_names, published_lists
 
     configs = config_names([manifest.header for manifest in manifests])
     known = {entry.name for manifest in manifests for entry in manifest.header.sources}
@@ -93,7 +92,7 @@ def _evidence(
     """Return the decisions behind each manifest, None where none are given; those given belong to one of them."""
     from curation.cli.decision_options import read_files
     from curation.errors import PublishError
-    from curation.publishing.evidence import evidence_of
+    from curation.publishing.member import evidence_of
 
     if not options.decisions:
         return [None] * len(manifests)

@@ -1,7 +1,14 @@
-"""The box CSV of Open Images as columns: `read_boxes`, in one pass and without a second copy."""
+"""The box CSV of Open Images as columns: `read_boxes`, in one pass and without a second copy.
+
+Some threads find out of the next blocks all that can be found without those before them: most of the time goes there.
+"""
 
 from __future__ import annotations
 
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import AnnotationFormatError, BoxError, DanglingIdError
-from curation.sources.growing_array import GrowingArray
-from curation.sources.hex_ids import Keys, id_text
 from curation.sources.integrity import BadBoxes
-from curation.sources.openimages_blocks import BoxBlock, read_blocks
-from curation.sources.openimages_rows import COORDINATES, EMPTY, FLAGS, REQUIRED, UNSTATED, Labels, RowBlock
+from curation.sources.openimages.keys import Keys, id_text, runs_of
+from curation.sources.openimages.rows import (
+    COORDINATES,
+    EMPTY,
+    FLAGS,
+    REQUIRED,
+    UNSTATED,
+    Labels,
+    RowBlock,
+    Scan,
+    rows_of,
+    scan_lines,
+)
+from curation.sources.openimages.streamed_csv import StreamedCsv
 from curation.sources.source import Bools, Floats, Int32s, Int64s
-from curation.sources.streamed_csv import StreamedCsv
 
 _FLAGS = dict(zip(("occluded", "truncated", "crowd", "depiction", "inside"), FLAGS, strict=True))
 """Column of the file by name in `Objects`."""
@@ -219,3 +235,138 @@ class _Reading:
                 self._count(
                     f"{name} flags that are not stated (read as 0)", flags[:, place] == UNSTATED, keep
                 )
+
+
+_THREADS = 4
+_AHEAD = 8
+"""Blocks in memory at once, whatever the number of threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxBlock:
+    """Some rows of a box CSV, and what is to be checked of them.
+
+    Attributes
+    ----------
+    rows : RowBlock
+    keys, starts : ndarray
+        See `runs_of`.
+    bad : int
+        First row whose image id is none, or -1.
+    boxes : ndarray of float64, shape (n, 4)
+        ``x, y, w, h``.
+    set_flags : ndarray of bool, shape (5, n)
+        Which of `FLAGS` are 1.
+    is_sound : bool
+        All boxes are within the image and of a known class.
+    is_stated : bool
+        All flags are 0 or 1.
+    """
+
+    rows: RowBlock
+    keys: Keys
+    starts: Int64s
+    bad: int
+    boxes: Floats
+    set_flags: Bools
+    is_sound: bool
+    is_stated: bool
+
+
+def read_blocks(file: StreamedCsv, labels: Labels) -> Iterator[BoxBlock]:
+    """Yield the rows of a file in its order.
+
+    Parameters
+    ----------
+    labels : Labels
+        Keys that are met are added in the order of their first row, if they may be.
+
+    Raises
+    ------
+    AnnotationFormatError
+        A row is malformed.
+    """
+    row = 2
+    for found in _ahead(file, labels):
+        block = found if isinstance(found, BoxBlock) else _checked(rows_of(found, file, labels, row))
+        row += len(block.rows)
+        yield block
+
+
+def _ahead(file: StreamedCsv, labels: Labels) -> Iterator[BoxBlock | Scan]:
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, _THREADS)) as scanners:
+        pending: deque[Future[BoxBlock | Scan]] = deque()
+        for lines in file.lines():
+            pending.append(scanners.submit(_scanned, lines, file, labels))
+            if len(pending) == _AHEAD:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+def _scanned(lines: bytes, file: StreamedCsv, labels: Labels) -> BoxBlock | Scan:
+    """Return a block that is done, or one of which some rows take their number in the file, or keys to be added."""
+    scan = scan_lines(lines, file, labels)
+    return scan if scan.block is None or len(scan.others) else _checked(scan.block)
+
+
+def _checked(rows: RowBlock) -> BoxBlock:
+    keys, starts, bad = runs_of(rows.ids)
+    left, right, top, bottom = rows.corners.T
+    # Corners that are not finite are found below; of two of them numpy would warn.
+    with np.errstate(invalid="ignore"):
+        width, height = right - left, bottom - top
+    boxes = np.empty((len(rows), 4))
+    for place, side in enumerate((left, top, width, height)):
+        boxes[:, place] = side
+    # Minima and maxima clear a sound block; a NaN fails every comparison.
+    is_sound = not len(rows) or bool(
+        rows.category.min() >= 0
+        and rows.corners.min() >= 0
+        and rows.corners.max() <= 1
+        and width.min() >= 0
+        and height.min() >= 0
+    )
+    is_stated = not len(rows) or bool(rows.flags.min() >= 0 and rows.flags.max() <= 1)
+    return BoxBlock(rows, keys, starts, bad, boxes, rows.flags.T == 1, is_sound, is_stated)
+
+
+class GrowingArray:
+    """An array that is lengthened in place; room that is reserved and not used takes no memory.
+
+    Parameters
+    ----------
+    dtype : dtype
+    room : int
+        How many rows are expected.
+    width : tuple of int
+        Length of a row.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, room: int, *width: int) -> None:
+        self._values: npt.NDArray[Any] = np.empty((room, *width), dtype)
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def extend(self, more: npt.NDArray[Any]) -> None:
+        """Add rows at the end."""
+        end = self._length + len(more)
+        if end > len(self._values):
+            self._resize(max(end, 5 * len(self._values) // 4))
+        self._values[self._length : end] = more
+        self._length = end
+
+    def last(self) -> Any:
+        """Return the last row."""
+        return self._values[self._length - 1]
+
+    def whole(self) -> npt.NDArray[Any]:
+        """Return all rows; none may be added afterwards."""
+        self._resize(self._length)
+        return self._values
+
+    def _resize(self, length: int) -> None:
+        # Large blocks of memory are moved by the kernel, not copied: a list of parts would be in memory twice.
+        self._values.resize((length, *self._values.shape[1:]), refcheck=False)

@@ -22,10 +22,10 @@ from curation.errors import (
 )
 from curation.input_files import beginning
 from curation.sources.content import FileContent
-from curation.sources.hex_ids import Keys, hex_texts, id_text, id_words, ordered, runs_of
-from curation.sources.openimages_rows import REQUIRED
+from curation.sources.openimages.keys import Keys, hex_texts, id_text, id_words, ordered, runs_of
+from curation.sources.openimages.rows import REQUIRED
+from curation.sources.openimages.streamed_csv import StreamedCsv
 from curation.sources.source import Int32s
-from curation.sources.streamed_csv import StreamedCsv
 
 PARTS = ("train", "validation", "test")
 

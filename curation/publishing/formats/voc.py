@@ -11,8 +11,16 @@ import numpy as np
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import UNKNOWN_ID
-from curation.publishing.content import UNKNOWN_NAME, Content, ContentImages, gather
-from curation.publishing.plan import Plan, PlannedFile, first_repeated, lines, present, safe_name, whole
+from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
+from curation.publishing.formats.plan import (
+    Plan,
+    PlannedFile,
+    first_repeated,
+    lines,
+    present,
+    safe_name,
+    whole,
+)
 from curation.sources.source import POSES, Floats, Int32s, Int64s, Source
 
 _SAME = 1e-9
@@ -24,7 +32,7 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
     ``difficult`` is 1 where the source says so or where the view ignores the object (crowd regions, ignored classes):
     VOC evaluators leave difficult objects out of account. Such an object carries ``<crowd>1</crowd>`` or
     ``<ignored>1</ignored>`` after its box, and one whose name changed carries ``<original>`` (not where the manifest
-    has tasks, see `curation.publishing.content.Content`): VOC readers look elements up by name and pass over these.
+    has tasks, see `Content`): VOC readers look elements up by name and pass over these.
     Pixels are 1-based and inclusive (see `inclusive_corners`).
 
     Raises
@@ -32,7 +40,7 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
     ExportError
         An image id or a name cannot stand in a path or in XML; two parts share an image.
     ManifestError, MissingListError, PresenceOnlyError
-        See `curation.publishing.content.gather`.
+        See `curation.publishing.formats.content.gather`.
     """
     content = gather(manifest, parts, sources)
     images, objects = content.images, content.objects

@@ -12,16 +12,16 @@ import numpy as np
 
 from curation.errors import DanglingIdError
 from curation.sources.datasets import facts_of, namespace_of
-from curation.sources.hex_ids import Keys, hex_texts, ordered
 from curation.sources.integrity import BadBoxes, check_policy, positions, select, texts
-from curation.sources.openimages_boxes import BoxRows, read_boxes
-from curation.sources.openimages_files import (
+from curation.sources.openimages.boxes import BoxRows, read_boxes
+from curation.sources.openimages.files import (
     OpenImagesContent,
     locate_openimages,
     read_descriptions,
     read_image_list,
     read_sizes,
 )
+from curation.sources.openimages.keys import Keys, hex_texts, ordered
 from curation.sources.source import Categories, FileRecord, Floats, Images, Int32s, Objects, Source
 
 _ROWS_AT_ONCE = 1 << 20

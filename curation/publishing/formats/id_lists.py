@@ -7,8 +7,8 @@ from typing import Literal
 
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.publishing.content import ContentImages, gather_images
-from curation.publishing.plan import Plan, PlannedFile, lines, safe_name
+from curation.publishing.formats.content import ContentImages, gather_images
+from curation.publishing.formats.plan import Plan, PlannedFile, lines, safe_name
 from curation.sources.source import Source
 
 IdForm = Literal["namespaced", "native", "file_name", "number"]

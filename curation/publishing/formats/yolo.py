@@ -13,8 +13,8 @@ import numpy as np
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import UNKNOWN_ID
-from curation.publishing.content import UNKNOWN_NAME, Content, ContentImages, gather
-from curation.publishing.plan import Plan, PlannedFile, lines, present, safe_name, whole
+from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
+from curation.publishing.formats.plan import Plan, PlannedFile, lines, present, safe_name, whole
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Source
 
 UnknownClass = Literal["last", "drop"]
@@ -47,14 +47,14 @@ def plan_yolo(
     unknown : {"last", "drop"}
         Unknown objects become the last class, or are left out and counted.
     sizes : ndarray of int32, shape (n, 2), optional
-        Width and height of each image in the order of `curation.publishing.content.gather`, where sources lack them.
+        Width and height of each image in the order of `gather`, where sources lack them.
 
     Raises
     ------
     ExportError
         An image has no size; a file name is missing, hostile or not unique; two parts share an image.
     ManifestError, MissingListError, PresenceOnlyError
-        See `curation.publishing.content.gather`.
+        See `curation.publishing.formats.content.gather`.
     """
     content = gather(manifest, parts, sources)
     objects = content.objects
