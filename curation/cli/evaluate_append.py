@@ -54,8 +54,8 @@ def check_append(options: argparse.Namespace) -> None:
     ------
     UsageError, LeaderboardError
     """
-    from curation.evaluation.leaderboard_files import check_appendable
-    from curation.evaluation.leaderboard_rows import require_name
+    from curation.evaluation.leaderboard.files import check_appendable
+    from curation.evaluation.leaderboard.rows import require_name
 
     if options.append is not None:
         check_appendable(options.append)
@@ -67,8 +67,8 @@ def check_append(options: argparse.Namespace) -> None:
 
 def append_result(result: Mapping[str, Any], options: argparse.Namespace) -> list[str]:
     """Add the rows of a result to the file that ``--append`` names, and return what to tell."""
-    from curation.evaluation.leaderboard_files import append_rows
-    from curation.evaluation.leaderboard_rows import rows_of
+    from curation.evaluation.leaderboard.files import append_rows
+    from curation.evaluation.leaderboard.rows import rows_of
 
     if options.append is None:
         return []

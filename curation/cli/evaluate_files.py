@@ -86,14 +86,14 @@ def _written_before(path: Path) -> list[str]:
 
 
 def _elephant_figures(result: Result, curves: Result, folder: Path, name: str) -> list[Path]:
-    from curation.evaluation.confusion import full_matrix
-    from curation.evaluation.figures import (
+    from curation.benchmarks.elephant.confusion import full_matrix
+    from curation.benchmarks.elephant.figures import (
         background_histogram,
         confusion_figure,
         error_bars,
-        precision_recall_curves,
         wilderness_curve,
     )
+    from curation.evaluation.figures import precision_recall_curves
 
     section_name, section = _first_section(result)
     note = f"profile {section_name.replace('_', ' ')}"

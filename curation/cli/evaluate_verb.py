@@ -18,8 +18,8 @@ from curation.cli.output import emit, stage, steps
 from curation.errors import EvaluationError, UsageError
 
 if TYPE_CHECKING:
+    from curation.benchmarks.elephant.evaluation import ElephantOptions
     from curation.evaluation.detections import Policy, ReadDetections
-    from curation.evaluation.elephant import ElephantOptions
     from curation.evaluation.result import Result
     from curation.evaluation.truth import KnownClasses, Part
     from curation.manifest.manifest import Manifest
@@ -216,7 +216,7 @@ def _detection(options: argparse.Namespace) -> Evaluated:
 
 
 def _elephant(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    from curation.evaluation.elephant import evaluate_elephant
+    from curation.benchmarks.elephant.evaluation import evaluate_elephant
     from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
     from curation.manifest.locate import load_manifest
 
@@ -320,8 +320,8 @@ def _detections(
 
 
 def _options(options: argparse.Namespace, known: KnownClasses) -> ElephantOptions:
-    from curation.evaluation.diagnosis import read_similar_sets
-    from curation.evaluation.elephant import ElephantOptions
+    from curation.benchmarks.elephant.diagnosis import read_similar_sets
+    from curation.benchmarks.elephant.evaluation import ElephantOptions
 
     ratios = options.fbeta_ratios
     return ElephantOptions(

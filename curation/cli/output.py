@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+from curation.cli.signature import OneOf
 from curation.progress import stage, steps
 from curation.text_table import Table, printable, table_lines
 
@@ -22,6 +24,44 @@ __all__ = [
     "table_lines",
     "warn",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command has to say.
+
+    Attributes
+    ----------
+    data : mapping or sequence
+        What ``--json`` prints.
+    lines : iterable of str
+        What is printed else.
+    status : int
+        The exit status: 0 done, 1 the check failed.
+    then : callable, optional
+        What is done once the answer is printed.
+    """
+
+    data: Mapping[str, Any] | Sequence[Any]
+    lines: Iterable[str]
+    status: int = 0
+    then: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """How much a check prints beside what needs attention.
+
+    Attributes
+    ----------
+    all
+        print everything, not only what needs attention
+    quiet
+        print the last line alone, the result
+    """
+
+    all: Annotated[bool, OneOf("amount")] = False
+    quiet: Annotated[bool, OneOf("amount")] = False
 
 
 def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_json: bool) -> None:

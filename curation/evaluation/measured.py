@@ -8,7 +8,7 @@ from typing import Any
 
 from curation.evaluation import voc
 from curation.evaluation.headline import Measured, Result
-from curation.evaluation.ood_records import UNNAMED
+from curation.evaluation.ood.records import UNNAMED
 
 _FLOOR = 0.05
 _TRUTH_OPTIONS = ("classes", "images")

@@ -50,7 +50,7 @@ from curation.text_table import printable, table_lines
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.evaluation.leaderboard_rows import Row
+    from curation.evaluation.leaderboard.rows import Row
     from curation.figure_style import Picture
 
 Data = Mapping[str, Any]
@@ -448,7 +448,7 @@ class Result:
 
     def rows(self, name: str | None = None) -> list[Row]:
         """Return the rows of a leaderboard; `name` is the method's, by default the name of its predictions' file."""
-        from curation.evaluation.leaderboard_rows import rows_of
+        from curation.evaluation.leaderboard.rows import rows_of
 
         return rows_of(self.data, name)
 

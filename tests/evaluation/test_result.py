@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pandas as pd
 import pytest
 
