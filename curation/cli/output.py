@@ -4,31 +4,71 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+<<<<<<< HEAD
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from curation.hierarchy import Wordnet
+=======
+from typing import Annotated, Any
+>>>>>>> main
 
-Item = TypeVar("Item")
-_NARROWEST = 24
-_LEAST = 16
-_LONGEST_WORD = 32
-"""Characters of a word that is not cut where its column is narrow: names of manifests are copied from tables."""
+from curation.cli.signature import OneOf
+from curation.progress import stage, steps
+from curation.text_table import Table, printable, table_lines
+
+__all__ = [
+    "Table",
+    "add_amount_options",
+    "counted_examples",
+    "emit",
+    "printable",
+    "stage",
+    "steps",
+    "table_lines",
+    "warn",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of texts under column names."""
+class Answer:
+    """What a command has to say.
 
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    Attributes
+    ----------
+    data : mapping or sequence
+        What ``--json`` prints.
+    lines : iterable of str
+        What is printed else.
+    status : int
+        The exit status: 0 done, 1 the check failed.
+    then : callable, optional
+        What is done once the answer is printed.
+    """
+
+    data: Mapping[str, Any] | Sequence[Any]
+    lines: Iterable[str]
+    status: int = 0
+    then: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """How much a check prints beside what needs attention.
+
+    Attributes
+    ----------
+    all
+        print everything, not only what needs attention
+    quiet
+        print the last line alone, the result
+    """
+
+    all: Annotated[bool, OneOf("amount")] = False
+    quiet: Annotated[bool, OneOf("amount")] = False
 
 
 def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_json: bool) -> None:
@@ -52,6 +92,7 @@ def warn(text: str) -> None:
     print(f"warning: {printable(text)}", file=sys.stderr)
 
 
+<<<<<<< HEAD
 def tell_wordnet(chosen: Wordnet) -> None:
     """Say on standard error which WordNet answers, where it is not the built-in one, and how it differs."""
     if chosen.difference:
@@ -103,6 +144,8 @@ def table_lines(table: Table, *, width: int | None = None) -> list[str]:
     return [*lines, ""]
 
 
+=======
+>>>>>>> main
 def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
     """Return ``12 (a, b, c, …)``: a number and its first ids."""
     if not ids:
@@ -110,46 +153,3 @@ def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
     return (
         f"{len(ids)} ({', '.join(printable(one) for one in ids[:shown])}{', …' if len(ids) > shown else ''})"
     )
-
-
-def _row_lines(row: Sequence[str], room: Sequence[int]) -> list[str]:
-    """Return one row; every wide column is wrapped to its share of the line."""
-    cells = [
-        textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
-        for cell, size in zip(row, room, strict=True)
-    ]
-    height = max(len(cell) for cell in cells)
-    lines = []
-    for number in range(height):
-        texts = [cell[number] if number < len(cell) else "" for cell in cells]
-        lines.append(
-            ("  " + "  ".join(f"{text:<{size}}" for text, size in zip(texts, room, strict=True))).rstrip()
-        )
-    return lines
-
-
-def _least_widths(rows: Sequence[Sequence[str]], widths: Sequence[int], limit: int) -> list[int]:
-    """Return how far each column may shrink: not below its longest word, unless that makes the line too long."""
-    words = (
-        max((len(word) for cell in cells for word in cell.split()), default=0)
-        for cells in zip(*rows, strict=True)
-    )
-    whole = [max(_LEAST, word) if word <= _LONGEST_WORD else _NARROWEST for word in words]
-    usual = [_NARROWEST] * len(widths)
-    room = max(limit - 2 * len(widths), sum(map(min, usual, widths)))
-    return whole if rows and sum(map(min, whole, widths)) <= room else usual
-
-
-def _shared_widths(widths: Sequence[int], least: Sequence[int], limit: int) -> list[int]:
-    """Return column widths that fit into a line: the widest columns shrink first, none below its least width."""
-    room = [max(1, width) for width in widths]
-    available = limit - 2 * len(room)
-    while sum(room) > available:
-        able = [column for column, width in enumerate(room) if width > least[column]]
-        if not able:
-            break
-        widest = max(able, key=lambda column: room[column])
-        others = max((room[column] for column in able if column != widest), default=0)
-        excess = sum(room) - available
-        room[widest] = max(least[widest], room[widest] - excess, min(others, room[widest] - 1))
-    return room
