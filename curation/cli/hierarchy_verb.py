@@ -245,14 +245,8 @@ def _similarity(options: argparse.Namespace) -> int:
 
 
 def _dropped(options: argparse.Namespace) -> int:
-<<<<<<< HEAD
-    from curation.hierarchy.hierarchy import dropped_leaves, label, leaves_under, node_of
-    from curation.protocols.imagenet_classes import RULES
-=======
     from curation.benchmarks.imagenet.classes import RULES
-    from curation.hierarchy.hierarchy import dropped_leaves, label, leaves_under
-    from curation.hierarchy.search import node_of
->>>>>>> main
+    from curation.hierarchy.hierarchy import dropped_leaves, label, leaves_under, node_of
 
     if options.edges is not None and not options.nodes:
         raise UsageError(

@@ -7,18 +7,14 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-<<<<<<< HEAD
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from curation.hierarchy import Wordnet
-=======
-from typing import Annotated, Any
->>>>>>> main
+from typing import TYPE_CHECKING, Annotated, Any
 
 from curation.cli.signature import OneOf
 from curation.progress import stage, steps
 from curation.text_table import Table, printable, table_lines
+
+if TYPE_CHECKING:
+    from curation.hierarchy import Wordnet
 
 __all__ = [
     "Table",
@@ -92,60 +88,12 @@ def warn(text: str) -> None:
     print(f"warning: {printable(text)}", file=sys.stderr)
 
 
-<<<<<<< HEAD
 def tell_wordnet(chosen: Wordnet) -> None:
     """Say on standard error which WordNet answers, where it is not the built-in one, and how it differs."""
     if chosen.difference:
         print(printable(f"{chosen.name}: {chosen.difference}"), file=sys.stderr)
 
 
-def steps(items: Iterable[Item], what: str) -> Iterable[Item]:
-    """Return items that show their progress on standard error while they are taken, where that is a terminal."""
-    from tqdm import tqdm
-
-    shown: Iterable[Item] = tqdm(items, desc=what, disable=None, leave=False)
-    return shown
-
-
-@contextmanager
-def stage(what: str) -> Iterator[None]:
-    """Name a long piece of work on standard error while it lasts, where that is a terminal."""
-    from tqdm import tqdm
-
-    with tqdm(desc=what, total=1, disable=None, leave=False, bar_format="{desc} …"):
-        yield
-
-
-def printable(text: str) -> str:
-    """Return a text from a file without the control characters that could steer a terminal."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
-
-
-def table_lines(table: Table, *, width: int | None = None) -> list[str]:
-    """Return the lines of a table: a title, the column names, aligned rows; the last column wraps.
-
-    Parameters
-    ----------
-    width : int, optional
-        Characters in a line; that of the terminal, or 120 where there is none.
-    """
-    limit = width or (shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 120)
-    rows = [[printable(cell) for cell in row] for row in table.rows]
-    heads = [list(table.columns)] if any(table.columns) else []
-    widths = [
-        max((len(row[column]) for row in heads + rows), default=0) for column in range(len(table.columns))
-    ]
-    room = _shared_widths(widths, _least_widths(rows, widths, limit), limit)
-    lines = [printable(table.title)]
-    for row in heads + rows:
-        lines += _row_lines(row, room)
-    return [*lines, ""]
-
-
-=======
->>>>>>> main
 def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
     """Return ``12 (a, b, c, …)``: a number and its first ids."""
     if not ids:

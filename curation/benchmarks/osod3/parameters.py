@@ -14,15 +14,7 @@ from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, shar
 from curation.canonical import canonical_json
 from curation.cooccurrence.graph import WEIGHTINGS
 from curation.errors import ProtocolError
-<<<<<<< HEAD:curation/protocols/osod3_parameters.py
 from curation.hierarchy.class_trees import SUPERCLASS_RULES, superclass
-from curation.protocols.class_splits import GENERATORS
-from curation.protocols.osod3_facts import CASES, SUPERCLASSES
-from curation.protocols.osod3_published import read_published
-from curation.protocols.protocol import Parameter
-=======
-from curation.hierarchy.superclass import SUPERCLASS_RULES, superclass
->>>>>>> main:curation/benchmarks/osod3/parameters.py
 
 PROBLEMS = ("openimages", "cub", "mtsd")
 
