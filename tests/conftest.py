@@ -44,6 +44,17 @@ def wordnet_folder() -> Path:
 
 
 @pytest.fixture
+def nltk_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of NLTK's corpora, its only one; empty."""
+    data = pytest.importorskip("nltk", reason="NLTK is not installed: pip install 'curation[lenses]'").data
+    monkeypatch.setattr(data, "path", [str(tmp_path)])
+    importlib.import_module("curation.hierarchy.nltk_wordnet").nltk_wordnet.cache_clear()
+    folder = tmp_path / "corpora"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
     """A hub on this machine, with the token of one who may write; the real client talks to it."""
     huggingface_hub = pytest.importorskip("huggingface_hub")

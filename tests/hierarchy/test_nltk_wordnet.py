@@ -2,7 +2,6 @@
 
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,71 +13,12 @@ from curation.hierarchy.hierarchy import parents
 from curation.hierarchy.nltk_wordnet import nltk_wordnet
 from curation.hierarchy.noun_table import NounLine, embedded_sense_keys, read_noun_lines
 from curation.hierarchy.wordnet import wnid, wordnet
+from tests.hierarchy.drawn_wordnet import CANINE, DOG, SMALL, database, written
 from tests.hierarchy.nltk_oracle import nltk_graph
 
-HEAD = "  1 WordNet 3.1 Copyright 2011 by Princeton University.\n"
-Corpus = Callable[..., Path]
 
-ENTITY, ANIMAL, DOMESTIC, CANINE, DOG, DOODLE, PHYSICIST, EINSTEIN = range(8)
-SMALL = (
-    (3, (("entity", 0),), ()),
-    (3, (("animal", 0), ("animate_being", 0), ("beast", 0)), (("@", ENTITY),)),
-    (5, (("domestic_animal", 0), ("domesticated_animal", 0)), (("@", ANIMAL),)),
-    (5, (("canine", 1), ("canid", 0)), (("@", ANIMAL),)),
-    # The parents stand in another order than in WordNet 3.0, and a lemma is new.
-    (5, (("dog", 0), ("domestic_dog", 0), ("doggo", 0)), (("@", DOMESTIC), ("@", CANINE))),
-    (5, (("labradoodle", 0),), (("@", DOG),)),
-    (18, (("physicist", 0),), (("@", ENTITY),)),
-    (18, (("Einstein", 0), ("Albert_Einstein", 0)), (("@i", PHYSICIST),)),
-)
-"""Of each synset its lexicographer's file, lemmas with their ids there, and pointers to other rows."""
-
-
-def database(
-    rows: Sequence[tuple[int, tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]],
-) -> tuple[str, str]:
-    """Return ``data.noun`` and ``index.noun``: an offset has eight digits whatever it is, so lengths come first."""
-
-    def line(row: int, offsets: Sequence[int]) -> str:
-        lexicon, lemmas, pointers = rows[row]
-        words = " ".join(f"{lemma} {number:x}" for lemma, number in lemmas)
-        over = "".join(f" {symbol} {offsets[other]:08d} n 0000" for symbol, other in pointers)
-        return f"{offsets[row]:08d} {lexicon:02d} n {len(lemmas):02x} {words} {len(pointers):03d}{over} | x\n"
-
-    offsets, place = [], len(HEAD.encode())
-    for row in range(len(rows)):
-        offsets.append(place)
-        place += len(line(row, [0] * len(rows)).encode())
-    senses: dict[str, list[int]] = {}
-    for row, (_, lemmas, _) in enumerate(rows):
-        for lemma, _ in lemmas:
-            senses.setdefault(lemma.lower(), []).append(offsets[row])
-    index = "".join(
-        f"{lemma} n {len(found)} 0 {len(found)} 0 {' '.join(f'{one:08d}' for one in found)}\n"
-        for lemma, found in sorted(senses.items())
-    )
-    return HEAD + "".join(line(row, offsets) for row in range(len(rows))), HEAD + index
-
-
-@pytest.fixture
-def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of NLTK's corpora, its only one; empty."""
-    data = pytest.importorskip("nltk", reason="NLTK is not installed: pip install 'curation[lenses]'").data
-    monkeypatch.setattr(data, "path", [str(tmp_path)])
-    nltk_wordnet.cache_clear()
-    folder = tmp_path / "corpora"
-    folder.mkdir()
-    return folder
-
-
-def written(folder: Path, files: tuple[str, str]) -> None:
-    folder.mkdir(parents=True)
-    for name, text in zip(("data.noun", "index.noun"), files, strict=True):
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-def test_synsets_bear_the_ids_of_wordnet_30(corpora: Path) -> None:
-    written(corpora / "tiny", database(SMALL))
+def test_synsets_bear_the_ids_of_wordnet_30(nltk_corpora: Path) -> None:
+    written(nltk_corpora / "tiny", database(SMALL))
     found = open_wordnet("nltk:tiny")
     graph = found.nouns()
     names = dict(graph.nodes(data="name"))
@@ -101,15 +41,15 @@ def test_synsets_bear_the_ids_of_wordnet_30(corpora: Path) -> None:
     assert nltk_wordnet("nltk:tiny") is found
 
 
-def test_instances_count_only_when_asked_for(corpora: Path) -> None:
-    written(corpora / "tiny", database(SMALL))
+def test_instances_count_only_when_asked_for(nltk_corpora: Path) -> None:
+    written(nltk_corpora / "tiny", database(SMALL))
     found = open_wordnet("nltk:tiny")
     (einstein,) = [node for node, name in found.nouns().nodes(data="name") if name == "einstein.n.01"]
     assert parents(found.nouns(), einstein) == ()
     assert len(parents(found.nouns(instances=True), einstein)) == 1
 
 
-def test_of_two_synsets_that_became_one_and_of_one_that_became_two(corpora: Path) -> None:
+def test_of_two_synsets_that_became_one_and_of_one_that_became_two(nltk_corpora: Path) -> None:
     # dog n02084071 went to the second, which has two of its keys; canine and entity are one.
     rows = (
         (3, (("entity", 0), ("canine", 1), ("canid", 0)), ()),
@@ -119,27 +59,27 @@ def test_of_two_synsets_that_became_one_and_of_one_that_became_two(corpora: Path
     rows = tuple(
         (lexicon, lemmas if lexicon == 5 else (("entity", 0),), over) for lexicon, lemmas, over in rows
     )
-    written(corpora / "split", database(rows))
+    written(nltk_corpora / "split", database(rows))
     found = open_wordnet("nltk:split")
     assert found.words_of("n02084071") == ("dog", "domestic_dog")
     assert found.difference.startswith("3 nouns: it lacks 82113")
     merged = ((3, (("entity", 0),), ()), (5, (("canine", 1), ("dog", 0), ("domestic_dog", 0)), (("@", 0),)))
-    written(corpora / "merged", database(merged))
+    written(nltk_corpora / "merged", database(merged))
     assert "n02083346" not in open_wordnet("nltk:merged")
     assert "n02084071" in open_wordnet("nltk:merged")
 
 
-def test_a_zipped_corpus_is_read(corpora: Path) -> None:
+def test_a_zipped_corpus_is_read(nltk_corpora: Path) -> None:
     data, index = database(SMALL)
-    with zipfile.ZipFile(corpora / "zipped.zip", "w") as packed:
+    with zipfile.ZipFile(nltk_corpora / "zipped.zip", "w") as packed:
         packed.writestr("zipped/", "")
         packed.writestr("zipped/data.noun", data)
         packed.writestr("zipped/index.noun", index)
     assert "n02084071" in open_wordnet("nltk:zipped")
 
 
-def test_lemmas_of_another_language(corpora: Path) -> None:
-    folder = corpora / "omw-9" / "fra"
+def test_lemmas_of_another_language(nltk_corpora: Path) -> None:
+    folder = nltk_corpora / "omw-9" / "fra"
     folder.mkdir(parents=True)
     (folder / "wn-data-fra.tab").write_text(
         "# WOLF\tfra\n02084071-n\tfra:lemma\tchien\n02084071-n\tlemma\tcanis familiaris\n"
@@ -159,23 +99,23 @@ def test_lemmas_of_another_language(corpora: Path) -> None:
         assert raised.value.expected == "fra"
 
 
-def test_what_is_not_there(corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_there(nltk_corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for which, corpus in (("nltk", "wordnet"), ("nltk:wordnet31", "wordnet31")):
         with pytest.raises(MissingFileError, match="no such corpus") as raised:
             open_wordnet(which)
         assert raised.value.hint == f"python -m nltk.downloader {corpus}"
     with pytest.raises(MissingFileError, match="no such corpus"):
         open_wordnet("nltk:../../etc")
-    written(corpora / "words", ("garbage\n", ""))
+    written(nltk_corpora / "words", ("garbage\n", ""))
     with pytest.raises(HierarchyError, match="cannot be read"):
         open_wordnet("nltk:words")
-    written(corpora / "empty", ("", ""))
+    written(nltk_corpora / "empty", ("", ""))
     with pytest.raises(HierarchyError, match="NLTK cannot read"):
         open_wordnet("nltk:empty")
-    (corpora / "brown").mkdir()
+    (nltk_corpora / "brown").mkdir()
     with pytest.raises(HierarchyError, match="NLTK cannot read"):
         open_wordnet("nltk:brown")
-    written(corpora / "tiny", database(SMALL))
+    written(nltk_corpora / "tiny", database(SMALL))
     with pytest.raises(MissingFileError, match="A language is one of"):
         open_wordnet("nltk:tiny:fra")
     monkeypatch.setitem(sys.modules, "nltk", None)
@@ -184,8 +124,8 @@ def test_what_is_not_there(corpora: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "pip install" in (missing.value.hint or "")
 
 
-def test_commands_say_which_wordnet_answers(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(corpora / "tiny", database(SMALL))
+def test_commands_say_which_wordnet_answers(nltk_corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(nltk_corpora / "tiny", database(SMALL))
     given = ["--wordnet", "nltk:tiny"]
     assert main(["hierarchy", "show", "animal", "--leaves", "all", "--tree", "first", *given]) == 0
     shown = capsys.readouterr()
@@ -196,7 +136,7 @@ def test_commands_say_which_wordnet_answers(corpora: Path, capsys: pytest.Captur
     assert main(["hierarchy", "similarity", "dog", "canine", *given, "--json"]) == 0
     assert '"origin": "WordNet 3.1 (NLTK\'s tiny) nouns"' in capsys.readouterr().out
     assert main(["hierarchy", "find", "doggo", *given]) == 0
-    written(corpora / "wild", database([*SMALL[:DOG], (5, (("dog", 0),), (("@", CANINE),))]))
+    written(nltk_corpora / "wild", database([*SMALL[:DOG], (5, (("dog", 0),), (("@", CANINE),))]))
     assert main(["hierarchy", "show", "animal", "--leaves", "all", "--wordnet", "nltk:wild"]) == 0
     assert "the published tree is of WordNet 3.0" in capsys.readouterr().err
     # ImageNet's classes are not among these nouns, and that is no answer.
@@ -205,7 +145,7 @@ def test_commands_say_which_wordnet_answers(corpora: Path, capsys: pytest.Captur
 
 
 @pytest.mark.slow
-def test_wordnet_30_at_other_offsets_is_the_built_in_one(corpora: Path, wordnet_folder: Path) -> None:
+def test_wordnet_30_at_other_offsets_is_the_built_in_one(nltk_corpora: Path, wordnet_folder: Path) -> None:
     lines: list[NounLine] = list(read_noun_lines(wordnet_folder))
     place = {line.offset: number for number, line in enumerate(lines)}
     rows = [
@@ -216,7 +156,7 @@ def test_wordnet_30_at_other_offsets_is_the_built_in_one(corpora: Path, wordnet_
         )
         for line in lines
     ]
-    written(corpora / "moved", database(rows))
+    written(nltk_corpora / "moved", database(rows))
     moved, built_in = open_wordnet("nltk:moved"), open_wordnet()
     assert moved.difference == "82115 nouns: it lacks 0 of the 82115 of WordNet 3.0, and 0 are its own"
     assert (moved.table.offsets == built_in.table.offsets).all()
