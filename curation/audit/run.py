@@ -7,24 +7,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.audit import (
-    rules_annotation,
-    rules_class_openness,
-    rules_data,
-    rules_label_integrity,
-    rules_task_increment,
-)
 from curation.audit.rule import VERDICTS, Outcome, Rule, Severity
+from curation.audit.rules import annotation, class_openness, data, label_integrity, task_increment
 from curation.audit.target import AuditTarget
 from curation.errors import UsageError
 from curation.short_repr import short_repr
 
 RULES: tuple[Rule, ...] = (
-    *rules_class_openness.RULES,
-    *rules_task_increment.RULES,
-    *rules_annotation.RULES,
-    *rules_label_integrity.RULES,
-    *rules_data.RULES,
+    *class_openness.RULES,
+    *task_increment.RULES,
+    *annotation.RULES,
+    *label_integrity.RULES,
+    *data.RULES,
 )
 """All rules by principle: class openness, task increment, annotation specificity, label and data integrity."""
 

@@ -8,10 +8,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from curation import __version__
 from curation.cli import outputs
 from curation.errors import CurationError
+
+COMMAND = "command"
+"""Where a parsed command line keeps the function that it calls, if that was made from a signature."""
 
 VERBS: dict[str, str] = {
     "list": "protocols, their papers and sources, and the manifests at hand",
@@ -52,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     try:
         with outputs.guarded(parser, options):
-            status: int = options.run(options)
+            status = _run(options)
         sys.stdout.flush()
     except CurationError as error:
         _report(error, as_json=getattr(options, "json", False))
@@ -69,6 +73,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _run(options: argparse.Namespace) -> int:
+    """Call what the command line names, print its answer, and return the exit status."""
+    if not hasattr(options, COMMAND):
+        written: int = options.run(options)
+        return written
+    from curation.cli.output import Answer, emit
+    from curation.cli.signature import call
+
+    answer: Answer = call(options.command, options)
+    emit(answer.data, answer.lines, as_json=options.json)
+    if answer.then is not None:
+        answer.then()
+    return answer.status
+
+
 def _give_up(error: OSError | MemoryError, *, as_json: bool) -> int:
     """Report what the machine refused (disk full, out of memory); atomic writes leave nothing half-written."""
     reason = error.strerror if isinstance(error, OSError) else "not enough memory"
@@ -77,7 +96,7 @@ def _give_up(error: OSError | MemoryError, *, as_json: bool) -> int:
     return CurationError.exit_code
 
 
-def _parser(verb: str | None) -> argparse.ArgumentParser:
+def _parser(verb: str | None, *, every: bool = False) -> argparse.ArgumentParser:
     """Return the parser; only the module of the verb in use is imported, so that help stays instant."""
     parser = argparse.ArgumentParser(
         prog="curation", description="Open-set evaluation data you can trust.", allow_abbrev=False
@@ -86,12 +105,40 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     for name, summary in VERBS.items():
         subparser = verbs.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-        if name == verb:
-            module = importlib.import_module(f"curation.cli.{name}_verb")
-            module.add_arguments(subparser)
+        if every or name == verb:
+            _declare(subparser, importlib.import_module(f"curation.cli.{name}_verb"))
             outputs.add_force(subparser)
-            subparser.set_defaults(run=module.run)
     return parser
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the parser of every verb, for `shtab --shell bash curation.cli.whole_parser`."""
+    return _parser(None, every=True)
+
+
+def _declare(parser: argparse.ArgumentParser, module: Any) -> None:
+    """Declare the options of a verb: those of its function ``run``, or of each of its ``COMMANDS``."""
+    if hasattr(module, "add_arguments"):
+        module.add_arguments(parser)
+        parser.set_defaults(run=module.run)
+        return
+    from curation.cli.signature import add_arguments, add_commands
+
+    if hasattr(module, "COMMANDS"):
+        add_commands(parser, module.COMMANDS, module.METAVAR)
+    else:
+        add_arguments(parser, module.run)
+        parser.set_defaults(command=module.run)
+    _add_json(parser)
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--json`` for a verb, or for each of its commands."""
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for command in (one for action in below for one in action.choices.values()):
+        _add_json(command)
+    if not below:
+        parser.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
 def _report(error: CurationError, *, as_json: bool) -> None:

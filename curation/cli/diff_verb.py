@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from curation.cli.output import Table, counted_examples, emit, table_lines
+from curation.cli.output import Answer, Table, counted_examples, table_lines
 
 if TYPE_CHECKING:
     from curation.manifest.diff import ManifestDiff
     from curation.manifest.manifest import Manifest
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation diff``."""
-    parser.add_argument("old", metavar="MANIFEST", help="the older manifest: a folder or NAME@VERSION")
-    parser.add_argument("new", metavar="MANIFEST", help="the newer one")
-    parser.add_argument(
-        "--ids", action="store_true", help="with --json: every id added or removed, not only counts"
-    )
-    parser.add_argument("--exit-code", action="store_true", help="exit with 1 where the two differ")
-    parser.add_argument("--json", action="store_true", help="print the difference as JSON")
+def run(
+    old: Annotated[str, "MANIFEST"],
+    new: Annotated[str, "MANIFEST"],
+    /,
+    *,
+    ids: bool = False,
+    exit_code: bool = False,
+) -> Answer:
+    """Print what changed and the verdict: none, patch, minor or major.
 
-
-def run(options: argparse.Namespace) -> int:
-    """Print what changed and the verdict: none, patch, minor or major."""
+    Parameters
+    ----------
+    old
+        the older manifest: a folder or NAME@VERSION
+    new
+        the newer one
+    ids
+        with --json: every id added or removed, not only counts
+    exit_code
+        exit with 1 where the two differ
+    """
     from curation.manifest.diff import diff_manifests
     from curation.manifest.locate import load_manifest
 
-    old, new = load_manifest(options.old), load_manifest(options.new)
-    difference = diff_manifests(old, new)
-    emit(
-        _data(old, new, difference, with_ids=options.ids), _lines(old, new, difference), as_json=options.json
-    )
-    return int(options.exit_code and difference.verdict != "none")
+    one, other = load_manifest(old), load_manifest(new)
+    difference = diff_manifests(one, other)
+    status = int(exit_code and difference.verdict != "none")
+    return Answer(_data(one, other, difference, with_ids=ids), _lines(one, other, difference), status)
 
 
 def _data(old: Manifest, new: Manifest, difference: ManifestDiff, *, with_ids: bool) -> dict[str, Any]:

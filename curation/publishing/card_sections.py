@@ -6,8 +6,8 @@ from collections import Counter
 
 from curation.manifest.header import Header, ParameterValue, PartEntry
 from curation.manifest.roles import classes_in
+from curation.pages import code, count, link, plain, table
 from curation.publishing.licences import STATED, Terms
-from curation.publishing.markdown import code, count, link, plain, table
 from curation.publishing.member import Member
 
 _ORIGINS = {

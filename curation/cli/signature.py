@@ -1,0 +1,328 @@
+"""The options of a command, made from a function: its signature declares them, its NumPy docstring explains them.
+
+    def run(
+        old: Annotated[str, "MANIFEST"], new: Annotated[str, "MANIFEST"], /, *, ids: bool = False, source: SourceOptions
+    ) -> Answer:
+        '''Compare two manifests.
+
+        Parameters
+        ----------
+        old
+            the older manifest: a folder or NAME@VERSION
+        new
+            the newer one
+        ids
+            with --json: every id added or removed, not only counts
+        '''
+
+`add_arguments` declares what this says in a parser, and `call` calls the function with what was parsed.
+
+===============================  ==================================================================================
+in the signature                 on the command line
+===============================  ==================================================================================
+positional (before ``*``)        an argument: several words where it is a sequence, optional where it has a default
+keyword-only                     an option ``--like-this``; one letter: ``-k``; an underscore at the end is left out
+``bool = False``                 a flag
+``Literal["a", "b"]``            one of these words
+``str``, ``int``, ``Path`` …     one value; of a union with None or with other types, the one that a word can be
+``tuple[X, ...]``                an option that may be repeated
+``Mapping[str, X]``              a repeatable KEY=VALUE, read by `pairs`
+a dataclass                      its fields, each as an option of this command, explained in its own docstring
+``Annotated[X, "FILE"]``         FILE stands for the value in the help
+``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
+``Annotated[Any, Path]``         a parameter that takes more in Python: on the command line, a path
+``Annotated[X, OneOf("name")]``  at most one of all options that name the same choice
+===============================  ==================================================================================
+
+Help states a default that the docstring does not. ``--json`` and ``--force`` are declared once, in `curation.cli`.
+"""  # noqa: D214, D215  (the example holds a docstring)
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+from curation.cli.outputs import Output
+from curation.errors import UsageError
+
+_WORDS = (Path, str, int, float, bool)
+_METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
+_EMPTY = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """At most one of the options that name the same choice may be given; exactly one where that is `required`."""
+
+    choice: str
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """One parameter as the command line knows it."""
+
+    parameter: str
+    kind: Literal["flag", "one", "many", "pairs"]
+    word: Any
+    default: Any
+    positional: bool
+    metavar: str | None
+    choices: tuple[str, ...] | None
+    group: OneOf | None
+    help: str
+
+    @property
+    def dest(self) -> str:
+        """Return the name in the namespace: the parameter's, without the underscore that keeps it off a builtin."""
+        return self.parameter.rstrip("_")
+
+    @property
+    def flag(self) -> str:
+        """Return the option as it is typed."""
+        return f"-{self.dest}" if len(self.dest) == 1 else f"--{self.dest.replace('_', '-')}"
+
+    @property
+    def required(self) -> bool:
+        """Return whether it has to be given."""
+        return self.default is _EMPTY and self.kind != "flag"
+
+
+def add_arguments(
+    parser: argparse.ArgumentParser, function: Callable[..., Any], *, but: Collection[str] = ()
+) -> None:
+    """Declare the parameters of a function as arguments and options, all `but` some."""
+    groups: dict[str, argparse._MutuallyExclusiveGroup] = {}
+    for option in _options(function):
+        if option.parameter in but:
+            continue
+        place: Any = parser
+        if option.group is not None:
+            place = groups.get(option.group.choice) or groups.setdefault(
+                option.group.choice, parser.add_mutually_exclusive_group(required=option.group.required)
+            )
+        _declare(place, option)
+
+
+def add_commands(
+    parser: argparse.ArgumentParser, commands: Mapping[str, Callable[..., Any]], metavar: str
+) -> None:
+    """Declare one sub-command a function; the namespace of a command line holds the function as ``command``."""
+    below = parser.add_subparsers(dest=metavar.lower(), metavar=metavar, required=True)
+    for name, function in commands.items():
+        summary = summary_of(function)
+        command = below.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        add_arguments(command, function)
+        command.set_defaults(command=function)
+
+
+def arguments(
+    function: Callable[..., Any], options: argparse.Namespace, *, but: Collection[str] = ()
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return what a function is called with for parsed options: positional and keyword arguments.
+
+    Raises
+    ------
+    UsageError
+        A KEY=VALUE is none, or a key is named twice.
+    """
+    positional, named = [], {}
+    hints = _hints(function)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in but:
+            continue
+        group = _dataclass_in(hints[name])
+        value = (
+            call(group, options) if group else _value(_option(function, parameter, hints[name], {}), options)
+        )
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            named[name] = value
+        else:
+            positional.append(value)
+    return positional, named
+
+
+def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
+    """Call a function with what its parameters were given on the command line."""
+    positional, named = arguments(function, options)
+    return function(*positional, **named)
+
+
+def summary_of(function: Callable[..., Any]) -> str:
+    """Return the first line of a docstring without its full stop."""
+    return (inspect.getdoc(function) or "").partition("\n")[0].removesuffix(".").replace("%", "%%")
+
+
+def pairs(
+    texts: Sequence[str], option: str, *, bare: str | None = None, known: Collection[str] | None = None
+) -> dict[str, str]:
+    """Return KEY=VALUE texts by key; a malformed or repeated one is a `UsageError`.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    option : str
+        As it is typed, for messages.
+    bare : str, optional
+        The key of a text without ``=``, which is refused where this is None.
+    known : collection of str, optional
+        With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
+    """
+    given: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if bare is not None and (not equals or (known is not None and key not in known)):
+            key, value = bare, text
+        elif not (key and equals and value):
+            raise UsageError(
+                f"{option} needs NAME=VALUE",
+                where=f"{option} {text[:200]}",
+                found="no name" if not key or not equals else "no value",
+            )
+        if key in given:
+            what = f"names {key!r} twice" if key else "is given twice for all"
+            raise UsageError(f"{option} {what}", where=f"{option} {text[:200]}")
+        given[key] = value
+    return given
+
+
+def _options(function: Callable[..., Any]) -> Iterator[_Option]:
+    texts = _parameter_texts(function)
+    hints = _hints(function)
+    for name, parameter in inspect.signature(function).parameters.items():
+        group = _dataclass_in(hints[name])
+        if group is not None:
+            yield from _options(group)
+        else:
+            yield _option(function, parameter, hints[name], texts)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of the parameters alone: a result's type need not be importable where options are read."""
+    if isinstance(function, type):
+        return typing.get_type_hints(function, include_extras=True)
+    annotated = {name: one for name, one in function.__annotations__.items() if name != "return"}
+    holder: Any = types.SimpleNamespace(__annotations__=annotated)
+    return typing.get_type_hints(holder, function.__globals__, include_extras=True)
+
+
+def _dataclass_in(hint: Any) -> type | None:
+    return hint if isinstance(hint, type) and dataclasses.is_dataclass(hint) else None
+
+
+def _option(
+    function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, texts: Mapping[str, str]
+) -> _Option:
+    extras: list[Any] = []
+    kind: Literal["flag", "one", "many", "pairs"] = "one"
+    hint = _plain(hint, extras)
+    if get_origin(hint) in (tuple, list, Sequence):
+        kind, hint = "many", _plain(get_args(hint)[0], extras)
+    elif get_origin(hint) is Mapping:
+        kind, hint = "pairs", _plain(get_args(hint)[1], extras)
+    word = next((one for one in extras if isinstance(one, type | Output)), hint)
+    choices = get_args(hint) if get_origin(hint) is Literal else None
+    if word is bool and kind == "one":
+        kind = "flag"
+    if not isinstance(word, Output) and choices is None and word not in _WORDS:
+        raise TypeError(f"{function.__qualname__}: no word of a command line is a {hint} ({parameter.name})")
+    return _Option(
+        parameter=parameter.name,
+        kind=kind,
+        word=str if choices else word,
+        default=parameter.default,
+        positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY,
+        metavar=next((one for one in extras if isinstance(one, str)), None),
+        choices=choices,
+        group=next((one for one in extras if isinstance(one, OneOf)), None),
+        help=texts.get(parameter.name, ""),
+    )
+
+
+def _plain(hint: Any, extras: list[Any]) -> Any:
+    """Return a type without annotations and alternatives, and collect the annotations."""
+    if get_origin(hint) is typing.Annotated:
+        inner, *found = get_args(hint)
+        extras += found
+        return _plain(inner, extras)
+    if get_origin(hint) in (Union, types.UnionType):
+        kept = [one for one in get_args(hint) if one is not type(None)]
+        usable = [one for one in kept if get_origin(one) is not None or one in _WORDS]
+        return _plain((usable or kept)[0], extras)
+    return hint
+
+
+def _declare(place: Any, option: _Option) -> None:
+    name = option.dest if option.positional else option.flag
+    text = option.help.replace("%", "%%")
+    if option.kind == "flag":
+        place.add_argument(name, action="store_true", help=text)
+        return
+    optional = not option.required
+    told = {} if option.choices else {"type": option.word}
+    told |= {"choices": option.choices} if option.choices else {}
+    if (metavar := _metavar(option)) is not None:
+        told["metavar"] = metavar
+    several = option.kind in ("many", "pairs")
+    if option.positional:
+        told["nargs"] = ("*" if optional else "+") if several else ("?" if optional else None)
+    elif several:
+        told["action"] = "append"
+    if option.kind == "pairs":
+        told["type"] = str
+    if not option.positional:
+        told["required"] = not optional
+    default = [] if several else None if option.default is _EMPTY else option.default
+    place.add_argument(name, default=default, help=text + _default_told(option), **told)
+
+
+def _metavar(option: _Option) -> str | None:
+    if option.metavar is not None or option.choices:
+        return option.metavar
+    if option.kind == "pairs":
+        return "NAME=PATH" if option.word is Path else "NAME=VALUE"
+    if isinstance(option.word, Output):
+        return "FILE"
+    return _METAVARS.get(option.word, option.dest.upper())
+
+
+def _default_told(option: _Option) -> str:
+    """Return the words about a default that the text itself does not state."""
+    value = option.default
+    if value in (_EMPTY, None, False, "", ()) or "default" in option.help or f"({value}" in option.help:
+        return ""
+    return f" (default: {value})".replace("%", "%%")
+
+
+def _value(option: _Option, options: argparse.Namespace) -> Any:
+    value = getattr(options, option.dest)
+    if option.kind == "pairs":
+        read = option.word if isinstance(option.word, type) else Path
+        return {key: read(text) for key, text in pairs(value, option.flag).items()}
+    return tuple(value) if option.kind == "many" else value
+
+
+def _parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
+    """Return what the docstring says of each parameter, in one line."""
+    lines = (inspect.getdoc(function) or "").split("\n")
+    texts: dict[str, list[str]] = {}
+    names: list[str] = []
+    inside = False
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if following.startswith("---") and not line.startswith(" "):
+            inside, names = line in ("Parameters", "Attributes"), []
+        elif not inside or line.startswith("---"):
+            continue
+        elif line and not line.startswith(" "):
+            names = [one.strip() for one in line.partition(" :")[0].split(",")]
+        else:
+            for name in names:
+                texts.setdefault(name, []).append(line.strip())
+    return {name: " ".join(filter(None, told)) for name, told in texts.items()}

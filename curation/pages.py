@@ -1,0 +1,114 @@
+"""Pages from templates: HTML for a browser and Markdown for a hub; no text from a file means anything in either.
+
+The templates stand in ``curation/templates``. HTML pages extend ``page.html``, which holds the one stylesheet, and need
+no script and no other file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_MARKS = re.compile(r"([\\`*_\[\]<>|~#$&])")
+# What begins a list, or underlines a heading, at the beginning of a line.
+_FIRST = re.compile(r"^(\d{0,9})([-+.)](?= |$)|[-=](?=[-=]*$))")
+
+
+def page(template: str, **values: Any) -> str:
+    """Return a page made from a template.
+
+    Parameters
+    ----------
+    template : str
+        Name of a file of ``curation/templates``. In ``.html`` every value is escaped; the filter ``clean`` shortens it
+        as well, and ``safe`` lets ready HTML through, such as a drawing. In ``.md`` texts from files pass the filter
+        ``plain``, ``code`` or ``link``; ``table`` and ``block`` give their lines with a line feed after each. All are
+        the functions of this module.
+    **values
+        What the template names; a name that is not among them is an error.
+    """
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+    from markupsafe import Markup
+
+    def joined(lines: Iterable[str]) -> str:
+        return "".join(f"{line}\n" for line in lines)
+
+    made = Environment(
+        loader=PackageLoader("curation"),
+        autoescape=select_autoescape(["html"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "clean": lambda text, limit=80: Markup(clean(text, limit)),  # noqa: S704 - `clean` escapes it
+        "count": count,
+        "plain": plain,
+        "code": code,
+        "link": link,
+        "block": lambda text, language="": joined(block(text, language)),
+        "table": lambda rows, *columns: joined(table(columns, rows)),
+    }
+    return made
+
+
+def clean(text: str, limit: int = 80) -> str:
+    """Return a text from a file for HTML: escaped, without control characters, not longer than `limit`."""
+    printable = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return escape(printable if len(printable) <= limit else printable[: limit - 1] + "…")
+
+
+def plain(text: object) -> str:
+    """Return a text as one line in which no character means anything to Markdown; an address may show as a link."""
+    return _FIRST.sub(r"\1\\\2", _MARKS.sub(r"\\\1", _one_line(text)))
+
+
+def code(text: object) -> str:
+    """Return a text as code within a line or a cell."""
+    line = _one_line(text)
+    return f"`{line.replace('`', chr(0x2CB)).replace('|', '¦')}`" if line else ""
+
+
+def link(address: str) -> str:
+    """Return an address that is our own as a link; escaped signs would become part of it."""
+    return f"<{address}>" if address else ""
+
+
+def block(text: str, language: str = "") -> list[str]:
+    """Return lines of a code block whose fence no line of the text closes."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", *map(_printable, text.splitlines()), fence, ""]
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return lines of a table whose cells are Markdown already; a table without rows is empty."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    if not lines:
+        return []
+    return [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}", *lines, ""]
+
+
+def count(number: int | None) -> str:
+    """Return a number with thousands set off, ``-`` for none."""
+    return "-" if number is None else f"{number:,}"
+
+
+def _one_line(text: object) -> str:
+    return " ".join(_printable(str(text)).split())
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else " " for sign in text)

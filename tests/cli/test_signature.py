@@ -1,0 +1,176 @@
+"""Options made from a signature and its docstring: every kind of parameter, its help, and what the function gets."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from curation.cli.outputs import OutputFile
+from curation.cli.signature import OneOf, add_arguments, add_commands, call, pairs
+from curation.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How files are read.
+
+    Attributes
+    ----------
+    no_cache
+        parse again
+    seam : {"drop", "split"}
+        what becomes of signs
+        across a seam
+    """
+
+    no_cache: bool = False
+    seam: Literal["drop", "split"] = "drop"
+
+
+def command(
+    manifest: Annotated[str, "MANIFEST"],
+    files: tuple[Path, ...] = (),
+    /,
+    *,
+    reading: Reading,
+    source: Mapping[str, Path],
+    set_: Annotated[Mapping[str, str], "KEY=VALUE"] = {},
+    n: int = 7,
+    share: float | None = None,
+    part: tuple[str, ...] = (),
+    every: Annotated[bool, OneOf("amount")] = False,
+    quiet: Annotated[bool, OneOf("amount")] = False,
+    truth: Annotated[Any, Path, "COCO"] = None,
+    out: Annotated[Path | None, OutputFile(), "DIR"] = None,
+) -> dict[str, Any]:
+    """Do one thing, or 100 % of it.
+
+    More words.
+
+    Parameters
+    ----------
+    manifest : str
+        the manifest
+    n
+        how many: 5 % more
+    every, quiet
+        how much is told
+    out : Path, optional
+        write it
+
+    Raises
+    ------
+    part
+        not a parameter's text
+    """
+    return dict(locals())
+
+
+def parse(*words: str) -> dict[str, Any]:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_arguments(parser, command)
+    made: dict[str, Any] = call(command, parser.parse_args(words))
+    return made
+
+
+def test_what_a_function_gets() -> None:
+    assert parse("m", "--source", "a=b=c") == {
+        "manifest": "m",
+        "files": (),
+        "reading": Reading(),
+        "source": {"a": Path("b=c")},
+        "set_": {},
+        "n": 7,
+        "share": None,
+        "part": (),
+        "every": False,
+        "quiet": False,
+        "truth": None,
+        "out": None,
+    }
+    given = parse(
+        "m", "x", "y", "--source=a=b", "--source=c=d", "--set", "k=v", "-n", "3", "--share=0.5", "--part=p",
+        "--part=q", "--quiet", "--truth=t.json", "--out=o", "--no-cache", "--seam=split",
+    )  # fmt: skip
+    assert given["files"] == (Path("x"), Path("y"))
+    assert given["source"] == {"a": Path("b"), "c": Path("d")}
+    assert (given["set_"], given["n"], given["share"], given["part"]) == ({"k": "v"}, 3, 0.5, ("p", "q"))
+    assert (given["truth"], given["out"], given["quiet"]) == (Path("t.json"), Path("o"), True)
+    assert given["reading"] == Reading(no_cache=True, seam="split")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--source=a=b",),
+        ("m",),
+        ("m", "--source=a=b", "-n", "x"),
+        ("m", "--source=a=b", "--seam=mend"),
+        ("m", "--source=a=b", "--every", "--quiet"),
+    ],
+)
+def test_wrong_words_are_refused(words: tuple[str, ...]) -> None:
+    with pytest.raises((argparse.ArgumentError, SystemExit)):
+        parse(*words)
+
+
+def test_the_help_is_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser(prog="it")
+    add_commands(parser, {"do": command}, "ACTION")
+    parser.print_help()
+    assert "Do one thing, or 100 % of it" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        parser.parse_args(["do", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    for told in (
+        "MANIFEST the manifest",
+        "-n N how many: 5 % more (default: 7)",
+        "--quiet how much is told",
+        "--out DIR write it",
+        "--seam {drop,split} what becomes of signs across a seam (default: drop)",
+        "--no-cache parse again",
+        "--set KEY=VALUE",
+        "--source NAME=PATH",
+        "--truth COCO",
+    ):
+        assert told in text, told
+    assert "not a parameter" not in text
+
+
+def test_the_output_keeps_its_kind() -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, command)
+    assert any(isinstance(action.type, OutputFile) for action in parser._actions)
+
+
+def test_a_part_of_the_parameters_alone() -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, Reading, but=("seam",))
+    assert [action.dest for action in parser._actions] == ["help", "no_cache"]
+
+
+def test_a_type_that_no_word_can_be_is_a_mistake_of_the_programmer() -> None:
+    def wrong(*, one: dict[str, int]) -> None:
+        """Take what nobody can type."""
+
+    with pytest.raises(TypeError, match="one"):
+        add_arguments(argparse.ArgumentParser(), wrong)
+
+
+def test_pairs() -> None:
+    assert pairs(["a=b=c", "d=e"], "--set") == {"a": "b=c", "d": "e"}
+    for texts in (["a"], ["=b"], ["a="], ["a=b", "a=c"]):
+        with pytest.raises(UsageError):
+            pairs(texts, "--set")
+
+
+def test_pairs_whose_key_may_be_left_out() -> None:
+    assert pairs(["x", "a=b"], "--photos", bare="") == {"": "x", "a": "b"}
+    assert pairs(["c=x", "a=b"], "--photos", bare="", known=["a"]) == {"": "c=x", "a": "b"}
+    with pytest.raises(UsageError, match="--photos is given twice for all"):
+        pairs(["x", "y"], "--photos", bare="")
+    with pytest.raises(UsageError, match="names 'a' twice"):
+        pairs(["a=x", "a=y"], "--photos", bare="")
