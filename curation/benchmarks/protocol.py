@@ -6,20 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from curation.benchmarks.parameters import Parameter
 from curation.manifest.header import Paper
 from curation.manifest.manifest import Manifest
 from curation.sources.slots import SourceSlot as SourceSlot
 from curation.sources.source import Source
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One ``--set KEY=VALUE`` of a protocol; `read` turns the text into the value or raises `ProtocolError`."""
-
-    name: str
-    default: str
-    read: Callable[[str], Any]
-    meaning: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ def _given(
     *,
     declared: bool = False,
 ) -> Mapping[str, Source]:
-    from curation.publishing.category_ids import disagreeing_ids
+    from curation.publishing.formats.coco import disagreeing_ids
     from curation.sources.slots import require_slots
 
     slots = protocol.slots_for(parameters)

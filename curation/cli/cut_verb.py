@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from curation.cli.options import CacheOption
 from curation.cli.output import Answer, Table, table_lines
 from curation.cli.outputs import OutputFolder
 from curation.errors import UsageError
@@ -22,7 +23,7 @@ _WEIGHTINGS = ("counts", "binary", "jaccard", "pmi")
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(CacheOption):
     """Group classes that keep little company: normalized cut of co-occurrence.
 
     Attributes
@@ -45,8 +46,6 @@ class Options:
         a graph that falls apart: refuse, cut it as it is, or cut its largest component
     restarts
         labellings from fixed hashes
-    no_cache
-        parse annotation files again, and store nothing
     out
         write cut.json, clusters.csv and figures
     """
@@ -61,7 +60,6 @@ class Options:
     isolated: Literal["largest", "drop", "error"] = "largest"
     components: Literal["error", "cut", "giant"] = "error"
     restarts: int = 50
-    no_cache: bool = False
     out: Annotated[Path | None, OutputFolder(("cut.json", "clusters.csv"), ("matrix", "graph")), "DIR"] = None
 
 

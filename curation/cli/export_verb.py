@@ -19,8 +19,8 @@ from curation.storage import read_bytes
 if TYPE_CHECKING:
     from curation.manifest.header import Header, SourceEntry
     from curation.manifest.manifest import Manifest
-    from curation.publishing.coco_json import CocoOptions
-    from curation.publishing.plan import Plan, WrittenFile
+    from curation.publishing.formats.coco import CocoOptions
+    from curation.publishing.formats.plan import Plan, WrittenFile
     from curation.sources.source import Source
 
 FORMATS = (
@@ -122,7 +122,7 @@ class Options(SourceOptions):
 def run(options: Options) -> Answer:
     """Write the export and report what it holds, what was changed and what was left out."""
     from curation.manifest.locate import load_manifest
-    from curation.publishing.plan import as_data, write_plan
+    from curation.publishing.formats.plan import as_data, write_plan
 
     _require_fitting(options)
     manifest = load_manifest(options.manifest)
@@ -131,7 +131,7 @@ def run(options: Options) -> Answer:
     _require_one_output(options)
     sources = _sources(options, manifest)
     if options.format == "imagefolder":
-        from curation.publishing.plan import Plan
+        from curation.publishing.formats.plan import Plan
 
         return _write_links(options, manifest, sources, _summary(options, manifest, sources, Plan((), 0, {})))
     plan = _make_plan(options, manifest, sources)
@@ -333,7 +333,7 @@ def _write_links(
 def _make_plan(options: Options, manifest: Manifest, sources: Mapping[str, Source]) -> Plan:
     """Return the plan of the parts in ``options.part``, joined in one output or, with ``--each``, one by one."""
     if options.each and options.format in _JOINABLE:
-        from curation.publishing.plan import joined_plans
+        from curation.publishing.formats.plan import joined_plans
 
         plans = {part: _plan(options, manifest, [part], sources) for part in options.part}
         return joined_plans(plans, folders=options.format != "coco")
@@ -342,17 +342,17 @@ def _make_plan(options: Options, manifest: Manifest, sources: Mapping[str, Sourc
 
 def _plan(options: Options, manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
     if options.format == "coco":
-        from curation.publishing.coco_json import plan_coco
+        from curation.publishing.formats.coco import plan_coco
 
         return plan_coco(manifest, parts, sources, _coco_options(options))
     if options.format == "voc":
-        from curation.publishing.voc_xml import plan_voc
+        from curation.publishing.formats.voc import plan_voc
 
         return plan_voc(manifest, parts, sources)
     if options.format == "yolo":
         return _yolo_plan(options, manifest, parts, sources)
     if options.format == "txt":
-        from curation.publishing.id_lists import plan_lists
+        from curation.publishing.formats.id_lists import plan_lists
 
         return plan_lists(manifest, parts, sources, options.id_form or "namespaced")
     if options.format == "owod":
@@ -372,7 +372,7 @@ def _plan(options: Options, manifest: Manifest, parts: Sequence[str], sources: M
 
 
 def _coco_options(options: Options) -> CocoOptions:
-    from curation.publishing.coco_json import CocoOptions
+    from curation.publishing.formats.coco import CocoOptions
 
     text = options.unknown_id
     number = "" if text is None else text.removeprefix("-")
@@ -391,8 +391,8 @@ def _coco_options(options: Options) -> CocoOptions:
 def _yolo_plan(
     options: Options, manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]
 ) -> Plan:
-    from curation.publishing.photo_sizes import photo_sizes
-    from curation.publishing.yolo import plan_yolo
+    from curation.publishing.formats.yolo import plan_yolo
+    from curation.publishing.photos import photo_sizes
 
     sizes = None
     if options.images:

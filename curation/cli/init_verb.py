@@ -8,13 +8,14 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from curation.cli.options import BoxOptions
 from curation.cli.output import Answer, printable
 from curation.cli.outputs import OutputFile
 from curation.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(BoxOptions):
     """Write a task file to begin with, from annotations of one's own.
 
     Attributes
@@ -33,10 +34,6 @@ class Options:
         benchmarks)
     exhaustive
         every object of every class is annotated on every image
-    bad_boxes
-        as in `curation build`
-    no_cache
-        store nothing of what was read
     """
 
     what: Literal["tasks"] = "tasks"
@@ -46,8 +43,6 @@ class Options:
     name: str = "my/benchmark"
     n_tasks: int = 4
     exhaustive: bool = False
-    bad_boxes: Literal["error", "drop"] = "error"
-    no_cache: bool = False
 
 
 def run(options: Options) -> Answer:

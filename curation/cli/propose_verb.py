@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from curation.cli.output import Answer, stage, steps
+from curation.cli.options import BoxOptions
+from curation.cli.output import Answer, stage, steps, tell_wordnet
 from curation.cli.outputs import OutputFile
-from curation.cli.signature import pairs
+from curation.cli.signature import OneOf, pairs
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(BoxOptions):
     """Rank the images of an OOD source that may hold an ID class; near, far and farther, as proposals.
 
     Attributes
@@ -34,13 +35,8 @@ class Options:
     manifest
         the ID classes are the known ones of a manifest
     ood
-        an OOD source: root, annotation file, or table; NAME begins with its data set: coco, coco-
-        val2017 (repeatable)
-    bad_boxes
-        what to do with boxes that are not finite, negative or beyond any image (dropped ones are
-        counted)
-    no_cache
-        parse annotation files again, and store nothing
+        an OOD source: root, annotation file, or table; NAME begins with its data set: coco,
+        coco-val2017 (repeatable)
     near_classes
         categories that are near, by your word
     far_classes
@@ -65,17 +61,18 @@ class Options:
     set_
         a threshold: near_wup (0.82), text_margin (0.01), look_sigma (0), detector_score (0.5), agreeing
         (2), standard_errors (2), farther_below (none)
+    wordnet
+        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data, or a
+        folder of WordNet 3.0; recorded among the inputs
     compare
         other proposals, whose far sets these are held against (repeatable)
     out
         write the proposals as JSON lines
     """
 
-    id_classes: Path | None = None
-    manifest: Annotated[str | None, "M"] = None
+    id_classes: Annotated[Path | None, OneOf("classes", required=True)] = None
+    manifest: Annotated[str | None, "M", OneOf("classes", required=True)] = None
     ood: tuple[Annotated[str, "NAME[@PART]=PATH"], ...]
-    bad_boxes: Literal["error", "drop"] = "error"
-    no_cache: bool = False
     near_classes: tuple[Annotated[str, "NAME=A,B"], ...] = ()
     far_classes: tuple[Annotated[str, "NAME=A,B"], ...] = ()
     synset_map: tuple[Annotated[str, "NAME=FILE"], ...] = ()
@@ -86,6 +83,7 @@ class Options:
     detections: tuple[Annotated[str, "[NAME=]FILE"], ...] = ()
     detector_categories: Annotated[Path | None, "JSON"] = None
     set_: tuple[Annotated[str, "KEY=VALUE"], ...] = ()
+    wordnet: Annotated[str | None, "WHICH"] = None
     compare: tuple[Path, ...] = ()
     out: Annotated[Path | None, OutputFile()] = None
 
@@ -93,10 +91,14 @@ class Options:
 def run(options: Options) -> Answer:
     """Print what is proposed, and write it with ``--out``; always 0, since nothing here is true or false."""
     from curation.cli.propose_tables import proposal_data, proposal_lines
+    from curation.hierarchy import open_wordnet
     from curation.proposals.files import write_proposals
     from curation.proposals.propose import propose
     from curation.proposals.thresholds import thresholds_from
 
+    wordnet = open_wordnet(options.wordnet) if options.wordnet else None
+    if wordnet is not None:
+        tell_wordnet(wordnet)
     thresholds = thresholds_from(pairs(options.set_, "--set"))
     classes, numbers, inputs = _classes(options)
     maps = _synset_maps(options, inputs)
@@ -110,6 +112,7 @@ def run(options: Options) -> Answer:
         id_synsets=maps.get("id", {}),
         compare=_compared(options, inputs),
         inputs=inputs,
+        wordnet=wordnet,
     )
     if options.out:
         write_proposals(options.out, made)
@@ -250,7 +253,7 @@ def _synset_maps(options: Options, inputs: list[Input]) -> dict[str, dict[str, s
 
 
 def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
-    from curation.hierarchy.dataset_trees import read_open_images
+    from curation.hierarchy.class_trees import read_open_images
     from curation.proposals.category_relations import ClassTree
 
     beside = path.with_name("class-descriptions-boxable.csv")

@@ -17,8 +17,8 @@ from curation.errors import UsageError
 if TYPE_CHECKING:
     from curation.decisions.decision import Decision
     from curation.manifest.manifest import Manifest
+    from curation.publishing.hub import Pushed
     from curation.publishing.member import Member
-    from curation.publishing.push import Pushed
     from curation.publishing.repository import Request, Written
     from curation.publishing.tables import PlannedTable
 
@@ -97,8 +97,7 @@ def _write(request: Request, out: Path) -> Written:
 
 
 def _push(request: Request, *, public: bool) -> tuple[Written, Pushed]:
-    from curation.publishing.hub import HubRepository
-    from curation.publishing.push import push
+    from curation.publishing.hub import HubRepository, push
     from curation.publishing.repository import write_repository
 
     hub = HubRepository(request.repository)
@@ -193,8 +192,7 @@ def _lines(options: Options, request: Request, written: Written, pushed: Pushed 
 
 def _members(options: Options, manifests: Sequence[Manifest]) -> list[Member]:
     """Return what is published of each manifest, by the options of the command line."""
-    from curation.publishing.config_names import config_names
-    from curation.publishing.member import Member, published_lists
+    from curation.publishing.member import Member, config_names, published_lists
 
     configs = config_names([manifest.header for manifest in manifests])
     known = {entry.name for manifest in manifests for entry in manifest.header.sources}
@@ -246,7 +244,7 @@ def _evidence(options: Options, manifests: Sequence[Manifest]) -> list[tuple[Dec
     """Return the decisions behind each manifest, None where none are given; those given belong to one of them."""
     from curation.decisions.files import read_decision_files
     from curation.errors import PublishError
-    from curation.publishing.evidence import evidence_of
+    from curation.publishing.member import evidence_of
 
     if not options.decisions:
         return [None] * len(manifests)

@@ -36,8 +36,7 @@ class Options:
 
 def run(options: Options) -> Answer:
     """Fetch, check and report; nothing is written unless all of it is what was published."""
-    from curation.publishing.hub import HubRepository
-    from curation.publishing.pull import pull
+    from curation.publishing.hub import HubRepository, pull
 
     name, at, version = options.publication.partition("@")
     if not at:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from curation.benchmarks.elephant.parameters import PARAMETERS, read_orders, read_ratios, read_salt
+from curation.benchmarks.elephant.parameters import PARAMETERS, read_orders, read_ratios
 from curation.errors import ProtocolError
 
 
@@ -37,6 +37,7 @@ def test_orders() -> None:
 
 
 def test_salt() -> None:
+    read_salt = PARAMETERS[-1].read
     assert read_salt("a b") == "a b"
     for text in ("", "x" * 101, "a\nb"):
         with pytest.raises(ProtocolError, match="salt"):

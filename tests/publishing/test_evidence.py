@@ -8,7 +8,7 @@ from curation.decisions.decision import Decision
 from curation.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
 from curation.decisions.rows import parse_jsonl
 from curation.errors import PublishError
-from curation.publishing.evidence import evidence_bytes, evidence_of
+from curation.publishing.member import evidence_bytes, evidence_of
 from tests.publishing.published_world import changed, tiny
 
 MANIFEST = tiny()[0]

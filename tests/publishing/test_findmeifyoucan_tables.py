@@ -15,7 +15,7 @@ from curation.benchmarks.findmeifyoucan.tables import findmeifyoucan_tables, pub
 from curation.errors import ExportError, PublishError
 from curation.manifest.manifest import Manifest
 from curation.publishing.member import Member
-from curation.publishing.pulled import verify_repository
+from curation.publishing.publication import verify_repository
 from curation.publishing.repository import Request, write_repository
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, build, coco, decided, listed, open_images

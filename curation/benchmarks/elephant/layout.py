@@ -19,9 +19,9 @@ from curation.errors import ExportError
 from curation.ids import native_number
 from curation.manifest.header import PartEntry
 from curation.manifest.manifest import Manifest
-from curation.publishing.coco_json import corners, plain_number
-from curation.publishing.content import UNKNOWN_NAME, Content, gather
-from curation.publishing.plan import Plan, PlannedFile, first_repeated, joined, present
+from curation.publishing.formats.coco import corners, plain_number
+from curation.publishing.formats.content import UNKNOWN_NAME, Content, gather
+from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, joined, present
 from curation.publishing.verbatim import read_verbatim
 from curation.sources.source import Source
 
@@ -57,7 +57,7 @@ def plan_elephant_json(
         The manifest has tasks; a part comes from several sources; a COCO source is no JSON file, or not the one the
         manifest was made from; its records are not those of the part.
     ManifestError, MissingListError, PresenceOnlyError
-        See `curation.publishing.content.gather`.
+        See `curation.publishing.formats.content.gather`.
     """
     if manifest.header.tasks:
         raise ExportError(

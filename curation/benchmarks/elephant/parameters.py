@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from curation.benchmarks.elephant.facts import ORDER_RULES
-from curation.benchmarks.protocol import Parameter
+from curation.benchmarks.parameters import Parameter, salt
 from curation.errors import ProtocolError
 
 
@@ -42,15 +42,6 @@ def read_orders(text: str) -> tuple[str, ...]:
     return orders
 
 
-def read_salt(text: str) -> str:
-    """Return the salt of the hash order; an empty, long or unprintable one is a `ProtocolError`."""
-    if not 0 < len(text) <= 100 or not text.isprintable():
-        raise ProtocolError(
-            "The salt is not a short printable text", where="--set salt", expected="1 to 100 characters"
-        )
-    return text
-
-
 PARAMETERS = (
     Parameter(
         name="ratios",
@@ -65,7 +56,5 @@ PARAMETERS = (
         meaning="orders the ratios are taken in: cpython_set (the notebook's; part wr1), hash (wr1-hash), id (wr1-id), "
         "cpython_set_as_listed (wr1-as-listed)",
     ),
-    Parameter(
-        name="salt", default="elephant/wilderness-ratio", read=read_salt, meaning="salt of the hash order"
-    ),
+    salt("elephant/wilderness-ratio", "salt of the hash order"),
 )

@@ -14,8 +14,8 @@ from curation.errors import ExportError
 from curation.manifest.header import Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import PartImages, locate_images
-from curation.publishing.coco_json import plain_number
-from curation.publishing.plan import Plan, PlannedFile, first_repeated, joined, lines
+from curation.publishing.formats.coco import plain_number
+from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, joined, lines
 from curation.sources.source import Int64s, Source
 
 _SHORT = {"openimages": "oi"}

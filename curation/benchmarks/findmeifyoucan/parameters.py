@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from curation.benchmarks.elephant.parameters import read_salt
 from curation.benchmarks.findmeifyoucan.decisions import read_recorded
 from curation.benchmarks.findmeifyoucan.pairs import read_pair
 from curation.benchmarks.findmeifyoucan.rules import SCANS
-from curation.benchmarks.owod.parameters import count, one_of
-from curation.benchmarks.protocol import Parameter
+from curation.benchmarks.parameters import Parameter, choice, salt, whole
 
 START = {
     "published": "the published start list, where the pair has one; else the rule",
@@ -32,32 +30,14 @@ PARAMETERS = (
         "file of recorded decisions (jsonl, csv, authors' manual_selection); empty for the automatic stage alone",
     ),
     Parameter("pools", "", str, "OOD sources to build, separated by commas; empty for all of the pair"),
-    Parameter(
-        "start",
-        "published",
-        one_of("start", tuple(START)),
-        "; ".join(f"{name}: {meaning}" for name, meaning in START.items()),
-    ),
-    Parameter(
+    choice("start", START),
+    choice(
         "shared",
-        "report",
-        one_of("shared", ("report", "refuse")),
+        ("report", "refuse"),
         "an image that decisions put into the near and into the far split: report, or refuse",
     ),
-    Parameter(
-        "id_objects",
-        "unknown",
-        one_of("id_objects", tuple(ID_OBJECTS)),
-        "; ".join(f"{name}: {meaning}" for name, meaning in ID_OBJECTS.items()),
-    ),
-    Parameter(
-        "candidates", "0", count("candidates"), "images a split to show to a reviewer; 0 for no such lists"
-    ),
-    Parameter(
-        "scan",
-        "whole_image",
-        one_of("scan", tuple(SCANS)),
-        "; ".join(f"{name}: {meaning}" for name, meaning in SCANS.items()),
-    ),
-    Parameter("salt", "findmeifyoucan", read_salt, "salt of the hash ranks of candidates"),
+    choice("id_objects", ID_OBJECTS),
+    whole("candidates", 0, "images a split to show to a reviewer; 0 for no such lists"),
+    choice("scan", SCANS, default="whole_image"),
+    salt("findmeifyoucan", "salt of the hash ranks of candidates"),
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from curation.benchmarks.imagenet.classes import CUTS, RULES, ClassRule, is_cut
-from curation.benchmarks.protocol import Parameter
+from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, whole
 from curation.canonical import canonical_json
 from curation.errors import ProtocolError
 from curation.hierarchy.declarations import read_declaration
@@ -25,7 +25,6 @@ MISSING = {
     "does: classes change sides and labels",
 }
 FORMULAS = ("sklearn-1.0", "sklearn-0.24")
-_LARGEST_SEED = 2**32 - 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.]{0,40}")
 
 
@@ -95,18 +94,6 @@ def declaration_of(text: str) -> Declaration:
     return msgspec.json.decode(text, type=Declaration)
 
 
-def read_seed(text: str) -> int:
-    """Return a seed of numpy's legacy generator, 0 to 2^32 - 1; anything else is a `ProtocolError`."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _LARGEST_SEED):
-        raise ProtocolError(
-            "The seed is no whole number",
-            where="--set seed",
-            expected=f"0 to {_LARGEST_SEED}",
-            found=repr(text[:40]),
-        )
-    return int(text)
-
-
 def _check(declared: Declaration, where: str) -> None:
     named = [*declared.known, *declared.negative, *declared.unknown]
     wrong = ""
@@ -129,37 +116,19 @@ def _check(declared: Declaration, where: str) -> None:
         )
 
 
-def _one_of(name: str, choices: tuple[str, ...]) -> Parameter:
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ProtocolError(
-                f"The value of {name} is none of those there are",
-                where=f"--set {name}",
-                expected=", ".join(choices),
-                found=repr(text[:40]),
-            )
-        return text
-
-    return Parameter(name=name, default=choices[0], read=read, meaning=_MEANINGS[name])
-
-
-_MEANINGS = {
-    "hierarchy": "; ".join(f"{name}: {meaning}" for name, meaning in HIERARCHIES.items()),
-    "formula": "order of two floating-point operations in the split: that of scikit-learn 1.0 and later, or of 0.24",
-    "missing": "; ".join(f"{name}: {meaning}" for name, meaning in MISSING.items()),
-}
-
 PARAMETERS = (
     Parameter(
-        name="protocol",
-        default="p1",
-        read=read_protocol,
-        meaning="p1, p2, p3, or a TOML or JSON file with name, known, negative, unknown (superclasses) and cut",
+        "protocol",
+        "p1",
+        read_protocol,
+        "p1, p2, p3, or a TOML or JSON file with name, known, negative, unknown (superclasses) and cut",
     ),
-    _one_of("hierarchy", tuple(HIERARCHIES)),
-    Parameter(
-        name="seed", default="42", read=read_seed, meaning="of the split in train and val; published: 42"
+    choice("hierarchy", HIERARCHIES),
+    whole("seed", 42, "of the split in train and val; published: 42", most=LARGEST_SEED),
+    choice(
+        "formula",
+        FORMULAS,
+        "order of two floating-point operations in the split: that of scikit-learn 1.0 and later, or of 0.24",
     ),
-    _one_of("formula", FORMULAS),
-    _one_of("missing", tuple(MISSING)),
+    choice("missing", MISSING),
 )

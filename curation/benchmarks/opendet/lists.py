@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.elephant.facts import CLOSED_RULE, TEST_VIEW, class_entries
-from curation.benchmarks.elephant.parameters import read_salt
 from curation.benchmarks.hashrank import hash_rank
 from curation.benchmarks.owod.facts import M_OWODB_TASKS
 from curation.benchmarks.owod.selection import Shown, shown
+from curation.benchmarks.parameters import salt
 from curation.benchmarks.parts import Part, Selection, all_images, make_part, source_entry, source_note
-from curation.benchmarks.protocol import Parameter, Protocol, SourceSlot
+from curation.benchmarks.protocol import Protocol, SourceSlot
 from curation.errors import ProtocolError
 from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Figure, Header, Paper, PartRole, Rule
 from curation.manifest.manifest import Manifest
@@ -196,7 +196,7 @@ PROTOCOL = Protocol(
         ),
         SourceSlot(COCO, "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
     ),
-    parameters=(Parameter("salt", "voc-coco", read_salt, "salt of the hash rank"),),
+    parameters=(salt("voc-coco", "salt of the hash rank"),),
     parts=(
         ("closed", "VOC2007 test"),
         ("range-COUNT", "all images with one of the first COUNT other classes and none of the later"),

@@ -3,57 +3,27 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from curation.benchmarks.class_splits import GENERATORS
 from curation.benchmarks.osod3.facts import CASES, SUPERCLASSES
 from curation.benchmarks.osod3.published import read_published
-from curation.benchmarks.protocol import Parameter
+from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, share, whole
 from curation.canonical import canonical_json
 from curation.cooccurrence.graph import WEIGHTINGS
 from curation.errors import ProtocolError
-from curation.hierarchy.superclass import SUPERCLASS_RULES, superclass
+from curation.hierarchy.class_trees import SUPERCLASS_RULES, superclass
 
 PROBLEMS = ("openimages", "cub", "mtsd")
-_LARGEST_SEED = 2**32 - 1
-
-
-def read_choice(name: str, choices: Sequence[str]) -> Callable[[str], str]:
-    """Return a reader of one of some words."""
-
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ProtocolError(
-                f"{name} is not one of the choices",
-                where=f"--set {name}={text[:60]}",
-                expected=", ".join(choices),
-            )
-        return text
-
-    return read
-
-
-def read_whole(name: str, least: int, most: int) -> Callable[[str], int]:
-    """Return a reader of a whole number in a range."""
-
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) <= 12 and least <= int(text) <= most):
-            raise ProtocolError(
-                f"{name} is out of range", where=f"--set {name}={text[:60]}", expected=f"{least} to {most}"
-            )
-        return int(text)
-
-    return read
 
 
 def read_superclass(text: str) -> str:
     """Return a super-class as a manifest holds it: a word, or the JSON list of its label names.
 
     ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; ``FILE#/m/02xwb#RULE`` under
-    another reading of sub-class (`curation.hierarchy.superclass.SUPERCLASS_RULES`); or the list itself.
+    another reading of sub-class (`curation.hierarchy.class_trees.SUPERCLASS_RULES`); or the list itself.
     """
     if text in SUPERCLASSES:
         return text
@@ -89,58 +59,33 @@ def _listed(text: str) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
-def read_fraction(name: str) -> Callable[[str], str]:
-    """Return a reader of a share from 0 to 0.5 with at most three decimals, as text."""
-
-    def read(text: str) -> str:
-        if not re.fullmatch(r"0(\.[0-9]{1,3})?", text) or float(text) > 0.5:
-            raise ProtocolError(
-                "The share is not usable",
-                where=f"--set {name}={text[:40]}",
-                expected="0 to 0.5, at most 3 decimals",
-            )
-        return text
-
-    return read
-
-
 PARAMETERS = (
-    Parameter("problem", "openimages", read_choice("problem", PROBLEMS), "data set: openimages, cub or mtsd"),
+    choice("problem", PROBLEMS, "data set: openimages, cub or mtsd"),
     Parameter(
         "superclass", "animal", read_superclass, "openimages: animal, vehicle, or FILE#LABEL of a class tree"
     ),
-    Parameter(
-        "rotation", "1", read_whole("rotation", 1, 4), "openimages: the known part; cub: the unknown part"
-    ),
-    Parameter("case", "unknown12", read_choice("case", CASES), "mtsd: which clusters are unknown"),
-    Parameter(
-        "seed", "100", read_whole("seed", 0, _LARGEST_SEED), "of the class split and of validation images"
-    ),
-    Parameter(
+    whole("rotation", 1, "openimages: the known part; cub: the unknown part", least=1, most=4),
+    choice("case", tuple(CASES), "mtsd: which clusters are unknown", default="unknown12"),
+    whole("seed", 100, "of the class split and of validation images", most=LARGEST_SEED),
+    choice(
         "generator",
-        "hash",
-        read_choice("generator", tuple(GENERATORS)),
+        tuple(GENERATORS),
         "order of the classes before they are cut: hash, python (random.Random) or numpy (RandomState)",
     ),
-    Parameter(
-        "uneven", "refuse", read_choice("uneven", ("refuse", "first")), "classes that do not divide by four"
-    ),
-    Parameter(
+    choice("uneven", ("refuse", "first"), "classes that do not divide by four"),
+    choice(
         "inner_nodes",
-        "drop",
-        read_choice("inner_nodes", ("drop", "ignore")),
+        ("drop", "ignore"),
         "openimages: boxes of inner nodes such as plain Car: dropped as in the paper, or ignored regions",
     ),
-    Parameter(
+    choice(
         "group_of",
-        "keep",
-        read_choice("group_of", ("keep", "ignore", "drop")),
+        ("keep", "ignore", "drop"),
         "openimages: boxes around groups: ordinary as in the authors' code, ignored regions, or dropped",
     ),
-    Parameter(
+    choice(
         "depiction",
-        "keep",
-        read_choice("depiction", ("keep", "ignore", "drop")),
+        ("keep", "ignore", "drop"),
         "openimages: drawings of an object: ordinary as in the authors' code, ignored regions, or dropped",
     ),
     Parameter(
@@ -149,41 +94,23 @@ PARAMETERS = (
         read_published,
         "folder with the authors' category_t1.txt, category_t2.txt, …: their classes in place of a split or cut",
     ),
-    Parameter(
-        "val_fraction",
-        "0.1",
-        read_fraction("val_fraction"),
-        "cub, mtsd: share of training images that validate",
-    ),
-    Parameter(
-        "test_fraction",
-        "0.2",
-        read_fraction("test_fraction"),
-        "cub, with cub_source=train_only: share of training images that test",
-    ),
-    Parameter(
+    share("val_fraction", "0.1", "cub, mtsd: share of training images that validate"),
+    share("test_fraction", "0.2", "cub, with cub_source=train_only: share of training images that test"),
+    choice(
         "graph_images",
-        "all",
-        read_choice("graph_images", ("all", "train")),
+        ("all", "train"),
         "mtsd: images whose signs are counted for the cut: all annotated ones, or training images",
     ),
-    Parameter(
-        "weighting",
-        "counts",
-        read_choice("weighting", tuple(WEIGHTINGS)),
-        "mtsd: what an edge of the graph weighs",
-    ),
-    Parameter(
+    choice("weighting", tuple(WEIGHTINGS), "mtsd: what an edge of the graph weighs", default="counts"),
+    choice(
         "components",
-        "error",
-        read_choice("components", ("error", "giant", "cut")),
+        ("error", "giant", "cut"),
         "mtsd: a graph that falls apart: refused, its largest component cut and the rest added to the largest cluster, "
         "or cut as it is",
     ),
-    Parameter(
+    choice(
         "cub_source",
-        "train_and_test",
-        read_choice("cub_source", ("train_and_test", "train_only")),
+        ("train_and_test", "train_only"),
         "cub: the official test images test, or a share of the official training images does",
     ),
 )

@@ -17,9 +17,9 @@ from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import PartEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import UNKNOWN_ID
-from curation.publishing.content import Content, gather, slots_of_parts
-from curation.publishing.plan import Plan, PlannedFile, lines, present
-from curation.publishing.voc_xml import VocFolder, image_stems, inclusive_corners, require_xml_text
+from curation.publishing.formats.content import Content, gather, slots_of_parts
+from curation.publishing.formats.plan import Plan, PlannedFile, lines, present
+from curation.publishing.formats.voc import VocFolder, image_stems, inclusive_corners, require_xml_text
 from curation.sources.datasets import family
 from curation.sources.source import Bools, Floats, Int64s, Source
 
@@ -56,7 +56,7 @@ def plan_owod_layout(manifest: Manifest, parts: Sequence[str], sources: Mapping[
         The manifest has no tasks; no part is chosen, or one twice; two lists would have one name; an image id or a name
         cannot stand in a path or in XML; a class has no index.
     ManifestError, MissingListError, PresenceOnlyError
-        See `curation.publishing.content.gather`.
+        See `curation.publishing.formats.content.gather`.
     """
     _require_tasks(manifest, parts)
     lists = upstream_lists(manifest, parts)

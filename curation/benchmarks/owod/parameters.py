@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from curation.benchmarks.elephant.parameters import read_salt
 from curation.benchmarks.owod.facts import SPLITS
-from curation.benchmarks.owod.tasks import MOST_IMAGES, parse_tasks
-from curation.benchmarks.protocol import Parameter
-from curation.errors import ProtocolError
+from curation.benchmarks.owod.tasks import parse_tasks
+from curation.benchmarks.parameters import Parameter, choice, salt, whole
 
 CUSTOM = "custom"
 VAL_RULES = {
@@ -19,38 +15,6 @@ VAL_RULES = {
 }
 
 
-def one_of(name: str, choices: tuple[str, ...]) -> Callable[[str], str]:
-    """Return a reader that accepts one of some words."""
-
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ProtocolError(
-                f"The value of {name} is none of those there are",
-                where=f"--set {name}",
-                expected=", ".join(choices),
-                found=repr(text[:40]),
-            )
-        return text
-
-    return read
-
-
-def count(name: str, least: int = 0) -> Callable[[str], int]:
-    """Return a reader of whole numbers from the least one to a million."""
-
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) <= 7 and least <= int(text) <= MOST_IMAGES):
-            raise ProtocolError(
-                f"The value of {name} cannot be used",
-                where=f"--set {name}",
-                expected=f"a whole number from {least} to {MOST_IMAGES}",
-                found=repr(text[:40]),
-            )
-        return int(text)
-
-    return read
-
-
 def read_tasks(text: str) -> str:
     """Return the declaration of a task file, or ``""``; what is none is a `ProtocolError`."""
     if text:
@@ -59,49 +23,34 @@ def read_tasks(text: str) -> str:
 
 
 PARAMETERS = (
-    Parameter(
+    choice(
         "split",
-        "reowod",
-        one_of("split", (*SPLITS, CUSTOM)),
+        (*SPLITS, CUSTOM),
         f"which classes belong to which task: {', '.join(SPLITS)}; custom: as --tasks FILE says",
     ),
     Parameter("tasks", "", read_tasks, "the declaration of --tasks FILE; empty for the published splits"),
-    Parameter(
+    choice(
         "order",
-        "sorted",
-        one_of("order", ("sorted", "annotation")),
+        ("sorted", "annotation"),
         "training lists. sorted: by id; annotation: by first annotation, as the published lists are",
     ),
-    Parameter(
-        "test_order",
-        "sorted",
-        one_of("test_order", ("sorted", "annotation")),
-        "the same of the test lists",
-    ),
-    Parameter(
+    choice("test_order", ("sorted", "annotation"), "the same of the test lists"),
+    choice(
         "crowd",
-        "select",
-        one_of("crowd", ("select", "ignore")),
+        ("select", "ignore"),
         "whether an image is selected for a crowd region alone, as in the published lists",
     ),
-    Parameter(
-        "val",
-        "split",
-        one_of("val", tuple(VAL_RULES)),
-        "; ".join(f"{name}: {meaning}" for name, meaning in VAL_RULES.items()),
-    ),
-    Parameter("val_size", "1000", count("val_size", 1), "validation images a task under val=hash"),
-    Parameter(
+    choice("val", VAL_RULES),
+    whole("val_size", 1000, "validation images a task under val=hash", least=1),
+    whole(
         "exemplars",
-        "50",
-        count("exemplars"),
+        50,
         "finetuning lists: images of every class known by the task, where there are so many; 0 for no lists",
     ),
-    Parameter(
+    choice(
         "repeats",
-        "drop",
-        one_of("repeats", ("drop", "keep")),
+        ("drop", "keep"),
         "m-owodb's test list: an image with classes of several tasks once, or once a task as published",
     ),
-    Parameter("salt", "owod", read_salt, "salt of the hash ranks"),
+    salt("owod", "salt of the hash ranks"),
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from curation.benchmarks.parameters import MOST_IMAGES
 from curation.errors import CurationError, ProtocolError
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.check import NAME, PART_NAME
@@ -28,8 +29,6 @@ classes = ["circle", "square"]
 [[tasks]]
 name = "t2"
 classes = ["star"]"""
-MOST_IMAGES = 1_000_000
-"""Largest number of images that a list may be asked for."""
 USUAL_TASKS = 4
 """Tasks of all published open-world benchmarks."""
 _MAX_BYTES = 4 << 20
