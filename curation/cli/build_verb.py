@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import emit, table_lines, warn
+from curation.cli.output import emit, table_lines, tell_wordnet, warn
 from curation.cli.outputs import NEW_MANIFEST
 from curation.cli.source_options import add_source_options, open_sources, pairs, require
 from curation.errors import ManifestError, UsageError
@@ -31,6 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tasks", type=Path, metavar="FILE", help="TOML or JSON: tasks of one's own (protocol owod)"
+    )
+    parser.add_argument(
+        "--wordnet",
+        metavar="nltk[:CORPUS]",
+        help="a WordNet of NLTK's data in place of the built-in WordNet 3.0, as --set wordnet=… (protocols imagenet, "
+        "findmeifyoucan)",
     )
     parser.add_argument(
         "--decisions",
@@ -85,13 +91,18 @@ def run(options: argparse.Namespace) -> int:
 
 def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
     from curation.benchmarks.building import read_parameters
+    from curation.benchmarks.parameters import wordnet_of
 
     settings = pairs(options.set, "--set")
     if options.tasks is not None:
         settings = _task_settings(protocol, settings, options.tasks) | settings
     if options.decisions is not None:
         settings = settings | {"decisions": _decisions(protocol, settings, options)}
+    if options.wordnet is not None:
+        settings = settings | {"wordnet": options.wordnet}
     parameters = read_parameters(protocol, settings)
+    if chosen := wordnet_of(parameters):
+        tell_wordnet(chosen)
     if options.declare:
         if protocol.declare is None:
             raise UsageError(
