@@ -243,9 +243,9 @@ def _voc_entries() -> list[Any]:
 
 
 def built_classes() -> list[Any]:
-    from curation.benchmarks.owod.facts import M_OWODB_TASKS, class_entries
+    from curation.benchmarks.owod.facts import TASKS, class_entries
 
-    return list(class_entries(M_OWODB_TASKS))
+    return list(class_entries(TASKS["m-owodb"]))
 
 
 def test_rebuilding_gives_the_same_digest(sources: dict[str, Source]) -> None:

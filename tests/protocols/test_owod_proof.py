@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters
-from curation.benchmarks.owod.facts import COCO_CLASSES, M_OWODB_TASKS, SPLITS, VOC_CLASSES
+from curation.benchmarks.owod.facts import COCO_CLASSES, SPLITS, TASKS, VOC_CLASSES
 from curation.benchmarks.owod.lists import PROTOCOL
 from curation.errors import ProtocolError
 from curation.manifest.header import TaskEntry
@@ -17,7 +17,7 @@ from curation.sources.source import Categories, Source
 from tests.protocols.drawn_source import Draw, drawn_source
 from tests.real_files import real_files
 
-FIRST = [task.introduced[0] for task in M_OWODB_TASKS]
+FIRST = [task.introduced[0] for task in TASKS["m-owodb"]]
 """One class of each task: airplane, truck, frisbee, bed."""
 
 
@@ -119,7 +119,7 @@ def mixed(coco: dict[str, Source], draw: Draw) -> dict[str, Source]:
 
 def test_exemplars_of_m_owodb_s_first_classes_are_images_of_voc(mixed: dict[str, Source]) -> None:
     manifest = built(mixed, split="m-owodb")
-    for number, task in enumerate(M_OWODB_TASKS[1:], start=2):
+    for number, task in enumerate(TASKS["m-owodb"][1:], start=2):
         part = manifest.part(f"{task.name}-finetune")
         trained = {image for k in range(1, number + 1) for image in manifest.ids(f"t{k}-train")}
         ids = manifest.ids(part.name)

@@ -15,7 +15,7 @@ from curation.benchmarks.owod.facts import (
     COCO_TRAIN,
     COCO_VAL,
     KNOWN_VIEW,
-    RE_OWOD_PAPER,
+    PAPERS,
     SPLITS,
     TRAIN_VIEW,
     VAL_LIST,
@@ -172,7 +172,7 @@ def benchmark_of(parameters: Mapping[str, Any]) -> Benchmark:
         declared = parse_tasks(parameters["tasks"])
         return Benchmark(
             title=declared.title or declared.name,
-            paper=RE_OWOD_PAPER,
+            paper=PAPERS["reowod"],
             tasks=declared.entries(),
             classes=declared.classes(),
             train="train",

@@ -23,7 +23,7 @@ from curation.benchmarks.owod.benchmark import (
     slots_of,
 )
 from curation.benchmarks.owod.expected import declared_figures, figures_of, notes_of
-from curation.benchmarks.owod.facts import KNOWN_VIEW, RE_OWOD_PAPER, TEST_VIEW, TRAIN_VIEW
+from curation.benchmarks.owod.facts import KNOWN_VIEW, PAPERS, TEST_VIEW, TRAIN_VIEW
 from curation.benchmarks.owod.parameters import PARAMETERS
 from curation.benchmarks.owod.request import Given
 from curation.benchmarks.owod.rules import (
@@ -368,7 +368,7 @@ def _evidence(given: Given) -> str:
 
 PROTOCOL = Protocol(
     name="owod",
-    paper=RE_OWOD_PAPER,
+    paper=PAPERS["reowod"],
     summary="Open-world detection: RE-OWOD, M-OWODB (ORE), S-OWODB (OW-DETR), or tasks of one's own",
     slots=slots_of({"split": "m-owodb"}),
     parameters=PARAMETERS,
