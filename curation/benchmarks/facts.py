@@ -14,7 +14,7 @@ Kind = TypeVar("Kind")
 
 @cache
 def facts_of(room: str) -> dict[str, Any]:
-    """Return the facts of a room by the name of its package, ``__package__`` in its modules; they are not to be changed."""
+    """Return the facts of a room, by the name of its package: ``__package__`` in its modules. Not to be changed."""
     return tomllib.loads(files(room).joinpath("facts.toml").read_text(encoding="utf-8"))
 
 

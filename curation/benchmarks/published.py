@@ -38,7 +38,7 @@ class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ListedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One part, or one a task: then ``{task}`` stands for the task in its texts, ``{first}-{last}`` for its 1,000 lines.
+    """One part, or one a task: ``{task}`` is the task in its texts, ``{first}-{last}`` are its 1,000 lines.
 
     Attributes
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
-from curation.benchmarks.elephant import published as elephant_published
+from curation.benchmarks.elephant import facts as elephant_published
 from curation.benchmarks.owod import published as owod_published
 from curation.errors import UsageError
 from curation.manifest.header import Header

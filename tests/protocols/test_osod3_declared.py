@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.osod3.declared import declared_open_images
-from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
-from curation.benchmarks.osod3.names import NAMES
+from curation.benchmarks.osod3.facts import INNER_NODES, NAMES, SUPERCLASSES
 from curation.manifest.store import read_manifest
 from tests.real_files import real_files
 

@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.elephant.expected import (
-    OFFICIAL_FIGURES,
     declared_figures,
     figures_of,
     official_part,
@@ -25,11 +24,11 @@ from curation.benchmarks.elephant.facts import (
     CLOSED,
     CLOSED_RULE,
     COCO,
-    DECLARED_BEFORE,
-    DECLARED_NOTES,
-    DECLARED_VERSION,
-    KNOWN,
+    HEADER_ONLY_BEFORE,
+    HEADER_ONLY_NOTES,
+    HEADER_ONLY_VERSION,
     LEVELS,
+    OFFICIAL_FIGURES,
     ORDER_RULES,
     ORDER_SUFFIX,
     PAPER,
@@ -39,11 +38,11 @@ from curation.benchmarks.elephant.facts import (
     TRAINING_VIEW,
     WILDERNESS_RULE,
     WR1,
-    class_entries,
 )
 from curation.benchmarks.elephant.parameters import PARAMETERS
 from curation.benchmarks.elephant.walks import Walks, walks_of
 from curation.benchmarks.parts import (
+    KNOWN_OF_VOC,
     Part,
     Selection,
     all_images,
@@ -51,6 +50,7 @@ from curation.benchmarks.parts import (
     source_entry,
     source_note,
     unread_entry,
+    voc_classes,
 )
 from curation.benchmarks.protocol import Protocol, SourceSlot
 from curation.errors import ProtocolError, UsageError
@@ -81,7 +81,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         A VOC source has no boxes.
     """
     coco = sources[COCO]
-    classes = class_entries(coco)
+    classes = voc_classes(coco)
     closed = closed_part(sources[CLOSED], classes)
     shows_known = known_images(coco, classes)
     wilderness = wilderness_part(coco, shows_known, classes)
@@ -120,7 +120,7 @@ def closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
     objects = source.require_objects("The closed part")
     used = np.unique(objects.category)
     names = [source.categories.names[category] for category in used.tolist()]
-    known = {name for pair in KNOWN for name in pair}
+    known = {name for pair in KNOWN_OF_VOC for name in pair}
     strangers = [name for name in names if name not in known]
     if strangers or not names:
         nothing = f"{len(source.images)} images without objects"
@@ -246,7 +246,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     """
     if parameters != {parameter.name: parameter.read(parameter.default) for parameter in PROTOCOL.parameters}:
         raise UsageError("--declare writes the paper's own version", where="--set", expected="no parameters")
-    classes = class_entries()
+    classes = voc_classes()
     closed = closed_part(sources[CLOSED], classes)
     wilderness = PartEntry(
         name="wilderness", role="wilderness", sources=(COCO,), selection=WILDERNESS_RULE, view=TEST_VIEW
@@ -265,7 +265,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     header = Header(
         schema_version=SCHEMA_VERSION,
         name="elephant/train2017",
-        version=DECLARED_VERSION,
+        version=HEADER_ONLY_VERSION,
         title=f"{PAPER.title}: wilderness of COCO train2017",
         paper=PAPER,
         taxonomy="OSOD-I",
@@ -279,8 +279,8 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
             parameters={**parameters, "levels": LEVELS, "wilderness_evidence": "boxes"},
         ),
         figures=declared_figures(closed, {part.name: part for part in selected}["wr1"]),
-        notes=DECLARED_NOTES,
-        supersedes=DECLARED_BEFORE,
+        notes=HEADER_ONLY_NOTES,
+        supersedes=HEADER_ONLY_BEFORE,
     )
     return Manifest(header=header, lists={"closed": closed.ids})
 

@@ -8,9 +8,17 @@ import numpy as np
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.osod3.classes import open_images_roles
-from curation.benchmarks.osod3.facts import INNER_NODES, PAPER, SUPERCLASSES, TEST_VIEW, TRAIN_VIEW
-from curation.benchmarks.osod3.lists import ALGORITHM_VERSION, OURS, PROTOCOL, SELECTED, SLOTS
-from curation.benchmarks.osod3.names import NAMES
+from curation.benchmarks.osod3.facts import (
+    INNER_NODES,
+    NAMES,
+    OURS,
+    PAPER,
+    SELECTED,
+    SUPERCLASSES,
+    TEST_VIEW,
+    TRAIN_VIEW,
+)
+from curation.benchmarks.osod3.lists import ALGORITHM_VERSION, PROTOCOL, SLOTS
 from curation.benchmarks.parts import unread_entry
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, Rule, SourceEntry
 from curation.manifest.manifest import Manifest

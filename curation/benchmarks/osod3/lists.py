@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.osod3.classes import ClassRoles, cub_roles, open_images_roles
-from curation.benchmarks.osod3.facts import CUB_IMAGES, PAPER, TEST_VIEW, TRAIN_VIEW
+from curation.benchmarks.osod3.facts import AUTHORS, CUB_IMAGES, OURS, PAPER, SELECTED, TEST_VIEW, TRAIN_VIEW
 from curation.benchmarks.osod3.parameters import PARAMETERS, check_effects
 from curation.benchmarks.osod3.selection import (
     hidden_unknown,
@@ -55,33 +55,6 @@ SLOTS = (
     SourceSlot(
         "mtsd-val", "mtsd", "val", False, "MTSD fully annotated, validation images (the annotated test set)"
     ),
-)
-SELECTED: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "train": (
-        "openimages-train",
-        ("known",),
-        "Images with a box of a known class; known boxes alone stay.",
-    ),
-    "val": (
-        "openimages-validation",
-        ("known",),
-        "Images with a box of a known class; known and unknown boxes are kept (the paper's text; the authors' "
-        "loader drops unknown boxes here).",
-    ),
-    "test": (
-        "openimages-test",
-        ("known", "unknown"),
-        "Images with a box of a known or unknown class: the same list in all four rotations.",
-    ),
-}
-"""Parts of the Open Images problems: source, roles of which an image shows a class, and the rule in words."""
-OURS = (
-    "The authors publish neither their splits nor the generator: this split is this project's. Their own lists come in "
-    "through their category files (docs/osod3.md)."
-)
-_AUTHORS = (
-    "The classes of each part are the authors' own lists (rule.parameters.published_digests); images follow from them "
-    "by the rules stated here."
 )
 _BY_PROBLEM = {"openimages": _OPEN_IMAGES, "cub": _CUB, "mtsd": _MTSD}
 
@@ -140,7 +113,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             protocol="osod3", algorithm_version=ALGORITHM_VERSION, parameters={**parameters, **roles.recorded}
         ),
         figures=(*roles.figures, *figures, *_images_of_parts(sources[_BY_PROBLEM[problem][0]], roles)),
-        notes=(_AUTHORS if roles.published else OURS,),
+        notes=(AUTHORS if roles.published else OURS,),
     )
     return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 

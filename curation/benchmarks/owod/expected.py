@@ -9,8 +9,8 @@ import numpy as np
 
 from curation.benchmarks.owod.benchmark import Benchmark
 from curation.benchmarks.owod.facts import COCO_TRAIN, COCO_VAL
-from curation.benchmarks.owod.selection import shown
 from curation.benchmarks.parts import Part
+from curation.benchmarks.shown import shown
 from curation.manifest.header import Figure
 from curation.sources.source import Source
 

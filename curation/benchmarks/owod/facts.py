@@ -1,4 +1,4 @@
-"""What the open-world detection benchmarks state, from ``facts.toml``: papers, classes of the tasks, label views, splits."""
+"""What the open-world benchmarks state, from ``facts.toml``: papers, classes of the tasks, label views, splits."""
 
 from __future__ import annotations
 

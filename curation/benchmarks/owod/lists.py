@@ -35,16 +35,15 @@ from curation.benchmarks.owod.rules import (
     VAL_RULES,
 )
 from curation.benchmarks.owod.selection import (
-    Shown,
     check_segments,
     exemplars,
     hash_ranks,
     hash_validation,
     listed_validation,
-    shown,
 )
 from curation.benchmarks.parts import Part, Selection, all_images, source_entry, source_note
 from curation.benchmarks.protocol import Protocol
+from curation.benchmarks.shown import Shown, shown
 from curation.errors import UsageError
 from curation.manifest.header import (
     SCHEMA_VERSION,

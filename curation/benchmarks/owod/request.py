@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from curation.benchmarks.owod.benchmark import Benchmark
-from curation.benchmarks.owod.selection import Shown, shown
 from curation.benchmarks.parts import Part, Selection, make_part
+from curation.benchmarks.shown import Shown, shown
 from curation.manifest.header import LabelView, PartRole, TaskEntry
 from curation.manifest.roles import roles_at
 from curation.sources.source import Source
