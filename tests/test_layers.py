@@ -19,6 +19,8 @@ GROUND = {
     "ilsvrc2012",
     "torchvision_operators",
     "short_repr",
+    "text_table",
+    "progress",
     "pages",
 }
 ALLOWED = {

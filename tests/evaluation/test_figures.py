@@ -14,15 +14,14 @@ from PIL import Image
 
 from curation.benchmarks.elephant.diagnosis import KINDS
 from curation.benchmarks.elephant.figures import (
-    average_precision_bars,
     background_histogram,
     confusion_figure,
     error_bars,
-    precision_recall_curves,
     wilderness_curve,
 )
 from curation.csv_table import as_csv
 from curation.errors import EvaluationError
+from curation.evaluation.figures import average_precision_bars, precision_recall_curves
 from curation.figure_style import plain
 from tests.real_files import real_files
 from tests.worlds.expected import committed

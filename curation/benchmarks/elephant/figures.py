@@ -9,26 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from curation.benchmarks.elephant.background import EDGES
-from curation.errors import EvaluationError
 from curation.evaluation.figure_panels import (
     ERROR_COLOURS,
     FLAVOURS,
     SECTION_TITLES,
     Result,
     draw_cells,
-    draw_curve,
     draw_error_bars,
     draw_impacts_of_many,
     draw_impacts_of_one,
     draw_mean_precision,
     impact_of,
     label_outer,
-    mark_thresholds,
     new_figure,
     new_panels,
     set_title,
     spread_text,
 )
+from curation.evaluation.figures import require_content
 from curation.figure_style import INK, MUTED, SERIES, plain, save_figure
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ def wilderness_curve(
     list of Path
         PNG, SVG, CSV.
     """
-    _require(results, stem, "results")
+    require_content(results, stem, "results")
     recalls = list(dict.fromkeys(recall for result in results.values() for recall in result["WI"]))
     if all(isinstance(impact, list) for result in results.values() for impact in result["WI"].values()):
         # The official code has one reading, whatever is asked for.
@@ -106,7 +104,7 @@ def error_bars(
     recall : str
         The operating point, a key of each diagnosis.
     """
-    _require(diagnoses, stem, "diagnoses")
+    require_content(diagnoses, stem, "diagnoses")
     sections = [
         name for name in SECTION_TITLES if all(d[recall][name] is not None for d in diagnoses.values())
     ]
@@ -152,7 +150,7 @@ def confusion_figure(matrix: Result, stem: Path, *, title: str = "", note: str =
         `curation.benchmarks.elephant.confusion.full_matrix` returns them.
     """
     counts = np.asarray(matrix["counts"], np.int64).reshape(len(matrix["rows"]), len(matrix["columns"]))
-    _require(matrix["columns"] if matrix["rows"] else (), stem, "confusion matrix")
+    require_content(matrix["columns"] if matrix["rows"] else (), stem, "confusion matrix")
     table = [(name, *line) for name, line in zip(matrix["rows"], counts.tolist(), strict=True)]
 
     def draw() -> Figure:
@@ -187,53 +185,6 @@ def confusion_figure(matrix: Result, stem: Path, *, title: str = "", note: str =
     return save_figure(draw, stem, ("detected", *matrix["columns"]), table)
 
 
-def precision_recall_curves(
-    curves: Mapping[str, Mapping[str, Result]],
-    stem: Path,
-    *,
-    thresholds: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
-    note: str = "",
-) -> list[Path]:
-    """Draw precision against recall, one panel a class, one line a detector.
-
-    Parameters
-    ----------
-    curves : mapping of detector name to mapping of class name to curve
-        Each curve: ``recall``, ``precision``, ``score`` (equally long, by falling score).
-    thresholds : mapping of detector name to ``thresholds`` of its result, optional
-        ``thresholds[detector][recall][class]`` with ``threshold``, ``TP_c``, ``FP_c``, ``recall``: marked.
-    """
-    _require(curves, stem, "curves")
-    classes = list(dict.fromkeys(name for by_class in curves.values() for name in by_class))
-    _require(classes, stem, "classes")
-    rows = [
-        (detector, name, *point)
-        for detector, by_class in curves.items()
-        for name, curve in by_class.items()
-        for point in zip(curve["score"], curve["recall"], curve["precision"], strict=True)
-    ]
-
-    def draw() -> Figure:
-        figure, axes = new_panels(len(classes), columns=5, width=1.75, height=1.65, shared=True)
-        for axis, name in zip(axes, classes, strict=True):
-            for number, (detector, by_class) in enumerate(curves.items()):
-                draw_curve(axis, by_class.get(name), number, plain(detector))
-                mark_thresholds(axis, (thresholds or {}).get(detector, {}), name, number)
-            axis.set(xlim=(0, 1.02), ylim=(0, 1.04), title=plain(name, 20))
-            axis.set_xticks((0, 0.5, 1))
-        if len(curves) > 1:
-            handles, labels = axes[0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
-        label_outer(axes, "recall", "precision")
-        marked = (
-            "; marks: operating points at recall " + ", ".join(_recalls(thresholds)) if thresholds else ""
-        )
-        set_title(figure, "Precision and recall", note + marked if note else marked.removeprefix("; "))
-        return figure
-
-    return save_figure(draw, stem, ("detector", "class", "score", "recall", "precision"), rows)
-
-
 def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Path]:
     """Draw how far correct detections stand above the background score, one panel a class (Elephant paper, Fig. 8).
 
@@ -245,7 +196,7 @@ def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Pa
         What `curation.benchmarks.elephant.background.background_gap` returns.
     """
     shown = {name: gap for name, gap in gaps.items() if gap["hist20"] is not None}
-    _require(shown, stem, "background scores")
+    require_content(shown, stem, "background scores")
     rows = [
         (name, lower, upper, count)
         for name, gap in shown.items()
@@ -281,10 +232,6 @@ def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Pa
     return save_figure(draw, stem, ("class", "from", "to", "true_positives"), rows)
 
 
-def _recalls(thresholds: Mapping[str, Mapping[str, Any]] | None) -> list[str]:
-    return list(dict.fromkeys(recall for by_recall in (thresholds or {}).values() for recall in by_recall))
-
-
 def _bars(at_recall: Result, section: str) -> Iterator[tuple[str, Mapping[str, int]]]:
     """Yield the classes with a threshold, then all together."""
     for name, counts in at_recall[section]["per_class"].items():
@@ -295,37 +242,3 @@ def _bars(at_recall: Result, section: str) -> Iterator[tuple[str, Mapping[str, i
 
 def _at(values: Sequence[Any] | None, position: int) -> Any:
     return None if values is None else values[position]
-
-
-def _require(content: Any, stem: Path, what: str) -> None:
-    if not content:
-        raise EvaluationError(f"A figure needs {what}, and there are none", where=str(stem))
-
-
-def average_precision_bars(results: Mapping[str, Result], stem: Path, *, note: str = "") -> list[Path]:
-    """Draw the mAP of several detectors on one closed set, 11-point beside area.
-
-    Parameters
-    ----------
-    results : mapping of detector name to dict
-        What `curation.evaluation.voc.voc_average_precision` returns; a detector without a mAP has no bars.
-    """
-    flavours = (("mAP11", "11-point"), ("mAP_area", "area"))
-    rows = [(name, *(result[key] for key, _ in flavours)) for name, result in results.items()]
-    _require({name: True for name, first, _ in rows if first is not None}, stem, "average precision")
-
-    def draw() -> Figure:
-        figure, (axis,) = new_panels(1, columns=1, width=1.2 + 0.85 * len(rows), height=2.6)
-        for place, (key, label) in enumerate(flavours):
-            heights = [100 * (result[key] or 0) for result in results.values()]
-            left = [position + (place - 0.5) * 0.38 for position in range(len(rows))]
-            bars = axis.bar(left, heights, width=0.36, color=SERIES[(0, 4)[place]], label=label)
-            axis.bar_label(bars, fmt="%.1f", fontsize=7, padding=1, color=MUTED)
-        axis.set_xticks(range(len(rows)), [plain(name, 20) for name in results])
-        axis.set(xlabel="detector", ylabel="mAP (%)", ylim=(0, 100))
-        axis.grid(visible=False, axis="x")
-        axis.legend(loc="upper right", ncols=2)
-        set_title(figure, "VOC mAP, difficult ignored", note)
-        return figure
-
-    return save_figure(draw, stem, ("detector", "mAP11", "mAP_area"), rows)

@@ -14,13 +14,13 @@ from curation.canonical import sha256_of_value
 from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.headline import (
     EVALUATORS,
-    Better,
     Measured,
     Result,
     headline_numbers,
     headline_of,
 )
 from curation.evaluation.measured import measured
+from curation.evaluation.measures import Better
 
 SCHEMA_VERSION = 1
 MAX_TEXT = 200
