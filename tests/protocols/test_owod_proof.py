@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters
+from curation.benchmarks.owod import BENCHMARK
 from curation.benchmarks.owod.facts import COCO_CLASSES, SPLITS, TASKS, VOC_CLASSES
-from curation.benchmarks.owod.lists import PROTOCOL
 from curation.errors import ProtocolError
 from curation.manifest.header import TaskEntry
 from curation.manifest.manifest import Manifest
@@ -22,7 +22,9 @@ FIRST = [task.introduced[0] for task in TASKS["m-owodb"]]
 
 
 def built(sources: dict[str, Source], **settings: str) -> Manifest:
-    return PROTOCOL.build(sources, read_parameters(PROTOCOL, {"val_size": "2", "exemplars": "3", **settings}))
+    return BENCHMARK.build(
+        sources, read_parameters(BENCHMARK, {"val_size": "2", "exemplars": "3", **settings})
+    )
 
 
 @pytest.fixture
@@ -172,7 +174,7 @@ def check_a_declared_manifest_is_completed_and_proven(shared: Path, split: str) 
         shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False
     )
     sources = {"coco-val2017": test}
-    declared = PROTOCOL.declare(sources, read_parameters(PROTOCOL, {"split": split}))  # type: ignore[misc]
+    declared = BENCHMARK.declare(sources, read_parameters(BENCHMARK, {"split": split}))  # type: ignore[misc]
     sources["coco-train2017"] = _exact(shared, drawn_source, members, SPLITS[split].tasks)
     if split == "reowod":
         sources["val-list"] = open_source(

@@ -8,7 +8,7 @@ import pytest
 
 from curation.benchmarks.owod.facts import COCO_CLASSES, TASKS, VOC_CLASSES
 from curation.benchmarks.owod.published import RECIPES
-from curation.benchmarks.recipes import find_recipe
+from curation.benchmarks.registry import find_recipe
 from curation.errors import DigestMismatchError, UsageError
 from curation.manifest.header import Header
 from curation.manifest.importing import LISTS, import_lists, list_slices, pin_lists

@@ -52,7 +52,6 @@ from curation.benchmarks.parts import (
     unread_entry,
     voc_classes,
 )
-from curation.benchmarks.protocol import Protocol, SourceSlot
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, PartEntry, Rule
 from curation.manifest.manifest import Manifest
@@ -244,7 +243,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     UsageError
         A parameter is another.
     """
-    if parameters != {parameter.name: parameter.read(parameter.default) for parameter in PROTOCOL.parameters}:
+    if parameters != {parameter.name: parameter.read(parameter.default) for parameter in PARAMETERS}:
         raise UsageError("--declare writes the paper's own version", where="--set", expected="no parameters")
     classes = voc_classes()
     closed = closed_part(sources[CLOSED], classes)
@@ -334,38 +333,3 @@ def _ratio_rule(ratio: str, size: int, order: str) -> str:
 
 def _file_of(source: Source) -> str:
     return source.files[0].name if source.files else source.dataset
-
-
-_VOC = "VOC root, or COCO JSON with difficult flags"
-PROTOCOL = Protocol(
-    name="elephant",
-    paper=PAPER,
-    summary="VOC2007 test, and COCO images that show none of its 20 classes (the wilderness)",
-    slots=(
-        SourceSlot(CLOSED, "voc2007", "test", True, f"closed test set: {_VOC}"),
-        SourceSlot(
-            COCO,
-            "coco",
-            "",
-            True,
-            "wilderness: COCO instances JSON, or a root; train2017 as in the paper, or another part",
-            usual_part="train2017",
-        ),
-        SourceSlot("voc2007-train", "voc2007", "train", False, f"training part: {_VOC}"),
-        SourceSlot("voc2007-val", "voc2007", "val", False, f"training part: {_VOC}"),
-        SourceSlot("voc2012-train", "voc2012", "train", False, f"training part: {_VOC}"),
-        SourceSlot("voc2012-val", "voc2012", "val", False, f"training part: {_VOC}"),
-    ),
-    parameters=PARAMETERS,
-    parts=(
-        ("closed", "VOC2007 test"),
-        ("wilderness", "all COCO images without a known class"),
-        ("wrRATIO", "the first RATIO * 4,952 of them in the order of CPython's set"),
-        ("wrRATIO-ORDER", "the same in another order"),
-        ("voc2007-PART", "training part, where it is given"),
-        ("voc2012-PART", "training part, where it is given"),
-    ),
-    page="docs/elephant.md",
-    build=build,
-    declare=declare,
-)

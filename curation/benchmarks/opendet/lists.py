@@ -15,7 +15,6 @@ import numpy as np
 
 from curation.benchmarks.facts import fact
 from curation.benchmarks.hashrank import hash_rank
-from curation.benchmarks.parameters import salt
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -25,7 +24,6 @@ from curation.benchmarks.parts import (
     source_note,
     voc_classes,
 )
-from curation.benchmarks.protocol import Protocol, SourceSlot
 from curation.benchmarks.shown import Shown, shown
 from curation.errors import ProtocolError
 from curation.manifest.header import (
@@ -185,26 +183,3 @@ def _figures(parts: list[Part]) -> tuple[Figure, ...]:
         )
         for name, size in stated.items()
     )
-
-
-PROTOCOL = Protocol(
-    name="voc-coco",
-    paper=PAPER,
-    summary="Open-set detection: VOC2007 test with COCO images of further classes, or of none of VOC's (OpenDet)",
-    slots=(
-        SourceSlot(
-            CLOSED, "voc2007", "test", True, "closed test set: VOC root, or COCO JSON with difficult flags"
-        ),
-        SourceSlot(COCO, "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
-    ),
-    parameters=(salt("voc-coco", "salt of the hash rank"),),
-    parts=(
-        ("closed", "VOC2007 test"),
-        ("range-COUNT", "all images with one of the first COUNT other classes and none of the later"),
-        ("range-COUNT-SIZE", "as many of them as the list of the paper has"),
-        ("wilderness", "all annotated images without a known class"),
-        ("wilderness-SIZE", "as many of them as the list of the paper has"),
-    ),
-    page="docs/owod.md",
-    build=build,
-)

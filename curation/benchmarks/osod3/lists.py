@@ -21,9 +21,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from curation.benchmarks.benchmark import SourceSlot
 from curation.benchmarks.osod3.classes import ClassRoles, cub_roles, open_images_roles
 from curation.benchmarks.osod3.facts import AUTHORS, CUB_IMAGES, OURS, PAPER, SELECTED, TEST_VIEW, TRAIN_VIEW
-from curation.benchmarks.osod3.parameters import PARAMETERS, check_effects
+from curation.benchmarks.osod3.parameters import check_effects
 from curation.benchmarks.osod3.selection import (
     hidden_unknown,
     images_by_part,
@@ -33,7 +34,6 @@ from curation.benchmarks.osod3.selection import (
 )
 from curation.benchmarks.osod3.signs import mtsd_roles
 from curation.benchmarks.parts import Part, Selection, make_part, source_entry, source_note
-from curation.benchmarks.protocol import Protocol, SourceSlot
 from curation.errors import ProtocolError
 from curation.manifest.header import SCHEMA_VERSION, Figure, Header, LabelView, Rule
 from curation.manifest.manifest import Manifest
@@ -149,7 +149,7 @@ def _open_images(
     for name, (slot, wanted, rule) in SELECTED.items():
         source, view = sources[slot], train if name == "train" else test
         chosen = Selection(slot, source, images_with_role(source, roles.entries, wanted))
-        parts.append(make_part(name, name, chosen, roles.entries, view=view, rule=rule))  # type: ignore[arg-type]
+        parts.append(make_part(name, name, chosen, roles.entries, view=view, rule=rule))
     return roles, parts, [_hidden(sources[_OPEN_IMAGES[0]], roles)]
 
 
@@ -249,20 +249,3 @@ def _hidden(source: Source, roles: ClassRoles) -> Figure:
         place="training images",
         explanation=f"boxes of unknown classes on {images} training images, unlabelled in training",
     )
-
-
-PROTOCOL = Protocol(
-    name="osod3",
-    paper=PAPER,
-    summary="known and unknown sub-classes of one super-class: Open Images animals and vehicles, CUB, MTSD",
-    slots=SLOTS,
-    parameters=PARAMETERS,
-    parts=(
-        ("train", "images of known classes"),
-        ("val", "for tuning"),
-        ("test", "known and unknown classes"),
-    ),
-    page="docs/osod3.md",
-    build=build,
-    choose_slots=choose_slots,
-)
