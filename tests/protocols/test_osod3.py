@@ -57,7 +57,7 @@ def test_superclasses_are_the_published_numbers() -> None:
 
 @real_files("openimages")
 def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
-    from curation.hierarchy.superclass import OPEN_IMAGES_ROOTS, superclass
+    from curation.hierarchy.class_trees import OPEN_IMAGES_ROOTS, superclass
 
     tree = shared / "data/openimages/bbox_labels_600_hierarchy.json"
     for word, root in OPEN_IMAGES_ROOTS.items():

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from curation.benchmarks.imagenet import BENCHMARK
+from curation.benchmarks.imagenet.layout import write_imagefolder
 from curation.benchmarks.imagenet.lists import TRAIN, VAL, build
 from curation.cli import main
 from curation.errors import ExportError, MissingFileError, UsageError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import write_manifest
-from curation.publishing.imagefolder import write_imagefolder
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
 

@@ -31,7 +31,7 @@ from curation.benchmarks.stratified import split_sizes
 from curation.canonical import sha256_of_lines
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import dropped_leaves, label
-from curation.hierarchy.ilsvrc2012 import imagenet_dag, imagenet_tree
+from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import (
     SCHEMA_VERSION,

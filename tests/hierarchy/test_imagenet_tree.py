@@ -6,7 +6,7 @@ from pathlib import Path
 import networkx as nx
 
 from curation.hierarchy.hierarchy import ancestors, as_tree, dropped_leaves, label, leaves_under
-from curation.hierarchy.ilsvrc2012 import imagenet_dag, imagenet_tree, published_parents
+from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree, published_parents
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from tests.real_files import real_files
 
