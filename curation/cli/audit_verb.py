@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from curation.audit.forensics import Forensics
     from curation.audit.run import Audit
     from curation.audit.target import AuditTarget
-    from curation.benchmarks.protocol import SourceSlot
+    from curation.benchmarks.benchmark import SourceSlot
     from curation.sources.source import Source
 
 _FOLDER_ONLY = ("tasks", "role", "view", "namespace")
@@ -218,7 +218,7 @@ def _views(options: argparse.Namespace) -> dict[str, str]:
 
 def _slots(options: argparse.Namespace) -> list[SourceSlot]:
     """Return the sources of a folder's audit; a name such as ``coco-train2017`` or ``voc2007-test`` says what it is."""
-    from curation.benchmarks.protocol import SourceSlot
+    from curation.benchmarks.benchmark import SourceSlot
     from curation.ids import ImageId
     from curation.sources.datasets import family
 

@@ -13,7 +13,7 @@ from curation.cli.source_options import add_source_options, open_sources, pairs,
 from curation.errors import ManifestError, UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import Protocol
+    from curation.benchmarks.benchmark import Benchmark
     from curation.manifest.header import Figure
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
@@ -71,13 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Build, write and report; 1 where a declared manifest's figures are not met (then nothing is written)."""
-    from curation.benchmarks.registry import PROTOCOLS
+    from curation.benchmarks.registry import benchmarks
     from curation.manifest.store import write_manifest
 
     if options.allow_conflicts and options.decisions is None:
         raise UsageError("--allow-conflicts speaks of decisions", expected="--decisions FILE beside it")
-    if options.protocol in PROTOCOLS:
-        manifest = _from_protocol(PROTOCOLS[options.protocol], options)
+    if options.protocol in benchmarks():
+        manifest = _from_protocol(benchmarks()[options.protocol], options)
     else:
         manifest, missed = _from_declared(options)
         if missed:
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
+def _from_protocol(protocol: Benchmark, options: argparse.Namespace) -> Manifest:
     from curation.benchmarks.building import read_parameters
     from curation.benchmarks.parameters import wordnet_of
 
@@ -109,10 +109,10 @@ def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
                 "The protocol has no version of its own to declare", where=f"--declare {protocol.name}"
             )
         return protocol.declare(_given(options, protocol, parameters, declared=True), parameters)
-    return protocol.build(_given(options, protocol, parameters), parameters)
+    return protocol.make(_given(options, protocol, parameters), parameters)
 
 
-def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) -> dict[str, str]:
+def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path) -> dict[str, str]:
     from curation.benchmarks.owod.tasks import read_task_file, settings_of
 
     if "tasks" not in (parameter.name for parameter in protocol.parameters):
@@ -124,7 +124,7 @@ def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) 
     return settings_of(read_task_file(path))
 
 
-def _decisions(protocol: Protocol, settings: Mapping[str, str], options: argparse.Namespace) -> str:
+def _decisions(protocol: Benchmark, settings: Mapping[str, str], options: argparse.Namespace) -> str:
     """Return recorded decisions as the parameter of the protocol holds them; contradictory ones are told."""
     from curation.benchmarks.findmeifyoucan.decisions import contradictions, read_recorded
 
@@ -147,7 +147,7 @@ def _decisions(protocol: Protocol, settings: Mapping[str, str], options: argpars
 
 def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure, ...]]:
     from curation.benchmarks.building import complete, parameters_of
-    from curation.benchmarks.registry import find_protocol
+    from curation.benchmarks.registry import find_benchmark
 
     declared = _declared(options.protocol)
     if options.set or options.tasks or options.declare or options.name or options.manifest_version:
@@ -156,14 +156,14 @@ def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure,
             where=options.protocol,
             hint=f"curation build {declared.header.rule.protocol} … for other ones",
         )
-    protocol = find_protocol(declared.header.rule.protocol)
+    protocol = find_benchmark(declared.header.rule.protocol)
     sources = _given(options, protocol, parameters_of(declared.header))
     decisions = "" if options.decisions is None else _decisions(protocol, {}, options)
     return complete(declared, sources, decisions=decisions)
 
 
 def _declared(target: str) -> Manifest:
-    from curation.benchmarks.registry import find_protocol
+    from curation.benchmarks.registry import find_benchmark
     from curation.manifest.locate import load_manifest
 
     try:
@@ -171,7 +171,7 @@ def _declared(target: str) -> Manifest:
     except ManifestError:
         # Names of manifests have a family before them: a single word was meant as a protocol.
         if not Path(target).exists() and not {"/", "@"} & set(target):
-            find_protocol(target)
+            find_benchmark(target)
         raise
     if declared.header.origin == "as_published":
         raise UsageError(
@@ -190,7 +190,7 @@ def _declared(target: str) -> Manifest:
 
 def _given(
     options: argparse.Namespace,
-    protocol: Protocol,
+    protocol: Benchmark,
     parameters: Mapping[str, Any],
     *,
     declared: bool = False,

@@ -257,4 +257,3 @@ def test_a_wordnet_that_nltk_lacks_is_named_with_the_command_that_installs_it(
     given = ["build", "imagenet", "--wordnet", "nltk:wordnet31", "--set", "hierarchy=dag"]
     assert main([*given, "--source", f"imagenet-train={tmp_path}", "--out", str(tmp_path / "out")]) == 2
     assert "python -m nltk.downloader wordnet31" in capsys.readouterr().err
-

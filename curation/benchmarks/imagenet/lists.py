@@ -29,7 +29,6 @@ from curation.benchmarks.imagenet.images import ClassImages
 from curation.benchmarks.imagenet.parameters import PARAMETERS, declaration_of
 from curation.benchmarks.parameters import stated, wordnet_of
 from curation.benchmarks.parts import Part, Selection, make_part, source_entry, unread_entry
-from curation.benchmarks.protocol import Protocol, SourceSlot
 from curation.benchmarks.stratified import split_sizes
 from curation.canonical import sha256_of_lines
 from curation.errors import ProtocolError
@@ -343,29 +342,3 @@ def _hierarchy_notes(rule: ClassRule, parameters: Mapping[str, Any]) -> tuple[st
         return ()
     examples = ", ".join(label(imagenet_dag(), leaf) for leaf in leaves[:3])
     return (PUBLISHED_NOTE.format(dropped=len(leaves), examples=examples),)
-
-
-_LAYOUTS = "a folder of class folders, a list of names, or JSON of names or counts by wnid"
-PROTOCOL = Protocol(
-    name="imagenet",
-    paper=PAPER,
-    summary="Open-set classification on ImageNet: P1, P2, P3, or superclasses of one's own",
-    slots=(
-        SourceSlot(TRAIN, "imagenet", "train", False, f"ILSVRC-2012 train: {_LAYOUTS}"),
-        SourceSlot(
-            VAL,
-            "imagenet",
-            "val",
-            False,
-            "ILSVRC-2012 val: a folder (a flat one with LOC_val_solution.csv or val.txt beside it), or such a file",
-        ),
-    ),
-    parameters=PARAMETERS,
-    parts=(
-        ("train", "known and negative classes"),
-        ("val", "known and negative classes, from the training images"),
-        ("test", "known, negative and unknown classes"),
-    ),
-    page="docs/imagenet.md",
-    build=build,
-)
