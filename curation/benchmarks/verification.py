@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
-from curation.benchmarks.registry import find_protocol
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import UsageError
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
@@ -168,7 +168,7 @@ def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool)
     """Return whether the protocol gives the same digest, or at least the same lists, from these sources."""
     if manifest.header.origin == "as_published":
         return [Finding("rebuild", "manifest", "note", found="authors' lists: `curation import` checks them")]
-    protocol = find_protocol(manifest.header.rule.protocol)
+    protocol = find_benchmark(manifest.header.rule.protocol)
     if manifest.header.origin == "declared":
         return [Finding("rebuild", "manifest", "note", found="declared: `curation build` completes it")]
     base = manifest.header.supersedes

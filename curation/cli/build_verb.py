@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from curation.cli.options import SourceOptions
-from curation.cli.output import Answer, table_lines, warn
+from curation.cli.output import Answer, table_lines, tell_wordnet, warn
 from curation.cli.outputs import NEW_MANIFEST
 from curation.cli.signature import pairs
 from curation.errors import ManifestError, UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import Protocol
+    from curation.benchmarks.benchmark import Benchmark
     from curation.manifest.header import Figure
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
@@ -34,6 +34,9 @@ class Options(SourceOptions):
         a parameter of the protocol
     tasks
         TOML or JSON: tasks of one's own (protocol owod)
+    wordnet
+        a WordNet of NLTK's data in place of the built-in WordNet 3.0, as --set wordnet=… (protocols imagenet,
+        findmeifyoucan)
     decisions
         recorded decisions to replay: jsonl, csv, or the authors' manual_selection (protocol
         findmeifyoucan)
@@ -56,6 +59,7 @@ class Options(SourceOptions):
     out: Annotated[Path, NEW_MANIFEST, "DIR"]
     set_: tuple[Annotated[str, "KEY=VALUE"], ...] = ()
     tasks: Path | None = None
+    wordnet: Annotated[str | None, "nltk[:CORPUS]"] = None
     decisions: Path | None = None
     allow_conflicts: bool = False
     name: str | None = None
@@ -67,13 +71,13 @@ class Options(SourceOptions):
 
 def run(options: Options) -> Answer:
     """Build, write and report; 1 where a declared manifest's figures are not met (then nothing is written)."""
-    from curation.benchmarks.registry import PROTOCOLS
+    from curation.benchmarks.registry import benchmarks
     from curation.manifest.store import write_manifest
 
     if options.allow_conflicts and options.decisions is None:
         raise UsageError("--allow-conflicts speaks of decisions", expected="--decisions FILE beside it")
-    if options.protocol in PROTOCOLS:
-        manifest = _from_protocol(PROTOCOLS[options.protocol], options)
+    if options.protocol in benchmarks():
+        manifest = _from_protocol(benchmarks()[options.protocol], options)
     else:
         manifest, missed = _from_declared(options)
         if missed:
@@ -84,25 +88,30 @@ def run(options: Options) -> Answer:
     return _answer(manifest, options)
 
 
-def _from_protocol(protocol: Protocol, options: Options) -> Manifest:
+def _from_protocol(protocol: Benchmark, options: Options) -> Manifest:
     from curation.benchmarks.building import read_parameters
+    from curation.benchmarks.parameters import wordnet_of
 
     settings = pairs(options.set_, "--set")
     if options.tasks is not None:
         settings = _task_settings(protocol, settings, options.tasks) | settings
     if options.decisions is not None:
         settings = settings | {"decisions": _decisions(protocol, settings, options)}
+    if options.wordnet is not None:
+        settings = settings | {"wordnet": options.wordnet}
     parameters = read_parameters(protocol, settings)
+    if chosen := wordnet_of(parameters):
+        tell_wordnet(chosen)
     if options.declare:
         if protocol.declare is None:
             raise UsageError(
                 "The protocol has no version of its own to declare", where=f"--declare {protocol.name}"
             )
         return protocol.declare(_given(options, protocol, parameters, declared=True), parameters)
-    return protocol.build(_given(options, protocol, parameters), parameters)
+    return protocol.make(_given(options, protocol, parameters), parameters)
 
 
-def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) -> dict[str, str]:
+def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path) -> dict[str, str]:
     from curation.benchmarks.owod.tasks import read_task_file, settings_of
 
     if "tasks" not in (parameter.name for parameter in protocol.parameters):
@@ -114,7 +123,7 @@ def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) 
     return settings_of(read_task_file(path))
 
 
-def _decisions(protocol: Protocol, settings: Mapping[str, str], options: Options) -> str:
+def _decisions(protocol: Benchmark, settings: Mapping[str, str], options: Options) -> str:
     """Return recorded decisions as the parameter of the protocol holds them; contradictory ones are told."""
     from curation.benchmarks.findmeifyoucan.decisions import contradictions, read_recorded
 
@@ -137,7 +146,7 @@ def _decisions(protocol: Protocol, settings: Mapping[str, str], options: Options
 
 def _from_declared(options: Options) -> tuple[Manifest, tuple[Figure, ...]]:
     from curation.benchmarks.building import complete, parameters_of
-    from curation.benchmarks.registry import find_protocol
+    from curation.benchmarks.registry import find_benchmark
 
     declared = _declared(options.protocol)
     if options.set_ or options.tasks or options.declare or options.name or options.version:
@@ -146,14 +155,14 @@ def _from_declared(options: Options) -> tuple[Manifest, tuple[Figure, ...]]:
             where=options.protocol,
             hint=f"curation build {declared.header.rule.protocol} … for other ones",
         )
-    protocol = find_protocol(declared.header.rule.protocol)
+    protocol = find_benchmark(declared.header.rule.protocol)
     sources = _given(options, protocol, parameters_of(declared.header))
     decisions = "" if options.decisions is None else _decisions(protocol, {}, options)
     return complete(declared, sources, decisions=decisions)
 
 
 def _declared(target: str) -> Manifest:
-    from curation.benchmarks.registry import find_protocol
+    from curation.benchmarks.registry import find_benchmark
     from curation.manifest.locate import load_manifest
 
     try:
@@ -161,7 +170,7 @@ def _declared(target: str) -> Manifest:
     except ManifestError:
         # Names of manifests have a family before them: a single word was meant as a protocol.
         if not Path(target).exists() and not {"/", "@"} & set(target):
-            find_protocol(target)
+            find_benchmark(target)
         raise
     if declared.header.origin == "as_published":
         raise UsageError(
@@ -180,7 +189,7 @@ def _declared(target: str) -> Manifest:
 
 def _given(
     options: Options,
-    protocol: Protocol,
+    protocol: Benchmark,
     parameters: Mapping[str, Any],
     *,
     declared: bool = False,

@@ -314,8 +314,7 @@ def _write_links(
     options: Options, manifest: Manifest, sources: Mapping[str, Source], summary: Mapping[str, Any]
 ) -> Answer:
     """Write ``--format imagefolder`` and report it."""
-    from curation.publishing.imagefolder import write_imagefolder
-    from curation.publishing.imagenet_csv import labelled_images
+    from curation.benchmarks.imagenet.layout import labelled_images, write_imagefolder
 
     if len(options.images or ()) != 1:
         # A manifest about boxes is the likelier mistake, and has the better message.
@@ -360,7 +359,7 @@ def _plan(options: Options, manifest: Manifest, parts: Sequence[str], sources: M
 
         return plan_owod_layout(manifest, parts, sources)
     if options.format == "imagenet-csv":
-        from curation.publishing.imagenet_csv import plan_imagenet_csv
+        from curation.benchmarks.imagenet.layout import plan_imagenet_csv
 
         return plan_imagenet_csv(manifest, parts, sources)
     if options.format == "findmeifyoucan":

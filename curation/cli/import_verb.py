@@ -50,7 +50,7 @@ def run(options: Options) -> Answer:
 
 
 def _pinned(options: Options) -> Manifest:
-    from curation.benchmarks.recipes import find_recipe
+    from curation.benchmarks.registry import find_recipe
     from curation.manifest.importing import pin_lists
     from curation.manifest.manifest import Manifest
 

@@ -272,7 +272,7 @@ def _tables(options: Options, members: Sequence[Member]) -> list[PlannedTable]:
 
         return [table for member in members for table in part_tables(member)]
     from curation.benchmarks.findmeifyoucan.categories import open_images_categories
-    from curation.benchmarks.findmeifyoucan.tables import findmeifyoucan_tables
+    from curation.benchmarks.findmeifyoucan.layout import findmeifyoucan_tables
 
     if (tree is None) != (names is None):
         raise UsageError("--class-tree FILE and --class-names FILE go together")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.elephant.lists import PROTOCOL
+from curation.benchmarks.elephant import BENCHMARK
 from curation.cli.options import SourceOptions
 from curation.errors import MissingFileError, UsageError
 from curation.sources.slots import SourceSlot, require_slots
@@ -22,7 +22,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
     return small
 
 
-def opened(*given: str, slots: Sequence[SourceSlot] = PROTOCOL.slots) -> dict[str, Source]:
+def opened(*given: str, slots: Sequence[SourceSlot] = BENCHMARK.slots) -> dict[str, Source]:
     return SourceOptions(source=given, no_cache=True).open(slots)
 
 
@@ -141,7 +141,7 @@ def test_nothing_there(tmp_path: Path) -> None:
 def test_required_sources_are_named_with_the_command(world: SmallWorld) -> None:
     given = opened(f"coco={world.coco_json}")
     with pytest.raises(UsageError, match="closed test set") as caught:
-        require_slots(PROTOCOL.slots, given, "curation build elephant")
+        require_slots(BENCHMARK.slots, given, "curation build elephant")
     assert "curation build elephant --source voc2007-test=PATH --source coco=PATH --out DIR" in str(
         caught.value
     )
