@@ -1,11 +1,11 @@
-"""`run_audit`: every rule on one target, in the order of the principles."""
+"""`audit`: every rule on a manifest or a folder of lists, in the order of the principles."""
 
 from __future__ import annotations
 
 import difflib
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 
 from curation.audit import (
     rules_annotation,
@@ -14,10 +14,22 @@ from curation.audit import (
     rules_label_integrity,
     rules_task_increment,
 )
-from curation.audit.rule import VERDICTS, Outcome, Rule, Severity
-from curation.audit.target import AuditTarget
+from curation.audit.classes import TaskClasses, read_tasks
+from curation.audit.folder_target import FolderOptions, folder_target
+from curation.audit.forensics import forensics
+from curation.audit.judgement import judged
+from curation.audit.list_roles import read_view
+from curation.audit.lists import ListSet, read_lists
+from curation.audit.manifest_target import manifest_target
+from curation.audit.report import Report, RuleResult
+from curation.audit.rule import Rule, Severity
+from curation.audit.target import DEFAULT_EXEMPLARS, AuditTarget
 from curation.errors import UsageError
-from curation.short_repr import short_repr
+from curation.manifest.header import LabelView
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import HEADER_FILE
+from curation.sources.source import Source
 
 RULES: tuple[Rule, ...] = (
     *rules_class_openness.RULES,
@@ -29,46 +41,12 @@ RULES: tuple[Rule, ...] = (
 """All rules by principle: class openness, task increment, annotation specificity, label and data integrity."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleResult:
-    """One rule with what it found."""
-
-    __repr__ = short_repr
-
-    rule: Rule
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """The results of all rules that were asked for."""
-
-    __repr__ = short_repr
-
-    target: AuditTarget
-    results: tuple[RuleResult, ...]
-
-    def verdict(self, name: str) -> str:
-        """Return the verdict of a rule."""
-        return next(one.outcome.verdict for one in self.results if one.rule.name == name)
-
-    def failed(self, *, fail_on: Severity = "error") -> bool:
-        """Return whether the audit failed: a rule was broken as an error, or with ``warning`` as a warning too."""
-        bad = {"fail", "warn"} if fail_on == "warning" else {"fail"}
-        return any(one.outcome.verdict in bad for one in self.results)
-
-    def tally(self) -> dict[str, int]:
-        """Return how many rules came to each verdict, strongest first, absent ones left out."""
-        counts = Counter(one.outcome.verdict for one in self.results)
-        return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
-
-
-def run_audit(target: AuditTarget, rules: Sequence[Rule] = RULES) -> Audit:
+def run_audit(target: AuditTarget, rules: Sequence[Rule] = RULES) -> Report:
     """Return what some rules say of a target."""
     from tqdm import tqdm
 
     progress = tqdm(rules, desc="rules", disable=None, leave=False)
-    return Audit(target, tuple(RuleResult(rule, rule.check(target)) for rule in progress))
+    return Report(target, tuple(RuleResult(rule, judged(rule, target)) for rule in progress))
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
