@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +60,51 @@ _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
 }
+_KEPT: ContextVar[list[Picture] | None] = ContextVar("kept", default=None)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Picture:
+    """A figure in memory: PNG and SVG as `save_figure` writes them, and the table of what it shows.
+
+    Attributes
+    ----------
+    name : str
+    images : dict of str to bytes
+        ``png`` and ``svg``.
+    csv : str
+    """
+
+    name: str
+    images: dict[str, bytes]
+    csv: str
+
+    def save(self, stem: Path) -> list[Path]:
+        """Write ``stem.png``, ``stem.svg`` and ``stem.csv``, each atomically, and return their paths."""
+        paths = []
+        for kind, data in self.images.items():
+            paths.append(stem.with_name(f"{stem.name}.{kind}"))
+            storage.write_bytes(paths[-1], data)
+        paths.append(stem.with_name(f"{stem.name}.csv"))
+        storage.write_text(paths[-1], self.csv)
+        return paths
+
+    def __repr__(self) -> str:
+        return f"<Picture {self.name}>"
+
+    def _repr_png_(self) -> bytes:
+        return self.images["png"]
+
+
+def in_memory(draw: Callable[[Path], list[Path]], name: str) -> Picture:
+    """Return what a function would write with `save_figure`, without writing it."""
+    kept: list[Picture] = []
+    token = _KEPT.set(kept)
+    try:
+        draw(Path(name))
+    finally:
+        _KEPT.reset(token)
+    return kept[0]
 
 
 def save_figure(
@@ -94,13 +141,12 @@ def save_figure(
             stream = io.BytesIO()
             figure.savefig(stream, format=kind, metadata=metadata, bbox_inches="tight", pad_inches=0.1)
             images[kind] = stream.getvalue()
-    paths = []
-    for kind, data in images.items():
-        paths.append(stem.with_name(f"{stem.name}.{kind}"))
-        storage.write_bytes(paths[-1], data)
-    paths.append(stem.with_name(f"{stem.name}.csv"))
-    storage.write_text(paths[-1], as_csv(header, rows))
-    return paths
+    picture = Picture(stem.name, images, as_csv(header, rows))
+    kept = _KEPT.get()
+    if kept is not None:
+        kept.append(picture)
+        return []
+    return picture.save(stem)
 
 
 def plain(text: str, limit: int = 32) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from curation.benchmarks.parts import source_entry
 from curation.canonical import sha256_of_lines
 from curation.manifest.header import (
     SCHEMA_VERSION,
@@ -20,7 +21,6 @@ from curation.manifest.header import (
     TaskEntry,
 )
 from curation.manifest.manifest import Manifest
-from curation.protocols.parts import source_entry
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
 

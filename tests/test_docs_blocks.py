@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.registry import PROTOCOLS
 from curation.cli import VERBS, _parser, main
 from curation.manifest.locate import manifest_folders
-from curation.protocols.registry import PROTOCOLS
 from tests.docs.pages import (
     INDENTED,
     PAGES,

@@ -1,4 +1,4 @@
-"""Imports run one way through the house (raw data → sources → manifest → protocols → publishing, evaluation → cli)."""
+"""Imports run one way through the house (raw data → sources → manifest → publishing, evaluation → benchmarks → cli)."""
 
 import ast
 from pathlib import Path
@@ -19,6 +19,8 @@ GROUND = {
     "ilsvrc2012",
     "torchvision_operators",
     "short_repr",
+    "text_table",
+    "progress",
     "pages",
 }
 ALLOWED = {
@@ -29,11 +31,21 @@ ALLOWED = {
     "manifest": GROUND | {"sources"},
     "decisions": GROUND | {"sources", "manifest"},
     "proposals": GROUND | {"sources", "hierarchy", "similarity", "manifest", "decisions"},
-    "protocols": GROUND | {"sources", "manifest", "hierarchy", "decisions", "cooccurrence"},
-    "publishing": GROUND | {"sources", "manifest", "decisions", "protocols"},
+    "publishing": GROUND | {"sources", "manifest", "decisions"},
     "evaluation": GROUND | {"sources", "manifest", "figure_style"},
+    "benchmarks": GROUND
+    | {
+        "sources",
+        "manifest",
+        "hierarchy",
+        "decisions",
+        "cooccurrence",
+        "publishing",
+        "evaluation",
+        "figure_style",
+    },
     "review": GROUND | {"sources", "manifest", "similarity", "decisions", "proposals", "publishing"},
-    "audit": GROUND | {"sources", "similarity", "manifest", "protocols", "figure_style"},
+    "audit": GROUND | {"sources", "similarity", "manifest", "benchmarks", "figure_style"},
     "baselines": GROUND | {"evaluation"},
 }
 HEAVY = {"torch", "fiftyone", "open_clip", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools"}

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.building import is_approximate
 from curation.cli import main
 from curation.manifest.locate import load_manifest, manifest_folders
 from curation.manifest.registry import INDEX_FILE, index_text, manifest_index
 from curation.manifest.store import read_manifest
-from curation.protocols.building import is_approximate
 from tests.real_files import real_files
 
 ROOT = Path(__file__).parents[1] / "manifests"

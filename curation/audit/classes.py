@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
+from curation.benchmarks.owod.facts import M_OWODB_TASKS, S_OWODB_TASKS
 from curation.errors import CurationError, UsageError
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
 from curation.manifest.locate import find_manifest
 from curation.manifest.store import HEADER_FILE, read_manifest
-from curation.protocols.owod_facts import M_OWODB_TASKS, S_OWODB_TASKS
 from curation.sources.datasets import COCO_NAMES_OF_VOC
 from curation.storage import read_bytes
 

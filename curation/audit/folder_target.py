@@ -141,7 +141,9 @@ def _with_role(
     assert one.lines is not None  # noqa: S101
     first, last = role.lines or (1, int(one.lines[-1]) if len(one.lines) else 0)
     chosen = (one.lines >= first) & (one.lines <= last)
-    numbers = range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
+    numbers = (
+        range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
+    )
     whole = role.lines is None
     view = options.views.get(role.role, PRINCIPLE.get(role.role))
     return AuditedList(

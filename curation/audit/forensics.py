@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from curation.audit.id_vocabulary import BLOCK, NAMESPACES, TEXT, VOC2012, Vocabulary
 from curation.audit.audited_sources import positions_of
+from curation.audit.id_vocabulary import BLOCK, NAMESPACES, TEXT, VOC2012, Vocabulary
 from curation.audit.lists import IdList, ListSet
 from curation.audit.rule import Severity, joined
 from curation.canonical import sha256_of_bytes
@@ -374,8 +374,8 @@ class ListFinding:
 def list_findings(found: Forensics) -> list[ListFinding]:
     """Return what forensics found, gravest first; within one gravity by kind, then the largest count first."""
     parts = (
-        _odd, _same_names, _repeats, _unknown, _equal_counts, _collisions, _bare, _skipped, _same_bytes,
-        _same_sequence, _same_ids, _subsets, _labelled,
+        _told_odd, _told_same_names, _told_repeats, _told_unknown, _told_equal_counts, _told_collisions, _told_bare, _told_skipped, _told_same_bytes,
+        _told_same_sequence, _told_same_ids, _told_subsets, _told_labelled,
     )  # fmt: skip
     findings = [
         (_GRAVITY.index(one.gravity), place, -one.count, number, one)
@@ -385,7 +385,7 @@ def list_findings(found: Forensics) -> list[ListFinding]:
     return [finding for *_, finding in sorted(findings, key=lambda entry: entry[:-1])]
 
 
-def _odd(found: Forensics) -> Iterator[ListFinding]:
+def _told_odd(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
         if one.source.odd:
             text = f"{_lines(one.source.odd)} of {one.source.file} are no ids and were left out"
@@ -393,7 +393,7 @@ def _odd(found: Forensics) -> Iterator[ListFinding]:
             yield ListFinding("error", "odd lines", (one.name,), one.source.odd, text, examples)
 
 
-def _same_names(found: Forensics) -> Iterator[ListFinding]:
+def _told_same_names(found: Forensics) -> Iterator[ListFinding]:
     for first, second in found.same_names:
         one, two = found.facts[first], found.facts[second]
         shared = int(found.overlap[first, second])
@@ -409,7 +409,7 @@ def _same_names(found: Forensics) -> Iterator[ListFinding]:
         )
 
 
-def _repeats(found: Forensics) -> Iterator[ListFinding]:
+def _told_repeats(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
         if one.repeated:
             times = ", ".join(
@@ -425,14 +425,14 @@ def _repeats(found: Forensics) -> Iterator[ListFinding]:
             yield ListFinding("error", "repeats", (one.name,), one.repeated, text, examples)
 
 
-def _unknown(found: Forensics) -> Iterator[ListFinding]:
+def _told_unknown(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
         if one.unknown:
             text = f"{one.unknown:,} of {one.unique:,} ids of {one.source.file} are in none of the sources"
             yield ListFinding("error", "unknown ids", (one.name,), one.unknown, text, one.unknown_ids)
 
 
-def _equal_counts(found: Forensics) -> Iterator[ListFinding]:
+def _told_equal_counts(found: Forensics) -> Iterator[ListFinding]:
     told = set(found.same_names)
     for one in found.equal_counts:
         lists = sorted(place for group in one.contents for place in group)
@@ -458,7 +458,7 @@ def _shared(found: Forensics, one: EqualCount) -> tuple[int, int]:
     return min(shared), max(shared)
 
 
-def _collisions(found: Forensics) -> Iterator[ListFinding]:
+def _told_collisions(found: Forensics) -> Iterator[ListFinding]:
     for one in found.collisions:
         first, second = one.namespaces
         text = f"{one.count:,} numbers name an image in {first} and another in {second}: never compare them as integers"
@@ -469,7 +469,7 @@ def _collisions(found: Forensics) -> Iterator[ListFinding]:
         yield ListFinding("warning", "equal numbers", names, one.count, text, examples)
 
 
-def _bare(found: Forensics) -> Iterator[ListFinding]:
+def _told_bare(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
         if count := one.namespaces.get("", 0):
             text = (
@@ -478,37 +478,37 @@ def _bare(found: Forensics) -> Iterator[ListFinding]:
             yield ListFinding("warning", "no namespace", (one.name,), count, text)
 
 
-def _skipped(found: Forensics) -> Iterator[ListFinding]:
+def _told_skipped(found: Forensics) -> Iterator[ListFinding]:
     for name, reason in found.skipped.items():
         yield ListFinding("warning", "no list", (name,), 1, f"{name} was passed over: {reason}")
 
 
-def _same_bytes(found: Forensics) -> Iterator[ListFinding]:
+def _told_same_bytes(found: Forensics) -> Iterator[ListFinding]:
     for group in found.same_bytes:
-        yield _group(found, group, "same bytes", "are the same bytes")
+        yield _told_group(found, group, "same bytes", "are the same bytes")
 
 
-def _same_sequence(found: Forensics) -> Iterator[ListFinding]:
+def _told_same_sequence(found: Forensics) -> Iterator[ListFinding]:
     for group in found.same_sequence:
         if group not in found.same_bytes:
-            yield _group(found, group, "same lines", "hold the same ids line by line in different bytes")
+            yield _told_group(found, group, "same lines", "hold the same ids line by line in different bytes")
 
 
-def _same_ids(found: Forensics) -> Iterator[ListFinding]:
+def _told_same_ids(found: Forensics) -> Iterator[ListFinding]:
     for group in found.same_ids:
         if group not in found.same_sequence:
             repeated = any(found.facts[place].repeated for place in group)
             how = "in different order or with repeats" if repeated else "in different order"
-            yield _group(found, group, "same ids", f"hold the same ids {how}")
+            yield _told_group(found, group, "same ids", f"hold the same ids {how}")
 
 
-def _group(found: Forensics, group: tuple[int, ...], kind: str, says: str) -> ListFinding:
+def _told_group(found: Forensics, group: tuple[int, ...], kind: str, says: str) -> ListFinding:
     names = tuple(found.names[place] for place in group)
     unique = found.facts[group[0]].unique
     return ListFinding("info", kind, names, unique, f"{joined(names)} {says} ({unique:,} ids)")
 
 
-def _subsets(found: Forensics) -> Iterator[ListFinding]:
+def _told_subsets(found: Forensics) -> Iterator[ListFinding]:
     larger: defaultdict[int, list[int]] = defaultdict(list)
     for small, large in found.subsets:
         larger[small].append(large)
@@ -519,7 +519,7 @@ def _subsets(found: Forensics) -> Iterator[ListFinding]:
         yield ListFinding("info", "subset", (one.name, *names), one.unique, text)
 
 
-def _labelled(found: Forensics) -> Iterator[ListFinding]:
+def _told_labelled(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
         labels = {name: n for name, n in one.source.traits.items() if " label " in name}
         if labels:
@@ -559,17 +559,25 @@ def forensics_data(found: Forensics) -> dict[str, Any]:
         "same_ids": [named(group) for group in found.same_ids],
         "subsets": [named(pair) for pair in found.subsets],
         "equal_counts": [
-            {"lines": one.lines, "contents": [named(group) for group in one.contents]} for one in found.equal_counts
+            {"lines": one.lines, "contents": [named(group) for group in one.contents]}
+            for one in found.equal_counts
         ],
-        "same_names": [{"lists": named(pair), "shared": int(found.overlap[pair])} for pair in found.same_names],
+        "same_names": [
+            {"lists": named(pair), "shared": int(found.overlap[pair])} for pair in found.same_names
+        ],
         "collisions": [
-            {**asdict(one), "namespaces": list(one.namespaces), "examples": [list(pair) for pair in one.examples],
-             "lists": dict(one.lists)}
+            {
+                **asdict(one),
+                "namespaces": list(one.namespaces),
+                "examples": [list(pair) for pair in one.examples],
+                "lists": dict(one.lists),
+            }
             for one in found.collisions
         ],
         "skipped": dict(found.skipped),
         "findings": [
-            {**asdict(one), "lists": list(one.lists), "examples": list(one.examples)} for one in list_findings(found)
+            {**asdict(one), "lists": list(one.lists), "examples": list(one.examples)}
+            for one in list_findings(found)
         ],
     }
 

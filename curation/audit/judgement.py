@@ -158,7 +158,11 @@ def forbidden_labels(target: AuditTarget, one: AuditedList, task: int, forbidden
         return ([Finding("pass", about, text=text)] if covered else []) + missing
     held = target.held(one)
     if not len(held):
-        return [Finding("fail", about, text="the declared view lets such labels through; no box was at hand to count")]
+        return [
+            Finding(
+                "fail", about, text="the declared view lets such labels through; no box was at hand to count"
+            )
+        ]
     text = f"none among {len(labels):,} {labels.unit}"
     if target.incomplete(held).any():
         return [undecidable(about, COMPLETE, text)]

@@ -10,7 +10,14 @@ import numpy as np
 
 from curation.audit.audited_sources import audited_source, known_exhaustive
 from curation.audit.classes import ClassNames, tasks_of_header
-from curation.audit.target import DEFAULT_EXEMPLARS, AuditedList, AuditedSource, AuditTarget, LabelFile, ListRole
+from curation.audit.target import (
+    DEFAULT_EXEMPLARS,
+    AuditedList,
+    AuditedSource,
+    AuditTarget,
+    LabelFile,
+    ListRole,
+)
 from curation.errors import UsageError
 from curation.manifest.header import Header, PartEntry
 from curation.manifest.manifest import Manifest
@@ -111,7 +118,9 @@ def _role(part: PartEntry, header: Header) -> ListRole:
 
 
 def _remark(part: PartEntry) -> str:
-    return f"{part.name}: no role beside {part.task}-{part.role}, which is the {part.role} list of {part.task}"
+    return (
+        f"{part.name}: no role beside {part.task}-{part.role}, which is the {part.role} list of {part.task}"
+    )
 
 
 def _list_of(

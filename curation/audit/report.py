@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.audit.forensics import Forensics, forensics_data, forensics_tables, overlap_matrix
+from curation.audit.judgement import label_warnings
 from curation.audit.labels import hidden_unknowns
-from curation.audit.needs import label_warnings
 from curation.audit.overlap_figure import MOST_LISTS as MOST_DRAWN
 from curation.audit.overlap_figure import overlap_figure
-from curation.audit.rule import VERDICTS, Outcome, Rule, Severity
+from curation.audit.rule import PRINCIPLES, VERDICTS, Outcome, Rule, Severity
 from curation.audit.target import AuditedList, AuditTarget
 from curation.csv_table import as_csv
 from curation.pages import page
@@ -31,13 +31,6 @@ TableName = Literal["rules", "findings", "tasks"]
 MOST_LISTS = 24
 """Lists that the page's matrix of overlaps shows: a larger one is unreadable."""
 
-_PRINCIPLES = {
-    "CO": "Class openness",
-    "TI": "Task increment",
-    "AS": "Annotation specificity",
-    "LI": "Label integrity",
-    "DS": "Data specificity",
-}
 _ROLES = ("train", "finetune", "val", "test")
 _RULE_COLUMNS = ("rule", "severity", "verdict", "count", "definition", "examples", "missing", "fix")
 _FINDING_COLUMNS = ("rule", "verdict", "about", "count", "text", "examples", "missing")
@@ -162,7 +155,9 @@ class Report:
     def _table(self, table: TableName) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         if table == "tasks":
             tasks = task_composition(self.target)
-            return TaskComposition.__slots__, [[getattr(one, name) for name in one.__slots__] for one in tasks]
+            return TaskComposition.__slots__, [
+                [getattr(one, name) for name in one.__slots__] for one in tasks
+            ]
         rules = [_rule_data(one) for one in self.results]
         if table == "rules":
             return _RULE_COLUMNS, [_cells(one, _RULE_COLUMNS) for one in rules]
@@ -206,7 +201,7 @@ class Report:
         verdicts = {one.rule.name: one.outcome.verdict for one in self.results}
         by_principle = [
             (name, [one for one in self.results if one.rule.name.startswith(prefix)])
-            for prefix, name in _PRINCIPLES.items()
+            for prefix, name in PRINCIPLES.items()
         ]
         tasks = task_composition(self.target) if self.target.tasks and self.target.lists else []
         lists = [one for one in self.target.files if one.available]
@@ -253,7 +248,7 @@ class Report:
         return tables  # type: ignore[return-value]
 
     def save(self, folder: Path) -> None:
-        """Write ``report.html``, ``audit.json``, the tables as CSV and the figure of what lists share into a new folder.
+        """Write ``report.html``, ``audit.json``, the tables as CSV and the figure of overlaps into a new folder.
 
         Raises
         ------

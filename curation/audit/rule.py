@@ -38,8 +38,8 @@ class Finding:
     about : str
         What is judged: ``t2-train``, ``val against train``.
     count : int
-        Violations that are proven, or the number that an info rule reports. Where data are partly missing, the text says
-        ``at least`` or ``at most``.
+        Violations that are proven, or the number that an info rule reports. Where data are partly missing, the text
+        says ``at least`` or ``at most``.
     text : str
         What was found, one sentence without a final full stop.
     examples : tuple of str

@@ -211,7 +211,7 @@ class AuditTarget:
         return len(self.classes)
 
     def label_of(self, name: str) -> int:
-        """Return the label of a class by its name in a file, that of unknown for ``unknown``, -1 for a foreign class."""
+        """Return the label of a class by its name in a file: that of unknown for ``unknown``, -1 for a foreign one."""
         return self.unknown_label if self.names.is_unknown(name) else self.names.position(name)
 
     def task_names(self, one: AuditedList) -> list[str]:
@@ -297,7 +297,7 @@ class AuditTarget:
         return images[np.array([form in forms for form in _forms(self.ids[images])], np.bool_)]
 
     def incomplete(self, images: Int32s) -> Bools:
-        """Return which images come from a source whose silence about a class proves nothing, or from no available one."""
+        """Return which images come from a source whose silence about a class proves nothing, or from none."""
         partial = np.array([not source.complete for source in self.sources] + [True], np.bool_)
         return partial[self.home[images]]
 

@@ -11,7 +11,7 @@ from curation.errors import PredictionError, UsageError
 
 if TYPE_CHECKING:
     from curation.baselines.score_vectors import Labelled, ScoreVectors
-    from curation.evaluation.osod3_truth import OpenSetClasses, OpenSetTruth
+    from curation.benchmarks.osod3.truth import OpenSetClasses, OpenSetTruth
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
 
@@ -207,7 +207,7 @@ def classes_of(options: argparse.Namespace) -> tuple[OpenSetClasses, Manifest | 
     EvaluationError
         The manifest is of no open-set detection problem, or the file is no class file.
     """
-    from curation.evaluation.osod3_truth import classes_of_file, classes_of_manifest
+    from curation.benchmarks.osod3.truth import classes_of_file, classes_of_manifest
     from curation.manifest.locate import load_manifest
 
     if (options.classes is None) == (options.manifest is None):
@@ -229,8 +229,8 @@ def truth_of(
     options: argparse.Namespace, classes: OpenSetClasses, manifest: Manifest | None
 ) -> tuple[Source | None, OpenSetTruth | None]:
     """Return the truth that ``--truth`` names, if any, and its objects as the case and a manifest's view see them."""
-    from curation.evaluation.osod3_truth import open_set_truth
-    from curation.evaluation.osod3_view import truth_view
+    from curation.benchmarks.osod3.truth import open_set_truth
+    from curation.benchmarks.osod3.view import truth_view
     from curation.sources.opening import open_source
 
     if options.truth is None:

@@ -12,8 +12,8 @@ from curation.cli.outputs import OutputFolder
 from curation.errors import PredictionError
 
 if TYPE_CHECKING:
+    from curation.benchmarks.osod3.truth import OpenSetClasses, OpenSetTruth
     from curation.cli.baseline_methods import Variant
-    from curation.evaluation.osod3_truth import OpenSetClasses, OpenSetTruth
     from curation.sources.source import Source
 
 _METHODS = {
@@ -195,9 +195,9 @@ def _write(
 
 
 def _score(truth: OpenSetTruth | None, source: Source | None, path: Path) -> dict[str, Any]:
+    from curation.benchmarks.osod3.evaluation import average_precisions
+    from curation.benchmarks.owod.detections import read_task_detections
     from curation.evaluation.detections import Policy
-    from curation.evaluation.osod3 import average_precisions
-    from curation.evaluation.owod_detections import read_task_detections
 
     if truth is None or source is None:
         return {}
@@ -206,7 +206,7 @@ def _score(truth: OpenSetTruth | None, source: Source | None, path: Path) -> dic
 
 
 def _sweep(options: argparse.Namespace, sweep: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Path]:
-    from curation.evaluation.osod3_figures import sweep_figure
+    from curation.benchmarks.osod3.figures import sweep_figure
 
     parameter = {"naive": "gamma", "cross-nms": "IoU", "cec": "alpha", "pad": "theta"}.get(options.method, "")
     rows = [(value, found["AP_known"], found["AP_unk"]) for value, found in sweep]

@@ -13,9 +13,9 @@ from curation.cli.source_options import add_source_options, open_sources, pairs,
 from curation.errors import ManifestError, UsageError
 
 if TYPE_CHECKING:
+    from curation.benchmarks.protocol import Protocol
     from curation.manifest.header import Figure
     from curation.manifest.manifest import Manifest
-    from curation.protocols.protocol import Protocol
     from curation.sources.source import Source
 
 
@@ -65,8 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Build, write and report; 1 where a declared manifest's figures are not met (then nothing is written)."""
+    from curation.benchmarks.registry import PROTOCOLS
     from curation.manifest.store import write_manifest
-    from curation.protocols.registry import PROTOCOLS
 
     if options.allow_conflicts and options.decisions is None:
         raise UsageError("--allow-conflicts speaks of decisions", expected="--decisions FILE beside it")
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
-    from curation.protocols.building import read_parameters
+    from curation.benchmarks.building import read_parameters
 
     settings = pairs(options.set, "--set")
     if options.tasks is not None:
@@ -102,7 +102,7 @@ def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
 
 
 def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) -> dict[str, str]:
-    from curation.protocols.owod_tasks import read_task_file, settings_of
+    from curation.benchmarks.owod.tasks import read_task_file, settings_of
 
     if "tasks" not in (parameter.name for parameter in protocol.parameters):
         raise UsageError(
@@ -115,7 +115,7 @@ def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) 
 
 def _decisions(protocol: Protocol, settings: Mapping[str, str], options: argparse.Namespace) -> str:
     """Return recorded decisions as the parameter of the protocol holds them; contradictory ones are told."""
-    from curation.protocols.findmeifyoucan_decisions import contradictions, read_recorded
+    from curation.benchmarks.findmeifyoucan.decisions import contradictions, read_recorded
 
     path: Path = options.decisions
     if "decisions" not in (parameter.name for parameter in protocol.parameters):
@@ -135,8 +135,8 @@ def _decisions(protocol: Protocol, settings: Mapping[str, str], options: argpars
 
 
 def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure, ...]]:
-    from curation.protocols.building import complete, parameters_of
-    from curation.protocols.registry import find_protocol
+    from curation.benchmarks.building import complete, parameters_of
+    from curation.benchmarks.registry import find_protocol
 
     declared = _declared(options.protocol)
     if options.set or options.tasks or options.declare or options.name or options.manifest_version:
@@ -152,8 +152,8 @@ def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure,
 
 
 def _declared(target: str) -> Manifest:
+    from curation.benchmarks.registry import find_protocol
     from curation.manifest.locate import load_manifest
-    from curation.protocols.registry import find_protocol
 
     try:
         declared = load_manifest(target)
@@ -184,7 +184,7 @@ def _given(
     *,
     declared: bool = False,
 ) -> Mapping[str, Source]:
-    from curation.publishing.category_ids import disagreeing_ids
+    from curation.publishing.formats.coco import disagreeing_ids
 
     slots = protocol.slots_for(parameters)
     sources = open_sources(options, slots)
@@ -229,8 +229,8 @@ def _in_words(manifest: Manifest, options: argparse.Namespace) -> Manifest:
 
 def _keep_approximate_out(manifest: Manifest, out: Path) -> None:
     """Raise `UsageError` where an approximate list would land among the manifests that others trust."""
+    from curation.benchmarks.building import is_approximate
     from curation.manifest.locate import manifest_roots
-    from curation.protocols.building import is_approximate
 
     trusted = [root for root in manifest_roots() if out.resolve().is_relative_to(root.resolve())]
     if trusted and is_approximate(manifest.header):
@@ -258,8 +258,8 @@ def _refuse(missed: tuple[Figure, ...], options: argparse.Namespace) -> int:
 
 
 def _report(manifest: Manifest, options: argparse.Namespace) -> None:
+    from curation.benchmarks.building import is_approximate
     from curation.cli.manifest_tables import figure_table, manifest_data, part_table
-    from curation.protocols.building import is_approximate
 
     header = manifest.header
     if is_approximate(header):

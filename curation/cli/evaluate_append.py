@@ -1,15 +1,18 @@
-"""``curation evaluate … --append FILE``: the result as rows of a leaderboard file."""
+"""What ``curation evaluate`` does with a result: tables or JSON, files (``--out``), leaderboard rows (``--append``)."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import printable
+from curation.cli.output import emit, printable, stage, warn
 from curation.cli.outputs import AppendedFile
 from curation.errors import UsageError
+
+if TYPE_CHECKING:
+    from curation.evaluation.result import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,8 @@ def check_append(options: argparse.Namespace) -> None:
     ------
     UsageError, LeaderboardError
     """
-    from curation.evaluation.leaderboard_files import check_appendable
-    from curation.evaluation.leaderboard_rows import require_name
+    from curation.evaluation.leaderboard.files import check_appendable
+    from curation.evaluation.leaderboard.rows import require_name
 
     if options.append is not None:
         check_appendable(options.append)
@@ -64,8 +67,8 @@ def check_append(options: argparse.Namespace) -> None:
 
 def append_result(result: Mapping[str, Any], options: argparse.Namespace) -> list[str]:
     """Add the rows of a result to the file that ``--append`` names, and return what to tell."""
-    from curation.evaluation.leaderboard_files import append_rows
-    from curation.evaluation.leaderboard_rows import rows_of
+    from curation.evaluation.leaderboard.files import append_rows
+    from curation.evaluation.leaderboard.rows import rows_of
 
     if options.append is None:
         return []
@@ -74,3 +77,18 @@ def append_result(result: Mapping[str, Any], options: argparse.Namespace) -> lis
     mended = ["took away a line that an earlier run had not finished"] if recovered else []
     count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     return [*mended, f"appended {count} to {printable(str(options.append))}"]
+
+
+def report_result(result: Result, options: argparse.Namespace) -> int:
+    """Write what ``--out`` and ``--append`` ask for, and print the result; 0."""
+    for note in result.notes:
+        warn(note)
+    written = []
+    if options.out:
+        for missing in (one.missing for one in result.drawings if one.draw is None and one.missing):
+            warn(missing)
+        with stage("writing"):
+            written = result.save(options.out)
+    lines = [*result.lines(), *(f"wrote {path}" for path in written), *append_result(result.data, options)]
+    emit(result.json_data(), lines, as_json=options.json)
+    return 0

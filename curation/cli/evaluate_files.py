@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from curation.cli.evaluate_tables import sections_of
-from curation.cli.outputs import OutputFolder
+from curation.cli.outputs import Output, OutputFolder, OutputResult
 
-WRITTEN = {
+WRITTEN: dict[str, Output] = {
+    "voc": OutputResult("curation.evaluation.voc"),
+    "coco": OutputResult("curation.evaluation.coco_engine"),
     "elephant": OutputFolder(
         ("results.json", "fbeta.csv", "average_precision.csv", "wilderness_impact.csv"),
         ("wilderness_curve", "error_diagnosis", "confusion", "precision_recall", "background_gap"),
     ),
-    "voc": OutputFolder(("results.json", "average_precision.csv"), ("precision_recall",)),
-    "coco": OutputFolder(("results.json", "average_precision.csv")),
     "owod": OutputFolder(
         ("results.json", "metrics.csv", "classes.csv", "unknown_classes.csv", "wilderness_points.csv"),
         ("wilderness_impact_*", "unknown_recall_precision_*"),
@@ -46,11 +46,7 @@ def write_results(result: Result, curves: Result, folder: Path) -> list[Path]:
 
     remove_abandoned(folder)
     name = _detector(result)
-    written = _elephant_figures(result, curves, folder, name) if result["protocol"] == "elephant" else []
-    if curves and result["protocol"] == "voc":
-        from curation.evaluation.figures import precision_recall_curves
-
-        written += precision_recall_curves({name: curves}, folder / "precision_recall", note="VOC, IoU 0.5")
+    written = _elephant_figures(result, curves, folder, name)
     for stem, (header, rows) in _csv_tables(result).items():
         path = folder / f"{stem}.csv"
         write_text(path, as_csv(header, rows))
@@ -90,14 +86,14 @@ def _written_before(path: Path) -> list[str]:
 
 
 def _elephant_figures(result: Result, curves: Result, folder: Path, name: str) -> list[Path]:
-    from curation.evaluation.confusion import full_matrix
-    from curation.evaluation.figures import (
+    from curation.benchmarks.elephant.confusion import full_matrix
+    from curation.benchmarks.elephant.figures import (
         background_histogram,
         confusion_figure,
         error_bars,
-        precision_recall_curves,
         wilderness_curve,
     )
+    from curation.evaluation.figures import precision_recall_curves
 
     section_name, section = _first_section(result)
     note = f"profile {section_name.replace('_', ' ')}"
@@ -123,13 +119,6 @@ def _elephant_figures(result: Result, curves: Result, folder: Path, name: str) -
 
 
 def _csv_tables(result: Result) -> dict[str, CsvTable]:
-    if result["protocol"] == "coco":
-        return {"average_precision": (("class", "AP"), list(result["per_class"].items()))}
-    if result["protocol"] == "voc":
-        rows = [
-            (name, result["npos"][name], ap, result["AP_area"][name]) for name, ap in result["AP11"].items()
-        ]
-        return {"average_precision": (("class", "objects", "AP11", "AP_area"), rows)}
     tables: dict[str, CsvTable] = {
         "fbeta": (
             ("class", "ratio", "beta", "F", "precision", "recall", "threshold", "TP", "FP", "n"),

@@ -15,10 +15,10 @@ from curation.cli.output import stage, steps, warn
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.evaluation.findmeifyoucan import OodOptions
+    from curation.benchmarks.findmeifyoucan.evaluation import OodOptions
     from curation.evaluation.id_scores import IdScores
-    from curation.evaluation.ood_detections import ReadOodDetections
-    from curation.evaluation.ood_logits import ClassReading
+    from curation.evaluation.ood.detections import ReadOodDetections
+    from curation.evaluation.ood.logits import ClassReading
     from curation.evaluation.truth import Part
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
@@ -105,9 +105,9 @@ def add_findmeifyoucan(command: argparse.ArgumentParser) -> None:
 
 def run_findmeifyoucan(options: argparse.Namespace, open_truth: Open) -> Evaluated:
     """Evaluate, and write what ``--out`` asks for."""
+    from curation.benchmarks.findmeifyoucan.evaluation import evaluate_split
     from curation.cli.evaluate_findmeifyoucan_files import write_findmeifyoucan
     from curation.cli.evaluate_findmeifyoucan_tables import findmeifyoucan_lines
-    from curation.evaluation.findmeifyoucan import evaluate_split
 
     settings = _settings(options)
     manifest, splits = _splits(options, open_truth)
@@ -142,7 +142,7 @@ def _only(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _settings(options: argparse.Namespace) -> OodOptions:
-    from curation.evaluation.findmeifyoucan import OodOptions
+    from curation.benchmarks.findmeifyoucan.evaluation import OodOptions
 
     if options.bootstrap < 0:
         raise UsageError("--bootstrap is negative", expected="0 or more", found=str(options.bootstrap))
@@ -157,10 +157,10 @@ def _settings(options: argparse.Namespace) -> OodOptions:
 
 
 def _splits(options: argparse.Namespace, open_truth: Open) -> tuple[Manifest | None, dict[str, _Split]]:
+    from curation.benchmarks.findmeifyoucan.evaluation import NO_KNOWN, check_apart, choose_methods, paired
     from curation.evaluation.detections import Policy
-    from curation.evaluation.findmeifyoucan import NO_KNOWN, check_apart, choose_methods, paired
     from curation.evaluation.id_scores import read_id_scores
-    from curation.evaluation.ood_detections import read_ood_detections
+    from curation.evaluation.ood.detections import read_ood_detections
     from curation.evaluation.truth import ground_truth
     from curation.manifest.locate import load_manifest
 
@@ -243,7 +243,7 @@ def _t_star(text: str) -> float | None:
 
 
 def _classes(options: argparse.Namespace) -> ClassReading:
-    from curation.evaluation.ood_logits import ClassReading
+    from curation.evaluation.ood.logits import ClassReading
 
     k = options.id_classes
     if options.classes is not None:
@@ -267,11 +267,11 @@ def _about(
     import numpy as np
 
     from curation import __version__
+    from curation.benchmarks.findmeifyoucan.evaluation import DEFINITIONS
+    from curation.benchmarks.findmeifyoucan.profiles import profiles_of
     from curation.canonical import sha256_of_file
-    from curation.evaluation.findmeifyoucan import DEFINITIONS
-    from curation.evaluation.findmeifyoucan_profiles import profiles_of
-    from curation.evaluation.ood_curves import FPR_RULES
-    from curation.evaluation.ood_thresholds import RULES, UNKNOWN_IF
+    from curation.evaluation.ood.curves import FPR_RULES
+    from curation.evaluation.ood.thresholds import RULES, UNKNOWN_IF
 
     rule = options.threshold if options.threshold in RULES else "given"
     return {

@@ -43,7 +43,7 @@ def write_findmeifyoucan(
 
 
 def _figures(results: Result, scores: Mapping[tuple[str, str], tuple[Any, Any]], folder: Path) -> list[Path]:
-    from curation.evaluation.ood_figures import metric_bars, score_histograms
+    from curation.evaluation.ood.figures import metric_bars, score_histograms
 
     written: list[Path] = []
     sections = list(results.values())

@@ -12,7 +12,7 @@ from curation.cli.output import stage, steps
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.evaluation.imagenet import ImagenetOptions
+    from curation.benchmarks.imagenet.evaluation import ImagenetOptions
     from curation.evaluation.score_files import ReadScores, ScoreOptions
     from curation.evaluation.score_labels import PartSamples, ProtocolClasses
     from curation.manifest.manifest import Manifest
@@ -138,9 +138,9 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
 
 def run_imagenet(options: argparse.Namespace) -> Evaluated:
     """Evaluate, and write what ``--out`` asks for."""
+    from curation.benchmarks.imagenet.evaluation import evaluate_imagenet
     from curation.cli.evaluate_imagenet_tables import imagenet_lines, write_imagenet
     from curation.evaluation.confidence_epochs import read_epochs
-    from curation.evaluation.imagenet import evaluate_imagenet
 
     manifest, tests, validations = _inputs(options)
     scores = {name: read.scores for name, read in tests.items()}
@@ -308,7 +308,7 @@ def _chosen(
 
 
 def _options(options: argparse.Namespace) -> ImagenetOptions:
-    from curation.evaluation.imagenet import ImagenetOptions
+    from curation.benchmarks.imagenet.evaluation import ImagenetOptions
     from curation.evaluation.oscr import GRIDS
 
     grids: Any = tuple(GRIDS) if options.grid == "all" else (options.grid,)

@@ -13,8 +13,8 @@ from curation.cli.output import stage, steps, warn
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.evaluation.osod3_truth import OpenSetClasses, OpenSetTruth
-    from curation.evaluation.owod_detections import TaskDetections
+    from curation.benchmarks.osod3.truth import OpenSetClasses, OpenSetTruth
+    from curation.benchmarks.owod.detections import TaskDetections
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
 
@@ -73,8 +73,8 @@ def add_osod3(command: argparse.ArgumentParser) -> None:
 
 def run_osod3(options: argparse.Namespace, open_truth: Open) -> Evaluated:
     """Evaluate, and write what ``--out`` asks for."""
+    from curation.benchmarks.osod3.evaluation import THETAS, evaluate_osod3, over_cases
     from curation.cli.evaluate_osod3_files import osod3_lines, write_osod3
-    from curation.evaluation.osod3 import THETAS, evaluate_osod3, over_cases
 
     inputs, manifests = _inputs(options, open_truth)
     profiles: Any = ("clean", "voc") if options.profile == "all" else (options.profile,)
@@ -95,10 +95,10 @@ def run_osod3(options: argparse.Namespace, open_truth: Open) -> Evaluated:
 def _inputs(
     options: argparse.Namespace, open_truth: Open
 ) -> tuple[dict[str, tuple[OpenSetTruth, TaskDetections]], dict[str, Manifest]]:
+    from curation.benchmarks.osod3.truth import open_set_truth
+    from curation.benchmarks.osod3.view import truth_view
+    from curation.benchmarks.owod.detections import read_task_detections
     from curation.evaluation.detections import Policy
-    from curation.evaluation.osod3_truth import open_set_truth
-    from curation.evaluation.osod3_view import truth_view
-    from curation.evaluation.owod_detections import read_task_detections
 
     files = {case: Path(path) for case, path in _by_case(options.detections, "--detections", None).items()}
     truths = {case: Path(path) for case, path in _by_case(options.truth, "--truth", list(files)).items()}
@@ -124,7 +124,7 @@ def _inputs(
 def _classes(
     options: argparse.Namespace, cases: list[str]
 ) -> tuple[dict[str, OpenSetClasses], dict[str, Manifest]]:
-    from curation.evaluation.osod3_truth import classes_of_file, classes_of_manifest
+    from curation.benchmarks.osod3.truth import classes_of_file, classes_of_manifest
     from curation.manifest.locate import load_manifest
 
     require_manifest_for_ids(options)
@@ -178,7 +178,7 @@ def _about(
 ) -> dict[str, Any]:
     """Return what the numbers rest on: version, digests of all inputs, and the classes of each case."""
     from curation import __version__
-    from curation.evaluation.osod3 import DEFINITIONS, PROFILES
+    from curation.benchmarks.osod3.evaluation import DEFINITIONS, PROFILES
 
     return {
         "protocol": "osod3",

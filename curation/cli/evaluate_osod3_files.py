@@ -92,8 +92,8 @@ def _number(value: float | None) -> str:
 
 def write_osod3(result: Result, folder: Path) -> list[Path]:
     """Write figures with their CSV files, CSV tables, and last ``results.json``; each file whole or absent."""
+    from curation.benchmarks.osod3.figures import threshold_figure
     from curation.csv_table import as_csv
-    from curation.evaluation.osod3_figures import threshold_figure
     from curation.storage import remove_abandoned, write_text
 
     remove_abandoned(folder)

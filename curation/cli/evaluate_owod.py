@@ -13,9 +13,9 @@ from curation.cli.output import stage, steps, warn
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.evaluation.owod_detections import TaskDetections
-    from curation.evaluation.owod_task import OwodTask
-    from curation.evaluation.owod_truth import TaskTruth
+    from curation.benchmarks.owod.detections import TaskDetections
+    from curation.evaluation.task_truth import TaskTruth
+    from curation.evaluation.tasks import OwodTask
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
 
@@ -57,9 +57,9 @@ def add_owod(command: argparse.ArgumentParser) -> None:
 
 def run_owod(options: argparse.Namespace, open_truth: Open) -> Evaluated:
     """Evaluate, and write what ``--out`` asks for."""
+    from curation.benchmarks.owod.evaluation import evaluate_task
     from curation.cli.evaluate_owod_files import without_columns, write_owod
     from curation.cli.evaluate_owod_tables import owod_lines
-    from curation.evaluation.owod_result import evaluate_task
 
     manifest, inputs = _inputs(options, open_truth)
     profiles = ("clean", "ore", "owdetr") if options.profile == "all" else (options.profile,)
@@ -79,10 +79,10 @@ def _inputs(
     options: argparse.Namespace, open_truth: Open
 ) -> tuple[Manifest | None, dict[str, tuple[TaskTruth, TaskDetections]]]:
     """Return the manifest, and ground truth and detections of each task to be scored."""
+    from curation.benchmarks.owod.detections import read_task_detections
     from curation.evaluation.detections import Policy
-    from curation.evaluation.owod_detections import read_task_detections
-    from curation.evaluation.owod_task import numbered
-    from curation.evaluation.owod_truth import task_truth
+    from curation.evaluation.task_truth import task_truth
+    from curation.evaluation.tasks import numbered
     from curation.manifest.locate import load_manifest
 
     _check(options)
@@ -123,7 +123,7 @@ def _check(options: argparse.Namespace) -> None:
 def _tasks(
     options: argparse.Namespace, manifest: Manifest | None, opening: Callable[[Path], Source]
 ) -> tuple[OwodTask, ...]:
-    from curation.evaluation.owod_task import choose_tasks, task_of_truth, tasks_of_file, tasks_of_manifest
+    from curation.evaluation.tasks import choose_tasks, task_of_truth, tasks_of_file, tasks_of_manifest
 
     if manifest is not None:
         tasks = tasks_of_manifest(manifest)
@@ -181,7 +181,7 @@ def _by_task(
 def _list_of(
     options: argparse.Namespace, manifest: Manifest | None, task: OwodTask
 ) -> tuple[str, ...] | None:
-    from curation.evaluation.owod_truth import read_image_list
+    from curation.evaluation.task_truth import read_image_list
 
     if manifest is not None:
         return manifest.ids(options.part or f"{task.name}-test")
@@ -196,10 +196,10 @@ def _about(
 ) -> dict[str, Any]:
     """Return what the numbers rest on: version, digests of all inputs, classes by task, and what was left out."""
     from curation import __version__
+    from curation.benchmarks.owod.evaluation import DEFINITIONS
     from curation.canonical import sha256_of_file
-    from curation.evaluation.owod_profiles import PROFILES
-    from curation.evaluation.owod_result import DEFINITIONS
-    from curation.evaluation.owod_truth import REPEATS
+    from curation.evaluation.outcomes import PROFILES
+    from curation.evaluation.task_truth import REPEATS
 
     return {
         "protocol": "owod",

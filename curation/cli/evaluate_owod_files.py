@@ -54,7 +54,7 @@ def without_columns(result: Result, sections: Result) -> dict[str, Any]:
 
 
 def _figures(sections: Result, folder: Path) -> list[Path]:
-    from curation.evaluation.owod_figures import impact_figure, unknown_figure
+    from curation.benchmarks.owod.figures import impact_figure, unknown_figure
 
     written: list[Path] = []
     for profile in dict.fromkeys(section["profile"] for section in sections.values()):

@@ -13,10 +13,7 @@ _SHOWN_LEVELS = 6
 
 def lines_of(result: Result) -> list[str]:
     """Return the tables of a result for the eye."""
-    tables = {"elephant": _elephant_tables, "voc": _voc_tables, "coco": _coco_tables}[result["protocol"]](
-        result
-    )
-    tables = [inputs_table(result), *tables, *order_tables(_orders(result))]
+    tables = [inputs_table(result), *_elephant_tables(result), *order_tables(_orders(result))]
     return [line for table in tables for line in table_lines(table)]
 
 
@@ -28,8 +25,6 @@ def order_tables(records: Mapping[str, Result]) -> list[Table]:
 
 def _orders(result: Result) -> dict[str, Result]:
     """Return the records of `curation.evaluation.input_order` in a result, by what they are of."""
-    if "input_order" in result:
-        return {result["protocol"]: result["input_order"]}
     found = {name.replace("_", " "): section["input_order"] for name, section in sections_of(result).items()}
     gaps = sum(gap["decided_by_input_order"] for gap in (result["background_gap"] or {}).values())
     note = f"{gaps} objects: detections of equal score and different background score claim one object"
@@ -134,25 +129,6 @@ def _open_set(result: Result) -> Table:
                 )
                 rows.append((f"kept at recall {recall}, {section}, %", shares))
     return Table("Open-set errors", ("", ""), tuple(rows))
-
-
-def _voc_tables(result: Result) -> list[Table]:
-    rows = [
-        (name, str(result["npos"][name]), str(result["n_detections"][name]), _percent(ap), _percent(area))
-        for (name, ap), area in zip(result["AP11"].items(), result["AP_area"].values(), strict=True)
-    ]
-    rows.append(("mean", "", "", _percent(result["mAP11"]), _percent(result["mAP_area"])))
-    heads = ("class", "objects", "detections", "AP 11-point", "AP area")
-    return [Table("VOC average precision in %, IoU 0.5, difficult ignored", heads, tuple(rows))]
-
-
-def _coco_tables(result: Result) -> list[Table]:
-    rows = tuple((name, _percent(result[name]), text) for name, text in result["definitions"].items())
-    classes = tuple((name, _percent(ap)) for name, ap in result["per_class"].items())
-    return [
-        Table(f"COCO numbers in %, engine {result['engine']}", ("", "", "meaning"), rows),
-        Table("AP of each class in %", ("class", "AP"), classes),
-    ]
 
 
 def inputs_table(result: Result) -> Table:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.cli.category_id_options import add_category_ids, require_manifest_for_ids
-from curation.cli.evaluate_append import Evaluated, add_append, append_result, check_append
+from curation.cli.evaluate_append import Evaluated, add_append, append_result, check_append, report_result
 from curation.cli.evaluate_files import WRITTEN
 from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
 from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
@@ -18,8 +18,9 @@ from curation.cli.output import emit, stage, steps
 from curation.errors import EvaluationError, UsageError
 
 if TYPE_CHECKING:
+    from curation.benchmarks.elephant.evaluation import ElephantOptions
     from curation.evaluation.detections import Policy, ReadDetections
-    from curation.evaluation.elephant import ElephantOptions
+    from curation.evaluation.result import Result
     from curation.evaluation.truth import KnownClasses, Part
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
@@ -175,24 +176,47 @@ def run(options: argparse.Namespace) -> int:
         "findmeifyoucan": lambda one: run_findmeifyoucan(one, _open),
         "imagenet": run_imagenet,
     }
+    if options.protocol in ("voc", "coco"):
+        return report_result(_plain(options), options)
     done = evaluate.get(options.protocol, _detection)(options)
     emit(done.shown, [*done.lines, *append_result(done.result, options)], as_json=options.json)
     return 0
+
+
+def _plain(options: argparse.Namespace) -> Result:
+    from curation.evaluation import coco_engine, voc
+
+    for texts, option in ((options.truth, "--truth"), (options.detections, "--detections")):
+        if len(texts) > 1:
+            raise UsageError(f"{option} is given twice", where=texts[1][:200], expected="one")
+    given: dict[str, Any] = {
+        "truth": Path(options.truth[0]),
+        "detections": Path(options.detections[0]),
+        "classes": options.classes,
+        "stray": options.stray,
+        "negative_sizes": options.negative_sizes,
+        "any_scores": options.any_scores,
+        "image_set": options.image_set,
+        "bad_boxes": options.bad_boxes,
+        "cache": not options.no_cache,
+    }
+    if options.protocol == "voc":
+        return voc.evaluate(**given)
+    return coco_engine.evaluate(**given, engine=options.engine)
 
 
 def _detection(options: argparse.Namespace) -> Evaluated:
     from curation.cli.evaluate_files import write_results
     from curation.cli.evaluate_tables import lines_of
 
-    evaluate = {"elephant": _elephant, "voc": _voc, "coco": _coco}[options.protocol]
-    result, curves = evaluate(options)
+    result, curves = _elephant(options)
     with stage("writing"):
         written = write_results(result, curves, options.out) if options.out else []
     return Evaluated(result, result, [*lines_of(result), *(f"wrote {path}" for path in written)])
 
 
 def _elephant(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    from curation.evaluation.elephant import evaluate_elephant
+    from curation.benchmarks.elephant.evaluation import evaluate_elephant
     from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
     from curation.manifest.locate import load_manifest
 
@@ -213,39 +237,6 @@ def _elephant(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, An
     result = evaluate_elephant(*both[0], *both[1], _options(options, known))
     about = _about(options, known, parts, read, manifest)
     return {**about, **result}, _curves(*both[0], options)
-
-
-def _voc(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    from curation.evaluation.voc import voc_average_precision
-
-    part, read, about = _one_part(options)
-    with stage("average precision"):
-        result = voc_average_precision(part.truth, read.detections)
-    return {**about, **result}, _curves(part.truth, read.detections, options)
-
-
-def _coco(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    from curation.evaluation.coco_engine import STATISTICS, coco_average_precision
-
-    part, read, about = _one_part(options)
-    with stage("COCO evaluation"):
-        result = coco_average_precision(part.truth, read.detections, engine=options.engine)
-    return {**about, "definitions": STATISTICS, **result}, {}
-
-
-def _one_part(options: argparse.Namespace) -> tuple[Part, ReadDetections, dict[str, Any]]:
-    from curation.evaluation.truth import ground_truth
-
-    for texts, option in ((options.truth, "--truth"), (options.detections, "--detections")):
-        if len(texts) > 1:
-            raise UsageError(f"{option} is given twice", where=texts[1][:200], expected="one")
-    with stage("reading ground truth"):
-        source = _open(Path(options.truth[0]), options, "test")
-        known = _known(options, source, None)
-        part = ground_truth(source, known)
-    with stage("reading detections"):
-        read = _detections(Path(options.detections[0]), part, options)
-    return part, read, _about(options, known, {"test": part}, {"test": read}, None)
 
 
 def _by_part(texts: Sequence[str], option: str) -> dict[str, Path]:
@@ -329,8 +320,8 @@ def _detections(
 
 
 def _options(options: argparse.Namespace, known: KnownClasses) -> ElephantOptions:
-    from curation.evaluation.diagnosis import read_similar_sets
-    from curation.evaluation.elephant import ElephantOptions
+    from curation.benchmarks.elephant.diagnosis import read_similar_sets
+    from curation.benchmarks.elephant.evaluation import ElephantOptions
 
     ratios = options.fbeta_ratios
     return ElephantOptions(

@@ -12,8 +12,8 @@ from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
-    from curation.publishing.coco_json import CocoOptions
-    from curation.publishing.plan import Plan
+    from curation.publishing.formats.coco import CocoOptions
+    from curation.publishing.formats.plan import Plan
     from curation.sources.source import Source
 
 _JOINABLE = ("coco", "voc", "yolo")
@@ -22,7 +22,7 @@ _JOINABLE = ("coco", "voc", "yolo")
 def make_plan(options: argparse.Namespace, manifest: Manifest, sources: Mapping[str, Source]) -> Plan:
     """Return the plan of the parts in ``options.part``, joined in one output or, with ``--each``, one by one."""
     if options.each and options.format in _JOINABLE:
-        from curation.publishing.plan import joined_plans
+        from curation.publishing.formats.plan import joined_plans
 
         plans = {part: _plan(options, manifest, [part], sources) for part in options.part}
         return joined_plans(plans, folders=options.format != "coco")
@@ -33,21 +33,21 @@ def _plan(
     options: argparse.Namespace, manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]
 ) -> Plan:
     if options.format == "coco":
-        from curation.publishing.coco_json import plan_coco
+        from curation.publishing.formats.coco import plan_coco
 
         return plan_coco(manifest, parts, sources, _coco_options(options))
     if options.format == "voc":
-        from curation.publishing.voc_xml import plan_voc
+        from curation.publishing.formats.voc import plan_voc
 
         return plan_voc(manifest, parts, sources)
     if options.format == "yolo":
         return _yolo_plan(options, manifest, parts, sources)
     if options.format == "txt":
-        from curation.publishing.id_lists import plan_lists
+        from curation.publishing.formats.id_lists import plan_lists
 
         return plan_lists(manifest, parts, sources, options.id_form or "namespaced")
     if options.format == "owod":
-        from curation.publishing.owod_layout import plan_owod_layout
+        from curation.benchmarks.owod.layout import plan_owod_layout
 
         return plan_owod_layout(manifest, parts, sources)
     if options.format == "imagenet-csv":
@@ -56,14 +56,14 @@ def _plan(
         return plan_imagenet_csv(manifest, parts, sources)
     if options.format == "findmeifyoucan":
         return _findmeifyoucan_plan(options, manifest, parts, sources)
-    from curation.publishing.elephant_json import plan_elephant_json
+    from curation.benchmarks.elephant.layout import plan_elephant_json
 
     files = _annotation_files(options, manifest, sources)
     return plan_elephant_json(manifest, parts, sources, files, strict_layout=bool(options.strict_layout))
 
 
 def _coco_options(options: argparse.Namespace) -> CocoOptions:
-    from curation.publishing.coco_json import CocoOptions
+    from curation.publishing.formats.coco import CocoOptions
 
     text = options.unknown_id
     number = "" if text is None else text.removeprefix("-")
@@ -82,8 +82,8 @@ def _coco_options(options: argparse.Namespace) -> CocoOptions:
 def _yolo_plan(
     options: argparse.Namespace, manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]
 ) -> Plan:
-    from curation.publishing.photo_sizes import photo_sizes
-    from curation.publishing.yolo import plan_yolo
+    from curation.publishing.formats.yolo import plan_yolo
+    from curation.publishing.photos import photo_sizes
 
     sizes = None
     if options.images:
@@ -95,8 +95,8 @@ def _yolo_plan(
 def _findmeifyoucan_plan(
     options: argparse.Namespace, manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]
 ) -> Plan:
-    from curation.protocols.findmeifyoucan_categories import open_images_categories
-    from curation.publishing.findmeifyoucan_layout import plan_findmeifyoucan
+    from curation.benchmarks.findmeifyoucan.categories import open_images_categories
+    from curation.benchmarks.findmeifyoucan.layout import plan_findmeifyoucan
 
     given = (options.class_tree, options.class_names)
     if (given[0] is None) != (given[1] is None):

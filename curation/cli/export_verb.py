@@ -19,7 +19,7 @@ from curation.storage import read_bytes
 if TYPE_CHECKING:
     from curation.manifest.header import Header, SourceEntry
     from curation.manifest.manifest import Manifest
-    from curation.publishing.plan import Plan, WrittenFile
+    from curation.publishing.formats.plan import Plan, WrittenFile
     from curation.sources.source import Source
 
 FORMATS = (
@@ -148,7 +148,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the export and report what it holds, what was changed and what was left out."""
     from curation.cli.export_plans import make_plan
     from curation.manifest.locate import load_manifest
-    from curation.publishing.plan import as_data, write_plan
+    from curation.publishing.formats.plan import as_data, write_plan
 
     _require_fitting(options)
     manifest = load_manifest(options.manifest)
@@ -157,7 +157,7 @@ def run(options: argparse.Namespace) -> int:
     sources = _sources(options, manifest)
     if options.format == "imagefolder":
         from curation.cli.export_imagenet import write_links
-        from curation.publishing.plan import Plan
+        from curation.publishing.formats.plan import Plan
 
         return write_links(options, manifest, sources, _summary(options, manifest, sources, Plan((), 0, {})))
     plan = make_plan(options, manifest, sources)
@@ -175,7 +175,7 @@ def _usual_parts(options: argparse.Namespace, header: Header) -> list[str]:
     """Return what is written without --part: all parts, or the near, far and farther splits in that layout."""
     if options.format != "findmeifyoucan":
         return ["all"]
-    from curation.publishing.findmeifyoucan_layout import split_parts
+    from curation.benchmarks.findmeifyoucan.layout import split_parts
 
     return split_parts(header)
 

@@ -236,9 +236,9 @@ def _similarity(options: argparse.Namespace) -> int:
 
 
 def _dropped(options: argparse.Namespace) -> int:
+    from curation.benchmarks.imagenet.classes import RULES
     from curation.hierarchy.hierarchy import dropped_leaves, label, leaves_under
     from curation.hierarchy.search import node_of
-    from curation.protocols.imagenet_classes import RULES
 
     if options.edges is not None and not options.nodes:
         raise UsageError(

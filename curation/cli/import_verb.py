@@ -53,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _pinned(options: argparse.Namespace) -> Manifest:
+    from curation.benchmarks.recipes import find_recipe
     from curation.manifest.importing import pin_lists
     from curation.manifest.manifest import Manifest
-    from curation.protocols.recipes import find_recipe
 
     draft = find_recipe(options.header)()
     return Manifest(header=pin_lists(draft, options.lists).header, lists={})

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the task file; one that somebody edited is not replaced (see `curation.ledger`)."""
     import tomllib
 
-    from curation.protocols.owod_tasks import starter_task_file
+    from curation.benchmarks.owod.tasks import starter_task_file
     from curation.sources.opening import open_source
     from curation.storage import write_text
 

@@ -11,7 +11,7 @@ from curation.cli.outputs import OutputFile
 from curation.errors import LeaderboardError, UsageError
 
 if TYPE_CHECKING:
-    from curation.evaluation.leaderboard import Group
+    from curation.evaluation.leaderboard.ranking import Group
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a table a group, and write the page that ``--html`` asks for; 0, or an error of the tree."""
-    from curation.evaluation.leaderboard import leaderboard, leaderboard_data, single_ranking
-    from curation.evaluation.leaderboard_files import read_rows
-    from curation.evaluation.leaderboard_html import leaderboard_html
+    from curation.evaluation.leaderboard.files import read_rows
+    from curation.evaluation.leaderboard.html import leaderboard_html
+    from curation.evaluation.leaderboard.ranking import leaderboard, leaderboard_data, single_ranking
     from curation.storage import write_text
 
     read = read_rows(options.file)
@@ -76,7 +76,7 @@ def _numbers(text: str) -> list[int] | None:
 
 
 def _lines(group: Group) -> list[str]:
-    from curation.evaluation.leaderboard_html import column_heads, shown_name, shown_point, shown_value
+    from curation.evaluation.leaderboard.html import column_heads, shown_name, shown_point, shown_value
 
     ground = group.ground
     title = " · ".join(filter(None, (ground.protocol, ground.part, ground.profile)))

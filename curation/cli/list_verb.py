@@ -12,7 +12,7 @@ from curation.cli.outputs import OwnFolder, declare_force
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.protocols.protocol import Protocol
+    from curation.benchmarks.protocol import Protocol
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print protocols with paper, sources and parameters, then the manifests at hand; or one protocol alone."""
-    from curation.protocols.registry import PROTOCOLS
+    from curation.benchmarks.registry import PROTOCOLS
 
     data: dict[str, Any] = {}
     lines: list[str] = []
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _protocol_named(name: str) -> Protocol:
-    from curation.protocols.registry import PROTOCOLS, find_protocol
+    from curation.benchmarks.registry import PROTOCOLS, find_protocol
 
     try:
         return find_protocol(name)

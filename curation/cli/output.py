@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from curation.cli.signature import OneOf
+from curation.progress import stage, steps
+from curation.text_table import Table, printable, table_lines
 
-Item = TypeVar("Item")
-_NARROWEST = 24
-_LEAST = 16
-_LONGEST_WORD = 32
-"""Characters of a word that is not cut where its column is narrow: names of manifests are copied from tables."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of texts under column names."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+__all__ = [
+    "Table",
+    "add_amount_options",
+    "counted_examples",
+    "emit",
+    "printable",
+    "stage",
+    "steps",
+    "table_lines",
+    "warn",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,51 +85,6 @@ def warn(text: str) -> None:
     print(f"warning: {printable(text)}", file=sys.stderr)
 
 
-def steps(items: Iterable[Item], what: str) -> Iterable[Item]:
-    """Return items that show their progress on standard error while they are taken, where that is a terminal."""
-    from tqdm import tqdm
-
-    shown: Iterable[Item] = tqdm(items, desc=what, disable=None, leave=False)
-    return shown
-
-
-@contextmanager
-def stage(what: str) -> Iterator[None]:
-    """Name a long piece of work on standard error while it lasts, where that is a terminal."""
-    from tqdm import tqdm
-
-    with tqdm(desc=what, total=1, disable=None, leave=False, bar_format="{desc} …"):
-        yield
-
-
-def printable(text: str) -> str:
-    """Return a text from a file without the control characters that could steer a terminal."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
-
-
-def table_lines(table: Table, *, width: int | None = None) -> list[str]:
-    """Return the lines of a table: a title, the column names, aligned rows; the last column wraps.
-
-    Parameters
-    ----------
-    width : int, optional
-        Characters in a line; that of the terminal, or 120 where there is none.
-    """
-    limit = width or (shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 120)
-    rows = [[printable(cell) for cell in row] for row in table.rows]
-    heads = [list(table.columns)] if any(table.columns) else []
-    widths = [
-        max((len(row[column]) for row in heads + rows), default=0) for column in range(len(table.columns))
-    ]
-    room = _shared_widths(widths, _least_widths(rows, widths, limit), limit)
-    lines = [printable(table.title)]
-    for row in heads + rows:
-        lines += _row_lines(row, room)
-    return [*lines, ""]
-
-
 def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
     """Return ``12 (a, b, c, …)``: a number and its first ids."""
     if not ids:
@@ -141,46 +92,3 @@ def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
     return (
         f"{len(ids)} ({', '.join(printable(one) for one in ids[:shown])}{', …' if len(ids) > shown else ''})"
     )
-
-
-def _row_lines(row: Sequence[str], room: Sequence[int]) -> list[str]:
-    """Return one row; every wide column is wrapped to its share of the line."""
-    cells = [
-        textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
-        for cell, size in zip(row, room, strict=True)
-    ]
-    height = max(len(cell) for cell in cells)
-    lines = []
-    for number in range(height):
-        texts = [cell[number] if number < len(cell) else "" for cell in cells]
-        lines.append(
-            ("  " + "  ".join(f"{text:<{size}}" for text, size in zip(texts, room, strict=True))).rstrip()
-        )
-    return lines
-
-
-def _least_widths(rows: Sequence[Sequence[str]], widths: Sequence[int], limit: int) -> list[int]:
-    """Return how far each column may shrink: not below its longest word, unless that makes the line too long."""
-    words = (
-        max((len(word) for cell in cells for word in cell.split()), default=0)
-        for cells in zip(*rows, strict=True)
-    )
-    whole = [max(_LEAST, word) if word <= _LONGEST_WORD else _NARROWEST for word in words]
-    usual = [_NARROWEST] * len(widths)
-    room = max(limit - 2 * len(widths), sum(map(min, usual, widths)))
-    return whole if rows and sum(map(min, whole, widths)) <= room else usual
-
-
-def _shared_widths(widths: Sequence[int], least: Sequence[int], limit: int) -> list[int]:
-    """Return column widths that fit into a line: the widest columns shrink first, none below its least width."""
-    room = [max(1, width) for width in widths]
-    available = limit - 2 * len(room)
-    while sum(room) > available:
-        able = [column for column, width in enumerate(room) if width > least[column]]
-        if not able:
-            break
-        widest = max(able, key=lambda column: room[column])
-        others = max((room[column] for column in able if column != widest), default=0)
-        excess = sum(room) - available
-        room[widest] = max(least[widest], room[widest] - excess, min(others, room[widest] - 1))
-    return room

@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,34 @@ class OutputFolder(Output):
 
 
 @dataclass(frozen=True, slots=True)
+class OutputResult(Output):
+    """A folder that a result of one protocol is written to; it may hold other files.
+
+    Attributes
+    ----------
+    module : str
+        That has the protocol's ``REPORT``: what may be written there is read from it only when it is needed.
+    """
+
+    module: str
+
+    @property
+    def folder(self) -> OutputFolder:
+        """Return what may be written there."""
+        report = import_module(self.module).REPORT
+        return OutputFolder(("results.json", *(f"{stem}.csv" for stem in report.files)), report.figures)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Return the patterns of all file names."""
+        return self.folder.patterns
+
+    def check(self, path: Path) -> None:
+        """Check each file there whose name is one that may be written."""
+        self.folder.check(path)
+
+
+@dataclass(frozen=True, slots=True)
 class NewFolder(Output):
     """A folder that appears whole, and is never replaced.
 
@@ -121,7 +150,7 @@ class OwnFolder(Output):
     """A folder that the verb keeps for itself and recognises: embeddings, a review, manifests with their index."""
 
 
-_REPLACING = (OutputFile, OutputFigure, OutputFolder, NewFolder, FileOrNewFolder)
+_REPLACING = (OutputFile, OutputFigure, OutputFolder, OutputResult, NewFolder, FileOrNewFolder)
 
 NEW_MANIFEST = NewFolder(unless="manifest.json")
 """A manifest that stands there already is accepted where it is the very same."""

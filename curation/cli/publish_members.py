@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 def members_of(options: argparse.Namespace, manifests: Sequence[Manifest]) -> list[Member]:
     """Return what is published of each manifest, by the options of the command line."""
-    from curation.publishing.config_names import config_names
-    from curation.publishing.member import Member, published_lists
+    from curation.publishing.member import Member, config_names, published_lists
 
     configs = config_names([manifest.header for manifest in manifests])
     known = {entry.name for manifest in manifests for entry in manifest.header.sources}
@@ -93,7 +92,7 @@ def _evidence(
     """Return the decisions behind each manifest, None where none are given; those given belong to one of them."""
     from curation.cli.decision_options import read_files
     from curation.errors import PublishError
-    from curation.publishing.evidence import evidence_of
+    from curation.publishing.member import evidence_of
 
     if not options.decisions:
         return [None] * len(manifests)
@@ -120,8 +119,8 @@ def tables_of(options: argparse.Namespace, members: Sequence[Member]) -> list[Pl
         from curation.publishing.tables import part_tables
 
         return [table for member in members for table in part_tables(member)]
-    from curation.protocols.findmeifyoucan_categories import open_images_categories
-    from curation.publishing.findmeifyoucan_tables import findmeifyoucan_tables
+    from curation.benchmarks.findmeifyoucan.categories import open_images_categories
+    from curation.benchmarks.findmeifyoucan.tables import findmeifyoucan_tables
 
     if (given[0] is None) != (given[1] is None):
         raise UsageError("--class-tree FILE and --class-names FILE go together")

@@ -16,7 +16,7 @@ from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
-    from curation.publishing.push import Pushed
+    from curation.publishing.hub import Pushed
     from curation.publishing.repository import Request, Written
 
 LAYOUTS = ("curation", "findmeifyoucan")
@@ -115,8 +115,7 @@ def _write(request: Request, out: Path) -> Written:
 
 
 def _push(request: Request, *, public: bool) -> tuple[Written, Pushed]:
-    from curation.publishing.hub import HubRepository
-    from curation.publishing.push import push
+    from curation.publishing.hub import HubRepository, push
     from curation.publishing.repository import write_repository
 
     hub = HubRepository(request.repository)

@@ -30,8 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Fetch, check and report; nothing is written unless all of it is what was published."""
-    from curation.publishing.hub import HubRepository
-    from curation.publishing.pull import pull
+    from curation.publishing.hub import HubRepository, pull
 
     name, at, version = options.publication.partition("@")
     if not at:

@@ -13,8 +13,8 @@ from curation.cli.outputs import OutputFile
 from curation.errors import CurationError, PredictionError, UsageError
 
 if TYPE_CHECKING:
-    from curation.evaluation.post_hoc_files import PostHocInputs
-    from curation.evaluation.post_hoc_methods import Settings
+    from curation.evaluation.post_hoc.files import PostHocInputs
+    from curation.evaluation.post_hoc.methods import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,8 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compute the scores, write them, and print what was done; 1 where a method that was asked for is impossible."""
     from curation import __version__
-    from curation.evaluation.post_hoc_files import read_inputs
-    from curation.evaluation.post_hoc_methods import ENGINES, METHODS, compute_all, possible
+    from curation.evaluation.post_hoc.files import read_inputs
+    from curation.evaluation.post_hoc.methods import ENGINES, METHODS, compute_all, possible
     from curation.storage import write_text
 
     _check(options)
@@ -138,7 +138,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _settings(options: argparse.Namespace) -> Settings:
-    from curation.evaluation.post_hoc_methods import Settings
+    from curation.evaluation.post_hoc.methods import Settings
 
     return Settings(
         percentile=options.percentile,
@@ -173,7 +173,7 @@ def _content(
 
 def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
     """Return the content of a detections file with the scores in its records, everything else as it was."""
-    from curation.evaluation.ood_records import records_of
+    from curation.evaluation.ood.records import records_of
     from curation.input_files import InputFile, is_json_lines
 
     given = InputFile(path, kind="detections file")

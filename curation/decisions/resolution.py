@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from curation.canonical import sha256_of_value
+from curation.canonical import canonical_json, sha256_of_bytes, sha256_of_value
 from curation.decisions.decision import Action, Decision, Stage, moment_of, row_of, sort_key
 from curation.errors import DecisionConflictError, UsageError
+from curation.manifest.check import DIGEST
 
 Rule = Literal["error", "majority", "senior"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -175,6 +177,21 @@ def standing_verdicts(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
 def decisions_digest(decisions: Iterable[Decision]) -> str:
     """Return ``sha256:…`` of the canonical form of decisions, sorted and each once: order and repeats do not count."""
     return sha256_of_value([row_of(one) for one in sorted(set(decisions), key=sort_key)])
+
+
+def recorded_form(decisions: Iterable[Decision]) -> str:
+    """Return decisions as a manifest holds them: rows ``[dataset, stage, action, reason, [image, …]]``, sorted."""
+    images: dict[tuple[str, str, str, str], set[str]] = defaultdict(set)
+    for one in decisions:
+        images[one.dataset, one.stage, one.action, one.reason].add(one.image_id)
+    return canonical_json([[*key, sorted(ids)] for key, ids in sorted(images.items())]).decode("utf-8")
+
+
+def recorded_digest(text: str) -> str | None:
+    """Return the digest of decisions in the form of `recorded_form`; None where there are none."""
+    if re.fullmatch(DIGEST, text):
+        return text
+    return sha256_of_bytes(text.encode("utf-8")) if text else None
 
 
 def _by_key(standing: Iterable[Decision]) -> list[tuple[Key, list[Decision]]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,28 +14,109 @@ import numpy as np
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth
 from curation.evaluation.input_order import InputOrder, decided_by_order
+from curation.evaluation.inputs import BadBoxes, Boxes, OnePart, Policy, Stray, Truth
 from curation.evaluation.matching import overlapping_pairs
+from curation.evaluation.measures import Measure, definitions
+from curation.evaluation.result import Column, Report, Result, Table, inputs_table, order_table
+from curation.evaluation.voc import scored_of_plain
+from curation.progress import stage
 
 Engine = Literal["faster", "pycocotools", "both"]
 ENGINES = ("faster", "pycocotools", "both")
-STATISTICS: dict[str, str] = {
-    "AP": "IoU 0.50:0.95, all areas, at most 100 detections an image",
-    "AP50": "IoU 0.50",
-    "AP75": "IoU 0.75",
-    "APs": "IoU 0.50:0.95, objects below 32^2 pixels",
-    "APm": "IoU 0.50:0.95, objects of 32^2 to 96^2 pixels",
-    "APl": "IoU 0.50:0.95, objects above 96^2 pixels",
-    "AR1": "recall, at most 1 detection an image",
-    "AR10": "recall, at most 10 detections an image",
-    "AR100": "recall, at most 100 detections an image",
-    "ARs": "recall, objects below 32^2 pixels",
-    "ARm": "recall, objects of 32^2 to 96^2 pixels",
-    "ARl": "recall, objects above 96^2 pixels",
-}
+_SUMMARY = (
+    ("AP", "average precision", "IoU 0.50:0.95, all areas, at most 100 detections an image"),
+    ("AP50", "average precision at IoU 0.50", "IoU 0.50"),
+    ("AP75", "average precision at IoU 0.75", "IoU 0.75"),
+    ("APs", "average precision of small objects", "IoU 0.50:0.95, objects below 32^2 pixels"),
+    ("APm", "average precision of medium objects", "IoU 0.50:0.95, objects of 32^2 to 96^2 pixels"),
+    ("APl", "average precision of large objects", "IoU 0.50:0.95, objects above 96^2 pixels"),
+    ("AR1", "average recall, 1 detection", "recall, at most 1 detection an image"),
+    ("AR10", "average recall, 10 detections", "recall, at most 10 detections an image"),
+    ("AR100", "average recall, 100 detections", "recall, at most 100 detections an image"),
+    ("ARs", "average recall of small objects", "recall, objects below 32^2 pixels"),
+    ("ARm", "average recall of medium objects", "recall, objects of 32^2 to 96^2 pixels"),
+    ("ARl", "average recall of large objects", "recall, objects above 96^2 pixels"),
+)
+MEASURES = tuple(
+    Measure(
+        key,
+        name,
+        formula,
+        unit="share",
+        better="higher",
+        source="cocodataset.org/#detection-eval; pycocotools, COCOeval.summarize",
+        undefined="no object qualifies, crowd aside",
+        count=("n_objects",),
+        ranked=key.startswith("AP") or key == "AR100",
+    )
+    for key, name, formula in _SUMMARY
+)
+STATISTICS = definitions(MEASURES)
 """The twelve numbers of COCO's summary, in its order, with their definitions."""
 
 _AREA_WORDS = {"s": "below 32^2 pixels", "m": "of 32^2 to 96^2 pixels", "l": "above 96^2 pixels"}
 _TOLERANCE = 1e-9
+
+
+def evaluate(
+    truth: Truth,
+    detections: Path,
+    *,
+    classes: Path | None = None,
+    stray: Stray = "error",
+    negative_sizes: Boxes = "error",
+    any_scores: bool = False,
+    image_set: str = "test",
+    bad_boxes: BadBoxes = "error",
+    cache: bool = True,
+    engine: Engine | None = None,
+) -> Result:
+    """Return the twelve COCO numbers of plain detection, and the AP of each class.
+
+    Parameters
+    ----------
+    truth : Path or Source
+        COCO JSON, or a dataset root.
+    detections : Path
+        COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
+        compressed by gzip.
+    classes : Path, optional
+        ``{"known": [...], "unknown": [...]}``; the categories of the truth by default.
+    stray : {"error", "drop"}
+        Detections on images that the ground truth lacks: refuse, or leave out and report.
+    negative_sizes : {"error", "empty"}
+        Detected boxes of negative size: refuse, or take as empty and report.
+    any_scores : bool
+        Allow scores outside [0, 1].
+    image_set : str
+        Of a dataset root given as truth.
+    bad_boxes : {"error", "drop"}
+        Unusable boxes of the ground truth.
+    cache : bool
+        Whether to keep parsed annotation files for the next time.
+    engine : {"faster", "pycocotools", "both"}, optional
+        By default faster-coco-eval where it is installed.
+
+    Raises
+    ------
+    MissingFileError, EvaluationError, PredictionError
+        A file is not there, or does not hold what it should.
+    MissingExtraError, EngineDisagreementError, UsageError
+        As `coco_average_precision`.
+    """
+    given = OnePart.of(
+        "coco",
+        truth,
+        detections,
+        classes=classes,
+        policy=Policy(stray, negative_sizes, any_scores),
+        image_set=image_set,
+        bad_boxes=bad_boxes,
+        cache=cache,
+    )
+    with stage("COCO evaluation"):
+        found = coco_average_precision(given.part.truth, given.read.detections, engine=engine)
+    return Result(REPORT, given.about, {"definitions": STATISTICS, **found})
 
 
 def coco_average_precision(
@@ -304,3 +386,22 @@ def _reasons(result: dict[str, Any], per_class: dict[str, float | None]) -> dict
             )
     reasons |= {name: "no object of this class, crowd aside" for name, ap in per_class.items() if ap is None}
     return reasons
+
+
+def _tables(result: Result) -> Iterator[Table]:
+    data = result.data
+    summary = [(name, data[name], text) for name, text in STATISTICS.items()]
+    yield inputs_table(data)
+    heads = (Column("measure", head=""), Column("value", "share", head=""), Column("meaning"))
+    yield Table("summary", heads, summary, title=f"COCO numbers in %, engine {data['engine']}")
+    yield Table(
+        "average_precision",
+        (Column("class"), Column("AP", "share")),
+        list(data["per_class"].items()),
+        title="AP of each class in %",
+        file=True,
+    )
+    yield order_table({"coco": data["input_order"]})
+
+
+REPORT = Report("coco", MEASURES, scored_of_plain, _tables, files=("average_precision",))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-Better = Literal["higher", "lower"]
+from curation.evaluation import coco_engine, voc
+from curation.evaluation.measures import Better, Measure, ranked
+
 Result = Mapping[str, Any]
 EACH = "*"
 """In a path: every key at this place; in a name: that key."""
@@ -41,6 +43,19 @@ def _plain(better: Better, unit: str, *names: str) -> tuple[Headline, ...]:
     return tuple(Headline(name, (name,), better, unit) for name in names)
 
 
+def _declared(measures: Iterable[Measure]) -> tuple[Headline, ...]:
+    return tuple(
+        Headline(
+            one.key.partition("{")[0] + EACH * bool(one.parameters),
+            tuple(EACH if str(step).startswith("{") else step for step in path),
+            one.better or "higher",
+            one.unit,
+        )
+        for one in ranked(measures)
+        for path in one.paths or ((one.key,),)
+    )
+
+
 HEADLINES: dict[str, tuple[Headline, ...]] = {
     "elephant": (
         *_paths("higher", "share", mAP11=("mAP11", 0), mAP_area=("mAP_area", 0), mAP=("mAP", 0)),
@@ -48,8 +63,8 @@ HEADLINES: dict[str, tuple[Headline, ...]] = {
         Headline("AWI@*", ("AWI", EACH, "macro", "excl_level0"), "lower", "ratio"),
         Headline("AWI@*", ("AWI", EACH, "excl_level0"), "lower", "ratio"),
     ),
-    "voc": _plain("higher", "share", "mAP11", "mAP_area"),
-    "coco": _plain("higher", "share", "AP", "AP50", "AP75", "APs", "APm", "APl", "AR100"),
+    "voc": _declared(voc.MEASURES),
+    "coco": _declared(coco_engine.MEASURES),
     "owod": (
         *_plain("higher", "%", "mAP_both", "mAP_prev", "mAP_cur", "UR", "UDR", "UDP"),
         *_plain("lower", "count", "A_OSE_objects", "A_OSE_detections"),

@@ -16,9 +16,9 @@ import numpy as np
 from curation.csv_table import cell_text
 from curation.errors import PredictionError
 from curation.evaluation.columns import Floats
-from curation.evaluation.ood_detections import method_scores
-from curation.evaluation.ood_logits import ClassReading, logits_of, read_classes
-from curation.evaluation.ood_records import (
+from curation.evaluation.ood.detections import method_scores
+from curation.evaluation.ood.logits import ClassReading, logits_of, read_classes
+from curation.evaluation.ood.records import (
     LARGEST_SCORE,
     UNNAMED,
     image_key,
@@ -91,7 +91,7 @@ def read_id_scores(
     ----------
     path : Path
         ``{"scores": [...]}`` or ``{"scores": {method: [...]}}``, with optional ``image_ids``; a JSON list of numbers; a
-        detections file (see `curation.evaluation.ood_detections`); a ``.npy`` of shape (n,); or a ``.csv`` with one
+        detections file (see `curation.evaluation.ood.detections`); a ``.npy`` of shape (n,); or a ``.csv`` with one
         column a method, and ``image_id`` where known.
     t_star : float, optional
         In a detections file, detections of lower confidence are left out and counted.

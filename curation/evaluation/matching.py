@@ -325,3 +325,8 @@ def _common_area(first: list[npt.NDArray[Any]], second: list[npt.NDArray[Any]]) 
     height = np.minimum(first[3], second[3]) - np.maximum(first[1], second[1])
     common: npt.NDArray[Any] = np.maximum(width, 0) * np.maximum(height, 0)
     return common
+
+
+def recall_names(points: OperatingPoints) -> tuple[str, ...]:
+    """Return the recalls as the decimal texts that results use for keys: ``"0.3"`` for 3 tenths."""
+    return tuple(f"{tenths // 10}.{tenths % 10}" for tenths in points.recalls_tenths)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from curation.evaluation import voc
 from curation.evaluation.headline import Measured, Result
-from curation.evaluation.ood_records import UNNAMED
+from curation.evaluation.ood.records import UNNAMED
 
 _FLOOR = 0.05
 _TRUTH_OPTIONS = ("classes", "images")
@@ -45,18 +46,17 @@ def _elephant(result: Result) -> Iterator[Measured]:
 
 
 def _plain(result: Result) -> Iterator[Measured]:
-    inputs = result["inputs"]["test"]
-    engine = {"engine": result["engine"]} if "engine" in result else {"iou": ">= 0.5"}
-    yield Measured(
-        part="test",
-        profile=result["protocol"],
-        numbers=result,
-        truth=_truth(result),
-        predictions={"test": inputs["detections"]},
-        settings={},
-        operating_point=engine,
-        name=_stem(inputs["detections"]),
-    )
+    for one in voc.scored_of_plain(result):
+        yield Measured(
+            part=one.part,
+            profile=one.variant,
+            numbers=one.numbers,
+            truth=one.truth,
+            predictions=one.predictions,
+            settings=one.settings,
+            operating_point=one.operating_point,
+            name=one.method,
+        )
 
 
 def _owod(result: Result) -> Iterator[Measured]:

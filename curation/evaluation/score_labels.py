@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.class_scores import NEGATIVE, UNKNOWN, Bools, Int64s
-from curation.sources.imagenet import class_of_images, read_imagenet
-from curation.sources.imagenet_lists import is_wnid, stem
+from curation.sources.imagenet import class_of_images, is_wnid, read_imagenet, stem
 
 if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest

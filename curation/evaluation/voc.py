@@ -2,24 +2,150 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from curation.evaluation.average_precision import full_curve
 from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.inputs import BadBoxes, Boxes, OnePart, Policy, Stray, Truth
 from curation.evaluation.levels import wilderness_levels
 from curation.evaluation.matching import Difficult, match, rows_by_class
+from curation.evaluation.measures import Measure, definitions
+from curation.evaluation.result import (
+    Column,
+    Data,
+    Drawing,
+    Report,
+    Result,
+    Scored,
+    Table,
+    inputs_table,
+    order_table,
+    stem_of,
+    truth_digests,
+)
 from curation.evaluation.wilderness import average_precision_by_level
+from curation.progress import stage
 
-DEFINITIONS: dict[str, str] = {
-    "matching": "per class, by falling score, ties in input order, IoU >= 0.5 with the object of highest IoU of the "
+_OF_CLASS = (
+    Measure(
+        "AP11",
+        "average precision of a class, 11 points",
+        "mean over k = 0..10 of the highest precision at recall >= k/10 (VOC2007); equal scores make one point",
+        unit="share",
+        better="higher",
+        source="Everingham et al., IJCV 2010, section 4.2",
+        undefined="the class has no object",
+        paths=(),
+    ),
+    Measure(
+        "AP_area",
+        "average precision of a class, area",
+        "area under the precision envelope (VOC2010)",
+        unit="share",
+        better="higher",
+        source="VOC2010 development kit",
+        undefined="the class has no object",
+        paths=(),
+    ),
+)
+MEASURES = (
+    Measure(
+        "mAP11",
+        "mean average precision, 11 points",
+        "mean of AP11 over the classes with objects; one without detections counts as 0",
+        unit="share",
+        better="higher",
+        source="Everingham et al., IJCV 2010, section 4.2",
+        undefined="no class has objects",
+        ranked=True,
+    ),
+    Measure(
+        "mAP_area",
+        "mean average precision, area",
+        "mean of AP_area over the classes with objects; one without detections counts as 0",
+        unit="share",
+        better="higher",
+        source="VOC2010 development kit",
+        undefined="no class has objects",
+        ranked=True,
+    ),
+    Measure(
+        "mAP11_ties_in_input_order",
+        "mean average precision, 11 points, equal scores in input order",
+        "mAP11 with a point of the curve after each detection, as older evaluators have it",
+        unit="share",
+        better="higher",
+        undefined="no class has objects",
+    ),
+    *_OF_CLASS,
+)
+DEFINITIONS = definitions(
+    _OF_CLASS,
+    matching="per class, by falling score, ties in input order, IoU >= 0.5 with the object of highest IoU of the "
     "class (VOC's inclusive boxes with + 1 are these continuous ones); taken already: false positive; difficult "
     "and crowd: neither",
-    "AP11": "mean over k = 0..10 of the highest precision at recall >= k/10 (VOC2007); equal scores make one point",
-    "AP_area": "area under the precision envelope (VOC2010)",
-    "mAP": "mean over the classes with objects; one without detections counts as 0",
-}
+) | {"mAP": "mean over the classes with objects; one without detections counts as 0"}
+
+
+def evaluate(
+    truth: Truth,
+    detections: Path,
+    *,
+    classes: Path | None = None,
+    stray: Stray = "drop",
+    negative_sizes: Boxes = "empty",
+    any_scores: bool = False,
+    image_set: str = "test",
+    bad_boxes: BadBoxes = "error",
+    cache: bool = True,
+) -> Result:
+    """Return VOC average precision of plain detection, 11-point and area, difficult objects ignored.
+
+    Parameters
+    ----------
+    truth : Path or Source
+        COCO JSON, or a dataset root.
+    detections : Path
+        COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
+        compressed by gzip.
+    classes : Path, optional
+        ``{"known": [...], "unknown": [...]}``; the categories of the truth by default.
+    stray : {"error", "drop"}
+        Detections on images that the ground truth lacks: refuse, or leave out and report.
+    negative_sizes : {"error", "empty"}
+        Detected boxes of negative size: refuse, or take as empty and report.
+    any_scores : bool
+        Allow scores outside [0, 1].
+    image_set : str
+        Of a dataset root given as truth.
+    bad_boxes : {"error", "drop"}
+        Unusable boxes of the ground truth.
+    cache : bool
+        Whether to keep parsed annotation files for the next time.
+
+    Raises
+    ------
+    MissingFileError, EvaluationError, PredictionError
+        A file is not there, or does not hold what it should.
+    """
+    given = OnePart.of(
+        "voc",
+        truth,
+        detections,
+        classes=classes,
+        policy=Policy(stray, negative_sizes, any_scores),
+        image_set=image_set,
+        bad_boxes=bad_boxes,
+        cache=cache,
+    )
+    both = given.part.truth, given.read.detections
+    with stage("average precision"):
+        sections = voc_average_precision(*both)
+    return Result(REPORT, given.about, sections, columns=lambda: precision_recall(*both))
 
 
 def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[str, Any]:
@@ -71,3 +197,63 @@ def precision_recall(
                 detections.scores[counted], matches.outcome[counted] == 1, n
             )
     return curves
+
+
+def scored_of_plain(data: Data) -> Iterator[Scored]:
+    """Yield the one thing that a plain evaluation scores."""
+    detections = data["inputs"]["test"]["detections"]
+    yield Scored(
+        part="test",
+        variant=data["protocol"],
+        numbers=data,
+        truth=truth_digests(data),
+        predictions={"test": detections},
+        operating_point={"engine": data["engine"]} if "engine" in data else {"iou": ">= 0.5"},
+        method=stem_of(detections),
+    )
+
+
+def _tables(result: Result) -> Iterator[Table]:
+    data = result.data
+    rows = [
+        (name, data["npos"][name], data["n_detections"][name], ap, data["AP_area"][name])
+        for name, ap in data["AP11"].items()
+    ]
+    yield inputs_table(data)
+    yield Table(
+        "average_precision",
+        (
+            Column("class"),
+            Column("objects", "count"),
+            Column("detections", "count", file=False),
+            Column("AP11", "share", "AP 11-point"),
+            Column("AP_area", "share", "AP area"),
+        ),
+        rows,
+        title="VOC average precision in %, IoU 0.5, difficult ignored",
+        printed=[*rows, ("mean", "", "", data["mAP11"], data["mAP_area"])],
+        file=True,
+    )
+    yield order_table({"voc": data["input_order"]})
+
+
+def _drawings(result: Result) -> Iterator[Drawing]:
+    from curation.evaluation.figures import precision_recall_curves
+
+    def draw(stem: Path) -> list[Path]:
+        name = stem_of(result.data["inputs"]["test"]["detections"])
+        return precision_recall_curves({name: result.columns}, stem, note="VOC, IoU 0.5")
+
+    drawable = any(result.data["npos"].values())
+    yield Drawing("precision_recall", draw if drawable else None, "no class has objects")
+
+
+REPORT = Report(
+    "voc",
+    MEASURES,
+    scored_of_plain,
+    _tables,
+    _drawings,
+    files=("average_precision",),
+    figures=("precision_recall",),
+)

@@ -8,10 +8,9 @@ import numpy as np
 
 from curation.evaluation.average_precision import Ranking, area, eleven_point
 from curation.evaluation.columns import Bools, Detections, Floats, Int64s
-from curation.evaluation.diagnosis import recall_names
 from curation.evaluation.input_order import decided_by_order, joined
 from curation.evaluation.levels import Levels
-from curation.evaluation.matching import Matches, OperatingPoints, rows_by_class
+from curation.evaluation.matching import Matches, OperatingPoints, recall_names, rows_by_class
 
 READINGS: dict[str, str] = {
     "macro": "mean over classes of FP_o / (TP_c + FP_c)",

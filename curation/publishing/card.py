@@ -9,8 +9,7 @@ import yaml
 
 from curation.pages import block, code, plain, table
 from curation.publishing.card_sections import manifest_section
-from curation.publishing.config_names import PARTS_CONFIG
-from curation.publishing.member import Member
+from curation.publishing.member import PARTS_CONFIG, Member
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 _LARGEST = "1M<n<10M"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from curation.errors import MissingExtraError, PublishError
 from curation.manifest.header import ParameterValue
 from curation.publishing.card import HUB, Configs, title_of
+from curation.publishing.formats.plan import json_bytes
 from curation.publishing.licences import Terms
 from curation.publishing.member import Member
-from curation.publishing.plan import json_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,18 +1,35 @@
-"""A dataset repository on a hub: what it holds, and its files, through huggingface_hub alone."""
+"""A dataset repository on a hub: looked at, pushed and pulled, whole or not at all, through huggingface_hub alone."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from curation.errors import MissingExtraError, PublicationMismatchError, PublishError, UsageError
-from curation.publishing.hub_errors import shown_endpoint, status_of, telling
-from curation.publishing.publication import MAX_RECORD_BYTES, RECORD_FILE, Publication, parse_record
+from curation.errors import (
+    CurationError,
+    MissingExtraError,
+    PublicationMismatchError,
+    PublishError,
+    UsageError,
+)
+from curation.manifest.check import DIGEST, VERSION
+from curation.publishing.publication import (
+    MAX_RECORD_BYTES,
+    RECORD_FILE,
+    Publication,
+    parse_record,
+    verify_repository,
+)
 from curation.publishing.repository import check_repository_name
-from curation.storage import read_bytes
+from curation.storage import publishing_folder, read_bytes
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -150,3 +167,320 @@ def _client(endpoint: str) -> HfApi:
             "Publishing and pulling need huggingface_hub", hint="pip install 'curation[publish]'"
         ) from None
     return HfApi(endpoint=endpoint, library_name="curation")
+
+
+_NETWORK = {"httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3", "hf_xet"}
+_LOGIN = "set HF_TOKEN, or log in: hf auth login"
+_SHORTEST_TOKEN = 8
+
+
+@contextmanager
+def telling(doing: str, place: str) -> Iterator[None]:
+    """Turn what the client raises into a `PublishError` that names what was done and where.
+
+    Errors of this program pass through, and so does what neither the hub nor the network caused.
+    """
+    try:
+        yield
+    except CurationError:
+        raise
+    except Exception as error:
+        told = _told(error, doing, place)
+        if told is None:
+            raise
+        raise told from None
+
+
+def status_of(error: BaseException | None) -> int | None:
+    """Return the HTTP status behind an error, None where there is none."""
+    for one in _chain(error):
+        status = getattr(getattr(one, "response", None), "status_code", None)
+        if isinstance(status, int):
+            return status
+    return None
+
+
+def shown_endpoint(endpoint: str) -> str:
+    """Return an endpoint without a user, password or query that it may hold."""
+    try:
+        parts = urlsplit(endpoint)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "the endpoint of HF_ENDPOINT"
+    return f"{parts.scheme}://{parts.hostname or ''}{port}"
+
+
+def without_secrets(text: str) -> str:
+    """Return a message without the token, anything that looks like one, and the queries of addresses."""
+    secrets = [os.environ.get(name, "") for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")]
+    for secret in [one for one in (*secrets, _saved_token()) if len(one) >= _SHORTEST_TOKEN]:
+        text = text.replace(secret, "***")
+    text = re.sub(r"\bhf_[A-Za-z0-9_]{4,}|[Bb]earer\s+\S+", "***", text)
+    text = re.sub(r"(https?://)[^\s/@]*@", r"\1", text)
+    return re.sub(r"(https?://[^\s?'\"]*)\?[^\s'\"]*", r"\1", text)
+
+
+def _saved_token() -> str:
+    try:
+        from huggingface_hub import get_token
+    except ImportError:
+        return ""
+    return get_token() or ""
+
+
+def _told(error: Exception, doing: str, where: str) -> PublishError | None:
+    status = status_of(error)
+    if status is not None:
+        return _refused(status, error, doing, where)
+    homes = {type(one).__module__.partition(".")[0] for one in _chain(error)}
+    broken = [one for one in _chain(error) if isinstance(one, OSError)]
+    if any(one.filename for one in broken):
+        return None  # A file of this machine: the command line reports it.
+    if broken or homes & _NETWORK:
+        return PublishError(
+            f"The hub cannot be reached, or broke off, while {doing}",
+            where=where,
+            found=_message(error),
+            hint="try again: nothing is published before it is whole, and what is there is not pushed twice",
+        )
+    if isinstance(error, ValueError):
+        return PublishError(f"The hub refused {doing}", where=where, found=_message(error))
+    if "huggingface_hub" in homes:
+        return PublishError(f"The client of the hub gave up {doing}", where=where, found=_message(error))
+    return None
+
+
+def _refused(status: int, error: Exception, doing: str, where: str) -> PublishError:
+    hints = {
+        401: ("The hub does not accept the token", f"{_LOGIN}; an expired token needs a new one"),
+        403: ("The token may not do this", "use a token that may write to this organization"),
+        404: ("The hub has nothing here, or does not show it to this token", f"check the name; {_LOGIN}"),
+        409: ("The hub reports a conflict", "try again"),
+        412: ("Somebody else pushed at the same moment", "try again"),
+        413: ("The hub finds it too large", None),
+        429: ("The hub asks to wait: too many requests", "try again later"),
+    }
+    what, hint = hints.get(status, ("The hub failed", "try again later"))
+    return PublishError(
+        f"{what} ({doing})", where=where, found=f"HTTP {status}: {_message(error)}", hint=hint
+    )
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and the causes behind it."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _message(error: BaseException) -> str:
+    deepest = list(_chain(error))[-1]
+    text = getattr(error, "server_message", None) or str(deepest) or type(deepest).__name__
+    return " ".join(without_secrets(str(text)).split())[:300]
+
+
+# What a hub puts into a new repository by itself.
+_OF_THE_HUB = {".gitattributes", "README.md"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What a push did.
+
+    Attributes
+    ----------
+    commit : str
+        The commit that the tag names.
+    address : str
+    is_new : bool
+        False where the tag was there with the same content, and nothing was pushed.
+    private : bool
+    """
+
+    commit: str
+    address: str
+    is_new: bool
+    private: bool
+
+
+def push(hub: HubRepository, folder: Path, publication: Publication, *, public: bool = False) -> Pushed:
+    """Push a folder as one commit, and tag it; a tag that is there with the same content is left as it is.
+
+    The tag comes last and names the commit, so that a push that breaks off leaves no version: at most a commit, which
+    the next try takes up. A repository that is made is private unless `public`.
+
+    Raises
+    ------
+    PublishError
+        The tag is there with another content, or a later one is there; the repository holds something else, or is
+        public and `public` was not asked for; there is no token, or the hub refuses it or cannot be reached.
+    """
+    hub.require_token()
+    info = _ensured(hub, public=public)
+    tags = hub.tags()
+    tagged = tags.get(publication.tag)
+    if tagged is None:
+        _require_latest(hub, publication.tag, tags)
+    commit = tagged or _committed(hub, folder, publication, info)
+    _require_same(hub, commit, publication)
+    if tagged is None:
+        # A rule of the repository may have kept a file out of the commit.
+        hub.require_files(publication, hub.info(commit, with_sizes=True))
+        with telling("setting the tag", hub.place):
+            message = f"{publication.tag}, {publication.digest}"
+            hub.api.create_tag(
+                hub.name, tag=publication.tag, tag_message=message, revision=commit, repo_type=KIND
+            )
+    if public and info.private:
+        with telling("making the repository public", hub.place):
+            hub.api.update_repo_settings(hub.name, private=False, repo_type=KIND)
+    address = f"{shown_endpoint(hub.endpoint)}/datasets/{hub.name}/tree/{publication.tag}"
+    return Pushed(commit, address, tagged is None, not public)
+
+
+def _ensured(hub: HubRepository, *, public: bool) -> Any:
+    """Return what the hub says of the repository, which is made where it is missing."""
+    info = hub.info_or_none()
+    if info is None:
+        with telling("making the repository", hub.place):
+            hub.api.create_repo(hub.name, repo_type=KIND, private=not public, exist_ok=True)
+        info = hub.info()
+    if not info.private and not public:
+        raise PublishError(
+            "The repository is public, and nothing is published to everybody unless that is asked for",
+            where=hub.place,
+            hint="--public, or another --repo",
+        )
+    return info
+
+
+def _require_latest(hub: HubRepository, tag: str, tags: Iterable[str]) -> None:
+    """Raise `PublishError` where a later version is published: whoever names no version would get the older one."""
+    published = sorted((_numbers(one), one) for one in tags if re.fullmatch(VERSION, one))
+    if published and published[-1][0] > _numbers(tag):
+        raise PublishError(
+            f"A later version than {tag} is published, and the main branch would go back behind it",
+            where=hub.place,
+            expected=f"a version after {published[-1][1]}",
+            found=tag,
+            hint="choose a later --tag, or another --repo",
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split("."))
+
+
+def _committed(hub: HubRepository, folder: Path, publication: Publication, info: Any) -> str:
+    """Return a commit that holds the folder; the client makes none where the branch holds it already."""
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+    there = {one.rfilename for one in info.siblings or ()}
+    paths = [*publication.files, RECORD_FILE]
+    stale = sorted(_published_before(hub, there, info.sha) - set(paths))
+    operations: list[Any] = [CommitOperationDelete(path) for path in stale]
+    operations += [CommitOperationAdd(path, str(folder / path)) for path in paths]
+    with telling("pushing the commit", hub.place):
+        made = hub.api.create_commit(
+            hub.name,
+            operations,
+            commit_message=f"Publish {publication.tag}",
+            commit_description=publication.digest,
+            repo_type=KIND,
+            # Whoever pushed in between is not overwritten: the hub refuses the commit.
+            parent_commit=info.sha,
+        )
+    return str(made.oid)
+
+
+def _published_before(hub: HubRepository, there: set[str], commit: str) -> set[str]:
+    """Return the files of an earlier publication; a repository of something else is refused."""
+    if RECORD_FILE in there:
+        return there & set(hub.record_at(commit).files)
+    if others := sorted(there - _OF_THE_HUB):
+        raise PublishError(
+            "The repository holds something else than a publication",
+            where=hub.place,
+            expected=f"a new repository, or one with {RECORD_FILE}",
+            found=ascii(", ".join(others[:5]))[1:-1],
+            hint="choose another --repo",
+        )
+    return set()
+
+
+def _require_same(hub: HubRepository, commit: str, publication: Publication) -> None:
+    try:
+        found = hub.record_at(commit).digest
+    except PublicationMismatchError as error:
+        found = error.what
+    if found != publication.digest:
+        raise PublishError(
+            f"Version {publication.tag} is published with another content, and a version is never edited",
+            where=f"{hub.place}@{publication.tag}",
+            expected=publication.digest,
+            found=found,
+            hint="choose another --tag, or give the manifest a new version",
+        )
+
+
+_COMMIT = r"[0-9a-f]{40}"
+
+
+def pull(hub: HubRepository, version: str, out: Path, *, digest: str = "") -> Publication:
+    """Fetch a version into a new folder, which appears only after everything in it was checked.
+
+    Parameters
+    ----------
+    version : str
+        A tag ``MAJOR.MINOR.PATCH``, or a commit of 40 hex digits.
+    digest : str
+        The digest that the publication must have, ``""`` for any.
+
+    Raises
+    ------
+    PublicationMismatchError, ManifestError
+        What the hub holds is not what its record says (see `curation.publishing.publication.verify_repository`), or has
+        another digest.
+    PublishError
+        There is no such version, or the hub refuses or cannot be reached.
+    UsageError
+        `version` or `digest` is none; or `out` holds something.
+    """
+    if not re.fullmatch(f"{VERSION}|{_COMMIT}", version):
+        raise UsageError(
+            "This is no version",
+            where=f"{hub.name}@{ascii(version[:60])[1:-1]}",
+            expected="a tag MAJOR.MINOR.PATCH, or a commit of 40 hex digits",
+        )
+    if digest and not re.fullmatch(DIGEST, digest):
+        raise UsageError(
+            "This is no digest",
+            where="--digest",
+            expected="sha256: and 64 hex digits",
+            found=ascii(digest[:100])[1:-1],
+        )
+    info = hub.info(version, with_sizes=True)
+    place = f"{hub.place}@{version}"
+    with publishing_folder(out) as partial:
+        publication = hub.fetch_record(info, partial)
+        _require_asked(publication, version, digest, place)
+        hub.require_files(publication, info)
+        for path in publication.files:
+            hub.fetch(path, info.sha, partial)
+        # The client's own notes on what it fetched.
+        shutil.rmtree(partial / ".cache", ignore_errors=True)
+        return verify_repository(partial)
+
+
+def _require_asked(publication: Publication, version: str, digest: str, place: str) -> None:
+    if re.fullmatch(VERSION, version) and publication.tag != version:
+        raise PublicationMismatchError(
+            "The tag leads to another version", where=place, expected=version, found=publication.tag
+        )
+    if digest and publication.digest != digest:
+        raise PublicationMismatchError(
+            "The publication is not the one that was asked for",
+            where=place,
+            expected=digest,
+            found=publication.digest,
+        )

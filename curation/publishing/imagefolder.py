@@ -14,8 +14,8 @@ from typing import Any
 from curation.errors import ExportError, MissingFileError
 from curation.ledger import require_new_folder
 from curation.manifest.manifest import Manifest
+from curation.publishing.formats.plan import SUMMARY_FILE, json_bytes
 from curation.publishing.imagenet_csv import LabelledImages, labelled_images
-from curation.publishing.plan import SUMMARY_FILE, json_bytes
 from curation.sources.imagenet import part_folder
 from curation.sources.source import Source
 from curation.storage import publishing_folder

@@ -11,7 +11,7 @@ from curation.errors import ExportError
 from curation.manifest.header import ClassEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import locate_images
-from curation.publishing.plan import Plan, PlannedFile, safe_name
+from curation.publishing.formats.plan import Plan, PlannedFile, safe_name
 from curation.sources.imagenet import class_of_images
 from curation.sources.source import Source
 

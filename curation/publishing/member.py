@@ -2,18 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from curation.decisions.decision import Decision
-from curation.errors import PublishError
-from curation.manifest.header import SourceEntry
+import msgspec
+
+from curation.decisions.decision import Decision, sort_key
+from curation.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
+from curation.errors import CurationError, PublishError
+from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import verify_sources
-from curation.publishing.config_names import split_names
 from curation.publishing.licences import Terms, require_labels, require_photos, terms_of
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source
+
+PARTS_CONFIG = "parts"
+"""The config that lists the parts of all manifests."""
+DECISIONS = "decisions"
+
+
+def config_names(headers: Sequence[Header]) -> list[str]:
+    """Return the config of each manifest: its name with ``-`` for ``/``, and its version where names coincide.
+
+    Raises
+    ------
+    PublishError
+        A manifest is named twice, or two still have one config.
+    """
+    plain = [header.name.replace("/", "-") for header in headers]
+    times = Counter([*plain, PARTS_CONFIG])
+    names = [
+        name if times[name] == 1 else f"{name}-{header.version}"
+        for name, header in zip(plain, headers, strict=True)
+    ]
+    # Evidence has a config of its own beside that of its manifest.
+    taken = Counter([*names, PARTS_CONFIG, *(f"{name}-{DECISIONS}" for name in names)])
+    if repeated := [name for name in names if taken[name] > 1]:
+        raise PublishError(
+            "Two manifests would have one config",
+            where=repeated[0],
+            expected="manifests of different names, or versions",
+            found=", ".join(f"{header.name} {header.version}" for header in headers)[:300],
+        )
+    return names
+
+
+def split_names(parts: Sequence[str]) -> dict[str, str]:
+    r"""Return the split of each part: ``\w+``, unique (``wr0.1-hash`` becomes ``wr0_1_hash``)."""
+    names: dict[str, str] = {}
+    for part in parts:
+        plain = re.sub(r"[^a-z0-9]", "_", part)
+        plain = "all_images" if plain == "all" else plain  # `datasets` takes "all" for every split together.
+        name, number = plain, 2
+        while name in names.values():
+            name, number = f"{plain}_{number}", number + 1
+        names[part] = name
+    return names
+
+
+EVIDENCE_FILE = "decisions.jsonl"
+
+
+def evidence_of(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
+    """Return the decisions that made a manifest, sorted, each once.
+
+    They are those given, or what the manifest's rule for conflicts makes of them.
+
+    Raises
+    ------
+    PublishError
+        The manifest names no decisions, or others than these.
+    """
+    header = manifest.header
+    where = f"{header.name} {header.version}"
+    if header.decisions is None:
+        raise PublishError("The manifest was not reviewed, so there is no evidence to publish", where=where)
+    rows = list(decisions)
+    found = decisions_digest(rows)
+    for candidate in _candidates(rows, str(header.rule.parameters.get("review_rule", "error"))):
+        if header.decisions in (decisions_digest(candidate), recorded_digest(recorded_form(candidate))):
+            return tuple(sorted(set(candidate), key=sort_key))
+    raise PublishError(
+        "These are not the decisions that made the manifest",
+        where=where,
+        expected=header.decisions,
+        found=f"{len(rows)} decisions, {found}",
+        hint="curation decisions FILE --rule RULE --out RESOLVED.jsonl, and --decisions RESOLVED.jsonl",
+    )
+
+
+def evidence_bytes(evidence: Sequence[Decision]) -> bytes:
+    """Return decisions as JSON Lines."""
+    return b"".join(msgspec.json.encode(one) + b"\n" for one in evidence)
+
+
+def _candidates(rows: Sequence[Decision], rule: str) -> Iterator[Sequence[Decision]]:
+    yield rows
+    for name in dict.fromkeys((rule, "error", "majority")):
+        try:
+            yield resolve(rows, name, allow_conflicts=name == "error").decisions  # type: ignore[arg-type]
+        except CurationError:
+            # The rule needs what is not known here (who is senior), or is none: the next candidate may fit.
+            continue
 
 
 @dataclass(frozen=True)

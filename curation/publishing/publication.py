@@ -1,18 +1,23 @@
-"""`Publication`: the record of what a dataset repository holds, ``publication.json``, and its digest."""
+"""`Publication`: what a dataset repository holds, as ``publication.json`` with a digest, and its check on disk."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
 import msgspec
 
-from curation.canonical import sha256_of_value
-from curation.errors import CanonicalFormError, PublicationMismatchError
+from curation.canonical import sha256_of_file, sha256_of_value
+from curation.errors import CanonicalFormError, CurationError, PublicationMismatchError
 from curation.manifest.check import DIGEST, VERSION
-from curation.publishing.plan import json_bytes
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import read_manifest
+from curation.publishing.formats.plan import json_bytes
+from curation.publishing.parquet import content_digest, read_parquet, schema_of
+from curation.storage import inside, read_bytes
 
 RECORD_FILE = "publication.json"
 MAX_RECORD_BYTES = 64 << 20
@@ -187,4 +192,95 @@ def _refuse(where: str, what: str, expected: str, found: str) -> NoReturn:
         expected=expected or None,
         found=ascii(found)[1:-1] if found else None,
         hint="fetch it again, or ask who published it",
+    )
+
+
+def read_publication(folder: Path) -> Publication:
+    """Return the record of a repository on disk; see `curation.publishing.publication.parse_record` for the errors."""
+    path = folder / RECORD_FILE
+    if path.is_file() and path.stat().st_size > MAX_RECORD_BYTES:
+        _refuse_copy(
+            "The record is too large to be one", str(path), f"at most {MAX_RECORD_BYTES} bytes", "more"
+        )
+    return parse_record(read_bytes(path, kind="record of the publication"), where=str(path))
+
+
+def verify_repository(folder: Path) -> Publication:
+    """Return the record of a repository after everything in it was checked.
+
+    The bytes of each file, and what each table says, have the stated digests; each manifest is whole and the one that
+    is stated; the rows of each table are the lines of its list.
+
+    Raises
+    ------
+    PublicationMismatchError
+        Something is missing, or not as stated; the message names the file.
+    ManifestError, DigestMismatchError
+        A manifest does not hold together (see `curation.manifest.store.read_manifest`).
+    """
+    publication = read_publication(folder)
+    for path, file in publication.files.items():
+        place = inside(folder, path)
+        if not place.is_file():
+            _refuse_copy("A file of the publication is missing", path, file.sha256, "nothing")
+        size, digest = place.stat().st_size, sha256_of_file(place)
+        if (size, digest) != (file.size, file.sha256):
+            _refuse_copy(
+                "A file is not the one that was published",
+                path,
+                f"{file.size} bytes, {file.sha256}",
+                f"{size} bytes, {digest}",
+            )
+        if file.content and path.endswith(".parquet"):
+            found = content_digest(read_parquet(place), schema_of(place))
+            if found != file.content:
+                _refuse_copy("A table does not say what was published", path, file.content, found)
+    for one in publication.manifests:
+        _verify_manifest(folder, one)
+    return publication
+
+
+def _verify_manifest(folder: Path, stated: PublishedManifest) -> None:
+    manifest = read_manifest(inside(folder, stated.folder))
+    header = manifest.header
+    found = (header.name, header.version, manifest.digest)
+    if found != (stated.name, stated.version, stated.digest):
+        _refuse_copy(
+            "A manifest is not the one that was published",
+            stated.folder,
+            f"{stated.name} {stated.version} {stated.digest}",
+            " ".join(found),
+        )
+    for part in stated.parts:
+        if part.table:
+            _verify_rows(folder, manifest, part.name, part.table)
+
+
+def _verify_rows(folder: Path, manifest: Manifest, part: str, table: str) -> None:
+    try:
+        ids = manifest.ids(part)
+    except CurationError as error:
+        _refuse_copy("A table belongs to a part without a list", table, part, error.what)
+    for line, (expected, found) in enumerate(zip_longest(ids, _image_ids(inside(folder, table))), start=1):
+        if expected != found:
+            _refuse_copy(
+                f"Row {line} of a table is not line {line} of its list", table, f"{expected}", f"{found}"
+            )
+
+
+def _image_ids(path: Path) -> Iterator[str]:
+    columns = [f"{field.name}: {field.type}" for field in schema_of(path)]
+    if "image_id: string" not in columns:
+        _refuse_copy("A table has no image ids", path.name, "a column image_id: string", ", ".join(columns))
+    for piece in read_parquet(path, ["image_id"]):
+        yield from piece.column("image_id").to_pylist()
+
+
+def _refuse_copy(what: str, where: str, expected: str, found: str) -> NoReturn:
+    raise PublicationMismatchError(
+        what,
+        where=where,
+        expected=expected[:200],
+        found=ascii(found[:200])[1:-1],
+        hint="pull it again; if that does not help, tell who published it",
     )

@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date as day
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from curation.canonical import sha256_of_bytes, sha256_of_file
 from curation.errors import PublishError, UsageError
 from curation.manifest.check import VERSION
+from curation.manifest.header import Paper
 from curation.manifest.store import manifest_files
-from curation.publishing.card import Configs, card_text
-from curation.publishing.citation import CITATION_FILE, citation_text
+from curation.publishing.card import HUB, Configs, card_text, title_of
 from curation.publishing.croissant import CROISSANT_FILE, check_croissant, croissant_bytes
-from curation.publishing.evidence import EVIDENCE_FILE, evidence_bytes
-from curation.publishing.member import Member, check_member
+from curation.publishing.member import EVIDENCE_FILE, Member, check_member, evidence_bytes
 from curation.publishing.parquet import write_parquet
 from curation.publishing.publication import (
     RECORD_FILE,
@@ -228,3 +230,42 @@ def _place(folder: Path, path: str) -> Path:
     place = folder / path
     place.parent.mkdir(parents=True, exist_ok=True)
     return place
+
+
+CITATION_FILE = "CITATION.cff"
+
+
+def citation_text(repository: str, tag: str, members: Sequence[Member], date: str = "") -> str:
+    """Return the file in the Citation File Format 1.2.0.
+
+    Parameters
+    ----------
+    date : str
+        Of publication, ISO 8601; ``""`` for none.
+    """
+    papers = dict.fromkeys(member.manifest.header.paper for member in members)
+    digests = [member.manifest.digest for member in members]
+    data: dict[str, Any] = {
+        "cff-version": "1.2.0",
+        "message": "Please cite the papers of the protocols that you use, and this dataset by version and digest.",
+        "type": "dataset",
+        "title": title_of(members),
+        "authors": [{"name": repository.partition("/")[0]}],
+        "version": tag,
+        **({"date-released": date} if date else {}),
+        "url": HUB + repository,
+        "identifiers": [{"type": "other", "value": one, "description": "manifest digest"} for one in digests],
+        "references": [_reference(paper) for paper in papers],
+    }
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000)
+
+
+def _reference(paper: Paper) -> dict[str, Any]:
+    names = [name for name in re.split(r",\s*|\s+and\s+", paper.authors) if name.strip()]
+    return {
+        "type": "article",
+        "title": paper.title or "untitled",
+        "authors": [{"name": name.strip()} for name in names] or [{"name": "unknown"}],
+        "year": paper.year,
+        "collection-title": paper.venue or "unknown",
+    }

@@ -1,4 +1,4 @@
-"""The tables of a repository: each with its path, its columns, and the function that gives its rows."""
+"""The tables of a repository: parts with the same columns for every manifest, decisions, and a list of all parts."""
 
 from __future__ import annotations
 
@@ -6,15 +6,30 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from curation.decisions.decision import Decision, row_of
 from curation.errors import PublishError
-from curation.publishing.config_names import DECISIONS, PARTS_CONFIG
-from curation.publishing.member import Member
-from curation.publishing.part_tables import part_schema, part_table
+from curation.manifest.header import ClassEntry, Header, PartEntry
+from curation.manifest.manifest import Manifest
+from curation.manifest.roles import UNKNOWN_ID, classes_in, unknown_index
+from curation.manifest.views import (
+    ROLES,
+    PartImages,
+    PartObjects,
+    class_positions,
+    locate_images,
+    view_objects,
+)
+from curation.publishing.formats.content import UNKNOWN_NAME
+from curation.publishing.member import DECISIONS, PARTS_CONFIG, Member
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, read_photo
+from curation.sources.source import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from curation.decisions.decision import Decision
 
 _PHOTOS_AT_ONCE = 64
 
@@ -188,3 +203,200 @@ def _part_rows(member: Member) -> Iterator[dict[str, Any]]:
             "list_sha256": part.sha256,
             "selection": part.selection,
         }
+
+
+EVIDENCE = ("stage", "action", "reason", "reviewer", "date", "batch")
+"""What a row tells of a decision on its image."""
+
+
+def part_schema() -> pa.Schema:
+    """Return the columns of every part; what is not known is null, in a column of the same type.
+
+    ``image_id``: namespaced id. ``file_name``, ``width``, ``height``: as the source states them. ``source``: its name
+    in the manifest. ``part_role``: train, val, test, finetune or wilderness. ``roles``: the roles that classes of the
+    image play, sorted. ``objects``: boxes as the label view leaves them, ``x, y, w, h`` in pixels. ``labels``: classes
+    of an image whose source has no boxes. ``decisions``: verdicts of reviewers on the image.
+    """
+    import pyarrow as pa
+
+    text, flag = pa.string(), pa.bool_()
+    label = [("category", text), ("category_id", pa.int32()), ("role", text), ("ignore", flag)]
+    shape = [("bbox", pa.list_(pa.float64())), ("area", pa.float64()), ("crowd", flag), ("difficult", flag)]
+    return pa.schema(
+        [
+            pa.field("image_id", text, nullable=False),
+            pa.field("file_name", text),
+            pa.field("width", pa.int32()),
+            pa.field("height", pa.int32()),
+            pa.field("source", text),
+            pa.field("part_role", text, nullable=False),
+            pa.field("roles", pa.list_(text)),
+            pa.field("objects", pa.list_(pa.struct([*label, *shape]))),
+            pa.field("labels", pa.list_(pa.struct(label))),
+            pa.field("decisions", pa.list_(pa.struct([(name, text) for name in EVIDENCE]))),
+        ]
+    )
+
+
+def part_table(
+    manifest: Manifest,
+    part: str,
+    sources: Mapping[str, Source] | None = None,
+    evidence: Sequence[Decision] | None = None,
+) -> pa.Table:
+    """Return a part as a table, in the order of its list; a line that names an image again is a row again.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source, optional
+        All sources of the part; without them file names, sizes and labels are null.
+    evidence : sequence of Decision, optional
+        What reviewers said; without it the column is null.
+
+    Raises
+    ------
+    ManifestError, MissingListError, UnitBoxesError
+        See `curation.manifest.views.view_objects`.
+    """
+    import pyarrow as pa
+
+    ids = manifest.ids(part)
+    entry = manifest.part(part)
+    columns: dict[str, Any] = {
+        "image_id": list(ids),
+        "source": _slots(manifest.header, entry, ids),
+        "part_role": [entry.role] * len(ids),
+    }
+    if sources is not None:
+        columns |= _labelled(manifest, part, sources)
+    if evidence is not None:
+        columns["decisions"] = _evidence(ids, evidence, entry)
+    schema = part_schema()
+    arrays = [pa.array(columns.get(field.name, [None] * len(ids)), field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | None]:
+    """Return the source of each image where its namespace tells; null where two sources of the part share it."""
+    of_namespace: dict[str, list[str]] = {}
+    for one in header.sources:
+        if one.name in entry.sources:
+            of_namespace.setdefault(one.namespace, []).append(one.name)
+    only = {namespace: names[0] for namespace, names in of_namespace.items() if len(names) == 1}
+    return [only.get(image.partition(":")[0]) for image in ids]
+
+
+def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> dict[str, list[Any]]:
+    ids = manifest.ids(part)
+    entry = manifest.part(part)
+    once = Manifest(manifest.header, {part: tuple(dict.fromkeys(ids))})
+    located = locate_images(once, part, sources)
+    classes = classes_in(manifest.header, entry)
+    unknown = unknown_index(manifest.header)
+    columns = _image_columns(located, entry)
+    if all(source.objects is not None for source in located.sources):
+        objects = view_objects(once, part, sources)
+        columns["objects"] = _objects(objects, classes, unknown)
+        shown = columns["objects"]
+    else:
+        columns["labels"] = shown = _labels(located, classes, entry, unknown)
+    columns["roles"] = [sorted({one["role"] for one in row}) for row in shown]
+    if len(located) == len(ids):
+        return columns
+    place = {image: position for position, image in enumerate(once.lists[part])}
+    return {name: [column[place[image]] for image in ids] for name, column in columns.items()}
+
+
+def _image_columns(located: PartImages, entry: PartEntry) -> dict[str, list[Any]]:
+    names: list[Any] = [None] * len(located)
+    widths, heights = list(names), list(names)
+    for number, source in enumerate(located.sources):
+        rows = np.flatnonzero(located.source == number)
+        at = located.position[rows]
+        stated = (source.images.file_names[at], source.images.widths[at], source.images.heights[at])
+        for row, name, width, height in zip(rows.tolist(), *(one.tolist() for one in stated), strict=True):
+            names[row], widths[row], heights[row] = name or None, width or None, height or None
+    slots = [entry.sources[number] for number in located.source.tolist()]
+    return {"file_name": names, "width": widths, "height": heights, "source": slots}
+
+
+def _objects(objects: PartObjects, classes: Sequence[ClassEntry], unknown: int) -> list[list[dict[str, Any]]]:
+    """Return for each image its boxes, in file order."""
+    rows: list[list[dict[str, Any]]] = [[] for _ in range(len(objects.images))]
+    boxes = np.zeros((len(objects), 4))
+    areas = np.zeros(len(objects))
+    for number, source in enumerate(objects.images.sources):
+        mine = objects.source == number
+        positions = objects.images.position[objects.images.source == number]
+        columns = source.require_pixels("A publication", positions)
+        boxes[mine], areas[mine] = columns.boxes[objects.index[mine]], columns.areas[objects.index[mine]]
+    columns_ = (objects.image, objects.category_id, objects.label, objects.role, objects.ignore)
+    flags = (objects.crowd, objects.difficult, boxes, areas)
+    for image, category, label, role, ignore, crowd, difficult, box, area in zip(
+        *(one.tolist() for one in (*columns_, *flags)), strict=True
+    ):
+        rows[image].append(
+            {
+                "category": UNKNOWN_NAME if category == UNKNOWN_ID else classes[label].name,
+                "category_id": unknown if category == UNKNOWN_ID else category,
+                "role": ROLES[role],
+                "ignore": ignore,
+                "bbox": box,
+                "area": area,
+                "crowd": crowd,
+                "difficult": difficult,
+            }
+        )
+    return rows
+
+
+def _labels(
+    located: PartImages, classes: Sequence[ClassEntry], entry: PartEntry, unknown: int
+) -> list[list[dict[str, Any]]]:
+    """Return for each image the classes it shows under the view, in the order of the manifest's classes."""
+    shown: list[set[int]] = [set() for _ in range(len(located))]
+    for number, source in enumerate(located.sources):
+        row_of = np.full(len(source.images), -1, np.int64)
+        mine = located.source == number
+        row_of[located.position[mine]] = np.flatnonzero(mine)
+        images, categories = source.class_pairs()
+        kept = row_of[images] >= 0
+        label = class_positions(classes, source)[categories[kept]]
+        if (label < 0).any():
+            name = source.categories.names[int(categories[kept][label < 0][0])]
+            raise PublishError(
+                "An image shows a class that has no role in the manifest",
+                where=f"part {entry.name}",
+                found=repr(name[:60]),
+            )
+        for row, one in zip(row_of[images[kept]].tolist(), label.tolist(), strict=True):
+            shown[row].add(one)
+    told = [_label(one, getattr(entry.view, one.role), unknown) for one in classes]
+    return [[one for place in sorted(row) if (one := told[place]) is not None] for row in shown]
+
+
+def _label(entry: ClassEntry, treatment: str, unknown: int) -> dict[str, Any] | None:
+    if treatment == "drop":
+        return None
+    renamed = treatment == "rename:unknown"
+    return {
+        "category": UNKNOWN_NAME if renamed else entry.name,
+        "category_id": unknown if renamed else entry.index,
+        "role": entry.role,
+        "ignore": treatment == "ignore",
+    }
+
+
+def _evidence(
+    ids: Sequence[str], evidence: Sequence[Decision], entry: PartEntry
+) -> list[list[dict[str, str]]]:
+    """Return the verdicts on each image, those that speak of another part aside."""
+    of_image: dict[str, list[dict[str, str]]] = {}
+    for one in evidence:
+        if one.dataset in ("", entry.name) or _is_pool(one.dataset, one.image_id):
+            of_image.setdefault(one.image_id, []).append({name: getattr(one, name) for name in EVIDENCE})
+    return [of_image.get(image, []) for image in ids]
+
+
+def _is_pool(dataset: str, image: str) -> bool:
+    return image.partition(":")[0] == dataset

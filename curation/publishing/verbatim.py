@@ -15,7 +15,7 @@ from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, LabelView
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import UNKNOWN_ID
-from curation.publishing.content import Content
+from curation.publishing.formats.content import Content
 from curation.sources.source import Int64s, Source
 from curation.storage import read_bytes
 

@@ -13,7 +13,7 @@ from curation.errors import CurationError, ReviewError
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
 from curation.proposals.proposal import Proposal
-from curation.publishing.photo_sizes import size_of_photo
+from curation.publishing.photos import size_of_photo
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Floats, Int32s, Source
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
 from curation.json_keys import refuse_repeated_keys
+from curation.sources.content import SmallFiles, check_name
 from curation.sources.datasets import facts_of, namespace_of
 from curation.sources.integrity import (
     BadBoxes,
@@ -22,7 +23,6 @@ from curation.sources.integrity import (
     sound_boxes,
     texts,
 )
-from curation.sources.small_files import SmallFiles, check_name
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
 from curation.storage import open_binary
 

@@ -15,12 +15,13 @@ import numpy.typing as npt
 from curation.errors import AnnotationFormatError, ImageIdError
 from curation.ids import ImageId, check_native, native_of
 from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.coco_plain import PlainFile, decode_plain
-from curation.sources.coco_records import (
+from curation.sources.coco_json import (
     AnnotationRecord,
     CategoryRecord,
     ImageRecord,
+    PlainFile,
     decode_instances,
+    decode_plain,
     record_place,
 )
 from curation.sources.content import FileContent

@@ -8,9 +8,9 @@ from typing import NoReturn
 import numpy as np
 
 from curation.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
+from curation.sources.content import SmallFiles, check_name
 from curation.sources.datasets import facts_of, namespace_of
 from curation.sources.integrity import BadBoxes, check_policy, check_unique, select, sound_boxes, texts
-from curation.sources.small_files import SmallFiles, check_name
 from curation.sources.source import Categories, Images, Int32s, Int64s, Objects, Source
 
 FILES = ("images.txt", "classes.txt", "image_class_labels.txt", "bounding_boxes.txt", "train_test_split.txt")

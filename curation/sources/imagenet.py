@@ -9,22 +9,29 @@ names by class; JSON of counts by class, which has no names at all.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
+import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError
+from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, UsageError
 from curation.ids import check_native
+from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.json_keys import refuse_repeated_keys
 from curation.sources.content import FileContent
 from curation.sources.datasets import facts_of, namespace_of
-from curation.sources.imagenet_lists import SUFFIXES, Labelled, is_wnid, read_labels, stem
 from curation.sources.integrity import check_unique, texts
 from curation.sources.source import Categories, FileRecord, Images, Source
 from curation.sources.table import Split, parse_table
-from curation.storage import open_binary
+from curation.storage import open_binary, read_bytes
 
 NO_NAMES = "image names: the file states counts alone"
 """Key of `Source.dropped` for a source whose images have numbers in place of names."""
@@ -217,3 +224,250 @@ def _check_natives(natives: Iterable[str], where: str) -> None:
                 where=f"{where}: {native[:80]!r}",
                 expected=error.expected,
             ) from None
+
+
+SUFFIXES = (".jpeg", ".jpg", ".png")
+ORDER_FILE = "ILSVRC2012_synset_order.txt"
+"""1,000 wnids in the order of the development kit's numbers (``ILSVRC2012_ID`` of its ``meta.mat``)."""
+
+CLASSES = 1000
+_WNID = re.compile(r"n[0-9]{8}")
+_VAL_NAME = "ILSVRC2012_val_{:08d}.JPEG"
+_MOST_IMAGES = 20_000_000
+_LONGEST_LINE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Names of image files and the wnid of each.
+
+    Attributes
+    ----------
+    names, classes : list of str
+    record : FileRecord
+        Where they were read.
+    dropped : mapping of str to int
+        What was left out, by reason.
+    counts_alone : bool
+        The file states how many images a class has; the names are made up.
+    """
+
+    names: list[str]
+    classes: list[str]
+    record: FileRecord
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    counts_alone: bool = False
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield name and wnid of each image."""
+        return zip(self.names, self.classes, strict=True)
+
+
+def is_wnid(text: str) -> bool:
+    """Return whether a text is ``n`` and eight digits."""
+    return _WNID.fullmatch(text) is not None
+
+
+def stem(name: str) -> str:
+    """Return a file name without the suffix of an image."""
+    for suffix in SUFFIXES:
+        if name[-len(suffix) :].lower() == suffix:
+            return name[: -len(suffix)]
+    return name
+
+
+def read_labels(path: Path, part: str) -> Labelled:
+    """Return names and classes of a list file; the layout is told by its suffix and first line.
+
+    Raises
+    ------
+    MissingFileError
+        The file cannot be read.
+    AnnotationFormatError
+        It is of no known layout, or a line is not as the first one.
+    UsageError
+        It is of another part than the one asked for.
+    """
+    content = FileContent(path)
+    try:
+        text = content.data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AnnotationFormatError(
+            "The list is not UTF-8 text", where=str(path), found=str(error)[:200]
+        ) from None
+    if path.suffix.lower() == ".json":
+        names, classes, counts_alone = _from_json(text, path)
+    else:
+        counts_alone = False
+        names, classes = _from_lines(text, path)
+    if not counts_alone:
+        _require_part(names, part, path)
+    record = FileRecord(content.name, content.sha256, content.size, len(names))
+    return Labelled(names, classes, record, counts_alone=counts_alone)
+
+
+def _from_lines(text: str, path: Path) -> tuple[list[str], list[str]]:
+    lines = [line.strip() for line in text.strip().split("\n")]
+    first = lines[0]
+    for form, read in _LAYOUTS.items() if len(first) <= _LONGEST_LINE else ():
+        if re.fullmatch(form, first):
+            # Where the place of a line says which image it means, an empty line would shift all later ones.
+            if "" in lines and read in (_validation_wnids, _devkit_numbers):
+                _refuse(path, lines.index("") + 1, "", "a class for every validation image")
+            return read(list(filter(None, lines)), path)
+    raise AnnotationFormatError(
+        "The list is in no layout of ImageNet that is known",
+        where=f"{path}, line 1",
+        expected="n02085620_10026.JPEG; ILSVRC2012_val_00000001.JPEG 65; ImageId,PredictionString; n02085620; or JSON",
+        found=repr(first[:80]),
+    )
+
+
+def _train_names(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
+    """Read ``n02085620_10026.JPEG``, with or without folders before it."""
+    names = [line.rpartition("/")[2] for line in lines]
+    classes = [name[:9] for name in names]
+    for number, (line, wnid) in enumerate(zip(lines, classes, strict=True), start=1):
+        if not (_WNID.fullmatch(wnid) and line[-5:].lower().endswith(SUFFIXES)):
+            _refuse(path, number, line, "the name of a training image, which begins with its wnid")
+        folder = line.split("/")[-2] if "/" in line else wnid
+        if is_wnid(folder) and folder != wnid:
+            _refuse(path, number, line, f"an image of {folder} in the folder {folder}")
+    return names, classes
+
+
+def _indexed_names(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
+    """Read ``NAME INDEX``, the index counting the 1,000 wnids in sorted order from 0."""
+    wnids = ilsvrc2012_classes()
+    names: list[str] = []
+    classes: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        place, _, index = line.rpartition(" ")
+        name = place.strip().rpartition("/")[2]
+        if not (name and index.isascii() and index.isdigit() and len(index) < 5 and int(index) < CLASSES):
+            _refuse(path, number, line, "a file name and a class index from 0 to 999")
+        wnid = wnids[int(index)]
+        if is_wnid(name[:9]) and name[:9] != wnid:
+            _refuse(
+                path,
+                number,
+                line,
+                f"the index of {name[:9]} among the sorted wnids: another order is meant here",
+            )
+        names.append(name)
+        classes.append(wnid)
+    return names, classes
+
+
+def _solution(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
+    """Read Kaggle's ``ImageId,PredictionString``: the wnid and a box, several times over."""
+    names: list[str] = []
+    classes: list[str] = []
+    for number, row in enumerate(_csv_rows(lines[1:], path), start=2):
+        words = row[1].split() if len(row) == 2 else []
+        wnids = set(words[::5])
+        if len(wnids) != 1 or not is_wnid(words[0]) or len(words) % 5 > 1:
+            _refuse(path, number, ",".join(row), "ImageId,wnid x1 y1 x2 y2 …, one class an image")
+        names.append(f"{stem(row[0])}.JPEG")
+        classes.append(words[0])
+    return names, classes
+
+
+def _csv_rows(lines: list[str], path: Path) -> list[list[str]]:
+    try:
+        return list(csv.reader(io.StringIO("\n".join(lines))))
+    except csv.Error as error:
+        raise AnnotationFormatError("The list is no CSV", where=str(path), found=str(error)[:200]) from None
+
+
+def _validation_wnids(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
+    """Read one wnid a line, line i for validation image i."""
+    for number, line in enumerate(lines, start=1):
+        if not is_wnid(line):
+            _refuse(path, number, line, "a wnid")
+    return _numbered(len(lines)), lines
+
+
+def _devkit_numbers(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
+    """Read the development kit's ground truth, whose numbers 1 to 1000 are in an order of its own."""
+    order_file = path.with_name(ORDER_FILE)
+    if not order_file.is_file():
+        raise AnnotationFormatError(
+            "The development kit numbers the classes in an order of its own, which is not at hand",
+            where=str(path),
+            expected=f"{ORDER_FILE} beside it: 1,000 wnids, one a line, by ILSVRC2012_ID of the kit's meta.mat",
+            found=f"{len(lines)} numbers",
+            hint="--source imagenet-val=LOC_val_solution.csv (or val.txt) names the classes itself",
+        )
+    order = read_bytes(order_file, kind="order of the classes").decode("ascii", "replace").split()
+    if len(order) != CLASSES or len(set(order)) != CLASSES or not all(map(is_wnid, order)):
+        _refuse(order_file, 1, " ".join(order[:3]), "1,000 different wnids, one a line")
+    for number, line in enumerate(lines, start=1):
+        if not (line.isascii() and line.isdigit() and len(line) <= 4 and 1 <= int(line) <= CLASSES):
+            _refuse(path, number, line, "a number from 1 to 1000")
+    return _numbered(len(lines)), [order[int(line) - 1] for line in lines]
+
+
+def _numbered(count: int) -> list[str]:
+    return [_VAL_NAME.format(number) for number in range(1, count + 1)]
+
+
+_LAYOUTS: dict[str, Callable[[list[str], Path], tuple[list[str], list[str]]]] = {
+    r"ImageId,PredictionString": _solution,
+    r"\S.* [0-9]{1,4}": _indexed_names,
+    r"n[0-9]{8}": _validation_wnids,
+    r"[0-9]{1,4}": _devkit_numbers,
+    r"(?:\S+/)?n[0-9]{8}\S*\.\S+": _train_names,
+}
+"""Readers by the form of a file's first line."""
+
+
+def _from_json(text: str, path: Path) -> tuple[list[str], list[str], bool]:
+    try:
+        stated = msgspec.json.decode(text, type=dict[str, list[str] | int])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise AnnotationFormatError(
+            "The list is not JSON of names or counts by wnid", where=str(path), found=str(error)[:200]
+        ) from None
+    refuse_repeated_keys(text.encode("utf-8"), str(path), AnnotationFormatError)
+    if strangers := [wnid for wnid in stated if not is_wnid(wnid)]:
+        _refuse(path, 1, strangers[0], "wnids as keys")
+    counts = {wnid: value for wnid, value in stated.items() if isinstance(value, int)}
+    if counts and len(counts) < len(stated):
+        _refuse(path, 1, next(iter(counts)), "names for every class, or counts for every class")
+    if counts:
+        if min(counts.values()) < 0 or sum(counts.values()) > _MOST_IMAGES:
+            _refuse(
+                path, 1, str(min(counts.values())), f"counts of 0 or more, {_MOST_IMAGES} together at most"
+            )
+        names = [f"{wnid}_{place:08d}.JPEG" for wnid, count in counts.items() for place in range(count)]
+        return names, [wnid for wnid, count in counts.items() for _ in range(count)], True
+    lists = {wnid: value for wnid, value in stated.items() if not isinstance(value, int)}
+    names = [name.rpartition("/")[2] for value in lists.values() for name in value]
+    classes = [wnid for wnid, value in lists.items() for _ in value]
+    for name, wnid in zip(names, classes, strict=True):
+        if is_wnid(name[:9]) and name[:9] != wnid:
+            _refuse(path, 1, name, f"images of {wnid} under {wnid}")
+    return names, classes, False
+
+
+def _require_part(names: list[str], part: str, path: Path) -> None:
+    first = names[0] if names else ""
+    of = "val" if first.startswith("ILSVRC2012_val_") else "train" if is_wnid(first[:9]) else part
+    if of != part and part in ("train", "val"):
+        raise UsageError(
+            f"The list is of ImageNet's {of} part",
+            where=str(path),
+            expected=f"images of {part}",
+            found=repr(first[:60]),
+            hint=f"--source imagenet-{of}={path}",
+        )
+
+
+def _refuse(path: Path, number: int, line: str, expected: str) -> NoReturn:
+    raise AnnotationFormatError(
+        "A line of the list cannot be read",
+        where=f"{path}, line {number}",
+        expected=expected,
+        found=repr(line[:80]),
+    )

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
+from curation.sources.content import SmallFiles, listed_names, paths_below
 from curation.sources.datasets import facts_of, namespace_of
 from curation.sources.integrity import BadBoxes, check_policy, numbers_of, select, sound_boxes, texts
-from curation.sources.small_files import SmallFiles, listed_names, paths_below
 from curation.sources.source import Categories, Images, Objects, Source
 from curation.storage import inside, read_bytes
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from curation.errors import MissingFileError, UsageError
 from curation.sources.bdd100k import bdd100k_parts, is_bdd100k_file, locate_bdd100k, parse_bdd100k
-from curation.sources.cache import Cache, cache_key, default_folder, frozen
+from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
 from curation.sources.coco import parse_coco
-from curation.sources.content import FileContent
+from curation.sources.content import FileContent, SmallFiles, paths_below
 from curation.sources.cub200 import FILES as CUB200_FILES
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, parse_cub200
@@ -21,14 +21,11 @@ from curation.sources.datasets import family
 from curation.sources.id_list import parse_id_list
 from curation.sources.imagenet import read_imagenet
 from curation.sources.integrity import BadBoxes, check_policy
-from curation.sources.memo import Stamp
 from curation.sources.mtsd import MtsdContent, Seam, locate_mtsd, mtsd_parts, mtsd_paths, parse_mtsd
 from curation.sources.openimages import parse_openimages
-from curation.sources.openimages_files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
-from curation.sources.small_files import SmallFiles, paths_below
+from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
 from curation.sources.source import Source
-from curation.sources.table import Split, parse_table
-from curation.sources.table_cells import SUFFIXES
+from curation.sources.table import SUFFIXES, Split, parse_table
 from curation.sources.voc import VocContent, locate_voc, parse_voc, voc_paths
 
 _PARTS = ("train", "val", "test")

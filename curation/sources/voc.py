@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
+from xml.etree.ElementTree import Element, ParseError
 
 import numpy as np
 import numpy.typing as npt
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError
@@ -36,7 +39,6 @@ from curation.sources.source import (
     Objects,
     Source,
 )
-from curation.sources.voc_xml import VocRecord, decode_voc
 from curation.storage import inside, open_binary, read_bytes
 
 _SETS = "ImageSets/Main"
@@ -44,6 +46,10 @@ _XML = "Annotations"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 _POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
+_OF_OBJECT = frozenset(("name", "pose", "truncated", "difficult", "occluded"))
+_LARGEST_XML = 16 << 20
+_LONGEST_TEXT = 4096
+_DEEPEST = 64
 
 
 def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "error") -> Source:
@@ -188,6 +194,88 @@ def _read_xml(path: str) -> bytes:
             return stream.read()
     except OSError:
         return read_bytes(Path(path), kind="annotation file of a listed image")
+
+
+@dataclass(slots=True)
+class VocRecord:
+    """The fields of one annotation file as texts; an element that is absent has no entry.
+
+    Attributes
+    ----------
+    image : dict of str to str
+        ``filename``, ``width``, ``height``.
+    objects : list of dict of str to str
+        One an ``object`` element: ``name``, ``pose``, ``truncated``, ``difficult``, ``occluded``, ``xmin``, ``ymin``,
+        ``xmax``, ``ymax``. What stands below ``part`` (person layout) is not among them.
+    """
+
+    image: dict[str, str] = field(default_factory=dict)
+    objects: list[dict[str, str]] = field(default_factory=list)
+
+
+def decode_voc(data: bytes, name: str) -> VocRecord:
+    """Return the fields of one VOC annotation file.
+
+    Raises
+    ------
+    AnnotationFormatError
+        The file is not well-formed XML, declares a document type or an entity, or is no VOC annotation.
+    """
+    if len(data) > _LARGEST_XML:
+        most = f"at most {_LARGEST_XML:,} bytes"
+        _refuse("The annotation file is too large", name, f"{len(data):,}", most)
+    try:
+        root: Element = fromstring(data, forbid_dtd=True)
+    except DefusedXmlException as error:
+        what = "The annotation file declares a document type or an entity"
+        _refuse(what, name, type(error).__name__, "plain XML")
+    except (ParseError, ValueError, LookupError) as error:
+        what = "The annotation file is not well-formed XML"
+        _refuse(what, name, str(error), "a whole VOC annotation")
+    _check_shape(root, name)
+    record = VocRecord()
+    for element in root:
+        if element.tag == "object":
+            record.objects.append(fields := {})
+            for child in element:
+                if child.tag in _OF_OBJECT:
+                    _take(child, fields, name)
+                elif child.tag == "bndbox":
+                    _take_each(child, _CORNERS, fields, name)
+        elif element.tag == "size":
+            _take_each(element, ("width", "height"), record.image, name)
+        elif element.tag == "filename":
+            _take(element, record.image, name)
+    return record
+
+
+def _check_shape(root: Element, name: str) -> None:
+    if root.tag != "annotation":
+        what = "The file is not a VOC annotation"
+        _refuse(what, name, f"<{root.tag[:60]}>", "an element <annotation>")
+    level = list(root)
+    for _ in range(_DEEPEST - 1):
+        level = [child for element in level for child in element]
+    if level:
+        what = "The annotation file is nested too deep"
+        _refuse(what, name, f"<{level[0].tag[:60]}>", f"{_DEEPEST} levels")
+
+
+def _take_each(element: Element, names: Sequence[str], into: dict[str, str], where: str) -> None:
+    for child in element:
+        if child.tag in names:
+            _take(child, into, where)
+
+
+def _take(element: Element, into: dict[str, str], where: str) -> None:
+    """Keep the text of an element under its tag."""
+    text = "".join(element.itertext()).strip() if len(element) else (element.text or "").strip()
+    if element.tag in into:
+        _refuse(f"<{element.tag}> stands twice", where, text[:60], "each field once")
+    if len(text) > _LONGEST_TEXT:
+        what = f"The text of <{element.tag}> is too long"
+        _refuse(what, where, f"{len(text):,}", f"{_LONGEST_TEXT} characters")
+    into[element.tag] = text
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,5 +425,5 @@ def _poses(rows: _Rows) -> npt.NDArray[np.int8]:
     return np.array([_POSITION[value] for value in values], np.int8)
 
 
-def _refuse(what: str, where: str, found: str) -> NoReturn:
-    raise AnnotationFormatError(what, where=where, found=found[:200])
+def _refuse(what: str, where: str, found: str, expected: str | None = None) -> NoReturn:
+    raise AnnotationFormatError(what, where=where, expected=expected, found=found[:200])

@@ -107,8 +107,8 @@ def decode(out: Path) -> float:
 
 def build(out: Path) -> float:
     """Return the seconds from files to a written manifest."""
+    from curation.benchmarks.elephant.lists import PROTOCOL
     from curation.manifest.store import write_manifest
-    from curation.protocols.elephant import PROTOCOL
     from curation.sources.opening import open_source
 
     shutil.rmtree(out / "build-manifest", ignore_errors=True)

@@ -53,9 +53,9 @@ def run(out: Path) -> list[dict[str, Any]]:
 
 def build(out: Path) -> float:
     """Return the seconds from files to a written manifest."""
+    from curation.benchmarks.building import read_parameters
+    from curation.benchmarks.owod.lists import PROTOCOL
     from curation.manifest.store import write_manifest
-    from curation.protocols.building import read_parameters
-    from curation.protocols.owod import PROTOCOL
     from curation.sources.opening import open_source
 
     shutil.rmtree(out / "owod-manifest", ignore_errors=True)

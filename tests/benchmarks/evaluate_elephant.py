@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from curation.benchmarks.elephant.evaluation import evaluate_elephant
 from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.detections import read_coco_results
-from curation.evaluation.elephant import evaluate_elephant
 from curation.evaluation.levels import wilderness_levels
 from curation.evaluation.matching import match, thresholds
 from curation.evaluation.truth import classes_of_source, ground_truth

@@ -16,7 +16,7 @@ IMAGES = 1_281_167
 
 def run(out: Path) -> list[dict[str, Any]]:
     """Return one row a measurement: what, value, unit, what is required, and whether it is met."""
-    from curation.protocols.imagenet import PROTOCOL, TRAIN, build
+    from curation.benchmarks.imagenet.lists import PROTOCOL, TRAIN, build
     from curation.sources.imagenet import read_imagenet
 
     path = names_file(out)
@@ -75,8 +75,8 @@ def names_file(folder: Path) -> Path:
 
 
 def _of(source: Any, values: dict[str, Any]) -> int:
-    from curation.protocols.imagenet import class_partition
-    from curation.protocols.imagenet_images import ClassImages
+    from curation.benchmarks.imagenet.images import ClassImages
+    from curation.benchmarks.imagenet.lists import class_partition
 
     classes = class_partition(values)
     return len(ClassImages(source).of_all([*classes.known, *classes.negative]))
@@ -84,9 +84,9 @@ def _of(source: Any, values: dict[str, Any]) -> int:
 
 def _split_rows(source: Any) -> list[dict[str, Any]]:
     """Return the seconds of the split of P3's images, and of scikit-learn's where it is installed."""
-    from curation.protocols.imagenet import PROTOCOL, class_partition
-    from curation.protocols.imagenet_images import ClassImages
-    from curation.protocols.stratified import stratified_split
+    from curation.benchmarks.imagenet.images import ClassImages
+    from curation.benchmarks.imagenet.lists import PROTOCOL, class_partition
+    from curation.benchmarks.stratified import stratified_split
 
     values = {
         one.name: one.read("p3" if one.name == "protocol" else one.default) for one in PROTOCOL.parameters

@@ -36,7 +36,7 @@ def run(out: Path) -> list[dict[str, Any]]:
     """
     size = boxes_file(out).stat().st_size
     codes = {"read": _READ, "undigested": _UNDIGESTED + _READ, "digest": _DIGEST, "cached": _CACHED}
-    found = _medians(codes | {"masks": _MASKS, "pandas": _PANDAS, "by_image": _BY_IMAGE}, out)
+    found = _medians(codes | {"pandas": _PANDAS, "by_image": _BY_IMAGE}, out)
     assert found["read"].count == found["pandas"].count == found["by_image"].count == IMAGES
     return [
         *_seconds("pandas, groupby(ImageID, LabelName)", found["pandas"]),
@@ -46,7 +46,6 @@ def run(out: Path) -> list[dict[str, Any]]:
         *_compared("digest alone", found, "digest"),
         measured("digest alone: speed", size / 1e6 / found["digest"].seconds, "MB/s", note=_instructions()),
         *_compared("reading from the cache", found, "cached", least=3),
-        *_seconds("selection for four rotations", found["masks"]),
     ]
 
 
@@ -90,7 +89,7 @@ def _write(path: Path) -> None:
     import pyarrow
     from pyarrow import csv
 
-    from curation.sources.hex_ids import hex_texts
+    from curation.sources.openimages.keys import hex_texts
 
     generator = np.random.default_rng(6)
     keys = np.unique(generator.integers(0, 2**64, IMAGES, dtype=np.uint64, endpoint=False))
@@ -128,7 +127,7 @@ spent, count = clocks() - start, len(source.images)
 """
 _UNDIGESTED = """
 from types import SimpleNamespace
-from curation.sources import streamed_csv
+from curation.sources.openimages import streamed_csv
 nothing = SimpleNamespace(update=lambda data: None, hexdigest=lambda: "0" * 64)
 streamed_csv.hashlib = SimpleNamespace(sha256=lambda: nothing)
 """
@@ -152,16 +151,6 @@ start = clocks()
 with open(folder / "openimages" / "train-annotations-bbox.csv", "rb") as stream:
     hashlib.file_digest(stream, "sha256")
 spent, count = clocks() - start, 1
-"""
-_MASKS = """
-from curation.sources.openimages import read_openimages
-from curation.sources.presence_masks import presence_masks
-source = read_openimages(folder / "openimages", "train")
-quarters = [range(24 * number, 24 * number + 24) for number in range(4)]
-start = clocks()
-masks = presence_masks(source, quarters)
-chosen = [((masks & numpy.uint64(1 << q)) != 0).sum() for q in range(4)] + [(masks != 0).sum()]
-spent, count = clocks() - start, len(masks)
 """
 _CACHED = """
 from curation.sources.opening import open_source

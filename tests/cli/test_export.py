@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.elephant import lists as elephant
 from curation.cli import main
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest, write_manifest
-from curation.protocols import elephant
-from curation.protocols.building import read_parameters
 from curation.sources.coco import read_coco
 from curation.sources.voc import read_voc
 from tests.real_files import real_files

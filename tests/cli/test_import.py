@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.owod.published import RECIPES
 from curation.cli import main
 from curation.manifest.importing import list_slices
 from curation.manifest.store import read_manifest
-from curation.protocols.owod_published import RECIPES
 
 NAME = "owod/s-owodb-published"
 

@@ -8,7 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.errors import MissingExtraError
-from curation.evaluation.post_hoc_methods import METHODS, compute
+from curation.evaluation.post_hoc.methods import METHODS, compute
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import by_image, example_files, results_content, write
 from tests.evaluation.post_hoc_cases import drawn

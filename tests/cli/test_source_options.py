@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.elephant.lists import PROTOCOL
+from curation.benchmarks.protocol import SourceSlot
 from curation.cli.source_options import add_source_options, open_sources, pairs, require
 from curation.errors import MissingFileError, UsageError
-from curation.protocols.elephant import PROTOCOL
-from curation.protocols.protocol import SourceSlot
 from curation.sources.source import Source
 from tests.small_world import SmallWorld, write_small_world
 

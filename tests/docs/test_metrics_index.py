@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from curation.evaluation.headline import EACH, HEADLINES
-from curation.evaluation.post_hoc_methods import METHODS
+from curation.evaluation.post_hoc.methods import METHODS
 from tests.docs.pages import text_of
 
 PAGE = "docs/metrics.md"

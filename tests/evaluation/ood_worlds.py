@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from curation.evaluation.columns import GroundTruth
-from curation.evaluation.ood_detections import OodDetections
+from curation.evaluation.ood.detections import OodDetections
 from tests.evaluation.ood_reference import EXAMPLE, Found, OodWorld
 
 # Few values, so that ties and IoU of exactly one half are the rule.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from curation.benchmarks.owod.evaluation import evaluate_task
 from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.owod_result import evaluate_task
-from curation.evaluation.owod_task import OwodTask
-from curation.evaluation.owod_truth import TaskTruth
+from curation.evaluation.task_truth import TaskTruth
+from curation.evaluation.tasks import OwodTask
 from curation.evaluation.truth import Part
 from tests.evaluation.owod_reference import UNKNOWN, Case, Guess, Object
 

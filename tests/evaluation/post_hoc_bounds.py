@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from curation.evaluation.post_hoc_files import PostHocInputs
-from curation.evaluation.post_hoc_layers import LastLayer
+from curation.evaluation.post_hoc.files import PostHocInputs
+from curation.evaluation.post_hoc.layers import LastLayer
 from tests.rounding import gamma, product_error
 
 

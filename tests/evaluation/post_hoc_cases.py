@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from curation.evaluation.post_hoc_files import PostHocInputs
-from curation.evaluation.post_hoc_layers import LastLayer
+from curation.evaluation.post_hoc.files import PostHocInputs
+from curation.evaluation.post_hoc.layers import LastLayer
 
 D, K = 8, 3
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from curation.evaluation.elephant import ElephantOptions, evaluate_elephant
+from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
+from curation.benchmarks.elephant.official import official_profile
 from curation.evaluation.matching import match
-from curation.evaluation.official import official_profile
-from curation.evaluation.owod import owod_metrics
+from curation.evaluation.open_set import owod_metrics
 from tests.evaluation import reference
 from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, worlds

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curation.benchmarks.elephant.confusion import column_names, confusion, full_matrix
 from curation.errors import UsageError
 from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.confusion import column_names, confusion, full_matrix
 from curation.evaluation.matching import OperatingPoints, match, thresholds
 from tests.real_files import real_files
 

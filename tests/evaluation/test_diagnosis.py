@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curation.benchmarks.elephant.diagnosis import HOIEM_SIMILAR, KINDS, diagnose, read_similar_sets
 from curation.errors import CurationError, EvaluationError, MissingFileError, UsageError
 from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.diagnosis import HOIEM_SIMILAR, KINDS, diagnose, read_similar_sets
 from curation.evaluation.matching import match, thresholds
 from tests.real_files import real_files
 

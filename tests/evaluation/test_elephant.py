@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from curation.benchmarks.elephant.evaluation import PROFILES, ElephantOptions, evaluate_elephant
 from curation.errors import UsageError
-from curation.evaluation.elephant import PROFILES, ElephantOptions, evaluate_elephant
 from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, worlds
 

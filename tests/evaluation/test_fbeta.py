@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.fbeta import (
+from curation.benchmarks.elephant.fbeta import (
     TABLE_4_RATIOS,
     available_ratios,
     f_beta,
     fbeta_operating_points,
     images_at_ratio,
 )
+from curation.errors import EvaluationError, UsageError
+from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.matching import match
 from tests.real_files import provided, real_files
 

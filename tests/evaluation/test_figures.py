@@ -12,17 +12,16 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from curation.csv_table import as_csv
-from curation.errors import EvaluationError
-from curation.evaluation.diagnosis import KINDS
-from curation.evaluation.figures import (
-    average_precision_bars,
+from curation.benchmarks.elephant.diagnosis import KINDS
+from curation.benchmarks.elephant.figures import (
     background_histogram,
     confusion_figure,
     error_bars,
-    precision_recall_curves,
     wilderness_curve,
 )
+from curation.csv_table import as_csv
+from curation.errors import EvaluationError
+from curation.evaluation.figures import average_precision_bars, precision_recall_curves
 from curation.figure_style import plain
 from tests.real_files import real_files
 from tests.worlds.expected import committed

@@ -3,9 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Floats
-from curation.evaluation.findmeifyoucan import (
+from curation.benchmarks.findmeifyoucan.evaluation import (
     OodOptions,
     check_apart,
     choose_methods,
@@ -13,8 +11,10 @@ from curation.evaluation.findmeifyoucan import (
     images_without_predictions,
     paired,
 )
+from curation.errors import EvaluationError, UsageError
+from curation.evaluation.columns import Floats
 from curation.evaluation.id_scores import IdScores
-from curation.evaluation.ood_detections import OodDetections, ReadOodDetections
+from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED, OodWorld
 from tests.evaluation.ood_worlds import columns
 

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from curation.errors import UsageError
-from curation.evaluation.findmeifyoucan_profiles import (
+from curation.benchmarks.findmeifyoucan.profiles import (
     PROFILES,
     OpenSetOutcomes,
     open_set_metrics,
@@ -14,6 +13,7 @@ from curation.evaluation.findmeifyoucan_profiles import (
     profiles_of,
     unknown_detections,
 )
+from curation.errors import UsageError
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED, Found, OodWorld, open_set
 from tests.evaluation.ood_worlds import columns, ood_worlds
 

@@ -11,7 +11,7 @@ from curation.evaluation.headline import (
     headline_of,
     place_of,
 )
-from curation.evaluation.leaderboard_rows import Row
+from curation.evaluation.leaderboard.rows import Row
 
 # Which way is better, by the papers' own tables: false detections, impacts and false positive rates are errors.
 ERRORS = {

@@ -6,7 +6,7 @@ import pytest
 
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.id_scores import read_id_scores
-from curation.evaluation.ood_logits import ClassReading
+from curation.evaluation.ood.logits import ClassReading
 from tests.evaluation.ood_worlds import by_image, write
 
 ROWS = [

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.imagenet.evaluation import ImagenetOptions, evaluate_imagenet
 from curation.errors import UsageError
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.imagenet import ImagenetOptions, evaluate_imagenet
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 
 SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.leaderboard import Group, leaderboard, single_ranking
+from curation.evaluation.leaderboard.ranking import Group, leaderboard, single_ranking
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data
 
 AWI = "AWI@0.3"

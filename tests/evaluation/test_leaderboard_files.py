@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from curation.errors import LeaderboardError
-from curation.evaluation import leaderboard_files
-from curation.evaluation.leaderboard_files import append_rows, read_rows
-from curation.evaluation.leaderboard_rows import Row
+from curation.evaluation.leaderboard import files as leaderboard_files
+from curation.evaluation.leaderboard.files import append_rows, read_rows
+from curation.evaluation.leaderboard.rows import Row
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 
 

@@ -1,8 +1,8 @@
 from html.parser import HTMLParser
 from pathlib import Path
 
-from curation.evaluation.leaderboard import leaderboard
-from curation.evaluation.leaderboard_html import leaderboard_html, shown_value
+from curation.evaluation.leaderboard.html import leaderboard_html, shown_value
+from curation.evaluation.leaderboard.ranking import leaderboard
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data
 
 HOSTILE = '</td><script>alert(1)</script><img src=x onerror="a()">\'&amp;'

@@ -1,7 +1,7 @@
 import pytest
 
 from curation.errors import UsageError
-from curation.evaluation.leaderboard_rows import Row, rows_of
+from curation.evaluation.leaderboard.rows import Row, rows_of
 
 DIGEST = "sha256:" + "b" * 64
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from curation.evaluation.official import official_profile
+from curation.benchmarks.elephant.official import official_profile
 from tests.evaluation.reference import Guess, Thing
 from tests.evaluation.worlds import detections_of, truth_of
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.evaluation.findmeifyoucan import evaluate_split
+from curation.benchmarks.findmeifyoucan.evaluation import evaluate_split
 from curation.evaluation.id_scores import IdScores
-from curation.evaluation.ood_figures import metric_bars, score_histograms
+from curation.evaluation.ood.figures import metric_bars, score_histograms
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.ood_worlds import columns
 

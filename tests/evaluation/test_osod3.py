@@ -8,11 +8,16 @@ import msgspec
 import numpy as np
 import pytest
 
+from curation.benchmarks.osod3.evaluation import (
+    average_precisions,
+    evaluate_osod3,
+    over_cases,
+    threshold_curve,
+)
+from curation.benchmarks.osod3.truth import Outside, classes_of_file, classes_of_manifest, open_set_truth
+from curation.benchmarks.osod3.view import TruthView, truth_view
+from curation.benchmarks.owod.detections import read_task_detections
 from curation.errors import EvaluationError, PredictionError, UsageError
-from curation.evaluation.osod3 import average_precisions, evaluate_osod3, over_cases, threshold_curve
-from curation.evaluation.osod3_truth import Outside, classes_of_file, classes_of_manifest, open_set_truth
-from curation.evaluation.osod3_view import TruthView, truth_view
-from curation.evaluation.owod_detections import read_task_detections
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
 from tests.evaluation.osod3_world import DETECTIONS, KNOWN, OBJECTS, UNKNOWN, random_world, write_world

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.evaluation.matching import match, thresholds
-from curation.evaluation.owod import open_set_errors, owod_metrics, round_as_text, round_decimal
+from curation.evaluation.open_set import open_set_errors, owod_metrics, round_as_text, round_decimal
 from tests.evaluation.reference import Guess, Thing, World
 from tests.evaluation.worlds import columns_of, detections_of, truth_of, worlds
 

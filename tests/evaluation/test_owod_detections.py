@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.owod.detections import TaskDetections, read_task_detections
 from curation.errors import PredictionError
 from curation.evaluation.detections import Policy
-from curation.evaluation.owod_detections import TaskDetections, read_task_detections
-from curation.evaluation.owod_task import OwodTask
-from curation.evaluation.owod_truth import task_truth
+from curation.evaluation.task_truth import task_truth
+from curation.evaluation.tasks import OwodTask
 from curation.sources.opening import open_source
 from tests.evaluation.owod_files import truth_file
 

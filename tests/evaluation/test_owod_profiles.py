@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from curation.errors import UsageError
 from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.matching import overlapping_pairs, overlaps_any, pair_intersection, pair_iou
-from curation.evaluation.owod_profiles import PROFILES, match_free, outcomes, profile_of
+from curation.evaluation.outcomes import PROFILES, match_free, outcomes, profile_of
 from tests.evaluation.owod_cases import cases, detections_of, truth_of
 from tests.evaluation.owod_reference import Case, Guess, Object
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from curation.errors import EvaluationError, MissingFileError
-from curation.evaluation.owod_task import (
+from curation.evaluation.tasks import (
     OwodTask,
     choose_tasks,
     known_classes,

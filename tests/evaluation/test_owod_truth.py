@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from curation.errors import EvaluationError, MissingFileError
-from curation.evaluation.owod_task import OwodTask
-from curation.evaluation.owod_truth import read_image_list, task_truth
+from curation.evaluation.task_truth import read_image_list, task_truth
+from curation.evaluation.tasks import OwodTask
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.evaluation.owod_files import truth_file

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import EvaluationError
-from curation.evaluation.post_hoc import (
+from curation.evaluation.post_hoc.scores import (
     GaussianDensity,
     Mahalanobis,
     NearestNeighbour,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from curation.errors import MissingFileError, PredictionError
-from curation.evaluation.post_hoc_files import read_inputs
+from curation.evaluation.post_hoc.files import read_inputs
 
 
 def save(path: Path, **arrays: Any) -> Path:

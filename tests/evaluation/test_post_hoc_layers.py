@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from curation.errors import EvaluationError
-from curation.evaluation.post_hoc import energy
-from curation.evaluation.post_hoc_layers import (
+from curation.evaluation.post_hoc.layers import (
     Dice,
     DiceReAct,
     LastLayer,
@@ -14,6 +13,7 @@ from curation.evaluation.post_hoc_layers import (
     ash_s,
     principal_dimension,
 )
+from curation.evaluation.post_hoc.scores import energy
 from tests.evaluation.post_hoc_cases import drawn
 
 IDENTITY = LastLayer(np.eye(2), np.zeros(2))

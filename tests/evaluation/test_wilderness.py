@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curation.benchmarks.elephant.evaluation import evaluate_elephant
 from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.detections import read_coco_results
-from curation.evaluation.elephant import evaluate_elephant
 from curation.evaluation.truth import classes_of_source, ground_truth
 from curation.evaluation.wilderness import READINGS, average_impact
 from curation.sources.coco import read_coco

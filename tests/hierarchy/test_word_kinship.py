@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.findmeifyoucan.rules import category_counts, start_by_rule
 from curation.errors import HierarchyError, UsageError
 from curation.hierarchy.word_kinship import word_bar
-from curation.protocols.findmeifyoucan_rules import category_counts, start_by_rule
 from curation.sources.opening import open_source
 from tests.real_files import real_files
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
 from curation.decisions.decision import Decision
+from curation.decisions.resolution import recorded_form
 from curation.manifest.manifest import Manifest
-from curation.protocols.building import read_parameters
-from curation.protocols.findmeifyoucan import PROTOCOL
-from curation.protocols.findmeifyoucan_decisions import recorded_form
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
 

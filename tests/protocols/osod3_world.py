@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
+from curation.benchmarks.osod3.lists import PROTOCOL
 from curation.manifest.manifest import Manifest
-from curation.protocols.building import read_parameters
-from curation.protocols.osod3 import PROTOCOL
-from curation.protocols.osod3_facts import INNER_NODES, SUPERCLASSES
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
 
 OUTSIDE = ("/m/0tree", "/m/0wheel")

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from curation.benchmarks.building import complete, is_approximate, parameters_of, read_parameters, rebuild
+from curation.benchmarks.elephant.lists import PROTOCOL, build
 from curation.errors import ManifestError, ProtocolError, UsageError
 from curation.manifest.header import Figure
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest, write_manifest
-from curation.protocols.building import complete, is_approximate, parameters_of, read_parameters, rebuild
-from curation.protocols.elephant import PROTOCOL, build
 from curation.sources.source import Source
 
 Draw = Callable[..., Source]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curation.benchmarks.class_splits import GENERATORS, rotation, split_classes
 from curation.errors import ProtocolError
-from curation.protocols.class_splits import GENERATORS, rotation, split_classes
 
 NAMES = [f"/m/{number:02}" for number in range(24)]
 

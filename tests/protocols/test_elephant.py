@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curation.benchmarks.elephant.facts import KNOWN, UNKNOWN, class_entries
+from curation.benchmarks.elephant.lists import PROTOCOL, build, default_name
 from curation.errors import PresenceOnlyError, ProtocolError
 from curation.manifest.check import check_header, check_lists
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import verify_lists, verify_sources
-from curation.protocols.elephant import PROTOCOL, build, default_name
-from curation.protocols.elephant_facts import KNOWN, UNKNOWN, class_entries
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.source import Source
 from tests.real_files import real_files

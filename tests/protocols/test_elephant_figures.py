@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.protocols.elephant_figures import (
+from curation.benchmarks.elephant.expected import (
     CLOSED_FIGURES,
     TRAINING_FIGURES,
     WILDERNESS_FIGURES,

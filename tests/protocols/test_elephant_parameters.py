@@ -2,8 +2,8 @@
 
 import pytest
 
+from curation.benchmarks.elephant.parameters import PARAMETERS, read_orders, read_ratios
 from curation.errors import ProtocolError
-from curation.protocols.elephant_parameters import PARAMETERS, read_orders, read_ratios, read_salt
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,7 @@ def test_orders() -> None:
 
 
 def test_salt() -> None:
+    read_salt = PARAMETERS[-1].read
     assert read_salt("a b") == "a b"
     for text in ("", "x" * 101, "a\nb"):
         with pytest.raises(ProtocolError, match="salt"):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.recipes import RECIPES, find_recipe
 from curation.cli import main
 from curation.errors import UsageError
 from curation.manifest.importing import list_slices, pin_lists
 from curation.manifest.store import read_manifest
-from curation.protocols.recipes import RECIPES, find_recipe
 from tests.real_files import provided, real_files
 
 NAME = "elephant/wr1-prob-published"

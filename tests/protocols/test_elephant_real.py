@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.elephant.lists import PROTOCOL, build
 from curation.manifest.manifest import Manifest
 from curation.manifest.published import read_published
 from curation.manifest.verify import compare_with_published, verify_sources
-from curation.protocols.building import read_parameters
-from curation.protocols.elephant import PROTOCOL, build
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import COCO_NAMES_OF_VOC
 from curation.sources.opening import open_source

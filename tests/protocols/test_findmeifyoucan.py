@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.building import complete, read_parameters, rebuild
+from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
 from curation.errors import ProtocolError
 from curation.manifest.check import check_header, check_lists
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import view_objects
-from curation.protocols.building import complete, read_parameters, rebuild
-from curation.protocols.findmeifyoucan import PROTOCOL
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import build, coco, decided, listed, natives, open_images
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory, open_images_categories
 from curation.errors import HierarchyError
-from curation.protocols.findmeifyoucan_categories import OpenImagesCategory, open_images_categories
 from tests.real_files import real_files
 
 TREE = {

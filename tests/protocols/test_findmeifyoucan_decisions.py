@@ -6,19 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from curation.cli import main
-from curation.decisions.files import write_decisions
-from curation.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
-from curation.protocols.findmeifyoucan_decisions import (
-    decisions_digest,
+from curation.benchmarks.findmeifyoucan.decisions import (
     decisions_of,
     disregarded,
     is_pinned_only,
     read_recorded,
-    recorded_form,
     unheard_datasets,
 )
-from curation.protocols.findmeifyoucan_pairs import BDD, VOC
+from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC
+from curation.cli import main
+from curation.decisions.files import write_decisions
+from curation.decisions.resolution import recorded_digest, recorded_form
+from curation.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
 from tests.protocols.findmeifyoucan_world import decided
 
 DECISIONS = [
@@ -76,12 +75,12 @@ def test_what_no_pool_hears_is_counted() -> None:
 
 
 def test_a_digest_stands_for_decisions_that_are_not_at_hand() -> None:
-    pinned = decisions_digest(recorded_form(DECISIONS))
+    pinned = recorded_digest(recorded_form(DECISIONS))
     assert pinned is not None
     assert is_pinned_only(pinned)
-    assert read_recorded(pinned) == decisions_digest(pinned) == pinned
+    assert read_recorded(pinned) == recorded_digest(pinned) == pinned
     assert decisions_of(pinned, VOC.pools[0]) == ()
-    assert decisions_digest("") is None
+    assert recorded_digest("") is None
     assert not is_pinned_only("")
 
 

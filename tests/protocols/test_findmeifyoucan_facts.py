@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from curation.protocols import findmeifyoucan_facts as facts
+from curation.benchmarks.findmeifyoucan import facts
 from curation.sources.coco_categories import COCO_CATEGORIES
 from tests.real_files import real_files
 

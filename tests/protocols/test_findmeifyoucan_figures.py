@@ -1,9 +1,9 @@
 """Figures of the paper beside those obtained."""
 
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.findmeifyoucan import facts
+from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
 from curation.manifest.header import Figure
-from curation.protocols import findmeifyoucan_facts as facts
-from curation.protocols.building import read_parameters
-from curation.protocols.findmeifyoucan import PROTOCOL
 from tests.protocols.findmeifyoucan_world import build, coco, decided, listed
 
 

@@ -2,13 +2,13 @@
 
 import msgspec
 
-from curation.protocols.findmeifyoucan_overlap import (
+from curation.benchmarks.findmeifyoucan.overlap import (
     NEAR_LIST,
     annotated_overlaps,
     id_class_of,
     near_list_overlaps,
 )
-from curation.protocols.findmeifyoucan_pairs import BDD, VOC, Pair, Pool
+from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC, Pair, Pool
 from curation.sources.coco_categories import COCO_CATEGORIES
 
 COCO_POOL, OI_POOL = VOC.pools

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.findmeifyoucan.pairs import BDD, EXAMPLE, VOC, Wanted, pair_of, read_pair
 from curation.errors import CurationError, ProtocolError
-from curation.protocols.findmeifyoucan_pairs import BDD, EXAMPLE, VOC, Wanted, pair_of, read_pair
 
 BASE = {"name": "lab/pets", "id_classes": ["cat"], "pools": [{"name": "zoo", "dataset": "zoo"}]}
 

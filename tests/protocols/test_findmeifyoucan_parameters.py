@@ -2,9 +2,9 @@
 
 import pytest
 
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
 from curation.errors import CurationError
-from curation.protocols.building import read_parameters
-from curation.protocols.findmeifyoucan import PROTOCOL
 
 
 def test_the_defaults_are_the_published_pair_without_decisions() -> None:

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
+from curation.benchmarks.findmeifyoucan.pairs import VOC
+from curation.benchmarks.findmeifyoucan.pools import split_pool
+from curation.decisions.resolution import recorded_form
 from curation.errors import CurationError
-from curation.protocols.building import read_parameters
-from curation.protocols.findmeifyoucan import PROTOCOL
-from curation.protocols.findmeifyoucan_decisions import recorded_form
-from curation.protocols.findmeifyoucan_pairs import VOC
-from curation.protocols.findmeifyoucan_pools import split_pool
 from tests.protocols.findmeifyoucan_world import coco, decided, listed
 
 SHOWN = [["kite"], ["zebra"], ["pizza"], ["zebra", "pizza"], []]

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.building import complete, read_parameters
+from curation.benchmarks.findmeifyoucan import facts
+from curation.benchmarks.findmeifyoucan.decisions import read_recorded
+from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
+from curation.decisions.resolution import recorded_digest
 from curation.manifest.manifest import Manifest
-from curation.protocols import findmeifyoucan_facts as facts
-from curation.protocols.building import complete, read_parameters
-from curation.protocols.findmeifyoucan import PROTOCOL
-from curation.protocols.findmeifyoucan_decisions import decisions_digest, read_recorded
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, coco, listed, source_of
@@ -168,7 +169,7 @@ def check_sizes_of_the_lists_of_constraints(selection: dict[str, Any]) -> None:
 @real_files("decisions")
 def check_the_decisions_have_the_pinned_digest(shared: Path) -> None:
     recorded = read_recorded(str(shared / "data/findmeifyoucan/manual_selection.json"))
-    assert decisions_digest(recorded) == facts.AUTHORS_DECISIONS
+    assert recorded_digest(recorded) == facts.AUTHORS_DECISIONS
     assert read_recorded(recorded) == recorded
 
 

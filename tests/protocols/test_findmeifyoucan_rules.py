@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.errors import PresenceOnlyError, ProtocolError
-from curation.protocols.findmeifyoucan_pairs import Pool, Wanted
-from curation.protocols.findmeifyoucan_rules import (
+from curation.benchmarks.findmeifyoucan.pairs import Pool, Wanted
+from curation.benchmarks.findmeifyoucan.rules import (
     candidates,
     category_counts,
     images_with,
@@ -16,6 +15,7 @@ from curation.protocols.findmeifyoucan_rules import (
     start_by_rule,
     wanted_categories,
 )
+from curation.errors import PresenceOnlyError, ProtocolError
 from curation.sources.source import Objects, Source
 
 NAMES = ["person", "dog", "zebra", "kite", "truck"]

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.building import complete, rebuild
+from curation.benchmarks.imagenet.expected import FIGURES, TABLE_1
+from curation.benchmarks.imagenet.lists import PROTOCOL, TRAIN, VAL, build, class_partition, default_name
 from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest, write_manifest
-from curation.protocols.building import complete, rebuild
-from curation.protocols.imagenet import PROTOCOL, TRAIN, VAL, build, class_partition, default_name
-from curation.protocols.imagenet_figures import FIGURES, TABLE_1
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
 from tests.real_files import real_files
@@ -186,7 +186,7 @@ def test_superclasses_that_the_published_tree_emptied_are_refused(tmp_path: Path
 def test_nothing_depends_on_the_hash_seed(tmp_path: Path) -> None:
     (tmp_path / "train.json").write_text(json.dumps(p2_names(6)))
     code = (
-        "import sys; from pathlib import Path; from curation.protocols.imagenet import *;"
+        "import sys; from pathlib import Path; from curation.benchmarks.imagenet.lists import *;"
         "from curation.sources.imagenet import read_imagenet;"
         "values = {one.name: one.read('p2' if one.name == 'protocol' else one.default) for one in PROTOCOL.parameters};"
         "print(build({TRAIN: read_imagenet(Path(sys.argv[1]), part='train')}, values).digest)"

@@ -8,11 +8,11 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from curation.benchmarks.imagenet.classes import RULES, ClassRule, Partition, is_cut, partition
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import as_tree
 from curation.hierarchy.ilsvrc2012 import imagenet_dag, imagenet_tree, published_parents
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.protocols.imagenet_classes import RULES, ClassRule, Partition, is_cut, partition
 from tests.real_files import real_files
 
 COUNTS = {"p1": (116, 67, 166), "p2": (30, 31, 55), "p3": (151, 97, 164)}

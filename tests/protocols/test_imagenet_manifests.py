@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.imagenet.expected import FIGURES, TABLE_1
 from curation.cli import main
 from curation.manifest.locate import manifest_folders
 from curation.manifest.store import read_manifest
-from curation.protocols.imagenet_figures import FIGURES, TABLE_1
 from tests.real_files import real_files
 
 ROOT = Path(__file__).parents[2] / "manifests"

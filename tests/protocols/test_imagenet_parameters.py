@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.imagenet.classes import RULES
+from curation.benchmarks.imagenet.parameters import PARAMETERS, declaration_of, read_protocol
 from curation.errors import ProtocolError
-from curation.protocols.imagenet_classes import RULES
-from curation.protocols.imagenet_parameters import PARAMETERS, declaration_of, read_protocol, read_seed
 
 OWN = 'name = "cats"\nknown = ["n02120997"]\nunknown = ["n02131653"]\ncut = "KN"\n'
 
@@ -63,6 +63,7 @@ def test_what_is_neither_protocol_nor_file() -> None:
 
 @pytest.mark.parametrize("text", ["-1", "4294967296", "x", "", "1.0", "٣"])
 def test_seeds(text: str) -> None:
-    assert read_seed("4294967295") == 2**32 - 1
+    (read,) = (one.read for one in PARAMETERS if one.name == "seed")
+    assert read("4294967295") == 2**32 - 1
     with pytest.raises(ProtocolError):
-        read_seed(text)
+        read(text)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.building import read_parameters, rebuild
+from curation.benchmarks.opendet.lists import OTHERS, PROTOCOL
 from curation.manifest.check import check_header, check_lists
 from curation.manifest.manifest import Manifest
-from curation.protocols.building import read_parameters, rebuild
-from curation.protocols.opendet import OTHERS, PROTOCOL
 from curation.sources.coco import read_coco
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import COCO_NAMES_OF_VOC

@@ -10,15 +10,15 @@ import msgspec
 import numpy as np
 import pytest
 
+from curation.benchmarks.building import rebuild
+from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
+from curation.benchmarks.osod3.parameters import read_superclass
 from curation.errors import CurationError, ManifestError, ProtocolError
 from curation.manifest.check import check_header
 from curation.manifest.header import ClassEntry
 from curation.manifest.manifest import Manifest, header_as_data
 from curation.manifest.store import read_manifest, write_manifest
 from curation.manifest.views import view_objects
-from curation.protocols.building import rebuild
-from curation.protocols.osod3_facts import INNER_NODES, SUPERCLASSES
-from curation.protocols.osod3_parameters import read_superclass
 from curation.sources.source import Categories, Source
 from tests.protocols.osod3_world import GROUPS, OUTSIDE, SIGNS, built, cub, name_of, open_images, signs
 from tests.real_files import real_files

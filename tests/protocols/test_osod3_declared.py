@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.osod3.declared import declared_open_images
+from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
+from curation.benchmarks.osod3.names import NAMES
 from curation.manifest.store import read_manifest
-from curation.protocols.osod3_declared import declared_open_images
-from curation.protocols.osod3_facts import INNER_NODES, SUPERCLASSES
-from curation.protocols.osod3_names import NAMES
 from tests.real_files import real_files
 
 COMMITTED = Path(__file__).parents[2] / "manifests" / "osod3"
@@ -36,7 +36,7 @@ def check_names_are_those_of_the_class_descriptions(shared: Path) -> None:
 
 @real_files("cub200_and_signs")
 def check_cub_manifests_are_built_from_the_real_metadata(shared: Path) -> None:
-    from curation.protocols.building import rebuild
+    from curation.benchmarks.building import rebuild
     from curation.sources.opening import open_source
 
     folder = shared / "data/cub200"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.osod3.declared import declared_open_images
 from curation.cli import main
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest, write_manifest
-from curation.protocols.osod3_declared import declared_open_images
 from tests.protocols.osod3_native import GROUPS, write_open_images, write_signs
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.building import complete, is_approximate, read_parameters, rebuild
+from curation.benchmarks.owod.facts import SPLITS, VOC_CLASSES
+from curation.benchmarks.owod.lists import PROTOCOL
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.check import check_header, check_lists
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import view_objects
-from curation.protocols.building import complete, is_approximate, read_parameters, rebuild
-from curation.protocols.owod import PROTOCOL
-from curation.protocols.owod_facts import SPLITS, VOC_CLASSES
 from curation.sources.coco import read_coco
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.opening import open_source
@@ -243,7 +243,7 @@ def _voc_entries() -> list[Any]:
 
 
 def built_classes() -> list[Any]:
-    from curation.protocols.owod_facts import M_OWODB_TASKS, class_entries
+    from curation.benchmarks.owod.facts import M_OWODB_TASKS, class_entries
 
     return list(class_entries(M_OWODB_TASKS))
 

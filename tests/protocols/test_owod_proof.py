@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from curation.benchmarks.building import complete, read_parameters
+from curation.benchmarks.owod.facts import COCO_CLASSES, M_OWODB_TASKS, SPLITS, VOC_CLASSES
+from curation.benchmarks.owod.lists import PROTOCOL
 from curation.errors import ProtocolError
 from curation.manifest.header import TaskEntry
 from curation.manifest.manifest import Manifest
-from curation.protocols.building import complete, read_parameters
-from curation.protocols.owod import PROTOCOL
-from curation.protocols.owod_facts import COCO_CLASSES, M_OWODB_TASKS, SPLITS, VOC_CLASSES
 from curation.sources.opening import open_source
 from curation.sources.source import Categories, Source
 from tests.protocols.drawn_source import Draw, drawn_source

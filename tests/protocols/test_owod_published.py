@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.owod.facts import COCO_CLASSES, M_OWODB_TASKS, S_OWODB_TASKS, VOC_CLASSES
+from curation.benchmarks.owod.published import RECIPES
+from curation.benchmarks.recipes import find_recipe
 from curation.errors import DigestMismatchError, UsageError
 from curation.manifest.header import Header
 from curation.manifest.importing import LISTS, import_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import classes_in, unknown_index
 from curation.manifest.store import read_manifest
-from curation.protocols.owod_facts import COCO_CLASSES, M_OWODB_TASKS, S_OWODB_TASKS, VOC_CLASSES
-from curation.protocols.owod_published import RECIPES
-from curation.protocols.recipes import find_recipe
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.datasets import VOC_NAMES
 from tests.real_files import provided, real_files

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.owod.facts import SPLITS
+from curation.benchmarks.owod.lists import PROTOCOL
 from curation.canonical import sha256_of_lines
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest
-from curation.protocols.building import read_parameters
-from curation.protocols.owod import PROTOCOL
-from curation.protocols.owod_facts import SPLITS
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.real_files import provided, real_files

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curation.benchmarks.owod.selection import (
+    exemplars,
+    hash_ranks,
+    hash_validation,
+    listed_validation,
+    shown,
+)
 from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry
-from curation.protocols.owod_selection import exemplars, hash_ranks, hash_validation, listed_validation, shown
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
 
 NAMES = ("cat", "dog", "cow", "kite")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.owod.tasks import EXAMPLE, parse_tasks, read_task_file, settings_of
 from curation.errors import MissingFileError, ProtocolError
-from curation.protocols.owod_tasks import EXAMPLE, parse_tasks, read_task_file, settings_of
 
 FULL = """
 name = "mylab/shapes"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.registry import PROTOCOLS, find_protocol
 from curation.errors import UsageError
 from curation.manifest.locate import manifest_folders
 from curation.manifest.store import read_manifest
-from curation.protocols.registry import PROTOCOLS, find_protocol
 
 
 def test_names_and_near_names() -> None:

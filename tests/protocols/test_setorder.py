@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curation.benchmarks.setorder import difference_order, walk_of_additions, walk_of_dict
 from curation.errors import ProtocolError
-from curation.protocols.setorder import difference_order, walk_of_additions, walk_of_dict
 
 same_implementation = pytest.mark.skipif(
     platform.python_implementation() != "CPython" or not (3, 7) <= sys.version_info < (3, 14),

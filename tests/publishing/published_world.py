@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from curation.manifest.manifest import Manifest
-from curation.publishing.config_names import config_names
-from curation.publishing.member import Member
+from curation.publishing.member import Member, config_names
 from curation.publishing.publication import Publication
 from curation.publishing.repository import Request, write_repository
 from curation.publishing.tables import part_tables

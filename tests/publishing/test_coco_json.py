@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from curation.errors import ExportError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
-from curation.publishing.coco_json import CocoOptions, corners, plain_number, plan_coco
-from curation.publishing.plan import Plan
+from curation.publishing.formats.coco import CocoOptions, corners, plain_number, plan_coco
+from curation.publishing.formats.plan import Plan
 from curation.sources.source import Source
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from curation.errors import PublishError
 from curation.manifest.check import PART_NAME
-from curation.publishing.config_names import config_names, split_names
+from curation.publishing.member import config_names, split_names
 from tests.publishing.published_world import changed, tiny
 
 MANIFEST = tiny()[0]

@@ -10,7 +10,7 @@ from curation.canonical import sha256_of_lines
 from curation.errors import PresenceOnlyError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
-from curation.publishing.content import gather
+from curation.publishing.formats.content import gather
 from curation.sources.source import Source
 from tests.publishing.tiny_sources import make_manifest
 

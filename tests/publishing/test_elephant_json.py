@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.elephant import lists as elephant
+from curation.benchmarks.elephant.layout import plan_elephant_json
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.protocols import elephant
-from curation.publishing.elephant_json import plan_elephant_json
-from curation.publishing.plan import Plan
+from curation.publishing.formats.plan import Plan
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
 from tests.real_files import real_files

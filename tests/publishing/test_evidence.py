@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from curation.decisions.decision import Decision
-from curation.decisions.resolution import decisions_digest, resolve
+from curation.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
 from curation.decisions.rows import parse_jsonl
 from curation.errors import PublishError
-from curation.protocols.findmeifyoucan_decisions import decisions_digest as recorded_digest
-from curation.protocols.findmeifyoucan_decisions import recorded_form
-from curation.publishing.evidence import evidence_bytes, evidence_of
+from curation.publishing.member import evidence_bytes, evidence_of
 from tests.publishing.published_world import changed, tiny
 
 MANIFEST = tiny()[0]

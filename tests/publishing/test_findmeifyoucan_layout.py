@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory
+from curation.benchmarks.findmeifyoucan.layout import plan_findmeifyoucan, split_parts, upstream_name
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.protocols.findmeifyoucan_categories import OpenImagesCategory
-from curation.publishing.findmeifyoucan_layout import plan_findmeifyoucan, split_parts, upstream_name
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, build, coco, decided, listed, open_images
 

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory
+from curation.benchmarks.findmeifyoucan.layout import plan_findmeifyoucan
+from curation.benchmarks.findmeifyoucan.tables import findmeifyoucan_tables, published_schema
 from curation.errors import ExportError, PublishError
 from curation.manifest.manifest import Manifest
-from curation.protocols.findmeifyoucan_categories import OpenImagesCategory
-from curation.publishing.findmeifyoucan_layout import plan_findmeifyoucan
-from curation.publishing.findmeifyoucan_tables import findmeifyoucan_tables, published_schema
 from curation.publishing.member import Member
-from curation.publishing.pulled import verify_repository
+from curation.publishing.publication import verify_repository
 from curation.publishing.repository import Request, write_repository
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, build, coco, decided, listed, open_images

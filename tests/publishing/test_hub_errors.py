@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import PublishError, UsageError
-from curation.publishing.hub_errors import shown_endpoint, telling, without_secrets
+from curation.publishing.hub import shown_endpoint, telling, without_secrets
 
 pytest.importorskip("huggingface_hub")
 

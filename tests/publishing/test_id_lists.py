@@ -7,8 +7,8 @@ import pytest
 from curation.canonical import sha256_of_bytes
 from curation.errors import ExportError, ManifestError, MissingListError
 from curation.manifest.manifest import Manifest
-from curation.publishing.id_lists import plan_lists
-from curation.publishing.plan import Plan
+from curation.publishing.formats.id_lists import plan_lists
+from curation.publishing.formats.plan import Plan
 from curation.sources.source import Source
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from curation.benchmarks.imagenet.lists import PROTOCOL, TRAIN, VAL, build
 from curation.cli import main
 from curation.errors import ExportError, MissingFileError, UsageError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import write_manifest
-from curation.protocols.imagenet import PROTOCOL, TRAIN, VAL, build
 from curation.publishing.imagefolder import write_imagefolder
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source

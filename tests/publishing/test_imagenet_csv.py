@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.imagenet.lists import PROTOCOL, TRAIN, VAL, build
 from curation.errors import ExportError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
-from curation.protocols.imagenet import PROTOCOL, TRAIN, VAL, build
+from curation.publishing.formats.plan import write_plan
 from curation.publishing.imagenet_csv import labelled_images, plan_imagenet_csv
-from curation.publishing.plan import write_plan
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
 from tests.real_files import real_files

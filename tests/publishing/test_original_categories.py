@@ -7,8 +7,8 @@ import json
 import pytest
 
 from curation.manifest.manifest import Manifest
-from curation.publishing.coco_json import CocoOptions, plan_coco
-from curation.publishing.plan import Plan
+from curation.publishing.formats.coco import CocoOptions, plan_coco
+from curation.publishing.formats.plan import Plan
 from curation.sources.source import Source
 from tests.task_world import NUMBERS, TaskWorld, write_task_world
 

@@ -14,15 +14,15 @@ import msgspec
 import numpy as np
 import pytest
 
+from curation.benchmarks.elephant.layout import plan_elephant_json
 from curation.canonical import sha256_of_lines
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.publishing.coco_json import CocoOptions, plan_coco
-from curation.publishing.elephant_json import plan_elephant_json
-from curation.publishing.id_lists import plan_lists
-from curation.publishing.plan import Plan, joined_plans
-from curation.publishing.voc_xml import plan_voc
-from curation.publishing.yolo import plan_yolo
+from curation.publishing.formats.coco import CocoOptions, plan_coco
+from curation.publishing.formats.id_lists import plan_lists
+from curation.publishing.formats.plan import Plan, joined_plans
+from curation.publishing.formats.voc import plan_voc
+from curation.publishing.formats.yolo import plan_yolo
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
 from tests.task_world import NUMBERS, TASKS, UNKNOWN, TaskWorld, make_task_manifest, write_task_world

@@ -12,10 +12,10 @@ from defusedxml import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curation.benchmarks.owod.layout import plan_owod_layout, upstream_corners, upstream_lists
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.publishing.owod_layout import plan_owod_layout, upstream_corners, upstream_lists
-from curation.publishing.plan import Plan
+from curation.publishing.formats.plan import Plan
 from curation.sources.source import Source
 from tests.publishing.tiny_sources import make_source
 from tests.task_world import NUMBERS, TaskWorld, make_task_manifest, write_task_world

@@ -12,7 +12,7 @@ import pytest
 
 from curation.errors import PublicationMismatchError
 from curation.publishing.parquet import content_digest, read_parquet, schema_of, write_parquet
-from curation.publishing.part_tables import part_schema, part_table
+from curation.publishing.tables import part_schema, part_table
 from tests.publishing.published_world import tiny
 
 

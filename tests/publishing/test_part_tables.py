@@ -13,8 +13,8 @@ from curation.decisions.decision import Decision
 from curation.errors import ManifestError
 from curation.manifest.header import ClassEntry, LabelView, TaskEntry
 from curation.manifest.manifest import Manifest
-from curation.publishing.coco_json import plan_coco
-from curation.publishing.part_tables import part_schema, part_table
+from curation.publishing.formats.coco import plan_coco
+from curation.publishing.tables import part_schema, part_table
 from curation.sources.source import Source
 from tests.publishing.published_world import CLOSED, WILDERNESS, changed, tiny
 from tests.publishing.tiny_sources import make_manifest

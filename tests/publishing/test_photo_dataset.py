@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from curation.errors import MissingFileError
-from curation.publishing import photo_dataset
-from curation.publishing.photo_dataset import PhotoDataset
+from curation.publishing import photos as photo_module
+from curation.publishing.photos import PhotoDataset
 
 image = pytest.importorskip("PIL.Image")
 
@@ -35,8 +35,8 @@ def width(picture: Any, row: Any) -> tuple[int, str]:
 
 
 def test_the_example_of_the_docstring_runs() -> None:
-    assert doctest.testmod(photo_dataset).failed == 0
-    assert doctest.testmod(photo_dataset).attempted > 5
+    assert doctest.testmod(photo_module).failed == 0
+    assert doctest.testmod(photo_module).attempted > 5
 
 
 def test_photos_are_found_by_file_name_or_id_anywhere_below(photos: Path) -> None:

@@ -9,7 +9,7 @@ from PIL import Image
 
 from curation.errors import ExportError, MissingFileError, PathEscapeError
 from curation.manifest.manifest import Manifest
-from curation.publishing.photo_sizes import photo_sizes, size_of_photo, write_image_sizes
+from curation.publishing.photos import photo_sizes, size_of_photo, write_image_sizes
 from curation.sources.source import Source
 
 

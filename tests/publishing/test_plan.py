@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from curation.errors import CurationError, ExportError, PathEscapeError
-from curation.publishing.plan import (
+from curation.publishing.formats.plan import (
     SUMMARY_FILE,
     Plan,
     PlannedFile,

@@ -15,11 +15,14 @@ import pytest
 from curation.errors import DigestMismatchError, PublicationMismatchError, PublishError, UsageError
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest
-from curation.publishing.hub import HubRepository
-from curation.publishing.publication import RECORD_FILE, Publication, parse_record, record_bytes
-from curation.publishing.pull import pull
-from curation.publishing.pulled import verify_repository
-from curation.publishing.push import push
+from curation.publishing.hub import HubRepository, pull, push
+from curation.publishing.publication import (
+    RECORD_FILE,
+    Publication,
+    parse_record,
+    record_bytes,
+    verify_repository,
+)
 from tests.fake_hub import READER, WRITER, FakeHub
 from tests.publishing.published_world import REPOSITORY, changed, files_below, request_of, tiny, write
 
@@ -489,7 +492,7 @@ def test_rows_that_are_not_the_lines_of_the_list_are_found(
     written: tuple[Path, Publication],
 ) -> None:
     from curation.publishing.parquet import write_parquet
-    from curation.publishing.part_tables import part_schema
+    from curation.publishing.tables import part_schema
 
     folder, publication = written
     path = folder / "data/hand-made/closed.parquet"

@@ -20,8 +20,7 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.store import manifest_files
 from curation.publishing.croissant import check_croissant
 from curation.publishing.member import Member, published_lists
-from curation.publishing.publication import RECORD_FILE
-from curation.publishing.pulled import read_publication, verify_repository
+from curation.publishing.publication import RECORD_FILE, read_publication, verify_repository
 from curation.publishing.repository import check_repository_name, check_request
 from curation.sources.photos import PhotoFolder
 from tests.publishing.published_world import (

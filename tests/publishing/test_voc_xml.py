@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from curation.errors import ExportError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
-from curation.publishing.plan import Plan
-from curation.publishing.voc_xml import inclusive_corners, plan_voc
+from curation.publishing.formats.plan import Plan
+from curation.publishing.formats.voc import inclusive_corners, plan_voc
 from curation.sources.source import Source
 
 whole_numbers = st.integers(0, 10_000)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
-from curation.publishing.plan import Plan
-from curation.publishing.yolo import normalised, plan_yolo
+from curation.publishing.formats.plan import Plan
+from curation.publishing.formats.yolo import normalised, plan_yolo
 from curation.sources.source import Source
 
 

@@ -18,7 +18,7 @@ from curation.errors import (
     MissingFileError,
     UsageError,
 )
-from curation.sources import coco_plain
+from curation.sources import coco_json
 from curation.sources.coco import read_coco
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.source import Source
@@ -510,7 +510,7 @@ def test_the_order_of_records_changes_nothing_but_the_order(
     shuffled = dict(rng.sample(sorted(content.items()), 3))
     path.write_text(json.dumps(shuffled))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coco_plain, "_PIECE", piece)
+        patch.setattr(coco_json, "_PIECE", piece)
         assert sorted(as_rows(read_coco(path))) == sorted(rows)
 
 
@@ -547,7 +547,7 @@ DECEPTIVE = [
 def test_bytes_that_look_like_a_boundary_deceive_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, piece: int
 ) -> None:
-    monkeypatch.setattr(coco_plain, "_PIECE", piece)
+    monkeypatch.setattr(coco_json, "_PIECE", piece)
     content = deceptive(name)
     assert as_rows(read(tmp_path, content)) == expected_rows(content)
 
@@ -580,7 +580,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path, padding: int) -> Non
 @real_files("coco")
 def check_official_files_take_the_fast_way(shared: Path) -> None:
     for name in ("coco/mini/annotations/instances_train2017.json", "coco/instances_val2017_rebuilt.json"):
-        assert coco_plain.decode_plain((shared / "data" / name).read_bytes()) is not None
+        assert coco_json.decode_plain((shared / "data" / name).read_bytes()) is not None
 
 
 @real_files("coco_table")
@@ -588,7 +588,7 @@ def check_both_ways_give_the_same_columns(shared: Path, tmp_path: Path) -> None:
     path = shared / "data/coco/mini/annotations/instances_train2017.json"
     slow = json.loads(path.read_text())
     slow["annotations"][0]["unheard_of"] = None
-    assert coco_plain.decode_plain(write(tmp_path, slow).read_bytes()) is None
+    assert coco_json.decode_plain(write(tmp_path, slow).read_bytes()) is None
     assert as_rows(read_coco(tmp_path / "instances.json")) == as_rows(read_coco(path))
 
 

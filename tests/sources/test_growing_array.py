@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.sources.growing_array import GrowingArray
+from curation.sources.openimages.boxes import GrowingArray
 
 rows = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20)
 

@@ -9,8 +9,7 @@ import pytest
 
 from curation.errors import AnnotationFormatError, DuplicateIdError, MissingFileError, UsageError
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.sources.imagenet import NO_NAMES, class_of_images, read_imagenet
-from curation.sources.imagenet_lists import ORDER_FILE, stem
+from curation.sources.imagenet import NO_NAMES, ORDER_FILE, class_of_images, read_imagenet, stem
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.real_files import real_files

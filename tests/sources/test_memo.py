@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.sources.memo import Memo, Stamp
+from curation.sources.cache import Memo, Stamp
 
 DIGEST = "sha256:" + "a" * 64
 
@@ -15,7 +15,7 @@ def settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "file.json"
     path.write_text("{}")
     later = time.time_ns() + 10_000_000_000
-    monkeypatch.setattr("curation.sources.memo.time.time_ns", lambda: later)
+    monkeypatch.setattr("curation.sources.cache.time.time_ns", lambda: later)
     return path
 
 

@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import AnnotationFormatError
-from curation.sources import openimages_blocks, streamed_csv
-from curation.sources.hex_ids import id_text
-from curation.sources.openimages_blocks import BoxBlock, read_blocks
-from curation.sources.openimages_rows import Labels
-from curation.sources.streamed_csv import StreamedCsv
+from curation.sources.openimages import boxes, streamed_csv
+from curation.sources.openimages.boxes import BoxBlock, read_blocks
+from curation.sources.openimages.keys import id_text
+from curation.sources.openimages.rows import Labels
+from curation.sources.openimages.streamed_csv import StreamedCsv
 from tests.sources.openimages_files import ROWS, write_boxes
 
 
 def blocks_of(path: Path, labels: Labels, *, block: int, threads: int) -> list[BoxBlock]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamed_csv, "_LINES", block)
-        patch.setattr(openimages_blocks, "_THREADS", threads)
+        patch.setattr(boxes, "_THREADS", threads)
         return list(read_blocks(StreamedCsv(path), labels))
 
 

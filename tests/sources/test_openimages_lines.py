@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import AnnotationFormatError
-from curation.sources.hex_ids import id_text
-from curation.sources.openimages_lines import rows_by_words, rows_of, scan_lines
-from curation.sources.openimages_rows import EMPTY, Labels, RowBlock
-from curation.sources.streamed_csv import StreamedCsv
+from curation.sources.openimages.keys import id_text, runs_of
+from curation.sources.openimages.rows import EMPTY, Labels, RowBlock, rows_by_words, rows_of, scan_lines
+from curation.sources.openimages.streamed_csv import StreamedCsv
 from tests.sources.openimages_files import HEADER, ROWS, write_boxes
 
 KEYS = ("/m/01g317", "/m/0bt9lr", "/m/01yrx", "/m/0h8l4fh", "/m/0123456789abcdefgh", "/t/x")
@@ -115,6 +114,10 @@ def test_one_changed_character_never_changes_what_pyarrow_would_say(
         expected = by_hand(text, KEYS)
         assert {len(row) for row in expected} == {13}
     except (ValueError, AssertionError, OverflowError):
+        if place < 16 and character == ",":
+            # Where a comma stands among the sixteen digits the line keeps its form; the digits are looked at later.
+            assert runs_of(parse_rows(text.encode(), file, Labels(KEYS), 2).ids)[2] == 1
+            return
         with pytest.raises(AnnotationFormatError, match="cannot be read"):
             parse_rows(text.encode(), file, Labels(KEYS), 2)
         return

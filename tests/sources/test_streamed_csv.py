@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import AnnotationFormatError, MissingFileError, SourceError
-from curation.sources import streamed_csv
-from curation.sources.streamed_csv import StreamedCsv
+from curation.sources.openimages import streamed_csv
+from curation.sources.openimages.streamed_csv import StreamedCsv
 
 
 def write(tmp_path: Path, data: bytes) -> Path:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILES
+from curation.benchmarks.findmeifyoucan.profiles import PROFILES as OOD_PROFILES
+from curation.benchmarks.osod3.evaluation import PROFILES as OSOD3_PROFILES
+from curation.benchmarks.osod3.truth import OUTSIDE
 from curation.cli import main
-from curation.evaluation.elephant import PROFILES as ELEPHANT_PROFILES
-from curation.evaluation.findmeifyoucan_profiles import PROFILES as OOD_PROFILES
 from curation.evaluation.oscr import GRIDS
-from curation.evaluation.osod3 import PROFILES as OSOD3_PROFILES
-from curation.evaluation.osod3_truth import OUTSIDE
-from curation.evaluation.owod_profiles import PROFILES as OWOD_PROFILES
+from curation.evaluation.outcomes import PROFILES as OWOD_PROFILES
 from tests.worlds import coco, elephant, findmeifyoucan, imagenet, osod3, owod, voc
 from tests.worlds.expected import committed, differences
 

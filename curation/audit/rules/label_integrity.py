@@ -1,0 +1,272 @@
+"""LI, label integrity: test images carry all the labels that the score takes for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from curation.audit.judgement import (
+    BOXES,
+    COMPLETE,
+    EXHAUSTIVE,
+    SOURCES,
+    missing_lists,
+    of_task,
+    uncovered_finding,
+    unlocated_finding,
+)
+from curation.audit.labels import uncovered, view_labels
+from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, Rule, Verdict, joined, undecidable
+from curation.audit.target import AuditedList, AuditedSource, AuditTarget
+from curation.sources.source import Bools, Int32s
+
+SIZES = "the width and height of the images in the annotation file"
+_OUTSIDE = 1.0
+"""Pixels by which a box may stick out of its image: annotation tools round up to one."""
+
+
+def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
+    """LI1: the source of every test image annotates every class of the benchmark exhaustively."""
+    tests = target.with_role("test")
+    findings = missing_lists(tests)
+    images = np.flatnonzero(target.mask(tests)).astype(np.int32)
+    home = target.home[images]
+    for number, source in enumerate(target.sources):
+        if len(mine := images[home == number]):
+            findings.append(_exhaustive(target, source.name, source.exhaustive, mine, tests))
+    if len(rest := images[home < 0]):
+        findings += _by_entries(target, rest, tests)
+    return Outcome(tuple(findings), sum(one.count for one in findings if one.verdict == "fail"))
+
+
+def _exhaustive(
+    target: AuditTarget, name: str, stated: Sequence[str], images: Int32s, tests: list[AuditedList]
+) -> Finding:
+    if not stated:
+        text = f"nothing is known of the {len(images):,} test images from {name}"
+        return undecidable(name, EXHAUSTIVE, text)
+    covered = {target.names.folded(one) for one in stated}
+    lacking = [entry.name for entry in target.classes if target.names.folded(entry.name) not in covered]
+    if not lacking:
+        return Finding("pass", name, text=f"{len(images):,} test images annotated with every class")
+    text = (
+        f"{len(images):,} test images come from a source that does not annotate {len(lacking)} of "
+        f"{len(target.classes)} classes exhaustively: {joined(lacking)}"
+    )
+    return Finding("fail", name, len(images), text, target.examples(images, tests))
+
+
+def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -> list[Finding]:
+    """Judge images of a manifest by what its header says of the sources of their namespace."""
+    if target.kind == "folder":
+        return [undecidable("sources", SOURCES, f"{len(images):,} test images are in no source at hand")]
+    spaces = np.array([str(text).partition(":")[0] for text in target.ids[images].tolist()], object)
+    findings = []
+    drawn_from = {name for one in tests for name in one.sources}
+    for space in sorted(set(spaces.tolist())):
+        mine = images[spaces == space]
+        entries = [one for one in target.entries if one.namespace == space and one.name in drawn_from]
+        stated = [set(one.exhaustive) for one in entries]
+        common = sorted(set.intersection(*stated)) if stated else []
+        name = joined([one.name for one in entries]) or "no source at hand"
+        if entries:
+            findings.append(_exhaustive(target, name, common, mine, tests))
+        else:
+            findings.append(undecidable(name, SOURCES, f"{len(mine):,} test images are in no source at hand"))
+    return findings
+
+
+def tests_have_annotations(target: AuditTarget) -> Outcome:
+    """LI2: every test image has an annotation of some class in the raw file."""
+    findings = []
+    bare: list[Int32s] = [np.empty(0, np.int32)]
+    annotated = [_annotated(source) for source in target.sources]
+    for one in _distinct(target.with_role("test")):
+        findings += unlocated_finding(target, one)
+        images = target.held(one)
+        shown = np.zeros(len(images), np.bool_)
+        for number, mask in enumerate(annotated):
+            mine = target.home[images] == number
+            shown[mine] = mask[target.positions[number][images[mine]]]
+        findings.append(_bare(target, one, images, images[~shown]))
+        bare.append(images[~shown & ~target.incomplete(images)])
+    return Outcome(tuple(findings), len(np.unique(np.concatenate(bare))))
+
+
+def _bare(target: AuditTarget, one: AuditedList, images: Int32s, bare: Int32s) -> Finding:
+    proven = bare[~target.incomplete(bare)]
+    if len(bare) and not len(proven):
+        text = f"of {len(bare):,} of {len(images):,} images the table names no class"
+        return undecidable(one.name, COMPLETE, text, target.examples(bare, [one]))
+    if len(proven):
+        text = f"{len(proven):,} of {len(images):,} images have no annotation"
+        return Finding("fail", one.name, len(proven), text, target.examples(proven, [one]))
+    verdict: Verdict = "pass" if len(images) else "not applicable"
+    return Finding(verdict, one.name, text=f"{len(images):,} images, each with an annotation")
+
+
+def _annotated(source: AuditedSource) -> Bools:
+    shown = np.zeros(len(source.raw.images), np.bool_)
+    shown[source.raw.class_pairs()[0]] = True
+    return shown
+
+
+def _distinct(lists: Sequence[AuditedList]) -> list[AuditedList]:
+    """Return lists without those that hold the very lines of an earlier one."""
+    seen: dict[bytes, AuditedList] = {}
+    for one in lists:
+        seen.setdefault(one.members.tobytes() if one.available else one.name.encode(), one)
+    return list(seen.values())
+
+
+def raw_tests_are_sound(target: AuditTarget) -> Iterator[Finding]:
+    """LI3: test images are in the raw file, its boxes there are sound, its classes are the benchmark's."""
+    tests = target.with_role("test")
+    for one in _distinct(tests):
+        yield from _presence(target, one)
+    listed = target.mask(tests)
+    for number, source in enumerate(target.sources):
+        images = np.flatnonzero(listed & (target.home == number))
+        if len(images):
+            yield from _raw_findings(target, source, target.positions[number][images])
+
+
+def _presence(target: AuditTarget, one: AuditedList) -> list[Finding]:
+    if not one.available:
+        return missing_lists([one])
+    absent = target.absent(one)
+    findings = unlocated_finding(target, one)
+    if len(absent):
+        text = f"{len(absent):,} images are not in the raw file"
+        findings.append(Finding("warn", one.name, len(absent), text, target.examples(absent, [one])))
+    return findings or [Finding("pass", one.name, text="every image is in a raw file")]
+
+
+def _raw_findings(target: AuditTarget, source: AuditedSource, rows: Int32s) -> Iterator[Finding]:
+    wanted = np.zeros(len(source.raw.images), np.bool_)
+    wanted[rows] = True
+    image, category = source.raw.class_pairs()
+    mine = wanted[image]
+    if target.classes:
+        yield _foreign(target, source, category[mine], image[mine])
+    if source.has_boxes:
+        yield from _boxes(source, wanted)
+    else:
+        yield undecidable(source.name, BOXES, "a table says nothing of boxes")
+
+
+def _foreign(target: AuditTarget, source: AuditedSource, category: Int32s, image: Int32s) -> Finding:
+    outside = [
+        target.names.position(name) < 0 and target.names.folded(name) not in target.ignored
+        for name in source.raw.categories.names
+    ]
+    foreign = np.array([*outside, False], np.bool_)[category]
+    names = [source.raw.categories.names[place] for place in np.unique(category[foreign]).tolist()]
+    if not names:
+        return Finding("pass", source.name, text="every annotation is of a class of the benchmark")
+    text = f"{int(foreign.sum()):,} annotations are of classes outside the benchmark: {joined(names)}"
+    natives = np.sort(source.raw.images.native[np.unique(image[foreign])])[:SHOWN_EXAMPLES]
+    return Finding("warn", source.name, int(foreign.sum()), text, tuple(natives.tolist()))
+
+
+def _boxes(source: AuditedSource, wanted: Bools) -> list[Finding]:
+    objects = source.raw.require_objects("LI3")
+    rows = np.flatnonzero(wanted[objects.image])
+    x, y, width, height = objects.boxes[rows].T
+    image = objects.image[rows]
+    wide, high = source.raw.images.widths[image], source.raw.images.heights[image]
+    sized = (wide > 0) & (high > 0)
+    flat = (width <= 0) | (height <= 0)
+    out = sized & (
+        (np.minimum(x, y) < -_OUTSIDE) | (x + width > wide + _OUTSIDE) | (y + height > high + _OUTSIDE)
+    )
+    findings = []
+    for bad, what in ((flat, "have no width or no height"), (out, "stick out of their image")):
+        if bad.any():
+            texts = (
+                f"{source.raw.images.native[image[row]]}: annotation {objects.numbers[rows[row]]}, "
+                f"bbox {objects.boxes[rows[row]].tolist()}"
+                for row in np.flatnonzero(bad)[:SHOWN_EXAMPLES].tolist()
+            )
+            text = f"{int(bad.sum()):,} boxes {what}"
+            findings.append(Finding("warn", source.name, int(bad.sum()), text, tuple(sorted(texts))))
+    if not sized.all():
+        text = f"of {int((~sized).sum()):,} boxes the size of the image is not stated"
+        findings.append(undecidable(source.name, SIZES, text))
+    return findings or [Finding("pass", source.name, text=f"{len(rows):,} boxes have size and lie inside")]
+
+
+def share_of_unknown(target: AuditTarget) -> Outcome:
+    """LI4: the fraction of test images without an unknown box, and of those with unknown boxes alone."""
+    tests = [(one, task) for one in target.with_role("test") for task in one.tasks]
+    findings = [finding for one, task in tests for finding in _shares(target, one, task)]
+    # Numbers of several tasks do not add up to one.
+    return Outcome(tuple(findings), total=0)
+
+
+def _shares(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+    about = of_task(target, one, task)
+    labels = view_labels(target, one, task)
+    if labels is None or not len(labels):
+        return uncovered_finding(target, one, task) or unlocated_finding(target, one)
+    is_file = task in one.labels
+    judged = np.setdiff1d(one.unique, uncovered(target, one, task)) if is_file else target.held(one)
+    is_unknown = labels.label == target.unknown_label
+    with_unknown, with_known = (
+        target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown)
+    )
+    none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
+    left = len(one.unique) - len(judged)
+    rest = f"; of {left:,} more nothing is known" if left else ""
+    if not is_file and target.tasks[task].unknown and target.incomplete(judged).any():
+        # A table may miss an unknown object as well as a known one: the first number is a bound, the second nothing.
+        text = f"of {len(judged):,} images at most {none:,} ({none / len(judged):.1%}) show no unknown box"
+        return [Finding("info", about, none, f"{text}, by a table of image and class{rest}")]
+    text = (
+        f"of {len(judged):,} images {none:,} ({none / len(judged):.1%}) show no unknown box, "
+        f"{alone:,} ({alone / len(judged):.1%}) unknown boxes alone"
+    )
+    return [Finding("info", about, none, text + rest)]
+
+
+RULES = (
+    Rule(
+        "LI1",
+        "error",
+        "Every class of the benchmark is annotated exhaustively on every test image",
+        "the classes of each task, the test lists, and what their sources annotate",
+        "test on images of a source that annotates all classes: an unlabelled object makes a right detection wrong",
+        tests_are_annotated_exhaustively,
+        roles=("test",),
+    ),
+    Rule(
+        "LI2",
+        "error",
+        "Every test image has an annotation in the raw file",
+        "the test lists and their raw annotations",
+        "remove these images, or keep them on purpose as background and say so",
+        tests_have_annotations,
+        roles=("test",),
+        tasks=False,
+    ),
+    Rule(
+        "LI3",
+        "warning",
+        "Test images are in the raw file, its boxes on them have size and lie inside, its classes are the benchmark's",
+        "the test lists and their raw annotations with boxes",
+        "correct the ids, or treat these boxes and classes by a stated rule",
+        raw_tests_are_sound,
+        roles=("test",),
+        tasks=False,
+    ),
+    Rule(
+        "LI4",
+        "info",
+        "How many test images show no unknown box, and how many show unknown boxes alone",
+        "the classes of each task, the test lists, and their raw annotations or label files",
+        "nothing to mend: state the numbers beside the unknown recall",
+        share_of_unknown,
+        roles=("test",),
+    ),
+)

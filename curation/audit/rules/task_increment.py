@@ -1,0 +1,345 @@
+"""TI, task increment: each task adds classes to those before it, and its lists hold the images that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from curation.audit.judgement import (
+    COMPLETE,
+    SOURCES,
+    missing_lists,
+    of_task,
+    uncovered_finding,
+    unlocated_finding,
+    unlocated_need,
+)
+from curation.audit.labels import file_labels, raw_labels, uncovered
+from curation.audit.rule import SHOWN_EXAMPLES, Finding, Rule, joined, undecidable
+from curation.audit.target import AuditedList, AuditTarget
+from curation.sources.source import Bools, Int32s, Int64s
+
+
+def tasks_increase(target: AuditTarget) -> list[Finding]:
+    """TI1: introduced[t] is not empty and pairwise disjoint, K_t grows by it, U_t shrinks by it.
+
+    What is left in U_T are classes that the benchmark says stay unknown for ever.
+    """
+    violations = [*_introductions(target), *_growth(target)]
+    for_ever = {entry.name for entry in target.classes if entry.role != "known"}
+    left = target.tasks[-1].unknown
+    if forgotten := [name for name in left if name not in for_ever]:
+        text = f"classes still unknown after the last task: {joined(forgotten)}"
+        violations.append((target.tasks[-1].name, text))
+    if not violations:
+        sizes = ", ".join(str(len(task.introduced)) for task in target.tasks)
+        never = f"; {len(left)} stay unknown" if left else ""
+        return [Finding("pass", "tasks", text=f"{sizes} classes introduced{never}")]
+    return _violated(violations)
+
+
+def _violated(violations: Iterable[tuple[str, str]]) -> list[Finding]:
+    """Return findings of what is wrong: what each is about, and what is said of it."""
+    return [Finding("fail", about, 1, text, (f"{about}: {text}",)) for about, text in violations]
+
+
+def _introductions(target: AuditTarget) -> dict[tuple[str, str], None]:
+    found, home = dict[tuple[str, str], None](), dict[str, str]()
+    for task in target.tasks:
+        if not task.introduced:
+            found[task.name, "introduces no class"] = None
+        for name in task.introduced:
+            first = home.setdefault(name, task.name)
+            if first != task.name or task.introduced.count(name) > 1:
+                found[task.name, f"introduces {name!r} again, after {first}"] = None
+    return found
+
+
+def _growth(target: AuditTarget) -> Iterator[tuple[str, str]]:
+    """Compare stated classes of adjoining tasks; repeated introductions are told by `_introductions`."""
+    for before, task in pairwise(target.tasks):
+        gained, introduced = set(task.known) - set(before.known), set(task.introduced)
+        if lost := sorted(set(before.known) - set(task.known)):
+            yield task.name, f"classes known before are known no more: {joined(lost)}"
+        if other := sorted(gained - introduced):
+            yield task.name, f"classes became known without being introduced: {joined(other)}"
+        expected = set(before.unknown) - introduced
+        if set(task.unknown) != expected:
+            names = sorted(set(task.unknown) ^ expected)
+            yield task.name, f"unknown is not the unknown before less the introduced: {joined(names)}"
+
+
+def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
+    """TI2: the class order of a task begins with that of the task before; unknown keeps the index after the last."""
+    violations = []
+    for before, task in pairwise(target.tasks):
+        moved = [(old, new) for old, new in zip(before.known, task.known, strict=False) if old != new]
+        if moved or len(task.known) < len(before.known):
+            old, new = moved[0] if moved else (before.known[-1], "nothing")
+            violations.append((task.name, f"{new!r} stands where {old!r} stood in {before.name}"))
+    unknown = len(target.classes)
+    for entry in target.classes:
+        if entry.role == "known" and entry.index >= unknown:
+            text = f"index {entry.index} of {entry.name!r} is not below {unknown}, that of unknown"
+            violations.append(("classes", text))
+    violations += _file_numbers(target)
+    if not violations:
+        known = sum(entry.role == "known" for entry in target.classes)
+        text = f"index 0 to {known - 1} in task order, unknown behind all classes"
+        return [Finding("pass", "tasks", text=text)]
+    return _violated(violations)
+
+
+def _file_numbers(target: AuditTarget) -> Iterator[tuple[str, str]]:
+    """Yield where a label file gives a class another category id than an earlier one did."""
+    number_of: dict[int, tuple[int, str]] = {}
+    for file in {id(file.source): file for one in target.lists for file in one.labels.values()}.values():
+        categories = file.source.categories
+        for name, number in zip(categories.names, categories.numbers, strict=True):
+            label = target.label_of(name)
+            first, where = number_of.setdefault(label, (number, file.name))
+            if label >= 0 and first != number:
+                yield file.name, f"category id of {name!r} is {number}, in {where} it is {first}"
+
+
+def train_images_show_their_task(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+    """TI3: every train image of task t shows an object of a class that t introduces."""
+    about = of_task(target, one, task)
+    if not one.available:
+        return missing_lists([one])
+    is_file = task in one.labels and not len(target.held(one))
+    labels = file_labels(target, one, task) if is_file else raw_labels(target, one)
+    own = np.append(target.introduced_in == task, [False, False])
+    shown = target.where(labels.image[own[labels.label]])
+    judged = np.setdiff1d(one.unique, uncovered(target, one, task)) if is_file else _at_sources(target, one)
+    without = judged[~shown[judged]]
+    silent = np.zeros(len(without), np.bool_) if is_file else _silent(target, one, without)
+    findings = uncovered_finding(target, one, task) if is_file else unlocated_finding(target, one)
+    if len(proven := without[~silent]):
+        text = f"{len(proven):,} images show no class that {target.tasks[task].name} introduces"
+        findings.append(Finding("fail", about, len(proven), text, target.examples(proven, [one])))
+    if silent.any():
+        text = f"of {int(silent.sum()):,} of {len(one.unique):,} images the table names no class of the task"
+        findings.append(undecidable(about, COMPLETE, text))
+    return findings or [Finding("pass", about, text=f"all {len(one.unique):,} images")]
+
+
+def _at_sources(target: AuditTarget, one: AuditedList) -> Int32s:
+    """Return the images of a list that its sources hold, or should."""
+    there = target.home >= 0
+    there[target.absent(one)] = True
+    return one.unique[there[one.unique]]
+
+
+def _silent(target: AuditTarget, one: AuditedList, images: Int32s) -> Bools:
+    """Return which images a table passes over; one that is missing from the list's sources counts as they do."""
+    by_table = bool(target.incomplete(target.held(one)).any())
+    return np.where(target.home[images] < 0, by_table, target.incomplete(images))
+
+
+def selection_is_complete(target: AuditTarget) -> Iterator[Finding]:
+    """TI4: no image of the sources of train_t shows a class of introduced[t] and is missing from train_t, val, test."""
+    held_out = target.with_role("val", "test")
+    for task in range(len(target.tasks)):
+        if trains := target.with_role("train", task=task):
+            yield from missing_lists(trains) or _left_out(target, task, trains, held_out)
+
+
+def _left_out(
+    target: AuditTarget, task: int, trains: list[AuditedList], held_out: list[AuditedList]
+) -> list[Finding]:
+    about = joined([one.name for one in trains])
+    drawn_from = _sources_of(target, trains)
+    if not drawn_from:
+        return unlocated_finding(target, trains[0])
+    listed = target.mask([*trains, *held_out])
+    findings = [finding for one in trains for finding in unlocated_finding(target, one)]
+    given = {source.name for source in target.sources}
+    named = sorted({name for one in trains for name in one.sources} - given)
+    if named and not findings:
+        findings.append(undecidable(about, SOURCES, f"nothing is known of the images of {joined(named)}"))
+    for number in drawn_from:
+        source = target.sources[number]
+        missing = _showing_and_unlisted(target, task, number, listed)
+        natives = np.sort(source.raw.images.native[missing])
+        least = "" if source.complete else "at least "
+        text = f"{least}{len(natives):,} images of {source.name} show a class of the task and are in no list"
+        if len(natives) and (absent := missing_lists(held_out)):
+            findings += absent
+        elif len(natives):
+            findings.append(
+                Finding("warn", about, len(natives), text, tuple(natives[:SHOWN_EXAMPLES].tolist()))
+            )
+        elif source.complete:
+            findings.append(Finding("pass", about, text=text))
+        else:
+            findings.append(undecidable(about, COMPLETE, text))
+    return findings
+
+
+def _sources_of(target: AuditTarget, lists: list[AuditedList]) -> list[int]:
+    """Return the available sources that some lists draw from: those they name, else those that hold their images."""
+    named = {name for one in lists for name in one.sources}
+    if named:
+        return [number for number, source in enumerate(target.sources) if source.name in named]
+    homes = np.unique(np.concatenate([target.home[one.unique] for one in lists]))
+    return [int(home) for home in homes if home >= 0]
+
+
+def _showing_and_unlisted(target: AuditTarget, task: int, number: int, listed: Bools) -> Int32s:
+    source = target.sources[number]
+    objects = source.objects.require_objects("An audit")
+    own = np.append(target.introduced_in == task, False)
+    showing = np.zeros(len(source.raw.images), np.bool_)
+    showing[objects.image[own[objects.category]]] = True
+    places = target.positions[number]
+    showing[places[(places >= 0) & listed]] = False
+    return np.flatnonzero(showing).astype(np.int32)
+
+
+def exemplars_are_balanced(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
+    """TI5: finetune_t lies inside train_1 to train_t and holds N images of each class of K_t where these do."""
+    earlier = [train for step in range(task + 1) for train in target.with_role("train", task=step)]
+    return missing_lists([one]) or [
+        *_inside(target, one, task, earlier),
+        *_exemplars(target, one, task, earlier),
+    ]
+
+
+def _inside(target: AuditTarget, one: AuditedList, task: int, earlier: list[AuditedList]) -> list[Finding]:
+    about = f"{of_task(target, one, task)}: subset"
+    outside = one.unique[~target.mask(earlier)[one.unique]]
+    lacking = _tasks_without_train_list(target, task)
+    text = f"{len(outside):,} of {len(one.unique):,} images stand in no train list of these tasks"
+    if len(outside) and (findings := missing_lists(earlier)):
+        return findings
+    if len(outside) and lacking:
+        text = f"{len(outside):,} of {len(one.unique):,} images stand in no train list at hand"
+        return [undecidable(about, f"the train lists of {joined(lacking)}", text)]
+    if len(outside):
+        return [Finding("fail", about, len(outside), text, target.examples(outside, [one]))]
+    return [
+        Finding("pass", about, text=f"all {len(one.unique):,} images stand in train lists up to this task")
+    ]
+
+
+def _tasks_without_train_list(target: AuditTarget, task: int) -> list[str]:
+    return [target.tasks[step].name for step in range(task + 1) if not target.with_role("train", task=step)]
+
+
+def _exemplars(target: AuditTarget, one: AuditedList, task: int, earlier: list[AuditedList]) -> list[Finding]:
+    about = f"{of_task(target, one, task)}: exemplars"
+    if not len(target.held(one)):
+        return unlocated_finding(target, one)
+    known = target.introduced_in <= task
+    held, most = _images_of_classes(target, [one])
+    offered, most_offered = _images_of_classes(target, earlier)
+    if not all(other.available for other in earlier) or _tasks_without_train_list(target, task):
+        most_offered = np.full_like(most_offered, target.exemplars)
+    # "At least n" proves enough, never too few: that takes the most that there can be.
+    few = known & (most < np.minimum(np.maximum(offered, held), target.exemplars))
+    enough = held >= np.minimum(most_offered, target.exemplars)
+    findings = []
+    if few.any():
+        text = (
+            f"{int(few.sum())} of {int(known.sum())} known classes have fewer images than the train lists offer, up to "
+            f"{target.exemplars}"
+        )
+        names = _exemplar_counts(target, few, held, most)
+        findings.append(Finding("warn", about, int(few.sum()), text, names))
+    if (open_classes := known & ~enough & ~few).any():
+        silent = int(target.incomplete(one.unique).sum())
+        text = (
+            f"of {int(open_classes.sum())} of {int(known.sum())} known classes fewer than {target.exemplars} images "
+            f"are seen, but {silent:,} of its {len(one.unique):,} images, and those of the train lists, may show more"
+        )
+        names = _exemplar_counts(target, open_classes, held, most)
+        findings.append(undecidable(about, unlocated_need(target, [one, *earlier]), text, names))
+    smallest = int(held[known].min()) if known.any() else 0
+    passed = Finding("pass", about, text=f"every known class has {smallest} images or more")
+    return findings or [passed]
+
+
+def _exemplar_counts(target: AuditTarget, chosen: Bools, held: Int64s, most: Int64s) -> tuple[str, ...]:
+    """Return the classes with the fewest images, each with how many it has at least."""
+    places = np.flatnonzero(chosen)
+    ranked = places[np.argsort(held[places], kind="stable")][:_SHOWN_CLASSES]
+    return tuple(
+        f"{target.classes[place].name} {'at least ' if most[place] > held[place] else ''}{held[place]}"
+        for place in ranked.tolist()
+    )
+
+
+def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> tuple[Int64s, Int64s]:
+    """Return how many distinct images of some lists show each class, at least and at most, each shape (classes,).
+
+    An image in no source, or in a table that may miss classes, may show any class.
+    """
+    n_classes = len(target.classes)
+    pairs, images = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+    for one in lists:
+        labels = raw_labels(target, one)
+        pairs.append(labels.image.astype(np.int64) * n_classes + labels.label)
+        images.append(one.unique)
+    shown = np.unique(np.concatenate(pairs))
+    image, label = np.divmod(shown, max(n_classes, 1))
+    least = np.bincount(label, minlength=n_classes)
+    every = np.unique(np.concatenate(images))
+    silent = every[target.incomplete(every)]
+    on_silent = np.bincount(label[np.isin(image, silent)], minlength=n_classes)
+    return least, least + len(silent) - on_silent
+
+
+_SHOWN_CLASSES = 12
+
+RULES = (
+    Rule(
+        "TI1",
+        "error",
+        "Every task introduces classes that no other does; known grows and unknown shrinks by them, to nothing at last "
+        "but the classes that are said to stay unknown",
+        "the classes of each task",
+        "introduce every class in exactly one task, or say that it stays unknown",
+        tasks_increase,
+    ),
+    Rule(
+        "TI2",
+        "error",
+        "A class keeps its index in all later tasks, and unknown keeps the index after the last class",
+        "the classes of each task in the order of their index",
+        "append new classes behind the old ones",
+        class_indices_are_stable,
+    ),
+    Rule(
+        "TI3",
+        "error",
+        "Every train image of a task shows an object of a class that the task introduces",
+        "the classes of each task, the train lists, and their raw annotations",
+        "remove these images, or check that the task's class names are those of the annotations",
+        train_images_show_their_task,
+        roles=("train",),
+        each=True,
+    ),
+    Rule(
+        "TI4",
+        "warning",
+        "No image of the source that shows a class of the task is missing from its train list, validation and test",
+        "the classes of each task, all lists, and the raw annotations",
+        "add these images, or say by which rule they were left out",
+        selection_is_complete,
+        roles=("train",),
+    ),
+    Rule(
+        "TI5",
+        "error",
+        "A finetuning list lies inside the train lists up to its task (error) and holds N images of every known class "
+        "where these offer them (warning)",
+        "the train and finetune lists; for the second half their raw annotations",
+        "draw exemplars again, class by class, from the train lists up to the task",
+        exemplars_are_balanced,
+        roles=("finetune",),
+        each=True,
+    ),
+)

@@ -1,0 +1,1 @@
+"""FindMeIfYouCan (2025): out-of-distribution splits near, far and farther, reviewed by hand."""

@@ -1,0 +1,286 @@
+"""The splits of FindMeIfYouCan under the names and in the layout of its authors' files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory
+from curation.errors import ExportError
+from curation.manifest.header import Header
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import PartImages, locate_images
+from curation.publishing.formats.coco import plain_number
+from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, joined, lines
+from curation.sources.source import Int64s, Source
+
+_SHORT = {"openimages": "oi"}
+_DISTANCES = ("near", "far", "farther")
+_encode = msgspec.json.Encoder().encode
+
+
+def split_parts(header: Header) -> list[str]:
+    """Return the names of the near, far and farther splits; a manifest of another protocol is an `ExportError`."""
+    names = [part.name for part in header.parts if part.name.rpartition("-")[2] in _DISTANCES]
+    if header.rule.protocol != "findmeifyoucan":
+        raise ExportError(
+            "The authors' layout is that of near, far and farther splits",
+            where=f"{header.name} {header.version}",
+            expected="a manifest of the protocol findmeifyoucan",
+            found=header.rule.protocol,
+            hint="--format coco",
+        )
+    return names
+
+
+def upstream_name(manifest: Manifest, part: str) -> str:
+    """Return the stem of the authors' file of a split: ``near_oi_wrt_voc`` for ``openimages-near``.
+
+    Raises
+    ------
+    ExportError
+        The part is no near, far or farther split.
+    """
+    pool, _, distance = part.rpartition("-")
+    if part not in split_parts(manifest.header):
+        raise ExportError(
+            "The authors' layout is that of near, far and farther splits",
+            where=f"{manifest.header.name} {manifest.header.version}: {part}",
+            expected=", ".join(split_parts(manifest.header)),
+            hint="--format coco",
+        )
+    id_set = manifest.header.name.rpartition("/")[2].partition("-")[0]
+    return f"{distance}_{_SHORT.get(pool, pool)}_wrt_{id_set}"
+
+
+def plan_findmeifyoucan(
+    manifest: Manifest,
+    parts: Sequence[str],
+    sources: Mapping[str, Source],
+    table: Sequence[OpenImagesCategory] = (),
+) -> Plan:
+    """Return the plan of the authors' files: a COCO JSON a split, and the list of its ids.
+
+    ``info, licenses, images, annotations, categories``; the category table is that of the data set as a whole, and each
+    category carries the number of its annotations as ``count``. Annotations are the source's own, whatever the label
+    view says: id, box, area and crowd flag as they are. Masks are not kept.
+
+    Where the data set's ids are texts (Open Images), boxes are rounded to two decimals and have no ``area``, and a
+    second file ``…_int_id.json`` has the position in ``images``, from 1, for id.
+
+    Parameters
+    ----------
+    table : sequence of OpenImagesCategory, optional
+        Category numbers and parents of the Open Images splits, as published; else the source's own.
+
+    Raises
+    ------
+    ExportError
+        A part is no split; the sources of a split number their categories otherwise; a class is not in the table; boxes
+        are not in pixels.
+    ManifestError, MissingListError, PresenceOnlyError, UnitBoxesError
+        See `curation.manifest.views.locate_images`.
+    """
+    if not parts or len(set(parts)) < len(parts):
+        raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
+    files = [SplitFile.of(manifest, part, sources, table) for part in parts]
+    planned = [one for file in files for one in file.planned()]
+    notes = [note for file in files for note in file.notes()]
+    return Plan(
+        files=tuple(planned),
+        records=sum(file.records * (2 if file.texts else 1) + len(file.images) for file in files),
+        counts={
+            "images": sum(len(file.images) for file in files),
+            "annotations": sum(file.n_annotations for file in files),
+        },
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One row of the category table of a split."""
+
+    number: int
+    name: str
+    supercategory: str
+    metacategory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFile:
+    """One split, given out record by record."""
+
+    manifest: Manifest
+    part: str
+    stem: str
+    images: PartImages
+    rows: tuple[Int64s, ...]
+    categories: tuple[Category, ...]
+    numbers: tuple[Int64s, ...]
+
+    @classmethod
+    def of(
+        cls,
+        manifest: Manifest,
+        part: str,
+        sources: Mapping[str, Source],
+        table: Sequence[OpenImagesCategory],
+    ) -> SplitFile:
+        """Return the split that a part is (see `plan_findmeifyoucan` for the errors)."""
+        stem = upstream_name(manifest, part)
+        images = locate_images(manifest, part, sources)
+        categories, numbers = _categories(images.sources, table, part)
+        rows = tuple(_rows(images, place) for place in range(len(images.sources)))
+        return cls(manifest, part, stem, images, rows, categories, numbers)
+
+    @property
+    def texts(self) -> bool:
+        """Whether the data set's ids are texts."""
+        return self.images.sources[0].namespace != "coco"
+
+    @property
+    def n_annotations(self) -> int:
+        """How many objects it holds."""
+        return sum(map(len, self.rows))
+
+    @property
+    def records(self) -> int:
+        """How many chunks its file has."""
+        return len(self.images) + self.n_annotations + 3
+
+    def planned(self) -> Iterator[PlannedFile]:
+        """Yield the authors' files."""
+        yield PlannedFile(f"{self.stem}.json", lambda: self.chunks(numbered=False))
+        if self.texts:
+            yield PlannedFile(f"{self.stem}_int_id.json", lambda: self.chunks(numbered=True))
+        natives = [one.partition(":")[2] for one in self.manifest.ids(self.part)]
+        yield PlannedFile(f"{self.stem}.txt", lines(natives))
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a user must know of it."""
+        numbers = [
+            _numbers(source)[rows] for source, rows in zip(self.images.sources, self.rows, strict=True)
+        ]
+        together = np.concatenate(numbers)
+        if first_repeated(together) is not None:
+            yield f"{self.stem}: annotation ids of the sources collide and are kept as they are."
+        if len(together) and int(together.min()) <= 0:
+            yield (
+                f"{self.stem}: an annotation has the id 0, as published; pycocotools takes a match with it for none."
+            )
+
+    def chunks(self, *, numbered: bool) -> Iterator[bytes]:
+        """Yield the file's bytes: one record a line."""
+        header = self.manifest.header
+        info = {
+            "description": header.title,
+            "manifest": f"{header.name} {header.version}",
+            "manifest_digest": self.manifest.digest,
+            "part": self.part,
+        }
+        yield b'{"info":' + _encode(info) + b',\n"licenses":[],\n"images":[\n'
+        yield from joined(self.image_records(numbered))
+        yield b'],\n"annotations":[\n'
+        yield from joined(self.annotation_records(numbered))
+        yield b'],\n"categories":[\n' + b",\n".join(map(_encode, self._counted())) + b"\n]}\n"
+
+    def _id(self, place: int, source: Source, position: int, numbered: bool) -> int | str:
+        if self.texts:
+            return place + 1 if numbered else str(source.images.native[position])
+        return int(source.images.numbers[position])
+
+    def image_records(self, numbered: bool) -> Iterator[dict[str, Any]]:
+        """Yield its images in list order; `numbered`: with their place for an id that is a text."""
+        located = zip(self.images.source.tolist(), self.images.position.tolist(), strict=True)
+        for place, (number, position) in enumerate(located):
+            source = self.images.sources[number]
+            native = str(source.images.native[position])
+            record: dict[str, Any] = {
+                "id": self._id(place, source, position, numbered),
+                "file_name": str(source.images.file_names[position]) or f"{native}.jpg",
+            }
+            width, height = int(source.images.widths[position]), int(source.images.heights[position])
+            yield record | ({"height": height, "width": width} if width and height else {})
+
+    def annotation_records(self, numbered: bool) -> Iterator[dict[str, Any]]:
+        """Yield its objects, source by source in file order."""
+        for number, (source, rows) in enumerate(zip(self.images.sources, self.rows, strict=True)):
+            objects = source.require_objects("A split")
+            numbers = _numbers(source)
+            here = np.flatnonzero(self.images.source == number)
+            place_of = np.full(len(source.images), -1, np.int64)
+            place_of[self.images.position[here]] = here
+            for row in rows.tolist():
+                position = int(objects.image[row])
+                box = objects.boxes[row].tolist()
+                record = {
+                    "id": int(numbers[row]),
+                    "image_id": self._id(int(place_of[position]), source, position, numbered),
+                    "category_id": int(self.numbers[number][objects.category[row]]),
+                    "bbox": [round(value, 2) if self.texts else plain_number(value) for value in box],
+                    "iscrowd": int(objects.crowd[row]),
+                }
+                yield record if self.texts else record | {"area": plain_number(float(objects.areas[row]))}
+
+    def _counted(self) -> list[dict[str, Any]]:
+        counts = dict.fromkeys((one.number for one in self.categories), 0)
+        for number, (source, rows) in enumerate(zip(self.images.sources, self.rows, strict=True)):
+            used = self.numbers[number][source.require_objects("A split").category[rows]]
+            for one, n in zip(*np.unique(used, return_counts=True), strict=True):
+                counts[int(one)] += int(n)
+        return [
+            {
+                "id": one.number,
+                "name": one.name,
+                "supercategory": one.supercategory,
+                **({"metacategory": one.metacategory} if one.metacategory else {}),
+                "count": counts[one.number],
+            }
+            for one in self.categories
+        ]
+
+
+def _rows(images: PartImages, number: int) -> Int64s:
+    """Return the places of the objects of a source that lie on images of the split, in file order."""
+    source = images.sources[number]
+    chosen = np.zeros(len(source.images), np.bool_)
+    positions = images.position[images.source == number]
+    chosen[positions] = True
+    return np.flatnonzero(chosen[source.require_pixels("A split", positions).image])
+
+
+def _numbers(source: Source) -> Int64s:
+    """Return annotation ids; of a box CSV, which has none, the rows counted from 0, as the authors do."""
+    numbers = source.require_objects("A split").numbers
+    return numbers - 1 if source.unit_boxes else numbers
+
+
+def _categories(
+    sources: Sequence[Source], table: Sequence[OpenImagesCategory], part: str
+) -> tuple[tuple[Category, ...], tuple[Int64s, ...]]:
+    """Return the category table of a file, and the number of each source's categories in it."""
+    if table and sources[0].namespace == "openimages":
+        rows = tuple(Category(one.number, one.name, one.supercategory, one.metacategory) for one in table)
+    else:
+        own = sources[0].categories
+        columns = zip(own.numbers, own.names, own.supercategories, strict=True)
+        rows = tuple(Category(number, name, group) for number, name, group in columns)
+    number_of = {one.name: one.number for one in rows}
+    numbers = []
+    for source in sources:
+        of_source = [number_of.get(name, -1) for name in source.categories.names]
+        used = np.unique(source.require_objects("A split").category)
+        if lacking := [source.categories.names[one] for one in used.tolist() if of_source[one] < 0]:
+            raise ExportError(
+                "The category table lacks a class of a source",
+                where=f"part {part}",
+                expected="all sources of a split with one table of categories",
+                found=", ".join(lacking[:5]),
+            )
+        numbers.append(np.array(of_source, np.int64))
+    return rows, tuple(numbers)

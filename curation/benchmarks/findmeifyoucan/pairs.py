@@ -1,0 +1,358 @@
+"""A pair of ID classes and OOD sources: what is ID, what is near, what is removed; the paper's two, or one's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from curation.benchmarks.findmeifyoucan import facts
+from curation.benchmarks.protocol import SourceSlot
+from curation.errors import CurationError, ProtocolError
+from curation.hierarchy.declarations import read_declaration
+from curation.hierarchy.synset_maps import DATASETS as SYNSET_MAPS
+from curation.manifest.check import NAME
+from curation.sources.datasets import COCO_NAMES_OF_VOC, VOC_NAMES, namespace_of
+
+_POOL_NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")
+_MOST = 10_000_000
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which categories a split wants more of: those with a number of annotations between two bounds, both excluded.
+
+    Attributes
+    ----------
+    more_than : int
+    less_than : int or None
+        None for no upper bound.
+    """
+
+    more_than: int
+    less_than: int | None = None
+
+    def __contains__(self, count: int) -> bool:
+        """Whether a category with so many annotations is wanted."""
+        return self.more_than < count and (self.less_than is None or count < self.less_than)
+
+
+class Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One OOD source of a pair, from which a near and a far split come.
+
+    Attributes
+    ----------
+    name : str
+        What decisions call it (`dataset`), and the first word of its parts: ``coco-near``, ``coco-far``.
+    dataset : str
+        Of its images; gives the namespace of their ids.
+    start, candidates, published : str
+        Names of the sources: images to start from, images to add from (``""`` for none; may be the former), and the
+        published list of start images.
+    rule : bool
+        Whether an image may start only if it has no annotation of an ID class (crowd included).
+    id_names : tuple of str
+        Names of ID classes in this source, for the rule and for candidates; empty for all names and aliases of the
+        pair's classes.
+    remove, near : dict of str to str
+        Categories whose images are removed, or near, each with the reason: the ID class concerned. Removal wins.
+    distance : {"far", "farther"}
+        What the rest is called.
+    reasons : tuple of str
+        Where given, only removals of the manual stage for one of these reasons count among the decisions.
+    wanted_near, wanted_far : Wanted or None
+        Categories to look for among the candidates; None for none.
+    """
+
+    name: str
+    dataset: str
+    start: str = ""
+    candidates: str = ""
+    published: str = ""
+    rule: bool = True
+    id_names: tuple[str, ...] = ()
+    remove: dict[str, str] = {}
+    near: dict[str, str] = {}
+    distance: str = "far"
+    reasons: tuple[str, ...] = ()
+    wanted_near: Wanted | None = None
+    wanted_far: Wanted | None = None
+
+    @property
+    def near_part(self) -> str:
+        """Name of the near split."""
+        return f"{self.name}-near"
+
+    @property
+    def far_part(self) -> str:
+        """Name of the split that is not near."""
+        return f"{self.name}-{self.distance}"
+
+    @property
+    def has_near(self) -> bool:
+        """Whether there is a near split; of a pool that is farther as a whole there is none."""
+        return self.distance != "farther"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return (self.near_part, self.far_part) if self.has_near else (self.far_part,)
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The ID classes of a detector, and the pools that are to be out of distribution for it.
+
+    Attributes
+    ----------
+    name, title : str
+        Of the manifest.
+    id_classes : tuple of str
+        In the order of their index.
+    aliases : dict of str to tuple of str
+        Other names of a class in the annotation files.
+    synsets : str
+        Synset map that knows the names of the ID classes (``voc``, ``coco``, ``openimages``), for overlap by hierarchy.
+    pools : tuple of Pool
+    """
+
+    name: str
+    id_classes: tuple[str, ...]
+    pools: tuple[Pool, ...]
+    title: str = ""
+    aliases: dict[str, tuple[str, ...]] = {}
+    synsets: str = ""
+
+    def names(self) -> dict[str, str]:
+        """Return every name of an ID class, aliases included, with the class."""
+        own = {name: name for name in self.id_classes}
+        return own | {alias: name for name in self.id_classes for alias in self.aliases.get(name, ())}
+
+    def id_names(self, pool: Pool) -> tuple[str, ...]:
+        """Return the names that mean an ID class in a pool."""
+        return pool.id_names or tuple(self.names())
+
+    def slots(self) -> tuple[SourceSlot, ...]:
+        """Return the sources that a build may read; those of several pools once."""
+        slots: dict[str, SourceSlot] = {}
+        for pool in self.pools:
+            for name, meaning in (
+                (pool.start, f"images that {pool.name} starts from: COCO JSON or a root"),
+                (pool.candidates, f"images that {pool.name} may gain by decision"),
+                (
+                    pool.published,
+                    f"published start list of {pool.name}: ids, one a line, or the authors' JSON",
+                ),
+            ):
+                if name and name not in slots:
+                    slots[name] = SourceSlot(name, pool.dataset, _part(name, pool), False, meaning)
+        return tuple(slots.values())
+
+
+def _part(slot: str, pool: Pool) -> str:
+    if slot == pool.published:
+        return slot
+    return slot.partition("-")[2] if slot in (facts.COCO_START, facts.COCO_CANDIDATES) else ""
+
+
+_FAR_WANTED = Wanted(more_than=40, less_than=250)
+VOC = Pair(
+    name="findmeifyoucan/voc",
+    title="FindMeIfYouCan: near and far of Pascal VOC",
+    id_classes=VOC_NAMES,
+    aliases=dict(facts.VOC_ALIASES),
+    synsets="voc",
+    pools=(
+        Pool(
+            name="coco",
+            dataset="coco",
+            start=facts.COCO_START,
+            candidates=facts.COCO_CANDIDATES,
+            published="vos-coco-voc",
+            id_names=tuple(COCO_NAMES_OF_VOC.values()),
+            remove=dict(facts.VOC_REMOVED_FROM_COCO),
+            near=dict(facts.VOC_NEAR_IN_COCO),
+            wanted_near=Wanted(more_than=20),
+            wanted_far=_FAR_WANTED,
+        ),
+        Pool(
+            name="openimages",
+            dataset="openimages",
+            start=facts.OPEN_IMAGES,
+            candidates=facts.OPEN_IMAGES,
+            published="vos-openimages-voc",
+            rule=False,
+            id_names=facts.VOC_IN_OPEN_IMAGES,
+            remove=dict(facts.VOC_REMOVED_FROM_OPEN_IMAGES),
+            near=dict(facts.VOC_NEAR_IN_OPEN_IMAGES),
+            wanted_near=_FAR_WANTED,
+            wanted_far=_FAR_WANTED,
+        ),
+    ),
+)
+BDD = Pair(
+    name="findmeifyoucan/bdd",
+    title="FindMeIfYouCan: farther from BDD100k",
+    id_classes=facts.BDD_CLASSES,
+    aliases=dict(facts.BDD_ALIASES),
+    synsets="coco",
+    pools=(
+        Pool(
+            name="coco",
+            dataset="coco",
+            start=facts.COCO_START,
+            published="vos-coco-bdd",
+            id_names=facts.BDD_IN_COCO,
+            distance="farther",
+            reasons=("person",),
+        ),
+        Pool(
+            name="openimages",
+            dataset="openimages",
+            start=facts.OPEN_IMAGES,
+            published="vos-openimages-bdd",
+            rule=False,
+            id_names=facts.BDD_IN_OPEN_IMAGES,
+            remove=dict(facts.BDD_REMOVED_FROM_OPEN_IMAGES),
+            distance="farther",
+            reasons=("Person",),
+        ),
+    ),
+)
+PAIRS = {"voc": VOC, "bdd": BDD}
+
+EXAMPLE = """name = "mylab/pets"
+id_classes = ["cat", "dog"]
+[aliases]
+dog = ["puppy"]
+[[pools]]
+name = "zoo"
+dataset = "zoo"
+remove = { leash = "dog" }
+near = { wolf = "dog", lynx = "cat" }"""
+
+
+def read_pair(text: str) -> str:
+    """Return ``voc``, ``bdd``, or the JSON of what a TOML or JSON file declares (a `Pair`), checked.
+
+    A manifest holds the declaration itself, so that it is built again without the file.
+
+    Raises
+    ------
+    MissingFileError
+        The text is neither of the two nor a file.
+    ProtocolError
+        The file is no such declaration, or does not hold together.
+    """
+    if text in PAIRS:
+        return text
+    if text.startswith("{"):
+        declared, where = _decoded(text), "--set pair"
+    else:
+        if len(text) > 4096 or "\0" in text or not Path(text).is_file():
+            raise ProtocolError(
+                "There is no such pair of ID classes and OOD sources",
+                where="--set pair",
+                expected=f"{', '.join(PAIRS)}, or a TOML or JSON file such as\n{EXAMPLE}",
+                found=repr(text[:80]),
+            )
+        declared, where = read_declaration(Path(text), Pair, ProtocolError), text[:200]
+    complete = _with_sources(declared)
+    _check(complete, where)
+    # Category names are keys here, in any script: canonical JSON admits ASCII keys alone.
+    return msgspec.json.encode(complete, order="deterministic").decode("utf-8")
+
+
+def pair_of(text: str) -> Pair:
+    """Return the pair that a value of the parameter ``pair`` stands for."""
+    return PAIRS[text] if text in PAIRS else _decoded(text)
+
+
+def _decoded(text: str) -> Pair:
+    try:
+        return msgspec.json.decode(text, type=Pair)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise ProtocolError(
+            "The declaration of the pair cannot be read", where="--set pair", found=str(error)[:200]
+        ) from None
+
+
+def _with_sources(pair: Pair) -> Pair:
+    """Return a pair of one's own whose pools name their sources: NAME, NAME-candidates, NAME-list."""
+    return msgspec.structs.replace(
+        pair,
+        pools=tuple(
+            msgspec.structs.replace(
+                pool,
+                start=pool.start or pool.name,
+                candidates=pool.candidates or f"{pool.name}-candidates",
+                published=pool.published or f"{pool.name}-list",
+            )
+            for pool in pair.pools
+        ),
+    )
+
+
+def _check(pair: Pair, where: str) -> None:
+    if not re.fullmatch(NAME, pair.name) or len(pair.name) > 100 or pair.name in (VOC.name, BDD.name):
+        _refuse(where, "name", "lower-case words joined by -, at most one /, none of the paper's", pair.name)
+    if not pair.id_classes or not pair.pools:
+        _refuse(where, "id_classes, pools", "at least one of each", "none")
+    if stray := sorted(set(pair.aliases) - set(pair.id_classes)):
+        _refuse(where, "aliases", "names of ID classes", stray[0])
+    if pair.synsets and pair.synsets not in SYNSET_MAPS:
+        _refuse(where, "synsets", ", ".join(SYNSET_MAPS), pair.synsets)
+    _check_names([*pair.id_classes, *(one for several in pair.aliases.values() for one in several)], where)
+    _once(pair.id_classes, where, "id_classes")
+    _once(
+        [*pair.id_classes, *(one for several in pair.aliases.values() for one in several)], where, "aliases"
+    )
+    _once((pool.name for pool in pair.pools), where, "pools: name")
+    for pool in pair.pools:
+        _check_pool(pool, f"{where}: pool {pool.name[:40]}")
+
+
+def _check_pool(pool: Pool, where: str) -> None:
+    for slot in (pool.name, pool.start, pool.candidates, pool.published):
+        if not _POOL_NAME.fullmatch(slot.replace("-", "_").replace(".", "_")) or "-" in pool.name:
+            _refuse(where, "name", "a lower-case word of up to 32 letters and digits", slot)
+    if pool.distance not in ("far", "farther"):
+        _refuse(where, "distance", "far or farther", pool.distance)
+    if pool.distance == "farther" and (pool.near or pool.wanted_near):
+        _refuse(
+            where, "near", "none in a pool that is farther as a whole", next(iter(pool.near), "wanted_near")
+        )
+    try:
+        namespace_of(pool.dataset)
+    except CurationError:
+        _refuse(where, "dataset", "a lower-case word such as openimages", pool.dataset)
+    _check_names(
+        [*pool.id_names, *pool.remove, *pool.near, *pool.remove.values(), *pool.near.values()], where
+    )
+    for field, wanted in (("wanted_near", pool.wanted_near), ("wanted_far", pool.wanted_far)):
+        bounds = () if wanted is None else (wanted.more_than, wanted.less_than or 0)
+        if any(not 0 <= bound <= _MOST for bound in bounds):
+            _refuse(where, field, f"whole numbers from 0 to {_MOST}", ", ".join(map(str, bounds)))
+
+
+def _check_names(names: Iterable[str], where: str) -> None:
+    for name in names:
+        if not 0 < len(name) <= 200 or not name.isprintable() or name != name.strip():
+            _refuse(where, "names", "printable names of 1 to 200 characters without outer blanks", name)
+
+
+def _once(values: Iterable[str], where: str, field: str) -> None:
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            _refuse(where, field, "each once", f"{value} twice")
+        seen.add(value)
+
+
+def _refuse(where: str, field: str, expected: str, found: str) -> None:
+    raise ProtocolError(
+        "The declaration of the pair does not hold together",
+        where=f"{where}: {field}",
+        expected=expected,
+        found=repr(found[:80]),
+    )

@@ -1,0 +1,231 @@
+"""The two readings of FMIYC's open-set metrics: the authors' code (``official``) and the paper's text (``paper``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from curation.errors import UsageError
+from curation.evaluation.average_precision import Ranking, area
+from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s
+from curation.evaluation.input_order import InputOrder, decided_by_order
+from curation.evaluation.matching import best_overlap
+from curation.evaluation.ood.detections import OodDetections
+from curation.evaluation.open_set import round_decimal
+
+IOU = 0.5
+_BY_ORDER = "AP_U (equal confidences go by image id, then file order)"
+PLACES = 3
+"""Decimals of rates in a result: the code prints as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One reading of the metrics.
+
+    Attributes
+    ----------
+    name, meaning : str
+    as_text : bool
+        Boxes and confidences as the code's text files hold them, IoU with the VOC pixel convention, a match needs
+        IoU > 0.5, and detections on images without annotation count neither as right nor as wrong. Else continuous
+        boxes, IoU >= 0.5, and such detections are false positives.
+    objects : bool
+        Whether nOSE counts objects; else detections.
+    """
+
+    name: str
+    meaning: str
+    as_text: bool
+    objects: bool
+
+
+PROFILES: dict[str, Profile] = {
+    "official": Profile(
+        "official",
+        "FMIYC's code: confidence to 3 and corners to 1 decimal with x1 + 1, y1 + 1, inclusive pixels, IoU > 0.5; "
+        "unknown detections on images without annotation are left out; nOSE counts detections and may exceed 100",
+        as_text=True,
+        objects=False,
+    ),
+    "paper": Profile(
+        "paper",
+        "Appendix D of the paper: continuous boxes, IoU >= 0.5; unknown detections on images without annotation are "
+        "false positives; nOSE counts objects that no unknown detection found",
+        as_text=False,
+        objects=True,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSetOutcomes:
+    """What became of each detection and object under one profile and threshold.
+
+    Attributes
+    ----------
+    unknown : ndarray of bool, shape (d,)
+        Detections called unknown.
+    counted : ndarray of bool, shape (d,)
+        Unknown detections that are a true or a false positive.
+    correct : ndarray of bool, shape (d,)
+        Unknown detections that are a true positive.
+    on_object : ndarray of bool, shape (d,)
+        Known detections on an object: what AOSE counts.
+    target : ndarray of int32, shape (d,)
+        The object of highest IoU in the image, -1 where the image has none.
+    confidence : ndarray of float64, shape (d,)
+        As the profile ranks by it.
+    n_objects : int
+        N_U: objects of the split, crowd and group regions included.
+    order : InputOrder
+        What the order of the detections decided.
+    """
+
+    unknown: Bools
+    counted: Bools
+    correct: Bools
+    on_object: Bools
+    target: Int32s
+    confidence: Floats
+    n_objects: int
+    order: InputOrder
+
+    def found(self) -> Bools:
+        """Return which objects an unknown detection found, shape (N_U,)."""
+        return _marked(self.target[self.correct], self.n_objects)
+
+    def misclassified(self) -> Bools:
+        """Return which objects no unknown detection found and a known one lies on, shape (N_U,)."""
+        return _marked(self.target[self.on_object], self.n_objects) & ~self.found()
+
+
+def profiles_of(name: str) -> tuple[Profile, ...]:
+    """Return the profiles that a name stands for: one, or both for ``all``."""
+    if name == "all":
+        return tuple(PROFILES.values())
+    if name not in PROFILES:
+        raise UsageError("Unknown profile", expected=", ".join((*PROFILES, "all")), found=repr(name)[:80])
+    return (PROFILES[name],)
+
+
+def unknown_detections(detections: OodDetections, method: str, threshold: float) -> Bools:
+    """Return which detections are called unknown, shape (d,): score < threshold, or background (official-compat)."""
+    return np.asarray((detections.scores[method] < threshold) | detections.background, np.bool_)
+
+
+def open_set_outcomes(
+    truth: GroundTruth, detections: OodDetections, unknown: Bools, profile: Profile
+) -> OpenSetOutcomes:
+    """Return what becomes of each detection and object (Appendix D; ``open_set_evaluation.py`` of the code).
+
+    By falling confidence, ties in input order, an unknown detection finds the object of highest IoU of its image if
+    none found it before; an object of lower IoU is never tried. A known detection lies on the object of highest IoU.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        Every object is unknown, crowd included.
+    unknown : ndarray of bool, shape (d,)
+    """
+    confidence = round_decimal(detections.confidence, 3) if profile.as_text else detections.confidence
+    objects, boxes = _boxes(truth, detections, profile)
+    columns = Detections(detections.image, np.zeros(len(detections), np.int32), boxes, confidence)
+    target, iou = best_overlap(objects, columns, same_class=False)
+    on_object = target >= 0
+    on_object &= iou > IOU if profile.as_text else iou >= IOU
+    ranked = np.flatnonzero(unknown & on_object)
+    ranked = ranked[np.argsort(-confidence[ranked], kind="stable")]
+    _, first = np.unique(target[ranked], return_index=True)
+    correct = np.zeros(len(detections), bool)
+    correct[ranked[first]] = True
+    counted = unknown & (target >= 0) if profile.as_text else unknown
+    order = decided_by_order(
+        columns, correct.astype(np.int8), counted=counted, claim=np.where(on_object, target, -1)
+    )
+    return OpenSetOutcomes(
+        unknown, counted, correct, on_object & ~unknown, target, confidence, len(truth.image), order
+    )
+
+
+def open_set_metrics(one: OpenSetOutcomes, profile: Profile) -> dict[str, Any]:
+    """Return counts, rates in per cent rounded to 3 decimals, and under ``unrounded`` the rates with all digits.
+
+    Keys: ``n_unknown_gt`` (N_U), ``n_det``, ``n_det_unknown``, ``n_det_known``, ``TP_U``, ``FP_U``, ``AOSE``
+    (detections in both profiles), ``objects_misclassified``, ``objects_ignored``, ``nOSE``, ``AP_U``, ``P_U``, ``R_U``,
+    ``undefined`` (reasons of rates that are None), ``input_order`` and ``notes``. Without unknown detections P_U, R_U
+    and AP_U are 0 by convention; without objects (N_U = 0) all rates are None.
+    """
+    tp, counted = int(one.correct.sum()), int(one.counted.sum())
+    n, misclassified, aose = one.n_objects, int(one.misclassified().sum()), int(one.on_object.sum())
+    n_unknown = int(one.unknown.sum())
+    rates: dict[str, float | None] = {
+        "nOSE": 100 * (misclassified if profile.objects else aose) / n if n else None,
+        "AP_U": 100 * average_precision(one) if n else None,
+        "P_U": (100 * tp / counted if counted else 0.0) if n else None,
+        "R_U": 100 * tp / n if n else None,
+    }
+    return {
+        "n_unknown_gt": n,
+        "n_det": len(one.unknown),
+        "n_det_unknown": n_unknown,
+        "n_det_known": len(one.unknown) - n_unknown,
+        "TP_U": tp,
+        "FP_U": counted - tp,
+        "AOSE": aose,
+        "objects_misclassified": misclassified,
+        "objects_ignored": n - tp - misclassified,
+        **{name: None if value is None else round(value, PLACES) for name, value in rates.items()},
+        "unrounded": rates,
+        "undefined": {
+            name: "N_U is 0: the split has no objects" for name, value in rates.items() if value is None
+        },
+        "input_order": one.order.record(_BY_ORDER),
+        "notes": _notes(one, n_unknown, counted, tp),
+    }
+
+
+def average_precision(one: OpenSetOutcomes) -> float:
+    """Return AP of the unknown class in [0, 1]: area under the precision envelope, one point a detection."""
+    counted = one.counted
+    ranking = Ranking(one.confidence[counted], one.correct[counted], one.n_objects)
+    return float(area(ranking.curve("input_order"))[0])
+
+
+def _notes(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> list[str]:
+    """Return why a rate is 0, for 0 says nothing by itself, and what the order of the detections decided."""
+    return [*_why_zero(one, n_unknown, counted, tp), *filter(None, [one.order.note(_BY_ORDER)])]
+
+
+def _why_zero(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> list[str]:
+    if not one.n_objects:
+        return ["the split has no objects: N_U = 0"]
+    if not len(one.unknown):
+        return ["there are no detections: P_U, R_U and AP_U are 0 by convention"]
+    if not n_unknown:
+        return ["no detection is called unknown: P_U, R_U and AP_U are 0 by convention"]
+    if not counted:
+        return [
+            "all unknown detections lie on images without annotation, which this profile leaves out: P_U is 0"
+        ]
+    return [] if tp else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
+
+
+def _boxes(truth: GroundTruth, detections: OodDetections, profile: Profile) -> tuple[GroundTruth, Floats]:
+    """Return the ground truth and the boxes ``x, y, w, h`` of detections as the profile compares them."""
+    corners = detections.corners
+    if not profile.as_text:
+        return truth, np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
+    # Inclusive pixels are one wider. In tenths of a pixel the corners of detections are whole numbers.
+    start = np.rint(10 * round_decimal(corners[:, :2] + 1, 1))
+    end = np.rint(10 * round_decimal(corners[:, 2:], 1))
+    objects = replace(truth, boxes=10 * truth.boxes + np.array([0, 0, 10, 10]))
+    return objects, np.concatenate([start, end - start + 10], axis=1)
+
+
+def _marked(positions: Int32s, n: int) -> Bools:
+    marked = np.zeros(n, bool)
+    marked[positions] = True
+    return marked

@@ -1,0 +1,351 @@
+"""Large-Scale Open-Set Classification Protocols for ImageNet (Palechor, Bhoumik, Günther; WACV 2023): P1, P2, P3.
+
+Superclasses of WordNet 3.0 say which of ImageNet's 1,000 classes are known, negative (shown in training as what is not
+known) and unknown (section 3, Tables 3 to 5). Training images of known and negative classes are split 80/20 in train
+and val; the validation images of all three are the test part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from curation.benchmarks.imagenet.classes import RULES, ClassRule, Partition, partition
+from curation.benchmarks.imagenet.expected import (
+    DAG_NOTE,
+    PAPER,
+    PUBLISHED_NOTE,
+    TEST_RULE,
+    TRAIN_RULE,
+    VAL_RULE,
+    figures_of,
+)
+from curation.benchmarks.imagenet.images import ClassImages
+from curation.benchmarks.imagenet.parameters import PARAMETERS, declaration_of
+from curation.benchmarks.parts import Part, Selection, make_part, source_entry, unread_entry
+from curation.benchmarks.protocol import Protocol, SourceSlot
+from curation.benchmarks.stratified import split_sizes
+from curation.canonical import sha256_of_lines
+from curation.errors import ProtocolError
+from curation.hierarchy.hierarchy import dropped_leaves, label
+from curation.hierarchy.ilsvrc2012 import imagenet_dag, imagenet_tree
+from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.manifest.header import (
+    SCHEMA_VERSION,
+    ClassEntry,
+    ClassRole,
+    Header,
+    LabelView,
+    PartEntry,
+    PartRole,
+    Rule,
+    SourceEntry,
+)
+from curation.manifest.manifest import Manifest
+from curation.sources.imagenet import NO_NAMES
+from curation.sources.source import Int64s, Source
+
+ALGORITHM_VERSION = 1
+TRAIN, VAL = "imagenet-train", "imagenet-val"
+VIEW = LabelView()
+_RULES: dict[str, tuple[PartRole, str, str]] = {
+    "train": ("train", TRAIN, TRAIN_RULE),
+    "val": ("val", TRAIN, VAL_RULE),
+    "test": ("test", VAL, TEST_RULE),
+}
+_ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown")
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a build has to work with."""
+
+    sources: Mapping[str, Source]
+    parameters: Mapping[str, Any]
+
+    @cached_property
+    def images(self) -> dict[str, ClassImages]:
+        return {slot: ClassImages(source) for slot, source in self.sources.items()}
+
+    @cached_property
+    def classes(self) -> Partition:
+        return class_partition(self.parameters, self._leaves())
+
+    def _leaves(self) -> tuple[str, ...]:
+        if self.parameters["missing"] != "restrict":
+            return ilsvrc2012_classes()
+        if TRAIN not in self.sources:
+            raise ProtocolError(
+                "Classes are restricted to those of the training source, and there is none",
+                where="--set missing=restrict",
+                expected=f"--source {TRAIN}=PATH",
+            )
+        lacking = set(self.images[TRAIN].missing(ilsvrc2012_classes()))
+        return tuple(name for name in ilsvrc2012_classes() if name not in lacking)
+
+    def has_names(self, slot: str) -> bool:
+        return slot in self.sources and NO_NAMES not in self.sources[slot].dropped
+
+    def classes_in(self, part: str) -> tuple[str, ...]:
+        seen = (*self.classes.known, *self.classes.negative)
+        return (*seen, *self.classes.unknown) if part == "test" else seen
+
+
+def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None = None) -> Partition:
+    """Return the classes by role that some parameters ask for (no source is needed).
+
+    Parameters
+    ----------
+    parameters : mapping
+        ``protocol`` and ``hierarchy`` count.
+    leaves : sequence of str, optional
+        The classes to cut; all 1,000 by default.
+
+    Raises
+    ------
+    ProtocolError
+        See `partition`; or none of all 1,000 classes lies below the negative, or the unknown, superclasses.
+    """
+    published = parameters["hierarchy"] == "published"
+    rule = declaration_of(parameters["protocol"]).rule()
+    chosen = ilsvrc2012_classes() if leaves is None else leaves
+    found = partition(
+        rule,
+        imagenet_tree() if published else imagenet_dag(),
+        chosen,
+        overlap="each" if published else "first",
+    )
+    # A restricted data set may lack a role; a rule that can never fill one is a mistake.
+    if len(chosen) == len(ilsvrc2012_classes()):
+        _require_roles(rule, found)
+    return found
+
+
+def _require_roles(rule: ClassRule, found: Partition) -> None:
+    for role in ("negative", "unknown"):
+        if getattr(rule, role) and not getattr(found, role):
+            raise ProtocolError(
+                f"No class lies below the {role} superclasses",
+                where=", ".join(getattr(rule, role)[:5]),
+                found=f"0 {role} classes",
+                hint="the published tree drops classes (curation hierarchy dropped): --set hierarchy=dag keeps them",
+            )
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the manifest of a protocol: parts train, val and test.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        ``imagenet-train``, ``imagenet-val``, or both. A part whose source is not given, or states counts alone, is
+        declared: it has a rule and expected figures, and no list.
+    parameters : mapping
+        See `curation.benchmarks.imagenet.parameters`.
+
+    Raises
+    ------
+    ProtocolError
+        No source is given; a class of the protocol has no image (unless ``missing`` says otherwise); classes would be
+        in two roles; a class is too small to be split.
+    """
+    if not sources:
+        raise ProtocolError(
+            "No source is given", expected=f"--source {TRAIN}=PATH, --source {VAL}=PATH, or both"
+        )
+    given = _Given(sources, parameters)
+    notes = _missing(given)
+    entries = class_entries(given.classes)
+    selected = _selected(given)
+    parts = {
+        name: _part(name, given.sources[_RULES[name][1]], positions, entries)
+        for name, positions in selected.items()
+        if given.has_names(_RULES[name][1])
+    }
+    declaration = declaration_of(parameters["protocol"])
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name=default_name(parameters),
+        version="1.0.0",
+        title=_title(declaration.name, parameters),
+        paper=PAPER,
+        taxonomy="OSC",
+        origin="regenerated" if len(parts) == len(_RULES) else "declared",
+        classes=entries,
+        parts=tuple(parts[name].entry if name in parts else _declared_part(name) for name in _RULES),
+        sources=tuple(_source(slot, given) for slot in (TRAIN, VAL)),
+        rule=Rule(
+            protocol="imagenet",
+            algorithm_version=ALGORITHM_VERSION,
+            parameters={**parameters, **_facts(declaration.rule(), given.classes)},
+        ),
+        figures=figures_of(_obtained(given, selected), parameters, declaration.name, _absent(given)),
+        notes=(*_hierarchy_notes(declaration.rule(), parameters), *notes),
+    )
+    return Manifest(header=header, lists={name: part.ids for name, part in parts.items()})
+
+
+def class_entries(classes: Partition) -> tuple[ClassEntry, ...]:
+    """Return the classes with their roles: known ones indexed from 0 in sorted order, the others -1."""
+    names = imagenet_dag().nodes(data="name")
+    return tuple(
+        ClassEntry(
+            name=wnid,
+            role=role,
+            index=place if role == "known" else -1,
+            aliases=(names[wnid],) if names[wnid] else (),
+        )
+        for role in _ROLES
+        for place, wnid in enumerate(getattr(classes, role))
+    )
+
+
+def default_name(parameters: Mapping[str, Any]) -> str:
+    """Return the manifest's name: ``imagenet/p1``, and ``-dag``, ``-seed7``, … for what is not as published."""
+    marks = {
+        "-dag": parameters["hierarchy"] == "dag",
+        f"-seed{parameters['seed']}": parameters["seed"] != 42,
+        f"-{parameters['formula']}": parameters["formula"] != "sklearn-1.0",
+        f"-{parameters['missing']}": parameters["missing"] != "refuse",
+    }
+    name = declaration_of(parameters["protocol"]).name
+    return f"imagenet/{name}" + "".join(mark for mark, applies in marks.items() if applies)
+
+
+def _title(name: str, parameters: Mapping[str, Any]) -> str:
+    variant = " over all hypernyms (a correction)" if parameters["hierarchy"] == "dag" else ""
+    return f"ImageNet open-set protocol {name.upper() if name in RULES else name}{variant}"
+
+
+def _selected(given: _Given) -> dict[str, Int64s]:
+    """Return the positions of each part's images, in the order of the part."""
+    selected: dict[str, Int64s] = {}
+    if TRAIN in given.sources:
+        # The split takes classes sorted, whatever the order in which they come.
+        images = given.images[TRAIN]
+        lacking = set(images.missing(given.classes_in("train")))
+        classes = sorted(name for name in given.classes_in("train") if name not in lacking)
+        positions, sizes = images.of_all(classes), images.sizes(classes)
+        seed, formula = given.parameters["seed"], given.parameters["formula"]
+        train, val = split_sizes(sizes, seed=seed, formula=formula)
+        selected |= {"train": positions[train], "val": positions[val]}
+    if VAL in given.sources:
+        selected["test"] = given.images[VAL].of_all(given.classes_in("test"))
+    return selected
+
+
+def _part(name: str, source: Source, positions: Int64s, entries: Sequence[ClassEntry]) -> Part:
+    role, slot, rule = _RULES[name]
+    return make_part(
+        name, role, Selection(slot, source, positions), entries, view=VIEW, rule=rule, order="listed"
+    )
+
+
+def _declared_part(name: str) -> PartEntry:
+    role, slot, rule = _RULES[name]
+    return PartEntry(name=name, role=role, sources=(slot,), selection=rule, view=VIEW, order="listed")
+
+
+def _missing(given: _Given) -> tuple[str, ...]:
+    """Return what to tell of classes without images and classes beyond the 1,000; refuse where that is asked for."""
+    notes = []
+    for slot, images in given.images.items():
+        asked = given.classes_in("test" if slot == VAL else "train")
+        if lost := images.missing(asked):
+            if given.parameters["missing"] == "refuse":
+                raise ProtocolError(
+                    f"{len(lost)} classes of the protocol have no image in the data set",
+                    where=f"source {slot}",
+                    expected=f"all {len(asked)} of them",
+                    found=", ".join(label(imagenet_dag(), one) for one in lost[:5]),
+                    hint="--set missing=report leaves them out and keeps every other class where it is",
+                )
+            notes.append(f"Without an image in {slot}: {', '.join(lost)}.")
+        if extra := sorted(set(images.source.categories.names) - set(ilsvrc2012_classes())):
+            notes.append(
+                f"Not of ILSVRC-2012, left out of {slot}: {', '.join(extra[:20])} ({len(extra)} classes)."
+            )
+    return tuple(notes)
+
+
+def _obtained(given: _Given, selected: Mapping[str, Int64s]) -> dict[str, int]:
+    """Return the figures of Table 1 as they come out."""
+    figures = {f"{role}.classes": len(getattr(given.classes, role)) for role in _ROLES}
+    for name, positions in selected.items():
+        source = given.sources[_RULES[name][1]]
+        category = source.class_pairs()[1][positions]
+        count = np.bincount(category, minlength=len(source.categories))
+        place = source.categories.index()
+        for role in _ROLES[: 3 if name == "test" else 2]:
+            wnids = [place[wnid] for wnid in getattr(given.classes, role) if wnid in place]
+            figures[f"{name}.{role}_images"] = int(count[wnids].sum())
+    return figures
+
+
+def _absent(given: _Given) -> dict[str, str]:
+    return {
+        name: f"needs --source {slot}=PATH"
+        for name, (_, slot, _) in _RULES.items()
+        if slot not in given.sources
+    }
+
+
+def _source(slot: str, given: _Given) -> SourceEntry:
+    if slot in given.sources:
+        note = "" if given.has_names(slot) else "counts by class: figures follow from them, lists do not"
+        return source_entry(slot, given.sources[slot], note=note)
+    return unread_entry(slot, "imagenet", slot.partition("-")[2], note="from your own disk")
+
+
+def _facts(rule: ClassRule, classes: Partition) -> dict[str, str | tuple[str, ...]]:
+    """Return what a reader wants to compare at a glance: superclasses, cut, and a digest of the class lists."""
+    lines = [f"{wnid} {number}" for wnid, number in sorted(classes.labels().items())]
+    return {
+        "cut": rule.cut,
+        "superclasses_known": rule.known,
+        "superclasses_negative": rule.negative,
+        "superclasses_unknown": rule.unknown,
+        "class_labels_sha256": sha256_of_lines(lines),
+    }
+
+
+def _hierarchy_notes(rule: ClassRule, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    if parameters["hierarchy"] == "dag":
+        return (DAG_NOTE,)
+    nodes = (*rule.known, *rule.negative, *rule.unknown)
+    lost = dropped_leaves(imagenet_dag(), imagenet_tree(), nodes, ilsvrc2012_classes())
+    leaves = sorted({leaf for several in lost.values() for leaf in several})
+    if not leaves:
+        return ()
+    examples = ", ".join(label(imagenet_dag(), leaf) for leaf in leaves[:3])
+    return (PUBLISHED_NOTE.format(dropped=len(leaves), examples=examples),)
+
+
+_LAYOUTS = "a folder of class folders, a list of names, or JSON of names or counts by wnid"
+PROTOCOL = Protocol(
+    name="imagenet",
+    paper=PAPER,
+    summary="Open-set classification on ImageNet: P1, P2, P3, or superclasses of one's own",
+    slots=(
+        SourceSlot(TRAIN, "imagenet", "train", False, f"ILSVRC-2012 train: {_LAYOUTS}"),
+        SourceSlot(
+            VAL,
+            "imagenet",
+            "val",
+            False,
+            "ILSVRC-2012 val: a folder (a flat one with LOC_val_solution.csv or val.txt beside it), or such a file",
+        ),
+    ),
+    parameters=PARAMETERS,
+    parts=(
+        ("train", "known and negative classes"),
+        ("val", "known and negative classes, from the training images"),
+        ("test", "known, negative and unknown classes"),
+    ),
+    page="docs/imagenet.md",
+    build=build,
+)

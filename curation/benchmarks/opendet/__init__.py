@@ -1,0 +1,1 @@
+"""VOC-COCO of OpenDet (CVPR 2022)."""

@@ -1,0 +1,209 @@
+"""VOC-COCO, the open-set benchmark of OpenDet (Han et al., CVPR 2022), as far as its rule is deterministic.
+
+A detector that knows the 20 VOC classes is tested on VOC2007 test joined with images of COCO train2017. *Ranges*:
+images with a class among the first 20, 40 or 60 of the others (in the order of the open-world tasks), none beyond, and
+no person. *Wilderness*: images with none of the 20. The rules give pools; which images the authors drew from them,
+without a seed, their lists alone say. Ours are drawn by hash rank, in the sizes that they publish, and nested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from curation.benchmarks.elephant.facts import CLOSED_RULE, TEST_VIEW, class_entries
+from curation.benchmarks.hashrank import hash_rank
+from curation.benchmarks.owod.facts import M_OWODB_TASKS
+from curation.benchmarks.owod.selection import Shown, shown
+from curation.benchmarks.parameters import salt
+from curation.benchmarks.parts import Part, Selection, all_images, make_part, source_entry, source_note
+from curation.benchmarks.protocol import Protocol, SourceSlot
+from curation.errors import ProtocolError
+from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Figure, Header, Paper, PartRole, Rule
+from curation.manifest.manifest import Manifest
+from curation.sources.source import Int64s, Source
+
+ALGORITHM_VERSION = 1
+CLOSED, COCO = "voc2007-test", "coco"
+PAPER = Paper(
+    title="Expanding Low-Density Latent Regions for Open-Set Object Detection",
+    authors="Jiaming Han, Yuqiang Ren, Jian Ding, Xingjia Pan, Ke Yan, Gui-Song Xia",
+    year=2022,
+    venue="CVPR",
+    bibtex=(
+        "@inproceedings{han2022opendet, title={Expanding Low-Density Latent Regions for Open-Set Object Detection}, "
+        "author={Han, Jiaming and Ren, Yuqiang and Ding, Jian and Pan, Xingjia and Yan, Ke and Xia, Gui-Song}, "
+        "booktitle={Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern Recognition (CVPR)}, "
+        "year={2022}}"
+    ),
+)
+RANGES = {20: 5_000, 40: 9_332, 60: 15_000}
+"""How many of the 60 other classes a range takes in, and how many images the authors' list adds to VOC2007 test; that
+of 40 is 668 short of the 10,000 that the paper names."""
+WILDERNESS = (2_500, 5_000, 10_000, 20_000)
+"""Images that the authors' wilderness lists add to VOC2007 test."""
+OTHERS = tuple(name for task in M_OWODB_TASKS[1:] for name in task.introduced)
+"""The 60 classes of COCO that VOC lacks, in the order of tasks 2 to 4."""
+
+_RANGE_RULE = (
+    "Images with a class among the first {count} of the 60 others (order of the open-world tasks), none of the later "
+    "ones, and no person; VOC's other classes may be there."
+)
+_WILDERNESS_RULE = "Images with annotations, none of them of the 20 VOC classes."
+_DRAWN = "The first {size} of {pool} by hash rank (salt {salt}). The authors drew theirs at random, without a seed."
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the pools of VOC-COCO, and selections from them in the authors' sizes.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        ``voc2007-test`` with boxes and ``coco``.
+    parameters : mapping
+        ``salt`` of the hash rank.
+
+    Raises
+    ------
+    ProtocolError
+        No image of the COCO source belongs to any pool.
+    """
+    closed, coco = sources[CLOSED], sources[COCO]
+    closed.require_objects("The closed part")
+    classes = class_entries(coco)
+    what = shown(coco, classes)
+    parts = [
+        make_part(
+            "closed",
+            "test",
+            Selection(CLOSED, closed, all_images(closed)),
+            classes,
+            view=TEST_VIEW,
+            rule=CLOSED_RULE,
+        )
+    ]
+    for count, size in RANGES.items():
+        pool = range_pool(what, classes, count)
+        parts += _pool_and_draws(f"range-{count}", what, pool, (size,), classes, parameters, count)
+    parts += _pool_and_draws(
+        "wilderness", what, wilderness_pool(what, classes), WILDERNESS, classes, parameters, None
+    )
+    if not any(len(part.ids) for part in parts[1:]):
+        raise ProtocolError(
+            "No image of the COCO source belongs to the benchmark",
+            where=f"source {COCO}: {coco.files[0].name}",
+            expected="COCO instances with its 80 classes",
+            found=f"{len(coco.images)} images, classes {', '.join(coco.categories.names[:5])}, …",
+        )
+    evidence = "boxes" if coco.objects is not None else "presence"
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name=f"voc-coco/{coco.part or 'custom'}" + ("" if coco.objects is not None else "-approximate"),
+        version="1.0.0",
+        title=f"VOC-COCO (OpenDet): pools of COCO {coco.part}, drawn by hash rank".replace(" ,", ","),
+        paper=PAPER,
+        taxonomy="OSOD-I",
+        origin="regenerated",
+        classes=classes,
+        parts=tuple(part.entry for part in parts),
+        sources=tuple(
+            source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in (CLOSED, COCO)
+        ),
+        rule=Rule(
+            protocol="voc-coco",
+            algorithm_version=ALGORITHM_VERSION,
+            parameters={**parameters, "wilderness_evidence": evidence},
+        ),
+        figures=_figures(parts),
+        notes=(
+            "The drawn parts are this project's: the authors' lists are random and unseeded. Compare with "
+            "`curation verify --published`, which says how many of theirs lie in a pool.",
+        ),
+    )
+    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
+
+
+def range_pool(what: Shown, classes: tuple[ClassEntry, ...], count: int) -> Int64s:
+    """Return the images with one of the first `count` other classes, none of the later, and no person."""
+    label = {entry.name: place for place, entry in enumerate(classes)}
+    within = what.mask([label[name] for name in OTHERS[:count]])
+    barred = what.mask([label["person"], *(label[name] for name in OTHERS[count:])])
+    return np.flatnonzero(within & ~barred)
+
+
+def wilderness_pool(what: Shown, classes: tuple[ClassEntry, ...]) -> Int64s:
+    """Return the annotated images that show none of the known classes."""
+    known = what.mask([place for place, entry in enumerate(classes) if entry.role == "known"])
+    return np.sort(what.order[~known[what.order]])
+
+
+def _pool_and_draws(
+    name: str,
+    what: Shown,
+    pool: Int64s,
+    sizes: tuple[int, ...],
+    classes: tuple[ClassEntry, ...],
+    parameters: Mapping[str, Any],
+    count: int | None,
+) -> list[Part]:
+    """Return the part of a whole pool, and one for each size that it is large enough for."""
+    role: PartRole = "wilderness" if count is None else "test"
+    rule = _WILDERNESS_RULE if count is None else _RANGE_RULE.format(count=count)
+    parts = [make_part(name, role, Selection(COCO, what.source, pool), classes, view=TEST_VIEW, rule=rule)]
+    salt = f"{parameters['salt']}/{name}/"
+    ranked = pool[hash_rank(what.source.image_ids[pool].tolist(), salt)]
+    drawn = [
+        make_part(
+            f"{name}-{size}",
+            role,
+            Selection(COCO, what.source, ranked[:size]),
+            classes,
+            view=TEST_VIEW,
+            rule=_DRAWN.format(size=size, pool=name, salt=salt),
+            subset_of=name,
+        )
+        for size in sizes
+        if size <= len(pool)
+    ]
+    return [*parts, *drawn]
+
+
+def _figures(parts: list[Part]) -> tuple[Figure, ...]:
+    sizes = {part.entry.name: len(part.ids) for part in parts}
+    stated = {f"range-{count}-{size}": size for count, size in RANGES.items()}
+    stated |= {f"wilderness-{size}": size for size in WILDERNESS}
+    return tuple(
+        Figure(
+            name=f"{name}.images",
+            paper=size,
+            obtained=sizes.get(name),
+            place="the authors' lists less VOC2007 test (4,952)",
+            explanation="" if name in sizes else "the pool of this source is smaller",
+        )
+        for name, size in stated.items()
+    )
+
+
+PROTOCOL = Protocol(
+    name="voc-coco",
+    paper=PAPER,
+    summary="Open-set detection: VOC2007 test with COCO images of further classes, or of none of VOC's (OpenDet)",
+    slots=(
+        SourceSlot(
+            CLOSED, "voc2007", "test", True, "closed test set: VOC root, or COCO JSON with difficult flags"
+        ),
+        SourceSlot(COCO, "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
+    ),
+    parameters=(salt("voc-coco", "salt of the hash rank"),),
+    parts=(
+        ("closed", "VOC2007 test"),
+        ("range-COUNT", "all images with one of the first COUNT other classes and none of the later"),
+        ("range-COUNT-SIZE", "as many of them as the list of the paper has"),
+        ("wilderness", "all annotated images without a known class"),
+        ("wilderness-SIZE", "as many of them as the list of the paper has"),
+    ),
+    page="docs/owod.md",
+    build=build,
+)

@@ -1,0 +1,86 @@
+"""The Open Images problems of OSOD-III as declared manifests: classes and rules exactly, images from your own disk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.osod3.classes import open_images_roles
+from curation.benchmarks.osod3.facts import INNER_NODES, PAPER, SUPERCLASSES, TEST_VIEW, TRAIN_VIEW
+from curation.benchmarks.osod3.lists import ALGORITHM_VERSION, OURS, PROTOCOL, SELECTED, SLOTS
+from curation.benchmarks.osod3.names import NAMES
+from curation.benchmarks.parts import unread_entry
+from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, Rule, SourceEntry
+from curation.manifest.manifest import Manifest
+from curation.sources.datasets import facts_of
+from curation.sources.source import Categories, Images, Source
+
+
+def declared_open_images(superclass: str, rotation: int) -> Manifest:
+    """Return a rotation's manifest without lists: the classes of each role, views and rules, under the default split.
+
+    ``curation build`` completes it from the reader's own box files. Classes outside the super-class are not listed;
+    the completed manifest has all 601.
+
+    Parameters
+    ----------
+    superclass : {"animal", "vehicle"}
+    rotation : int
+        1 to 4.
+    """
+    parameters = read_parameters(PROTOCOL, {"superclass": superclass, "rotation": str(rotation)})
+    roles = open_images_roles(_classes_alone(superclass), parameters)
+    views = {"train": TRAIN_VIEW, "val": TEST_VIEW, "test": TEST_VIEW}
+    parts: Any = [
+        PartEntry(name=name, role=name, sources=(slot,), selection=rule, view=views[name])  # type: ignore[arg-type]
+        for name, (slot, _, rule) in SELECTED.items()
+    ]
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name=roles.name,
+        version="1.0.0",
+        title=roles.title,
+        paper=PAPER,
+        taxonomy="OSOD-III",
+        origin="declared",
+        classes=roles.entries,
+        parts=tuple(parts),
+        sources=tuple(_source(slot.name, slot.part) for slot in SLOTS if slot.dataset == "openimages"),
+        rule=Rule(
+            protocol="osod3",
+            algorithm_version=ALGORITHM_VERSION,
+            parameters={**parameters, **roles.recorded},
+        ),
+        figures=roles.figures,
+        notes=(OURS, "The lists need the box files of Open Images: `curation build` completes them."),
+    )
+    return Manifest(header=header, lists={})
+
+
+def _classes_alone(superclass: str) -> Source:
+    keys = (*SUPERCLASSES[superclass], *INNER_NODES[superclass])
+    none, texts = np.empty(0, np.int32), np.empty(0, np.str_)
+    facts = facts_of("openimages")
+    return Source(
+        dataset="openimages",
+        part="",
+        namespace="openimages",
+        images=Images(
+            native=texts, numbers=none.astype(np.int64), file_names=texts, widths=none, heights=none
+        ),
+        categories=Categories(
+            tuple(range(1, len(keys) + 1)), tuple(NAMES[key] for key in keys), ("",) * len(keys), keys
+        ),
+        objects=None,
+        presence=np.empty((0, 2), np.int32),
+        files=(),
+        licence=facts.licence,
+        media_redistributable=facts.media_redistributable,
+    )
+
+
+def _source(name: str, part: str) -> SourceEntry:
+    note = f"{part}-annotations-bbox.csv and class-descriptions-boxable.csv, from your own disk"
+    return unread_entry(name, "openimages", part, note=note)

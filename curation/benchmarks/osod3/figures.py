@@ -1,0 +1,99 @@
+"""Figures of open-set detection: A-OSE and WI over the threshold (Fig. 3), and AP over a parameter (Fig. 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.evaluation.figure_panels import new_panels
+from curation.figure_style import MARKERS, SERIES, plain, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_COLUMNS = ("theta", "A_OSE", "WI", "WI_all_fp")
+
+
+def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Path) -> list[Path]:
+    """Draw A-OSE and WI as functions of the confidence threshold, a line a case (Fig. 3 of the paper).
+
+    Parameters
+    ----------
+    curves : mapping of str to rows
+        By case; rows as `curation.benchmarks.osod3.evaluation.threshold_curve` returns them.
+    stem : Path
+        Path without suffix.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+    """
+
+    def draw() -> Figure:
+        figure, (errors, impact) = new_panels(2, columns=2, width=4.2, height=3.2)
+        for place, (case, rows) in enumerate(curves.items()):
+            style: dict[str, Any] = {"color": SERIES[place % len(SERIES)], "label": plain(case)}
+            thetas = [row["theta"] for row in rows]
+            errors.plot(thetas, [row["A_OSE"] for row in rows], **style)
+            impact.plot(thetas, [float("nan") if row["WI"] is None else row["WI"] for row in rows], **style)
+        errors.set_title("Open-set errors (A-OSE)")
+        errors.set_ylabel("detections of known classes\non unknown objects")
+        impact.set_title("Wilderness impact (WI)")
+        impact.set_ylabel("WI")
+        for axes in (errors, impact):
+            axes.set_xlabel("confidence threshold θ")
+            axes.set_ylim(bottom=0)
+        if len(curves) > 1:
+            impact.legend()
+        return figure
+
+    rows = [(case, *(row[name] for name in _COLUMNS)) for case, found in curves.items() for row in found]
+    return save_figure(draw, stem, ("case", *_COLUMNS), rows)
+
+
+def sweep_figure(
+    parameter: str, sweeps: Mapping[str, Sequence[tuple[str, float | None, float | None]]], stem: Path
+) -> list[Path]:
+    """Draw AP of known classes and of unknown over a parameter of post-processing (Fig. 5: the IoU of cross-label NMS).
+
+    Parameters
+    ----------
+    parameter : str
+        What varies, for the axis.
+    sweeps : mapping of str to rows
+        By line: ``(value as text, AP_known, AP_unk)``.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+    """
+
+    def draw() -> Figure:
+        figure, panels = new_panels(2, columns=2, width=4.2, height=3.2)
+        for column, (axes, title) in enumerate(
+            zip(panels, ("AP of known classes", "AP of unknown"), strict=True)
+        ):
+            for place, (name, rows) in enumerate(sweeps.items()):
+                values = [row[1:][column] for row in rows]
+                axes.plot(
+                    range(len(rows)),
+                    [float("nan") if value is None else value for value in values],
+                    color=SERIES[place % len(SERIES)],
+                    marker=MARKERS[place % len(MARKERS)],
+                    label=plain(name),
+                )
+                axes.set_xticks(range(len(rows)), [plain(row[0], 8) for row in rows])
+            axes.set_title(title)
+            axes.set_xlabel(plain(parameter))
+            axes.set_ylabel("%")
+            # Room above a flat line, whose markers would be cut at the frame.
+            axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
+        if len(sweeps) > 1:
+            panels[0].legend()
+        return figure
+
+    rows = [(name, *row) for name, found in sweeps.items() for row in found]
+    return save_figure(draw, stem, ("line", parameter, "AP_known", "AP_unk"), rows)

@@ -1,0 +1,92 @@
+"""`Parameter`: what ``--set KEY=VALUE`` may say to a benchmark's rule, and the readers of its values.
+
+Every reader takes the text of a value and returns the value, or raises `ProtocolError` with what it expected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from curation.errors import ProtocolError
+
+MOST_IMAGES = 1_000_000
+"""Largest number of images that a list may be asked for."""
+LARGEST_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One ``--set KEY=VALUE``; `read` turns the text into the value or raises `ProtocolError`."""
+
+    name: str
+    default: str
+    read: Callable[[str], Any]
+    meaning: str
+
+
+def choice(
+    name: str, choices: Sequence[str] | Mapping[str, str], meaning: str = "", default: str = ""
+) -> Parameter:
+    """Return a parameter that is one of some words; their meanings are its own unless another is given."""
+
+    def read(text: str) -> str:
+        if text not in choices:
+            raise ProtocolError(
+                f"The value of {name} is none of those there are",
+                where=f"--set {name}",
+                expected=", ".join(choices),
+                found=repr(text[:40]),
+            )
+        return text
+
+    if isinstance(choices, Mapping) and not meaning:
+        meaning = "; ".join(f"{word}: {text}" for word, text in choices.items())
+    return Parameter(name, default or next(iter(choices)), read, meaning)
+
+
+def whole(name: str, default: int, meaning: str, *, least: int = 0, most: int = MOST_IMAGES) -> Parameter:
+    """Return a parameter that is a whole number of a range."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) <= 12 and least <= int(text) <= most):
+            raise ProtocolError(
+                f"The value of {name} cannot be used",
+                where=f"--set {name}",
+                expected=f"a whole number from {least} to {most}",
+                found=repr(text[:40]),
+            )
+        return int(text)
+
+    return Parameter(name, str(default), read, meaning)
+
+
+def share(name: str, default: str, meaning: str) -> Parameter:
+    """Return a parameter that is a share from 0 to 0.5 with at most three decimals, kept as text."""
+
+    def read(text: str) -> str:
+        if not re.fullmatch(r"0(\.[0-9]{1,3})?", text) or float(text) > 0.5:
+            raise ProtocolError(
+                f"The value of {name} cannot be used",
+                where=f"--set {name}",
+                expected="0 to 0.5, at most 3 decimals",
+                found=repr(text[:40]),
+            )
+        return text
+
+    return Parameter(name, default, read, meaning)
+
+
+def salt(default: str, meaning: str) -> Parameter:
+    """Return the parameter ``salt``: a short printable text that hash ranks begin with."""
+
+    def read(text: str) -> str:
+        if not 0 < len(text) <= 100 or not text.isprintable():
+            raise ProtocolError(
+                "The salt is not a short printable text", where="--set salt", expected="1 to 100 characters"
+            )
+        return text
+
+    return Parameter("salt", default, read, meaning)

@@ -1,0 +1,195 @@
+"""What an evaluation is given: ground truth, classes, images and detections, read by one set of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.errors import UsageError
+from curation.evaluation.detections import Boxes, Policy, ReadDetections, Stray, read_coco_results
+from curation.evaluation.truth import (
+    CategoryIds,
+    KnownClasses,
+    Part,
+    classes_of_file,
+    classes_of_manifest,
+    classes_of_source,
+    ground_truth,
+)
+from curation.evaluation.voc_results import is_voc_results, read_voc_results
+from curation.manifest.manifest import Manifest
+from curation.progress import stage
+from curation.sources.integrity import BadBoxes
+from curation.sources.source import Source
+
+__all__ = [
+    "BadBoxes",
+    "Boxes",
+    "CategoryIds",
+    "OnePart",
+    "Policy",
+    "Stray",
+    "about",
+    "detections_of",
+    "known_classes",
+]
+Truth = Path | Source
+
+
+def truth_source(
+    truth: Truth, part: str, *, image_set: str = "test", bad_boxes: BadBoxes = "error", cache: bool = True
+) -> Source:
+    """Return the source of a ground truth: itself, or what a COCO JSON file or a dataset root at a path says.
+
+    Parameters
+    ----------
+    truth : Path or Source
+    part : str
+        What to call the part that a file holds.
+    image_set : str
+        Part of a dataset root.
+    bad_boxes : {"error", "drop"}
+        What to do about unusable boxes.
+    cache : bool
+        Whether to keep what was parsed.
+    """
+    from curation.sources.opening import open_source
+
+    if isinstance(truth, Source):
+        return truth
+    dataset = "coco"
+    if truth.is_dir() and not (truth / "annotations").is_dir():
+        dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
+    return open_source(
+        truth, dataset=dataset, part=image_set if truth.is_dir() else part, cache=cache, bad_boxes=bad_boxes
+    )
+
+
+def known_classes(
+    source: Source,
+    *,
+    classes: Path | None = None,
+    manifest: Manifest | None = None,
+    category_ids: CategoryIds | None = None,
+) -> KnownClasses:
+    """Return the known classes: those of a class file, else of a manifest, else the categories of the closed truth.
+
+    Raises
+    ------
+    UsageError
+        `category_ids` chooses where nothing but the truth numbers the classes.
+    """
+    require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
+    if classes is not None:
+        return classes_of_file(classes, source)
+    return (
+        classes_of_source(source) if manifest is None else classes_of_manifest(manifest, source, category_ids)
+    )
+
+
+def require_manifest_for_ids(category_ids: CategoryIds | None, *, manifest: object, classes: object) -> None:
+    """Refuse a choice of category ids where nothing but the truth numbers the classes."""
+    if category_ids and (not manifest or classes):
+        raise UsageError(
+            "--category-ids chooses between the ids of a manifest and of the truth",
+            expected="--manifest MANIFEST, without --classes, beside it",
+        )
+
+
+def detections_of(path: Path, part: Part, policy: Policy, *, other: Part | None = None) -> ReadDetections:
+    """Return detections on a part, from COCO results or a folder of VOC results.
+
+    Parameters
+    ----------
+    other : Part, optional
+        Another part, to recognise detections that belong to it.
+    """
+    if is_voc_results(path):
+        return read_voc_results(path, part.truth, part.names, policy)
+    return read_coco_results(
+        path, part.truth, policy, others=None if other is None else other.truth.image_numbers
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OnePart:
+    """Truth and detections of an evaluation without parts, and what the numbers rest on."""
+
+    part: Part
+    read: ReadDetections
+    about: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        protocol: str,
+        truth: Truth,
+        detections: Path,
+        *,
+        classes: Path | None,
+        policy: Policy,
+        image_set: str,
+        bad_boxes: BadBoxes,
+        cache: bool,
+    ) -> OnePart:
+        """Read them."""
+        with stage("reading ground truth"):
+            source = truth_source(truth, "test", image_set=image_set, bad_boxes=bad_boxes, cache=cache)
+            known = known_classes(source, classes=classes)
+            part = ground_truth(source, known)
+        with stage("reading detections"):
+            read = detections_of(detections, part, policy)
+        told = about(protocol, known, {"test": part}, {"test": read}, option_files={"classes": classes})
+        return cls(part, read, told)
+
+
+def about(
+    protocol: str,
+    known: KnownClasses,
+    parts: Mapping[str, Part],
+    read: Mapping[str, ReadDetections],
+    *,
+    manifest: Mapping[str, Any] | None = None,
+    option_files: Mapping[str, Path | None],
+) -> dict[str, Any]:
+    """Return what the numbers rest on: version, digests of all inputs, and what was left out of them.
+
+    Parameters
+    ----------
+    manifest : mapping, optional
+        What `manifest_record` returns.
+    option_files : mapping of str to Path or None
+        Files that options name.
+    """
+    from curation import __version__
+
+    return {
+        "protocol": protocol,
+        "curation": __version__,
+        "known_classes_from": known.origin,
+        "category_ids": known.ids_from,
+        "manifest": manifest,
+        "option_files": file_records(option_files),
+        "inputs": {part: {"truth": parts[part].file, "detections": read[part].file} for part in parts},
+    }
+
+
+def manifest_record(manifest: Manifest | None, **more: str | Sequence[str]) -> dict[str, Any] | None:
+    """Return name, version and digest of a manifest, and what was taken of it."""
+    if manifest is None:
+        return None
+    header = manifest.header
+    return {"name": header.name, "version": header.version, "digest": manifest.digest, **more}
+
+
+def file_records(files: Mapping[str, Path | None]) -> dict[str, dict[str, str]]:
+    """Return name and digest of each file that an option names."""
+    from curation.canonical import sha256_of_file
+
+    return {
+        option: {"name": path.name, "sha256": sha256_of_file(path)}
+        for option, path in files.items()
+        if path is not None
+    }

@@ -1,0 +1,1 @@
+"""Results of several methods, ranked where they are comparable."""

@@ -1,0 +1,250 @@
+"""Rows of a leaderboard: one method on one part under one reading of the metrics, made of a result, and checked."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import NoReturn
+
+import msgspec
+
+from curation import __version__
+from curation.canonical import sha256_of_value
+from curation.errors import LeaderboardError, UsageError
+from curation.evaluation.headline import (
+    EVALUATORS,
+    Measured,
+    Result,
+    headline_numbers,
+    headline_of,
+)
+from curation.evaluation.measured import measured
+from curation.evaluation.measures import Better
+
+SCHEMA_VERSION = 1
+MAX_TEXT = 200
+MAX_ENTRIES = 64
+MAX_COUNT = 2**63 - 1
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Immutable record; unknown fields in a file are an error."""
+
+
+class ManifestName(_Record, frozen=True):
+    """Which manifest was scored."""
+
+    name: str
+    version: str
+    digest: str
+
+
+class Evaluator(_Record, frozen=True):
+    """What computed the numbers: the program's version, and that of the evaluator's algorithm."""
+
+    curation: str
+    algorithm: int
+
+
+class Metric(_Record, frozen=True):
+    """One number; None where it is undefined."""
+
+    value: int | float | None
+    unit: str
+    better: Better
+
+
+class Row(_Record, frozen=True):
+    """One method on one part under one reading of the metrics.
+
+    Attributes
+    ----------
+    name : str
+        Of the method.
+    variant : str
+        Which of its scores, ``""`` where there is but one.
+    manifest : ManifestName or None
+    part : str
+        ``""`` where no part of a manifest was named.
+    profile : str
+        The reading of the metrics.
+    truth : str
+        Digest of what names the ground truth.
+    pinned : bool
+        Whether manifest and part alone say which images were scored; else `truth` tells rows apart.
+    settings : dict of str to str
+        Choices that change the numbers.
+    operating_point : dict of str to str
+        Where the method was read, such as its threshold.
+    metrics : dict of str to Metric
+    predictions : str
+        Digest of the file of predictions, or of the canonical list of several.
+    reported : dict of str to int
+        What was left out of the predictions, by reason.
+    """
+
+    schema_version: int
+    name: str
+    variant: str
+    protocol: str
+    manifest: ManifestName | None
+    part: str
+    profile: str
+    truth: str
+    pinned: bool
+    settings: dict[str, str]
+    evaluator: Evaluator
+    operating_point: dict[str, str]
+    metrics: dict[str, Metric]
+    predictions: str
+    reported: dict[str, int]
+
+
+def rows_of(result: Result, name: str | None = None) -> list[Row]:
+    """Return the rows of a result, in its order.
+
+    Parameters
+    ----------
+    result : mapping
+        What ``curation evaluate`` prints with ``--json``.
+    name : str, optional
+        Of the method; by default the name of the file of its predictions.
+
+    Raises
+    ------
+    UsageError
+        The name is empty, too long or not printable, or one name is given for several classifiers.
+    """
+    records = list(measured(result))
+    own = dict.fromkeys(one.name for one in records)
+    if name is not None and result["protocol"] == "imagenet" and len(own) > 1:
+        raise UsageError(
+            "One name is given for several classifiers",
+            where=f"--name {name}"[:200],
+            expected="--scores NAME=FILE for each",
+            found=", ".join(own)[:200],
+        )
+    rows = [_row(result, one, one.name if name is None else name) for one in records]
+    for row in rows:
+        require_name(row.name)
+        check_row(row, "new row")
+    return rows
+
+
+def plain(text: str) -> str:
+    """Return the beginning of a text, without characters that could steer a terminal."""
+    return "".join(one if one.isprintable() else "?" for one in text)[:MAX_TEXT]
+
+
+def _row(result: Result, one: Measured, name: str) -> Row:
+    manifest = one.manifest or result.get("manifest")
+    protocol = result["protocol"]
+    digests = {part: file["sha256"] for part, file in one.predictions.items()}
+    return Row(
+        schema_version=SCHEMA_VERSION,
+        name=name,
+        variant=one.variant,
+        protocol=protocol,
+        manifest=manifest
+        and ManifestName(**{field: manifest[field] for field in ManifestName.__struct_fields__}),
+        part=one.part,
+        profile=one.profile,
+        truth=sha256_of_value(one.truth),
+        pinned=one.pinned and manifest is not None,
+        settings=one.settings,
+        evaluator=Evaluator(curation=__version__, algorithm=EVALUATORS[protocol]),
+        operating_point=one.operating_point,
+        metrics={
+            key: Metric(value=value, unit=headline.unit, better=headline.better)
+            for key, headline, value in headline_numbers(protocol, one.numbers)
+        },
+        predictions=next(iter(digests.values())) if len(digests) == 1 else sha256_of_value(digests),
+        reported=_reported(one.predictions),
+    )
+
+
+def _reported(files: Mapping[str, Result]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for file in files.values():
+        for reason, count in file["reported"].items():
+            found[reason] = found.get(reason, 0) + int(count)
+    return found
+
+
+def require_name(name: str) -> None:
+    """Raise `UsageError` unless a table can show the name of a method."""
+    if not name.strip() or len(name) > MAX_TEXT or not name.isprintable():
+        raise UsageError(
+            "The name of the method is not usable",
+            where="--name",
+            expected=f"1 to {MAX_TEXT} printable characters",
+            found=repr(plain(name)),
+            hint="--name NAME says how the leaderboard calls it",
+        )
+
+
+def check_row(row: Row, where: str) -> None:
+    """Raise `LeaderboardError` unless the texts, digests and numbers of a row are what they should be."""
+    for text in _texts(row):
+        if len(text) > MAX_TEXT or not text.isprintable():
+            refuse(
+                "A text of a row is not usable",
+                where,
+                f"at most {MAX_TEXT} printable characters",
+                plain(text),
+            )
+    if not row.name.strip():
+        refuse("A row has no name", where, "the name of a method", repr(row.name))
+    digests = (row.truth, row.predictions, *((row.manifest.digest,) if row.manifest else ()))
+    if wrong := [one for one in digests if not _DIGEST.fullmatch(one)]:
+        refuse("A digest is malformed", where, "sha256: and 64 hex digits", plain(wrong[0]))
+    if row.pinned and not (row.manifest and row.part):
+        refuse("A row is pinned by a manifest that it does not name", where, "manifest and part", "none")
+    most = max(len(row.metrics), len(row.settings), len(row.operating_point), len(row.reported))
+    if not row.metrics or most > MAX_ENTRIES:
+        refuse("A row has no metrics, or too many entries", where, f"1 to {MAX_ENTRIES}", str(most))
+    _check_numbers(row, where)
+
+
+def _check_numbers(row: Row, where: str) -> None:
+    # JSON's integers have no end: one of 400 digits is no float, and nothing that was counted.
+    numbers = [one.value for one in row.metrics.values()]
+    integers = [
+        one for one in (*numbers, *row.reported.values(), row.evaluator.algorithm) if isinstance(one, int)
+    ]
+    if any(abs(one) > MAX_COUNT for one in integers):
+        refuse("A number is too large", where, f"at most {MAX_COUNT}", "an integer of more digits")
+    for name, metric in row.metrics.items():
+        if metric.value is not None and not math.isfinite(metric.value):
+            refuse("A number is not finite", f"{where}: {name}", "a number or null", str(metric.value))
+        # A row that calls a high error good would stand first.
+        known = headline_of(row.protocol, name)
+        if known and (known.better, known.unit) != (metric.better, metric.unit):
+            refuse(
+                "A number is not what the protocol defines",
+                f"{where}: {name}",
+                f"{known.better} is better, unit {known.unit}",
+                f"{metric.better} is better, unit {metric.unit}",
+            )
+    counts = (*row.reported.values(), row.evaluator.algorithm)
+    if min(counts) < 0:
+        refuse("A count is negative", where, "0 or more", str(min(counts)))
+
+
+def _texts(row: Row) -> Iterator[str]:
+    yield from (row.name, row.variant, row.protocol, row.part, row.profile, row.evaluator.curation)
+    if row.manifest is not None:
+        yield from (row.manifest.name, row.manifest.version)
+    for entries in (row.settings, row.operating_point):
+        yield from entries
+        yield from entries.values()
+    yield from row.reported
+    for name, metric in row.metrics.items():
+        yield from (name, metric.unit)
+
+
+def refuse(what: str, where: str, expected: str, found: str) -> NoReturn:
+    """Raise a `LeaderboardError`."""
+    raise LeaderboardError(what, where=where, expected=expected, found=found)

@@ -1,0 +1,146 @@
+"""What a measure is: a number declared once, with its formula, unit, direction and source.
+
+The measures of a protocol are a tuple of `Measure`, the one that its leaderboards rank by first. Definitions in
+results, the table of docs/metrics.md, units, and the direction and order of leaderboard rows come from it. A measure
+that takes a parameter has it in its key, ``AWI@{recall}``, and at its place in a result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Better = Literal["higher", "lower"]
+Unit = Literal["share", "%", "ratio", "count", "score"]
+UNITS: dict[Unit, str] = {
+    "share": "in [0, 1], shown in %",
+    "%": "in [0, 100]",
+    "ratio": "a quotient without an upper bound",
+    "count": "an integer",
+    "score": "in the unit of the scores",
+}
+Number = int | float
+Step = str | int
+_PARAMETER = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """The declaration of a number.
+
+    Attributes
+    ----------
+    key : str
+        Its name in results, with each parameter in braces: ``UR``, ``AWI@{recall}``.
+    name : str
+        In words.
+    formula : str
+        How it is computed.
+    unit : {"share", "%", "ratio", "count", "score"}
+        See `UNITS`.
+    better : {"higher", "lower"} or None
+    source : str
+        Paper with section, equation or table; or the code that it follows.
+    undefined : str
+        When there is no such number.
+    paths : tuple of tuple of str or int
+        Where a section of a result may have it; ``{recall}`` stands for every key at this place. By default under its
+        key. None at all for a number that stands in other tables only.
+    count : tuple of str or int
+        Where a section has the number of things that it rests on.
+    ranked : bool
+        Whether leaderboards show it.
+    """
+
+    key: str
+    name: str
+    formula: str
+    unit: Unit
+    better: Better | None = None
+    source: str = ""
+    undefined: str = ""
+    paths: tuple[tuple[Step, ...], ...] | None = None
+    count: tuple[Step, ...] = ()
+    ranked: bool = False
+
+    @property
+    def base(self) -> str:
+        """Return the key without its parameters."""
+        return _PARAMETER.sub("", self.key).rstrip("@")
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Return the names of the parameters."""
+        return tuple(_PARAMETER.findall(self.key))
+
+    def matches(self, key: str) -> bool:
+        """Return whether a key, ``AWI@0.3``, is one of this measure."""
+        pattern = _PARAMETER.sub("\0", self.key)
+        return re.fullmatch(re.escape(pattern).replace("\0", ".+"), key, re.DOTALL) is not None
+
+    def found(self, section: Mapping[str, Any]) -> Iterator[tuple[dict[str, str], Number | None]]:
+        """Yield parameters and value of each number of this measure that a section of a result holds."""
+        for path in ((self.key,),) if self.paths is None else self.paths:
+            yield from _at(section, path, {})
+
+    def key_of(self, parameters: Mapping[str, str]) -> str:
+        """Return the key with its parameters put in."""
+        return _PARAMETER.sub(lambda found: parameters[found[1]], self.key)
+
+    def counted(self, section: Mapping[str, Any]) -> Number | None:
+        """Return the number of things that the measure rests on in a section, None where it is not told."""
+        return next((value for _, value in _at(section, self.count, {})), None) if self.count else None
+
+
+def ranked(measures: Iterable[Measure]) -> tuple[Measure, ...]:
+    """Return the measures that leaderboards show, in their order."""
+    return tuple(one for one in measures if one.ranked)
+
+
+def measure_of(measures: Sequence[Measure], key: str) -> Measure | None:
+    """Return the measure that a key, ``AWI@0.3``, is one of; None for a key that is of none."""
+    return next((one for one in measures if one.matches(key)), None)
+
+
+def place_of(measures: Sequence[Measure], key: str) -> tuple[int, str]:
+    """Return where a key stands in the order of the measures; one that is of none stands behind, by name."""
+    return next((place for place, one in enumerate(measures) if one.matches(key)), len(measures)), key
+
+
+def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
+    """Return what a result says of its numbers: the rules given, then the formula of each measure by its base key."""
+    return {**rules, **{one.base: one.formula for one in measures}}
+
+
+def measure_table(measures: Iterable[Measure]) -> list[str]:
+    """Return the lines of a Markdown table of measures, for docs/metrics.md."""
+    lines = [
+        "| measure | meaning | formula | unit | better | source | undefined |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in measures:
+        cells = (one.name, one.formula, one.unit, one.better or "", one.source, one.undefined)
+        escaped = (cell.replace("|", "\\|").replace("*", "\\*") for cell in cells)
+        lines.append(" | ".join((f"| `{one.key}`", *escaped)) + " |")
+    return lines
+
+
+def _at(
+    value: Any, path: Sequence[Step], parameters: dict[str, str]
+) -> Iterator[tuple[dict[str, str], Number | None]]:
+    if not path:
+        if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            yield parameters, value
+        return
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        if isinstance(value, list) and step < len(value):
+            yield from _at(value[step], rest, parameters)
+    elif isinstance(value, Mapping):
+        if is_parameter := _PARAMETER.fullmatch(step):
+            for key, below in value.items():
+                yield from _at(below, rest, {**parameters, is_parameter[1]: str(key)})
+        elif step in value:
+            yield from _at(value[step], rest, parameters)

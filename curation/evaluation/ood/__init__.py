@@ -1,0 +1,1 @@
+"""Out-of-distribution scores of detections: records, curves, thresholds."""

@@ -1,0 +1,1 @@
+"""Post-hoc out-of-distribution scores from logits, features and a last layer."""

@@ -1,0 +1,204 @@
+"""Logits, features and a last layer from ``.npz`` files, for post-hoc scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from curation.canonical import sha256_of_file
+from curation.errors import PredictionError
+from curation.evaluation.columns import Floats, Int64s
+from curation.evaluation.post_hoc.layers import LastLayer
+from curation.evaluation.score_arrays import keys_of_npz, read_npz
+
+_ARRAYS = {
+    "test": ("logits", "features", "image_ids"),
+    "train": ("features", "labels"),
+    "layer": ("weight", "bias"),
+}
+"""What is read of each file; other arrays are passed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostHocInputs:
+    """What post-hoc scores are computed from; None where it is not at hand.
+
+    Attributes
+    ----------
+    logits : ndarray of float64, shape (n, K), or None
+    features : ndarray of float64, shape (n, D), or None
+    images : tuple of str, length n, or None
+    train : ndarray of float64, shape (N, D), or None
+        Features of the training set.
+    labels : ndarray of int64, shape (N,), or None
+        Class labels of the training features.
+    layer : LastLayer or None
+    files : mapping of str to dict
+        Name and digest of each file, by role.
+    """
+
+    logits: Floats | None = None
+    features: Floats | None = None
+    images: tuple[str, ...] | None = None
+    train: Floats | None = None
+    labels: Int64s | None = None
+    layer: LastLayer | None = None
+    files: Mapping[str, dict[str, Any]] | None = None
+
+    def __len__(self) -> int:
+        rows = self.features if self.logits is None else self.logits
+        return 0 if rows is None else len(rows)
+
+
+def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None) -> PostHocInputs:
+    """Return the arrays of up to three files.
+
+    Parameters
+    ----------
+    test : Path
+        ``logits`` (n, K), ``features`` (n, D), or both; optionally ``image_ids`` (n,). One row a detection.
+    train : Path, optional
+        ``features`` (N, D), and ``labels`` (N,) whole numbers.
+    layer : Path, optional
+        ``weight`` (K, D) and ``bias`` (K,). With it, logits follow from features where the file has none.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    PredictionError
+        It is no ``.npz`` of plain arrays, an array is missing, not finite or of a shape that does not go with the
+        others.
+    """
+    arrays, files = {}, {}
+    for role, path in (("test", test), ("train", train), ("layer", layer)):
+        if path is not None:
+            arrays[role], files[role] = _read(path, _ARRAYS[role])
+    found = arrays["test"]
+    logits, features = _matrix(found, "logits", test), _matrix(found, "features", test)
+    if logits is None and features is None:
+        raise PredictionError(
+            "The file has neither logits nor features",
+            where=str(test),
+            found=", ".join(files["test"]["arrays"])[:200],
+        )
+    trained, labels = _training(arrays.get("train"), train)
+    head = _layer(arrays.get("layer"), layer)
+    inputs = PostHocInputs(logits, features, _images(found, test), trained, labels, head, files)
+    _check_shapes(inputs, test)
+    if logits is None and features is not None and head is not None:
+        return PostHocInputs(head.logits(features), features, inputs.images, trained, labels, head, files)
+    return inputs
+
+
+def _read(path: Path, names: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    arrays = {name: found for name, (_, found) in read_npz(path, {name: (name,) for name in names}).items()}
+    return arrays, {"name": path.name, "sha256": sha256_of_file(path), "arrays": keys_of_npz(path)}
+
+
+def _matrix(arrays: Mapping[str, Any], name: str, path: Path, *, ndim: int = 2) -> Floats | None:
+    if name not in arrays:
+        return None
+    values = arrays[name]
+    if values.ndim != ndim or values.dtype.kind not in "fiu" or 0 in values.shape[1:]:
+        raise PredictionError(
+            f"The array {name} is not what it should be",
+            where=str(path),
+            expected="a matrix of numbers, one row a detection" if ndim == 2 else "a vector of numbers",
+            found=f"{values.dtype}, shape {values.shape}",
+        )
+    numbers = values.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        row = int(np.argwhere(~np.isfinite(numbers))[0, 0])
+        raise PredictionError(
+            f"The array {name} holds a number that is not finite", where=f"{path}: row {row}"
+        )
+    return np.asarray(numbers, np.float64)
+
+
+def _images(arrays: Mapping[str, Any], path: Path) -> tuple[str, ...] | None:
+    if "image_ids" not in arrays:
+        return None
+    values = arrays["image_ids"]
+    if values.ndim != 1 or values.dtype.kind not in "Uiu":
+        raise PredictionError(
+            "The array image_ids is not what it should be",
+            where=str(path),
+            expected="a vector of whole numbers or texts",
+            found=f"{values.dtype}, shape {values.shape}",
+        )
+    return tuple(map(str, values.tolist()))
+
+
+def _training(arrays: Mapping[str, Any] | None, path: Path | None) -> tuple[Floats | None, Int64s | None]:
+    if arrays is None or path is None:
+        return None, None
+    features = _matrix(arrays, "features", path)
+    if features is None or not len(features):
+        raise PredictionError(
+            "The training file has no features", where=str(path), found=", ".join(sorted(arrays))[:200]
+        )
+    if "labels" not in arrays:
+        return features, None
+    labels = arrays["labels"]
+    if labels.shape != (len(features),) or labels.dtype.kind not in "iu":
+        raise PredictionError(
+            "The array labels is not what it should be",
+            where=str(path),
+            expected=f"{len(features)} whole numbers, one a row of features",
+            found=f"{labels.dtype}, shape {labels.shape}",
+        )
+    return features, labels.astype(np.int64)
+
+
+def _layer(arrays: Mapping[str, Any] | None, path: Path | None) -> LastLayer | None:
+    if arrays is None or path is None:
+        return None
+    weight, bias = _matrix(arrays, "weight", path), _matrix(arrays, "bias", path, ndim=1)
+    if weight is None or bias is None or len(bias) != len(weight):
+        raise PredictionError(
+            "The last layer is not whole",
+            where=str(path),
+            expected="weight (K, D) and bias (K,)",
+            found=", ".join(f"{name} {arrays[name].shape}" for name in sorted(arrays))[:200],
+        )
+    return LastLayer(weight, bias)
+
+
+def _check_shapes(inputs: PostHocInputs, path: Path) -> None:
+    """Raise `PredictionError` unless rows, dimensions and classes agree."""
+    features, logits, train, layer = inputs.features, inputs.logits, inputs.train, inputs.layer
+    sizes = {
+        name: len(one)
+        for name, one in (("logits", logits), ("features", features), ("image_ids", inputs.images))
+        if one is not None
+    }
+    dimensions = {
+        name: shape
+        for name, shape in (
+            ("features", None if features is None else features.shape[1]),
+            ("training features", None if train is None else train.shape[1]),
+            ("last layer", None if layer is None else layer.weight.shape[1]),
+        )
+        if shape is not None
+    }
+    classes = {
+        name: shape
+        for name, shape in (
+            ("logits", None if logits is None else logits.shape[1]),
+            ("last layer", None if layer is None else len(layer.bias)),
+        )
+        if shape is not None
+    }
+    for what, counted in (("rows", sizes), ("dimensions", dimensions), ("classes", classes)):
+        if len(set(counted.values())) > 1:
+            raise PredictionError(
+                f"The arrays do not agree on the number of {what}",
+                where=str(path),
+                expected="one detector's output",
+                found=", ".join(f"{name}: {n}" for name, n in counted.items()),
+            )

@@ -1,0 +1,624 @@
+"""`Result`: what one evaluation found, and every form in which it is shown or kept.
+
+How to declare the results of a protocol
+----------------------------------------
+A protocol has one `Report`, which says everything once:
+
+* ``measures``: a tuple of `curation.evaluation.measures.Measure`, each with the place of its number in a section;
+* ``scored``: a function of the result's data that yields one `Scored` a method, part and variant: the section that
+  holds the numbers, and what a leaderboard must know (digests of truth and predictions, settings);
+* ``tables``: a function of a `Result` that yields `Table` records in the order in which a terminal shows them;
+* ``drawings``: a function of a `Result` that yields `Drawing` records;
+* ``files`` and ``figures``: the names that `Result.save` may write, known before anything is computed.
+
+A table is declared with raw values, never with texts::
+
+    Table(
+        "classes",
+        (Column("class"), Column("n", "count", "objects"), Column("AP", "share"), Column("tp", "count", text=False)),
+        [(name, row["n"], row["AP"], row["tp"]) for name, row in section["classes"].items()],
+        title="Classes",  # without a title a terminal does not show it
+        file=True,  # Result.save writes classes.csv
+    )
+
+Text, CSV, DataFrame, LaTeX and HTML follow: a `Column` says its unit (which formats it, unless ``show`` has another
+format), its head in a terminal, and whether text and file have it. ``printed`` gives a terminal other rows (some of
+them, or a mean below). Tables of one name are one `Result.table`, told apart by ``where``. `across` makes the table
+with a line a measure and a column a section; it is for the eye alone, since the table ``measures`` holds its numbers.
+
+An ``evaluate`` function returns ``Result(REPORT, about, sections, columns=...)``: `about` and `sections` together are
+the JSON; `columns` is what is too long for it, and only tables and figures need. `curation.evaluation.inputs` reads
+what such a function is given. See `curation.evaluation.voc` for a small example.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.csv_table import as_csv
+from curation.errors import UsageError
+from curation.evaluation.measures import Measure, Number, ranked
+from curation.text_table import Table as TextTable
+from curation.text_table import printable, table_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from curation.evaluation.leaderboard.rows import Row
+    from curation.figure_style import Picture
+
+Data = Mapping[str, Any]
+SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 1}
+"""Of the JSON: `schema_text` has it in full."""
+PLACES = ("part", "task", "split", "case", "method", "score", "variant")
+_FORMATS = {"share": ".2%", "%": ".2f", "ratio": ".4f", "mean": ".1f", "score": ".4g"}
+_DIGEST = 19
+_ARROWS = {"higher": "↑", "lower": "↓"}
+_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
+    one: f"\\{one}" for one in "&%$#_{}"
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+        In files and DataFrames.
+    unit : str
+        ``""`` for text, ``digest``, ``mean``, or a unit of a measure; it formats the cells for the eye.
+    head : str, optional
+        In a terminal; by default the name.
+    show : str
+        Another format, as `format` takes it; ``.2%`` shows a share in percent, without the sign.
+    text, file : bool
+        Whether a terminal and files have it.
+    """
+
+    name: str
+    unit: str = ""
+    head: str | None = None
+    show: str = ""
+    text: bool = True
+    file: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of raw values, declared once for all of its forms.
+
+    Attributes
+    ----------
+    name : str
+        Stem of its file, and what `Result.table` calls it; ``""`` for a table that is for the eye alone.
+    columns : sequence of Column
+    rows : sequence of rows, or a function that makes them
+        Texts, numbers, and None for what is undefined.
+    title : str
+        What a terminal shows above it; ``""`` for a table that it does not show.
+    printed : sequence of rows, optional
+        What a terminal shows instead of `rows`.
+    where : mapping of str to str
+        What tells tables of one name apart: columns of the DataFrame in front of its own.
+    file : bool
+        Whether `Result.save` writes it as CSV.
+    """
+
+    name: str
+    columns: Sequence[Column]
+    rows: Iterable[Sequence[Any]] | Callable[[], Iterable[Sequence[Any]]]
+    title: str = ""
+    printed: Iterable[Sequence[Any]] | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
+    file: bool = False
+
+    def all_rows(self) -> Iterable[Sequence[Any]]:
+        """Return the rows."""
+        return self.rows() if callable(self.rows) else self.rows
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Return the rows for the eye, as texts."""
+        shown_columns = [number for number, column in enumerate(self.columns) if column.text]
+        rows = self.all_rows() if self.printed is None else self.printed
+        return [tuple(_cell(row[number], self.columns[number]) for number in shown_columns) for row in rows]
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Return the heads of the columns for the eye."""
+        return tuple(one.name if one.head is None else one.head for one in self.columns if one.text)
+
+    def lines(self, width: int | None = None) -> list[str]:
+        """Return the table for a terminal, `width` characters in a line."""
+        return table_lines(TextTable(self.title, self.heads, tuple(self.cells())), width=width)
+
+    def csv(self) -> str:
+        """Return the table as CSV: every digit, an empty cell for what is undefined."""
+        kept = [number for number, column in enumerate(self.columns) if column.file]
+        names = [self.columns[number].name for number in kept]
+        return as_csv(names, ([row[number] for number in kept] for row in self.all_rows()))
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table as a DataFrame."""
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            [tuple(row) for row in self.all_rows()], columns=[one.name for one in self.columns]
+        )
+        for place, (name, value) in enumerate(self.where.items()):
+            frame.insert(place, name, value)
+        return frame
+
+    def latex(self) -> str:
+        """Return the table in LaTeX, ruled by the package booktabs."""
+        numeric = [one.unit not in ("", "digest") for one in self.columns if one.text]
+        rows = [" & ".join(map(_tex, row)) + r" \\" for row in (self.heads, *self.cells())]
+        columns = "".join("r" if one else "l" for one in numeric)
+        body = "\n".join([rows[0], r"\midrule", *rows[1:]])
+        return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+
+    def html(self) -> str:
+        """Return the table as HTML, every text escaped."""
+        head = "".join(f"<th>{escape(printable(one))}</th>" for one in self.heads)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in row) + "</tr>"
+            for row in self.cells()
+        )
+        caption = f"<caption>{escape(printable(self.title))}</caption>" if self.title else ""
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure that a result has.
+
+    Attributes
+    ----------
+    name : str
+        Stem of its files.
+    draw : callable or None
+        Takes the path of the stem, writes PNG, SVG and CSV, and returns their paths; None for nothing to draw.
+    missing : str
+        Why there is nothing to draw.
+    """
+
+    name: str
+    draw: Callable[[Path], list[Path]] | None
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """One method on one part under one variant: its numbers, and what tells whether another one is comparable.
+
+    Attributes
+    ----------
+    variant : str
+    numbers : mapping
+        The section of a result that the paths of the measures lead into.
+    method : str
+        Its name, by default that of the file of its predictions.
+    score : str
+        Which of the method's scores, ``""`` where there is but one.
+    part, task, split, case : str
+        What was scored; ``""`` where a protocol knows no such thing.
+    truth : mapping
+        What names the ground truth: digests, and what was left out of it.
+    predictions : mapping of str to mapping
+        Records of the files that hold the predictions: ``sha256`` and ``reported``.
+    settings : dict of str to str
+        Choices that change the numbers: rows that differ here are not comparable.
+    operating_point : dict of str to str
+        What belongs to the method, or tells where it was read; rows may differ here.
+    pinned : bool
+        Whether manifest and part say which images were scored.
+    manifest : mapping or None
+        Name, version and digest, where a result has one for each case; else the result's own.
+    """
+
+    variant: str
+    numbers: Data
+    method: str
+    truth: Data
+    predictions: Mapping[str, Data]
+    part: str = ""
+    task: str = ""
+    split: str = ""
+    case: str = ""
+    score: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    operating_point: dict[str, str] = field(default_factory=dict)
+    pinned: bool = True
+    manifest: Data | None = None
+
+    @property
+    def label(self) -> str:
+        """Return what tells this one apart in its result, ``t1/clean``."""
+        return "/".join(filter(None, (self.task, self.split, self.case, self.score, self.variant)))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How the results of one protocol show themselves.
+
+    Attributes
+    ----------
+    protocol : str
+    measures : tuple of Measure
+        The first ranked one that some row of a leaderboard holds is the one that its rows are ranked by.
+    scored, tables, drawings
+        See the module.
+    algorithm : int
+        Version of the evaluator: raised when a number of the same inputs may change.
+    files, figures : tuple of str
+        Names of CSV files and of figures, without suffix, that `Result.save` may write; may be patterns.
+    """
+
+    protocol: str
+    measures: tuple[Measure, ...]
+    scored: Callable[[Data], Iterable[Scored]]
+    tables: Callable[[Result], Iterable[Table]]
+    drawings: Callable[[Result], Iterable[Drawing]] = lambda result: ()
+    algorithm: int = 1
+    files: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+
+
+class Result:
+    """What one evaluation found.
+
+    Parameters
+    ----------
+    report : Report
+    about : mapping
+        ``protocol``, version of the program, and the digests of all inputs.
+    sections : mapping
+        Every number, beside what it refers to.
+    columns : mapping, or a function that makes it
+        Curves and scores, an entry for each detection, for tables and figures.
+    notes : sequence of str
+        What a reader must know.
+
+    Attributes
+    ----------
+    data : dict
+        `about` and `sections`: what ``results.json`` says.
+
+    Examples
+    --------
+    >>> result = Result(Report("none", (), lambda data: (), lambda result: ()), {"protocol": "none"}, {})
+    >>> result
+    <Result of none: 0 numbers>
+    >>> result.flat()
+    {}
+    """
+
+    def __init__(
+        self,
+        report: Report,
+        about: Data,
+        sections: Data,
+        *,
+        columns: Data | Callable[[], Data] | None = None,
+        notes: Iterable[str] = (),
+    ) -> None:
+        self.report = report
+        self.about = about
+        self.sections = sections
+        self.notes = tuple(dict.fromkeys(notes))
+        self._columns = columns
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """Return about and sections as one."""
+        return {**self.about, **self.sections}
+
+    @cached_property
+    def columns(self) -> Data:
+        """Return what is too long for JSON."""
+        return (self._columns() if callable(self._columns) else self._columns) or {}
+
+    @cached_property
+    def scored(self) -> tuple[Scored, ...]:
+        """Return what was scored: one record a method, part and variant."""
+        return tuple(self.report.scored(self.data))
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """Return every table, in the order in which a terminal shows them; the table of measures last."""
+        return (*self.report.tables(self), self._measures)
+
+    @cached_property
+    def _measures(self) -> Table:
+        rows = [
+            (*(getattr(one, place) for place in PLACES), measure.base, _told(parameters), value, measure.unit,
+             measure.better, measure.counted(one.numbers), _reason(one.numbers, measure, parameters, value))
+            for one in self.scored
+            for measure in self.report.measures
+            for parameters, value in measure.found(one.numbers)
+        ]  # fmt: skip
+        names = (*PLACES, "measure", "parameters", "value", "unit", "better", "n", "undefined")
+        return Table("measures", tuple(map(Column, names)), rows)
+
+    @property
+    def measures(self) -> pd.DataFrame:
+        """Return every declared number, a row each, with what was scored, unit, n, and why it is undefined."""
+        return self._measures.frame()
+
+    def _numbers(self) -> Iterator[tuple[str, str, Number | None]]:
+        """Yield label, key and value of every declared number."""
+        for one in self.scored:
+            for measure in self.report.measures:
+                for parameters, value in measure.found(one.numbers):
+                    yield one.label, measure.key_of(parameters), value
+
+    def flat(self) -> dict[str, Number | None]:
+        """Return every declared number by one key, ``t1/clean/UR``, for loggers."""
+        return {f"{label}/{key}": value for label, key, value in self._numbers()}
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a number by its key, ``UR`` or ``AWI@0.3``; a dict by what was scored where that is several things."""
+        found = {label: value for label, name, value in self._numbers() if key in (name, f"{label}/{name}")}
+        if not found:
+            keys = ", ".join(dict.fromkeys(name for _, name, _ in self._numbers()))
+            raise UsageError("The result has no such number", where=key[:80], expected=keys[:400] or "none")
+        return next(iter(found.values())) if len(found) == 1 else found
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return a table as a DataFrame; those of one name as one.
+
+        Raises
+        ------
+        UsageError
+            There is no such table.
+        """
+        import pandas as pd
+
+        frames = [one.frame() for one in self._named(name)]
+        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+    def latex(self, name: str | None = None) -> str:
+        """Return a table in LaTeX, ruled by booktabs; without a name, the ranked measures of all that was scored."""
+        if name is None:
+            return self.summary().latex()
+        return "\n".join(one.latex() for one in self._named(name))
+
+    def summary(self) -> Table:
+        """Return the ranked measures, a row each thing that was scored."""
+        chosen = ranked(self.report.measures)
+        found = [
+            {
+                measure.key_of(parameters): value
+                for measure in chosen
+                for parameters, value in measure.found(one.numbers)
+            }
+            for one in self.scored
+        ]
+        keys = dict.fromkeys(key for numbers in found for key in numbers)
+        measures = {key: next(one for one in chosen if one.matches(key)) for key in keys}
+        columns = [
+            Column(key, one.unit, f"{key} {_ARROWS[one.better]}" if one.better else key)
+            for key, one in measures.items()
+        ]
+        rows = [
+            (one.label, *(numbers.get(key) for key in keys))
+            for one, numbers in zip(self.scored, found, strict=True)
+        ]
+        return Table("summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol)
+
+    def lines(self, width: int | None = None) -> list[str]:
+        """Return the tables for a terminal."""
+        return [line for table in self.tables if table.title for line in table.lines(width)]
+
+    def json_data(self) -> dict[str, Any]:
+        """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
+        names = [one.name for one in self._measures.columns]
+        numbers = [dict(zip(names, row, strict=True)) for row in self._measures.all_rows()]
+        return {**self.data, "schema": SCHEMA, "measures": numbers}
+
+    @property
+    def drawings(self) -> tuple[Drawing, ...]:
+        """Return the figures."""
+        return tuple(self.report.drawings(self))
+
+    def figure(self, name: str) -> Picture:
+        """Return a figure, which shows itself in a notebook and can be saved.
+
+        Raises
+        ------
+        UsageError
+            There is no such figure, or nothing to draw.
+        """
+        from curation.figure_style import in_memory
+
+        drawings = {one.name: one for one in self.drawings}
+        chosen = drawings.get(name)
+        if chosen is None or chosen.draw is None:
+            drawable = ", ".join(one.name for one in drawings.values() if one.draw) or "none"
+            missing = chosen.missing if chosen else "The result has no such figure"
+            raise UsageError(missing, where=name[:80], expected=drawable[:400])
+        return in_memory(chosen.draw, name)
+
+    def rows(self, name: str | None = None) -> list[Row]:
+        """Return the rows of a leaderboard; `name` is the method's, by default the name of its predictions' file."""
+        from curation.evaluation.leaderboard.rows import rows_of
+
+        return rows_of(self.data, name)
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write figures with their CSV files, tables, and last ``results.json``; each file whole or absent.
+
+        Files that an earlier ``results.json`` there calls its own, and that nobody changed since, are removed where
+        this result has no such file.
+
+        Returns
+        -------
+        list of Path
+            All files written, ``results.json`` last.
+        """
+        from curation.storage import remove_abandoned, remove_written, write_text
+
+        remove_abandoned(folder)
+        written = [path for one in self.drawings if one.draw for path in one.draw(folder / one.name)]
+        for table in self.tables:
+            if table.file:
+                written.append(folder / f"{table.name}.csv")
+                write_text(written[-1], table.csv())
+        path = folder / "results.json"
+        names = [one.name for one in written]
+        for name in _written_before(path):
+            if name not in names:
+                remove_written(folder / name)
+        content = {**self.json_data(), "written": names}
+        write_text(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        return [*written, path]
+
+    def _named(self, name: str) -> list[Table]:
+        found = [one for one in self.tables if one.name == name]
+        if not found:
+            names = dict.fromkeys(one.name for one in self.tables if one.name)
+            raise UsageError("The result has no such table", where=name[:80], expected=", ".join(names))
+        return found
+
+    def __repr__(self) -> str:
+        labels = ", ".join(one.label for one in self.scored[:4]) + (", …" if len(self.scored) > 4 else "")
+        of = f"{self.report.protocol} ({labels})" if labels else self.report.protocol
+        return f"<Result of {of}: {len(self.flat())} numbers>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().html()
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of what `Result.save` and ``--json`` write."""
+    from importlib.resources import files
+
+    return files("curation.evaluation").joinpath("result.schema.json").read_text(encoding="utf-8")
+
+
+def shown(value: Any, unit: str = "", show: str = "") -> str:
+    """Return a value for the eye: ``-`` for None, a share in percent, a number with the places of its unit."""
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value[:_DIGEST] if unit == "digest" else value
+    form = show or _FORMATS.get(unit, "")
+    return format(value, form).removesuffix("%") if form else str(value)
+
+
+def across(
+    title: str, sections: Mapping[str, Any], lines: Iterable[tuple[str, str, Callable[[Any], Any]]]
+) -> Table:
+    """Return a table for the eye: a line a number, a column a section.
+
+    Parameters
+    ----------
+    lines : iterable of (str, str, callable)
+        Name of a number, its unit or a format that begins with a dot, and how to take it from a section.
+    """
+    rows = [
+        (name, *(_formatted(take(section), unit) for section in sections.values()))
+        for name, unit, take in lines
+    ]
+    return Table("", (Column("", head=""), *map(Column, sections)), rows, title=title)
+
+
+def input_rows(inputs: Data, manifest: Data | None) -> Iterator[tuple[str, ...]]:
+    """Yield part, kind, file, digest and what was left out, for each file that the numbers of each part rest on."""
+    for part, files in inputs.items():
+        for kind, record in files.items():
+            told = "; ".join(f"{reason}: {count}" for reason, count in record["reported"].items())
+            if "files" in record:
+                yield from ((part, kind, one["name"], one["sha256"], told) for one in record["files"])
+            else:
+                yield part, kind, f"{record['name']} ({record['rows']})", record["sha256"], told
+    if manifest is not None:
+        yield "", "manifest", f"{manifest['name']} {manifest['version']}", manifest["digest"], ""
+
+
+def inputs_table(data: Data, title: str | None = None, part: str = "part") -> Table:
+    """Return a row a file that the numbers rest on."""
+    columns = (
+        Column(part),
+        Column("kind", head=""),
+        Column("file"),
+        Column("digest", "digest"),
+        Column("reported"),
+    )
+    rows = list(input_rows(data["inputs"], data["manifest"]))
+    title = f"Inputs; known classes from {data['known_classes_from']}" if title is None else title
+    return Table("inputs", columns, rows, title=title)
+
+
+def order_table(records: Mapping[str, Data]) -> Table:
+    """Return what the order of the detections decided, by section; a terminal shows it only where that is something."""
+    rows = [(name, record["note"]) for name, record in records.items() if record["note"]]
+    title = "Decided by input order" if rows else ""
+    return Table("input_order", (Column("section", head=""), Column("note", head="")), rows, title=title)
+
+
+def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", "images")) -> dict[str, Any]:
+    """Return what names the truth of some parts: digests of the files that say it, and what was left out of them."""
+    inputs = data["inputs"]
+    return {
+        "files": {
+            part: {
+                "sha256": sorted(file["sha256"] for file in inputs[part]["truth"]["files"]),
+                "reported": inputs[part]["truth"]["reported"],
+            }
+            for part in parts or inputs
+        },
+        "options": {
+            option: file["sha256"] for option, file in data["option_files"].items() if option in options
+        },
+    }
+
+
+def stem_of(file: Data) -> str:
+    """Return how a method is called by the file of its predictions."""
+    return Path(file["name"]).stem
+
+
+def _cell(value: Any, column: Column) -> str:
+    return shown(value, column.unit, column.show)
+
+
+def _formatted(value: Any, unit: str) -> str:
+    return shown(value, show=unit) if unit.startswith(".") else shown(value, unit)
+
+
+def _told(parameters: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())
+
+
+def _reason(section: Data, measure: Measure, parameters: Mapping[str, str], value: Number | None) -> str:
+    if value is not None:
+        return ""
+    told = section.get("undefined")
+    reason = told.get(measure.key_of(parameters)) if isinstance(told, Mapping) else None
+    return reason or measure.undefined
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(one, one) for one in printable(text))
+
+
+def _written_before(path: Path) -> list[str]:
+    """Return the plain names of figures and tables that an earlier result says it wrote; none if it is unreadable."""
+    try:
+        names = json.loads(path.read_bytes())["written"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+    suffixes = (".png", ".svg", ".csv")
+    return [
+        name
+        for name in (names if isinstance(names, list) else [])
+        if isinstance(name, str) and name.endswith(suffixes) and Path(name).name == name
+    ]

@@ -1,0 +1,593 @@
+"""Parts as COCO JSON: known classes with their index, everything renamed as ``unknown``, ids unique in the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from curation.errors import ExportError
+from curation.manifest.header import Header
+from curation.manifest.manifest import Manifest
+from curation.manifest.roles import UNKNOWN_ID
+from curation.manifest.views import class_positions
+from curation.publishing.formats.content import OPEN_IMAGES, UNKNOWN_NAME, Content, gather
+from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, joined, present
+from curation.sources.source import Int64s, Source
+
+CategoryIds = Literal["auto", "dataset", "manifest"]
+UnknownId = int | Literal["manifest", "next"]
+
+_LARGEST_ID = 2**31 - 1
+_OTHER = "--category-ids manifest numbers the classes by their index in the manifest, 0, 1, ... with tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """The category id of every class of an export.
+
+    Attributes
+    ----------
+    origin : {"dataset", "manifest"}
+    numbers : mapping of int to int
+        From the index of each class to its id.
+    unknown : int
+        The id of ``unknown``, that of no class.
+    reason : str
+        Why the manifest's indices were taken where nobody asked for them; else empty.
+    """
+
+    origin: str
+    numbers: Mapping[int, int]
+    unknown: int
+    reason: str = ""
+
+    @property
+    def note(self) -> str:
+        """What to tell beside the export."""
+        whose = "the dataset's own" if self.origin == "dataset" else "the manifest's indices"
+        because = f", because {self.reason}" if self.reason else ""
+        return f"Category ids are {whose}{because}; `unknown` is {self.unknown}."
+
+
+def category_ids(
+    manifest: Manifest,
+    content: Content,
+    sources: Mapping[str, Source],
+    asked: CategoryIds = "auto",
+    unknown: UnknownId = "manifest",
+) -> Numbering:
+    """Return the category ids of an export.
+
+    Parameters
+    ----------
+    asked : {"auto", "dataset", "manifest"}
+        ``auto`` takes the dataset's own ids, so that a detector trained on its files is read right. Where the parts of
+        the manifest come from several datasets that number classes differently (or whose files are not all given), or
+        from files that number no classes (VOC XML), there is no such numbering, and the manifest's indices are taken.
+    unknown : int, "manifest" or "next"
+        The id of ``unknown``. ``manifest``: -1, which no dataset uses; beside indices of a manifest with tasks the
+        number of classes. ``next``: after the last class.
+
+    Raises
+    ------
+    ExportError
+        The dataset's own ids were asked for and there are none, or its files disagree; or the id of unknown is that of
+        a class.
+    """
+    if isinstance(unknown, int) and not -_LARGEST_ID <= unknown <= _LARGEST_ID:
+        raise ExportError(
+            "The category id of unknown is out of range",
+            where="--unknown-id",
+            expected=f"-{_LARGEST_ID} to {_LARGEST_ID}: readers of COCO files keep ids in 32 bits",
+            found=str(unknown)[:40],
+        )
+    indices = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
+    reason = _why_not(manifest.header, content, sources)
+    if asked == "dataset" and reason:
+        raise ExportError(
+            "The dataset has no category ids of its own", where="--category-ids", found=reason, hint=_OTHER
+        )
+    if asked == "manifest" or reason:
+        last = max((entry.index for entry in content.classes), default=0)
+        chosen = _chosen(unknown, content.unknown_id, last + 1)
+        _require_free(content, chosen, indices)
+        told = reason if asked == "auto" else ""
+        return Numbering("manifest", {index: index for index in indices}, chosen, told)
+    numbers = _own_numbers(manifest.header, content, sources)
+    taken = {
+        number: name
+        for slot in content.slots
+        for number, name in zip(sources[slot].categories.numbers, sources[slot].categories.names, strict=True)
+        if name != UNKNOWN_NAME
+    }
+    chosen = _chosen(unknown, UNKNOWN_ID, max(taken, default=0) + 1)
+    _require_free(content, chosen, taken)
+    return Numbering("dataset", numbers, chosen)
+
+
+def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
+    """Return a sentence for each dataset whose files give classes different ids: a detector is read by one of them."""
+    told: dict[str, str] = {}
+    first: dict[tuple[str, str], tuple[str, int]] = {}
+    for slot, source in sources.items():
+        if not source.has_category_ids:
+            continue
+        for name, number in zip(source.categories.names, source.categories.numbers, strict=True):
+            earlier, other = first.setdefault((source.dataset, name), (slot, number))
+            if number != other:
+                told.setdefault(
+                    source.dataset,
+                    f"class {name[:80]!r} has the category id {other} in source {earlier} and {number} in {slot}: "
+                    "export with --category-ids manifest, so that one id means one class in all parts",
+                )
+    return list(told.values())
+
+
+def _chosen(unknown: UnknownId, usual: int, following: int) -> int:
+    if isinstance(unknown, int):
+        return unknown
+    return following if unknown == "next" else usual
+
+
+def _why_not(header: Header, content: Content, sources: Mapping[str, Source]) -> str:
+    """Return why the sources have no numbering in common, or an empty text."""
+    # Asked of the whole manifest and not of the parts of this export: a class has one id in the files of all parts.
+    named = {entry.name: entry.dataset for entry in header.sources}
+    slots = list(dict.fromkeys(slot for part in header.parts for slot in part.sources))
+    datasets = sorted({named[slot] for slot in slots})
+    if len(datasets) > 1 and (reason := _not_alike(header, slots, sources)):
+        return f"its parts come from several datasets ({', '.join(datasets)}), {reason}"
+    without = [slot for slot in content.slots if not sources[slot].has_category_ids]
+    return f"the files of {without[0]} number no classes" if without else ""
+
+
+def _not_alike(header: Header, slots: Sequence[str], sources: Mapping[str, Source]) -> str:
+    """Return why the files of several datasets are not known to number their classes alike; empty where they do.
+
+    Training and test files of one's own that number their images alike bear two names, and have one list of categories.
+    """
+    if missing := [slot for slot in slots if slot not in sources]:
+        return f"and {missing[0]} is not given (--source {missing[0]}=PATH)"
+    number_of: dict[int | str, int] = {}
+    class_of: dict[int, int | str] = {}
+    for slot in slots:
+        source = sources[slot]
+        if not source.has_category_ids:
+            return f"and the files of {slot} number no classes"
+        positions = class_positions(header.classes, source).tolist()
+        for name, position, number in zip(
+            source.categories.names, positions, source.categories.numbers, strict=True
+        ):
+            key = position if position >= 0 else name
+            if number_of.setdefault(key, number) != number or class_of.setdefault(number, key) != key:
+                return "and they number their classes differently"
+    return ""
+
+
+def _own_numbers(header: Header, content: Content, sources: Mapping[str, Source]) -> dict[int, int]:
+    """Return the dataset's id of each class of an export, by the class's index."""
+    found: dict[int, tuple[int, str]] = {}
+    for slot in content.slots:
+        numbers = sources[slot].categories.numbers
+        for place, position in enumerate(class_positions(header.classes, sources[slot]).tolist()):
+            if position < 0:
+                continue
+            entry = header.classes[position]
+            number, earlier = found.setdefault(entry.index, (numbers[place], slot))
+            if number != numbers[place] and entry.index >= 0:
+                raise ExportError(
+                    f"Class {entry.name[:80]!r} has two category ids",
+                    where=slot if slot == earlier else f"{earlier} and {slot}",
+                    found=f"{number} and {numbers[place]}",
+                    hint=_OTHER,
+                )
+    missing = [entry.name for entry in content.classes if entry.index not in found]
+    if missing:
+        raise ExportError(
+            f"The source has no category of {len(missing)} classes, so they have no id of the dataset's own",
+            where=", ".join(content.slots),
+            found=", ".join(missing)[:300],
+            hint=f"list them among the file's categories; or {_OTHER}",
+        )
+    return {index: number for index, (number, _) in found.items() if index >= 0}
+
+
+def _require_free(content: Content, unknown: int, taken: Mapping[int, str]) -> None:
+    if content.has_unknown and unknown in taken:
+        raise ExportError(
+            "The category id of unknown is that of a class",
+            where="--unknown-id",
+            expected=f"-1, or a number outside {min(taken)} to {max(taken)}",
+            found=f"{unknown}, which is {taken[unknown]}",
+        )
+
+
+Renumber = Literal["always", "auto", "never"]
+
+_encode = msgspec.json.Encoder().encode
+_FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
+
+
+@dataclass(frozen=True, slots=True)
+class CocoOptions:
+    """Choices of a COCO export.
+
+    Attributes
+    ----------
+    renumber : {"auto", "always", "never"}
+        Whether images get new ids 1..n: ``auto`` where the ids of the sources are not unique together.
+    category_ids : {"auto", "dataset", "manifest"}
+    unknown_id : int, "manifest" or "next"
+        See `curation.publishing.formats.coco.category_ids` for both.
+    sidecar : bool
+        Whether a second file, ``PARTS.original_categories.json``, tells the original category of every annotation.
+    detectron2 : bool
+        Whether ``PARTS.detectron2.py`` registers the file with detectron2. ``manifest`` is then read as ``next``
+        where it means -1: detectron2 numbers categories by ascending id, and would put unknown before every class.
+    """
+
+    renumber: Renumber = "auto"
+    category_ids: CategoryIds = "auto"
+    unknown_id: UnknownId = "manifest"
+    sidecar: bool = False
+    detectron2: bool = False
+
+
+def plan_coco(
+    manifest: Manifest,
+    parts: Sequence[str],
+    sources: Mapping[str, Source],
+    options: CocoOptions | None = None,
+) -> Plan:
+    """Return the plan of one COCO JSON file that holds some parts under their label views.
+
+    Images stand in the order of the parts and their lists, annotations by image and in file order within an image.
+    Boxes and areas are those of the source to the last bit, whole numbers without a decimal point. A box's four corners
+    stand as its ``segmentation`` where the source is VOC, whose boxes are its masks; COCO masks are not kept (the
+    ``elephant-json`` format does).
+
+    Annotation ids are 1..m, the source's own id is kept as ``original_id`` and the class as ``orig_category``. With
+    tasks (annotation specificity of Revisiting Open World Object Detection) the ids are the source's own, as far as
+    `annotation_ids` can keep them; no original class stands in the file; and the categories are all classes known so
+    far, so that a class has one id in the files of all tasks, though a training part has annotations of the task's own
+    classes alone.
+
+    ``iscrowd`` and ``difficult`` are the source's flags. ``ignore`` is 1 where the view ignores the object for another
+    reason than its being a crowd region: trainers know what to do with ``iscrowd``, and some skip what says ``ignore``.
+    pycocotools derives its own ``ignore`` from ``iscrowd`` alone. Annotations of Open Images carry its five flags
+    too; a group box is ``iscrowd`` only where the view does not keep it as an ordinary object.
+
+    Category ids are the dataset's own (`curation.publishing.formats.coco.category_ids`).
+
+    Raises
+    ------
+    ExportError
+        Ids collide under ``renumber="never"``; the id of unknown is that of a class; two parts share an image, or
+        belong to different tasks.
+    ManifestError, MissingListError, PresenceOnlyError
+        See `curation.publishing.formats.content.gather`.
+    """
+    options = options or CocoOptions()
+    content = gather(manifest, parts, sources)
+    numbers, renumbered = image_ids(content, options.renumber)
+    annotations, annotations_renumbered = annotation_ids(content, options.renumber)
+    given = (manifest, content, sources, options.category_ids)
+    numbering = category_ids(*given, options.unknown_id)
+    if options.detectron2 and numbering.unknown == UNKNOWN_ID and options.unknown_id == "manifest":
+        numbering = category_ids(*given, "next")
+    file = CocoFile(manifest, content, numbers, renumbered, annotations, annotations_renumbered, numbering)
+    images, objects = content.images, content.objects
+    stem = "+".join(parts)
+    files = [PlannedFile(name=f"{stem}.json", chunks=file.chunks)]
+    notes = [_renumbered_note(content)] if renumbered else []
+    if content.classes:
+        notes.append(numbering.note)
+    told = content.of_tasks and annotations_renumbered
+    if told:
+        notes.append(f"Annotation ids were renumbered 1..{len(objects)}: {_why_renumbered(content)}.")
+    if options.sidecar:
+        files.append(plan_original_categories(content, annotations, stem))
+        notes.append(SIDECAR_NOTE)
+    records = len(images) + len(objects) * len(files) + 4
+    if options.detectron2:
+        files.append(plan_detectron2(manifest, stem))
+        notes.append(DETECTRON2_NOTE)
+    return Plan(
+        files=tuple(files),
+        records=records + options.detectron2,
+        counts={
+            "images": len(images),
+            "annotations": len(objects),
+            "categories": len(content.classes) + content.has_unknown,
+            "unknown": int((objects.category_id == UNKNOWN_ID).sum()),
+            "ignored": int(objects.ignore.sum()),
+            "crowd": int(objects.crowd.sum()),
+            "difficult": int(objects.difficult.sum()),
+        },
+        changed=present(
+            {
+                "images_renumbered": len(images) * renumbered,
+                "annotations_renumbered": len(objects) * told,
+                "file_names_made_from_ids": int((images.file_names == "").sum()),
+            }
+        ),
+        left_out=present(content.left_out),
+        notes=tuple(notes),
+    )
+
+
+def image_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
+    """Return the integer id of each image in the output, unique, and whether these are new.
+
+    Raises
+    ------
+    ExportError
+        The sources' ids collide and `renumber` is ``never``.
+    """
+    numbers = content.images.numbers
+    repeated = first_repeated(numbers)
+    if renumber == "always" or (renumber == "auto" and repeated is not None):
+        return np.arange(1, len(numbers) + 1, dtype=np.int64), True
+    if repeated is not None:
+        both = [content.images.ids[place] for place in np.flatnonzero(numbers == repeated)[:2].tolist()]
+        raise ExportError(
+            "Two images have the same integer id, so one file cannot hold both under it",
+            where=" + ".join(part.name for part in content.parts),
+            found=f"{repeated}: {' and '.join(both)}",
+            hint="--renumber auto, or export the parts one by one",
+        )
+    return numbers, False
+
+
+def annotation_ids(content: Content, renumber: Renumber) -> tuple[Int64s, bool]:
+    """Return the id of each annotation in the output, unique and positive, and whether these are new, 1..m.
+
+    Without tasks they are always new. With tasks the sources' own are kept unless two collide or one is not positive:
+    pycocotools takes an annotation with id 0 for no annotation, and counts what finds it as false.
+
+    Raises
+    ------
+    ExportError
+        The sources' ids cannot be kept and `renumber` is ``never``.
+    """
+    numbers = content.objects.numbers
+    sound = first_repeated(numbers) is None and int(numbers.min(initial=1)) > 0
+    if content.of_tasks and sound and renumber != "always":
+        return numbers, False
+    if content.of_tasks and renumber == "never":
+        raise ExportError(
+            "The annotation ids of the sources cannot be kept",
+            where=" + ".join(part.name for part in content.parts),
+            found=_why_renumbered(content),
+            hint="--renumber auto",
+        )
+    return np.arange(1, len(numbers) + 1, dtype=np.int64), True
+
+
+def _why_renumbered(content: Content) -> str:
+    repeated = first_repeated(content.objects.numbers)
+    if repeated is not None:
+        return f"ids of the sources collide (first: {repeated})"
+    lowest = int(content.objects.numbers.min(initial=1))
+    return "as asked" if lowest > 0 else f"pycocotools needs positive ids (lowest: {lowest})"
+
+
+def _renumbered_note(content: Content) -> str:
+    repeated = first_repeated(content.images.numbers)
+    why = "as asked" if repeated is None else f"because ids of the sources collide (first: {repeated})"
+    return (
+        f"Image ids were renumbered 1..{len(content.images)} {why}: predictions must use the new ids. "
+        "The sources' ids are kept as original_id and curation_id."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CocoFile:
+    """The one file of a COCO export, given out record by record."""
+
+    manifest: Manifest
+    content: Content
+    numbers: Int64s
+    renumbered: bool
+    annotation_numbers: Int64s
+    annotations_renumbered: bool
+    numbering: Numbering
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the file's bytes: one record a line."""
+        yield b'{"info":' + _encode(self._info()) + b",\n"
+        yield b'"categories":[\n' + b",\n".join(map(_encode, self._categories())) + b"\n],\n"
+        yield b'"images":[\n'
+        yield from joined(self._images())
+        yield b'],\n"annotations":[\n'
+        yield from joined(self._annotations())
+        yield b"]}\n"
+
+    def _info(self) -> dict[str, Any]:
+        header = self.manifest.header
+        content = self.content
+        of_task = {"task": content.parts[0].task} if content.of_tasks else {}
+        own_ids = {"annotation_ids": "renumbered" if self.annotations_renumbered else "original"}
+        return {
+            "description": header.title,
+            "manifest": f"{header.name} {header.version}",
+            "manifest_digest": self.manifest.digest,
+            "parts": [part.name for part in content.parts],
+            "image_ids": "renumbered" if self.renumbered else "original",
+            "category_ids": self.numbering.origin,
+        } | (of_task | own_ids if content.of_tasks else {})
+
+    def _categories(self) -> list[dict[str, Any]]:
+        numbers = self.numbering.numbers
+        own = [
+            {"supercategory": "none", "id": numbers[one.index], "name": one.name}
+            for one in self.content.classes
+        ]
+        unknown = {"supercategory": "none", "id": self.numbering.unknown, "name": UNKNOWN_NAME}
+        return [*own, unknown] if self.content.has_unknown else own
+
+    def _images(self) -> Iterator[dict[str, Any]]:
+        images = self.content.images
+        several = len(self.content.parts) > 1
+        for place, (number, native, name, width, height) in enumerate(
+            zip(
+                self.numbers.tolist(),
+                images.native.tolist(),
+                images.file_names.tolist(),
+                images.widths.tolist(),
+                images.heights.tolist(),
+                strict=True,
+            )
+        ):
+            record: dict[str, Any] = {"id": number, "file_name": name or f"{native}.jpg"}
+            if width and height:
+                record |= {"width": width, "height": height}
+            if self.renumbered:
+                record["original_id"] = int(images.numbers[place])
+            record["curation_id"] = images.ids[place]
+            if several:
+                record["part"] = self.content.parts[images.part[place]].name
+            yield record
+
+    def _annotations(self) -> Iterator[dict[str, Any]]:
+        objects, images = self.content.objects, self.content.images
+        with_corners = np.array([name.startswith("voc") for name in self.content.datasets], np.bool_)
+        slot = images.slot[objects.image]
+        cornered = with_corners[slot]
+        flagged = np.array([name == OPEN_IMAGES for name in self.content.datasets], np.bool_)[slot]
+        flags = np.stack(
+            [objects.occluded, objects.truncated, objects.group, objects.depiction, objects.inside], axis=1
+        )
+        numbers = {**self.numbering.numbers, UNKNOWN_ID: self.numbering.unknown}
+        category = np.array([numbers[index] for index in objects.category_id.tolist()], np.int64)
+        columns = (
+            self.annotation_numbers,
+            self.numbers[objects.image],
+            category,
+            objects.boxes,
+            objects.areas,
+            objects.crowd,
+            objects.difficult,
+            objects.ignore & (objects.difficult | ~objects.crowd),
+            objects.numbers,
+            objects.original,
+            objects.original_number,
+            cornered,
+            flagged,
+            flags,
+        )
+        for row in zip(*(column.tolist() for column in columns), strict=True):
+            yield self._annotation(row)
+
+    def _annotation(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        own, image, category, box, area, crowd, difficult, ignore, number, original, original_id, *rest = row
+        cornered, flagged, flags = rest
+        record = {
+            "id": own,
+            "image_id": image,
+            "category_id": category,
+            "bbox": [plain_number(value) for value in box],
+            "area": plain_number(area),
+            "iscrowd": int(crowd),
+            "difficult": int(difficult),
+            "ignore": int(ignore),
+        }
+        if not self.content.of_tasks:
+            record |= {"orig_category": original, "orig_category_id": original_id}
+        if self.annotations_renumbered:
+            record["original_id"] = number
+        if cornered:
+            record["segmentation"] = [corners(box)]
+        if flagged:
+            record |= dict(zip(_FLAGS, map(int, flags), strict=True))
+        return record
+
+
+def plain_number(value: float) -> int | float:
+    """Return a whole float as an integer, any other as it is: no digit is lost and none invented."""
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def corners(box: Sequence[float]) -> list[int | float]:
+    """Return a box's corners in the authors' order: ``x,y, x,y+h, x+w,y+h, x+w,y``."""
+    x, y, width, height = box
+    outline = (x, y, x, y + height, x + width, y + height, x + width, y)
+    return [plain_number(value) for value in outline]
+
+
+WARNING = "It names the classes of unknown objects: it is for analysis, and must not be given to a detector."
+SIDECAR_NOTE = f"PART.original_categories.json holds the original category of every annotation. {WARNING}"
+
+
+def plan_original_categories(content: Content, annotation_ids: Int64s, stem: str) -> PlannedFile:
+    """Return the file ``STEM.original_categories.json``.
+
+    Its ``annotations`` hold ``id``, ``category_id`` and ``name`` of every annotation of the export, in its order:
+    category and name as the source itself gives them. The export does not hold them where the manifest has tasks: the
+    test view of a task knows no class beyond it (annotation specificity of Revisiting Open World Object Detection).
+
+    Parameters
+    ----------
+    annotation_ids : ndarray of int64, shape (m,)
+        The id that each object of `content` has in the export.
+    """
+    objects = content.objects
+
+    def records() -> Iterator[dict[str, int | str]]:
+        columns = (annotation_ids, objects.original_number, objects.original)
+        for own, category, original in zip(*(column.tolist() for column in columns), strict=True):
+            yield {"id": own, "category_id": category, "name": original}
+
+    def chunks() -> Iterator[bytes]:
+        parts = [part.name for part in content.parts]
+        yield b'{"info":' + _encode(
+            {"description": "Original categories", "parts": parts, "warning": WARNING}
+        )
+        yield b',\n"annotations":[\n'
+        yield from joined(records())
+        yield b"]}\n"
+
+    return PlannedFile(name=f"{stem}.original_categories.json", chunks=chunks)
+
+
+DETECTRON2_NOTE = (
+    "PART.detectron2.py registers the file with detectron2: import it, then call register(PHOTOS). Category ids are "
+    "made contiguous there in ascending order, so `unknown` comes last."
+)
+
+_TEMPLATE = '''"""Registers {title} with detectron2."""
+
+from pathlib import Path
+
+from detectron2.data.datasets import register_coco_instances
+
+NAME = "{name}"
+
+
+def register(photos, name=NAME):
+    """Register the annotations beside this file; `photos` is the folder of the images."""
+    annotations = Path(__file__).resolve().with_name("{stem}.json")
+    register_coco_instances(name, {{}}, str(annotations), str(photos))
+    return name
+'''
+
+
+def plan_detectron2(manifest: Manifest, stem: str) -> PlannedFile:
+    """Return the file ``STEM.detectron2.py``: one function, ``register(photos)``, that returns the dataset's name."""
+    header = manifest.header
+    text = _TEMPLATE.format(
+        # Names, versions and parts of a manifest are plain words of letters, digits and a few signs.
+        title=f"{header.name} {header.version}, {stem}",
+        name=re.sub(r"[^a-z0-9]+", "_", f"{header.name}_{stem}".lower()),
+        stem=stem,
+    )
+
+    def chunks() -> Iterator[bytes]:
+        yield text.encode("utf-8")
+
+    return PlannedFile(name=f"{stem}.detectron2.py", chunks=chunks)

@@ -1,0 +1,218 @@
+"""Parts in the folder layout of PASCAL VOC: ``Annotations/STEM.xml`` and ``ImageSets/Main/PART.txt``."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from curation.errors import ExportError
+from curation.manifest.manifest import Manifest
+from curation.manifest.roles import UNKNOWN_ID
+from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
+from curation.publishing.formats.plan import (
+    Plan,
+    PlannedFile,
+    first_repeated,
+    lines,
+    present,
+    safe_name,
+    whole,
+)
+from curation.sources.source import POSES, Floats, Int32s, Int64s, Source
+
+_SAME = 1e-9
+
+
+def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
+    """Return the plan of a VOC folder that holds some parts under their label views.
+
+    ``difficult`` is 1 where the source says so or where the view ignores the object (crowd regions, ignored classes):
+    VOC evaluators leave difficult objects out of account. Such an object carries ``<crowd>1</crowd>`` or
+    ``<ignored>1</ignored>`` after its box, and one whose name changed carries ``<original>`` (not where the manifest
+    has tasks, see `Content`): VOC readers look elements up by name and pass over these.
+    Pixels are 1-based and inclusive (see `inclusive_corners`).
+
+    Raises
+    ------
+    ExportError
+        An image id or a name cannot stand in a path or in XML; two parts share an image.
+    ManifestError, MissingListError, PresenceOnlyError
+        See `curation.publishing.formats.content.gather`.
+    """
+    content = gather(manifest, parts, sources)
+    images, objects = content.images, content.objects
+    stems, prefixed = image_stems(images)
+    sizes = np.stack([images.widths, images.heights], axis=1)[objects.image]
+    corners, changed = inclusive_corners(objects.boxes, sizes)
+    folder = VocFolder(content, stems, corners)
+    require_xml_text(content)
+    flagged = objects.ignore & ~objects.difficult
+    notes = ["Ids of the sources collide, so every stem carries its namespace (voc2007_000009)."] * prefixed
+    if unsized := int(((images.widths <= 0) | (images.heights <= 0)).sum()):
+        notes.append(f"{unsized} images have no width and height in their source: their <size> says 0.")
+    return Plan(
+        files=folder.files(),
+        records=2 * len(images),
+        counts={
+            "images": len(images),
+            "annotations": len(objects),
+            "unknown": int((objects.category_id == UNKNOWN_ID).sum()),
+            "difficult": int((objects.difficult | objects.ignore).sum()),
+            "crowd": int(objects.crowd.sum()),
+        },
+        changed=present({**changed, "ignored_written_as_difficult": flagged.sum()}),
+        left_out=present(content.left_out),
+        notes=tuple(notes),
+    )
+
+
+def inclusive_corners(boxes: Floats, sizes: Int32s) -> tuple[Int64s, dict[str, int]]:
+    """Return VOC's pixel corners of some boxes, and how many were changed in which way.
+
+    VOC's pixels ``xmin..xmax`` (1-based, inclusive) cover the continuous span ``xmin - 1`` to ``xmax``, so a box of
+    whole numbers has ``xmin = x + 1`` and ``xmax = x + w`` exactly: the inverse of what the reader does. Other edges
+    go to the nearest whole number (halves to the even one), at most half a pixel away; a box that would vanish
+    becomes the one pixel that holds its centre. Where the size of the image is known, the corners stay inside it.
+
+    Parameters
+    ----------
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels, origin top left.
+    sizes : ndarray of int, shape (m, 2)
+        Width and height of each box's image, 0 where unknown.
+
+    Returns
+    -------
+    corners : ndarray of int64, shape (m, 4)
+        ``xmin, ymin, xmax, ymax``; ``1 <= xmin <= xmax``, the same for y.
+    changed : dict
+        ``boxes_rounded``, ``boxes_widened_to_a_pixel``, ``boxes_clipped_to_the_image``. A box may be in several.
+    """
+    start, end = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
+    low, high = np.rint(start) + 1, np.rint(end)
+    rounded = (np.abs(low - 1 - start) > _SAME) | (np.abs(high - end) > _SAME)
+    vanished = high < low
+    centre = np.floor((start + end) / 2) + 1
+    low, high = np.where(vanished, centre, low), np.where(vanished, centre, high)
+    last = np.where(sizes > 0, sizes, np.inf)
+    inside_low, inside_high = np.clip(low, 1, last), np.clip(high, 1, last)
+    clipped = (inside_low != low) | (inside_high != high)
+    changed = {
+        "boxes_rounded": int(rounded.any(axis=1).sum()),
+        "boxes_widened_to_a_pixel": int(vanished.any(axis=1).sum()),
+        "boxes_clipped_to_the_image": int(clipped.any(axis=1).sum()),
+    }
+    return np.concatenate([inside_low, inside_high], axis=1).astype(np.int64), changed
+
+
+def image_stems(images: ContentImages) -> tuple[tuple[str, ...], bool]:
+    """Return each image's file stem, its native id, and whether namespaces had to go before them to keep them apart.
+
+    Raises
+    ------
+    ExportError
+        An id cannot be a file stem.
+    """
+    stems: list[str] = images.native.tolist()
+    prefixed = len(stems) > 0 and first_repeated(np.array(stems)) is not None
+    if prefixed:
+        stems = [image.replace(":", "_", 1) for image in images.ids]
+    for stem, image in zip(stems, images.ids, strict=True):
+        if "/" in safe_name(stem, image):
+            raise ExportError(
+                "An image id with a slash cannot be the stem of a VOC file",
+                where=image[:300],
+                hint="--format coco",
+            )
+    return tuple(stems), prefixed
+
+
+@dataclass(frozen=True, slots=True)
+class VocFolder:
+    """The files of a VOC export, made one image at a time."""
+
+    content: Content
+    stems: tuple[str, ...]
+    corners: Int64s
+
+    def files(self) -> Iterator[PlannedFile]:
+        """Yield the image sets, then one XML file an image."""
+        yield from self.image_sets()
+        yield from self.annotations()
+
+    def image_sets(self) -> Iterator[PlannedFile]:
+        """Yield one list of stems a part."""
+        of_part = self.content.images.part
+        for number, part in enumerate(self.content.parts):
+            chosen = [self.stems[place] for place in np.flatnonzero(of_part == number).tolist()]
+            yield PlannedFile(f"ImageSets/Main/{part.name}.txt", lines(chosen))
+
+    def annotations(self) -> Iterator[PlannedFile]:
+        """Yield one XML file an image, also for an image without objects."""
+        bounds = np.searchsorted(self.content.objects.image, np.arange(len(self.stems) + 1)).tolist()
+        names = {entry.index: entry.name for entry in self.content.classes} | {UNKNOWN_ID: UNKNOWN_NAME}
+        for place, stem in enumerate(self.stems):
+            rows = range(bounds[place], bounds[place + 1])
+            text = self._xml(place, "".join(self._object(row, names) for row in rows))
+            yield PlannedFile(f"Annotations/{stem}.xml", whole(text), "Annotations/*.xml")
+
+    def _xml(self, place: int, objects: str) -> str:
+        images = self.content.images
+        name = images.file_names[place] or f"{images.native[place]}.jpg"
+        dataset = self.content.datasets[images.slot[place]]
+        return (
+            "<annotation>\n"
+            f"\t<folder>{_text(dataset)}</folder>\n"
+            f"\t<filename>{_text(name)}</filename>\n"
+            f"\t<source><database>{_text(dataset)}</database><image>{_text(images.ids[place])}</image></source>\n"
+            f"\t<size><width>{images.widths[place]}</width><height>{images.heights[place]}</height>"
+            "<depth>3</depth></size>\n"
+            "\t<segmented>0</segmented>\n"
+            f"{objects}</annotation>\n"
+        )
+
+    def _object(self, row: int, names: Mapping[int, str]) -> str:
+        objects = self.content.objects
+        name = names[int(objects.category_id[row])]
+        difficult = bool(objects.difficult[row] or objects.ignore[row])
+        xmin, ymin, xmax, ymax = self.corners[row].tolist()
+        extra = [
+            ("crowd", objects.crowd[row]),
+            ("ignored", objects.ignore[row] and not (objects.difficult[row] or objects.crowd[row])),
+        ]
+        marks = "".join(f"\t\t<{mark}>1</{mark}>\n" for mark, flag in extra if flag)
+        original = objects.original[row]
+        if original != name and not self.content.of_tasks:
+            marks += f"\t\t<original>{_text(original)}</original>\n"
+        return (
+            "\t<object>\n"
+            f"\t\t<name>{_text(name)}</name>\n"
+            f"\t\t<pose>{POSES[objects.pose[row]] or 'Unspecified'}</pose>\n"
+            f"\t\t<truncated>{objects.truncated[row]:d}</truncated>\n"
+            f"\t\t<occluded>{objects.occluded[row]:d}</occluded>\n"
+            f"\t\t<difficult>{difficult:d}</difficult>\n"
+            f"\t\t<bndbox><xmin>{xmin}</xmin><ymin>{ymin}</ymin><xmax>{xmax}</xmax><ymax>{ymax}</ymax></bndbox>\n"
+            f"{marks}\t</object>\n"
+        )
+
+
+def _text(value: str) -> str:
+    return html.escape(value, quote=False)
+
+
+def require_xml_text(content: Content) -> None:
+    """Raise `ExportError` where the name of an image or a class holds what XML cannot."""
+    names = [entry.name for entry in content.classes]
+    named = [("an image", content.images.file_names), ("an object", content.objects.original)]
+    for kind, column in [*named, ("a class", np.array(names, object))]:
+        for name in dict.fromkeys(column.tolist()):
+            if not name.isprintable():
+                raise ExportError(
+                    f"The name of {kind} cannot be written in XML",
+                    expected="printable characters",
+                    found=ascii(name[:80]),
+                    hint="--format coco",
+                )

@@ -1,0 +1,225 @@
+"""Parts as YOLO label files: ``labels/STEM.txt``, one list of images a part, and ``data.yaml``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal
+
+import numpy as np
+
+from curation.errors import ExportError
+from curation.manifest.manifest import Manifest
+from curation.manifest.roles import UNKNOWN_ID
+from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
+from curation.publishing.formats.plan import Plan, PlannedFile, lines, present, safe_name, whole
+from curation.sources.source import Bools, Floats, Int32s, Int64s, Source
+
+UnknownClass = Literal["last", "drop"]
+
+_DIGITS = 12
+_PIXEL_TOLERANCE = 1e-6
+_SPLITS = {"train": "train", "finetune": "train", "val": "val", "test": "test", "wilderness": "test"}
+
+
+def plan_yolo(
+    manifest: Manifest,
+    parts: Sequence[str],
+    sources: Mapping[str, Source],
+    *,
+    unknown: UnknownClass = "last",
+    sizes: Int32s | None = None,
+) -> Plan:
+    """Return the plan of a YOLO folder that holds some parts under their label views.
+
+    A line is ``class cx cy w h``: the class counted from 0 in the order of the manifest's class indices, the centre and
+    size of the box as shares of the image with 12 decimals (1e-6 pixel is kept for images of up to 65,535 pixels). The
+    format has no word for ignored objects: they are left out and counted. Boxes are cut at the image's edge, because
+    trainers throw away an image with a share above 1. An image without objects gets an empty file.
+
+    With tasks a class's number is its index, the same at every task, and that of unknown is the manifest's. YOLO allows
+    no gap below it, so the numbers of later classes are named ``unused_20``, ... where unknown is a class.
+
+    Parameters
+    ----------
+    unknown : {"last", "drop"}
+        Unknown objects become the last class, or are left out and counted.
+    sizes : ndarray of int32, shape (n, 2), optional
+        Width and height of each image in the order of `gather`, where sources lack them.
+
+    Raises
+    ------
+    ExportError
+        An image has no size; a file name is missing, hostile or not unique; two parts share an image.
+    ManifestError, MissingListError, PresenceOnlyError
+        See `curation.publishing.formats.content.gather`.
+    """
+    content = gather(manifest, parts, sources)
+    objects = content.objects
+    sizes = _sizes(content.images, sizes)
+    names = photo_names(content.images)
+    shares, moved, outside = normalised(objects.boxes, sizes[objects.image])
+    stranger = (objects.category_id == UNKNOWN_ID) & (unknown == "drop")
+    kept = ~(objects.ignore | stranger | outside)
+    with_unknown = content.has_unknown and unknown == "last"
+    folder = YoloFolder(content, names, shares, kept, with_unknown)
+    return Plan(
+        files=folder.files(),
+        records=2 * len(names) + 1,
+        counts={"images": len(names), "annotations": int(kept.sum()), "classes": len(folder.class_names())},
+        changed=present({"boxes_cut_at_the_image_edge": (moved & kept).sum()}),
+        left_out=present(
+            {
+                **content.left_out,
+                "ignored": objects.ignore.sum(),
+                "unknown": (stranger & ~objects.ignore).sum(),
+                "outside_the_image": (outside & ~objects.ignore & ~stranger).sum(),
+            }
+        ),
+        notes=("Put or link the photos at images/ in this folder: the lists name them as ./images/FILE.",),
+    )
+
+
+def normalised(boxes: Floats, sizes: Int32s) -> tuple[Floats, Bools, Bools]:
+    """Return boxes as shares of their images, which of them were cut at an edge, and which lie outside altogether.
+
+    Parameters
+    ----------
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels, origin top left.
+    sizes : ndarray of int, shape (m, 2)
+        Width and height of each box's image, positive.
+
+    Returns
+    -------
+    shares : ndarray of float64, shape (m, 4)
+        ``cx, cy, w, h``, each in [0, 1].
+    cut, outside : ndarray of bool, shape (m,)
+        Moved by more than 1e-6 pixel; without any extent inside the image.
+    """
+    low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
+    inner_low, inner_high = np.clip(low, 0, sizes), np.clip(high, 0, sizes)
+    moved = np.maximum(np.abs(inner_low - low), np.abs(inner_high - high)).max(axis=1, initial=0)
+    extent = inner_high - inner_low
+    shares = np.concatenate([(inner_low + inner_high) / 2 / sizes, extent / sizes], axis=1)
+    return shares, moved > _PIXEL_TOLERANCE, extent.min(axis=1, initial=np.inf) <= 0
+
+
+def photo_names(images: ContentImages) -> list[str]:
+    """Return the file name of each image, of which the label file takes its stem; distinct stems are required.
+
+    Raises
+    ------
+    ExportError
+        Two photos would share a label file, or a name may not become a path.
+    """
+    names = [
+        safe_name(name or f"{native}.jpg", image)
+        for name, native, image in zip(
+            images.file_names.tolist(), images.native.tolist(), images.ids, strict=True
+        )
+    ]
+    seen: dict[str, str] = {}
+    for name, image in zip(names, images.ids, strict=True):
+        stem = _label_stem(name)
+        if stem in seen:
+            raise ExportError(
+                "Two photos would share one label file",
+                where=f"labels/{stem}.txt",
+                found=f"{seen[stem]} and {image}",
+                hint="export the parts one by one, or --format coco",
+            )
+        seen[stem] = image
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class YoloFolder:
+    """The files of a YOLO export, made one image at a time."""
+
+    content: Content
+    names: Sequence[str]
+    shares: Floats
+    kept: Bools
+    with_unknown: bool
+
+    def class_names(self) -> list[str]:
+        """Return the class names in the order of their zero-based numbers."""
+        own = dict(zip(self._numbers(), (entry.name for entry in self.content.classes), strict=True))
+        if self.with_unknown:
+            own[self._unknown_number()] = UNKNOWN_NAME
+        return [own.get(number, f"unused_{number}") for number in range(max(own, default=-1) + 1)]
+
+    def files(self) -> Iterator[PlannedFile]:
+        """Yield ``data.yaml``, the lists, then one label file an image."""
+        yield PlannedFile("data.yaml", whole(self._yaml()))
+        for number, part in enumerate(self.content.parts):
+            chosen = np.flatnonzero(self.content.images.part == number).tolist()
+            yield PlannedFile(f"{part.name}.txt", lines([f"./images/{self.names[one]}" for one in chosen]))
+        rows = np.flatnonzero(self.kept)
+        bounds = np.searchsorted(self.content.objects.image[rows], np.arange(len(self.names) + 1)).tolist()
+        numbers = self._class_numbers()[rows]
+        shares = self.shares[rows]
+        for place, name in enumerate(self.names):
+            span = slice(bounds[place], bounds[place + 1])
+            text = "".join(map(_line, numbers[span].tolist(), shares[span].tolist()))
+            yield PlannedFile(f"labels/{_label_stem(name)}.txt", whole(text), "labels/*.txt")
+
+    def _class_numbers(self) -> Int64s:
+        indices = np.array([entry.index for entry in self.content.classes], np.int64)
+        numbers = np.array([*self._numbers(), self._unknown_number()], np.int64)
+        category = self.content.objects.category_id
+        place = np.where(category == UNKNOWN_ID, len(indices), np.searchsorted(indices, category))
+        return numbers[place]
+
+    def _numbers(self) -> list[int]:
+        """Return the number of each class."""
+        classes = self.content.classes
+        return [entry.index for entry in classes] if self.content.of_tasks else list(range(len(classes)))
+
+    def _unknown_number(self) -> int:
+        return self.content.unknown_id if self.content.of_tasks else len(self.content.classes)
+
+    def _yaml(self) -> str:
+        # A JSON string is a YAML double-quoted scalar, whatever the name holds; JSON lists are flow sequences.
+        lists: dict[str, list[str]] = {"train": [], "val": [], "test": []}
+        for part in self.content.parts:
+            lists[_SPLITS[part.role]].append(f"{part.name}.txt")
+        lines = ["path: .", *(f"{split}: {_yaml_list(files)}" for split, files in lists.items())]
+        names = self.class_names()
+        lines += [f"nc: {len(names)}", "names:"]
+        lines += [f"  {number}: {json.dumps(name)}" for number, name in enumerate(names)]
+        return "\n".join(lines) + "\n"
+
+
+def _yaml_list(files: Sequence[str]) -> str:
+    # Trainers insist on the keys train and val, and accept a null there.
+    if len(files) < 2:
+        return json.dumps(files[0]) if files else "null"
+    return json.dumps(files)
+
+
+def _sizes(images: ContentImages, given: Int32s | None) -> Int32s:
+    sizes = np.stack([images.widths, images.heights], axis=1) if given is None else given
+    lacking = np.flatnonzero((sizes <= 0).any(axis=1)).tolist()
+    if lacking:
+        raise ExportError(
+            f"{len(lacking)} of {len(images)} images have no width and height in their source, and YOLO needs them",
+            found=", ".join(images.ids[place] for place in lacking[:3]),
+            hint="--images ROOT (or --images SOURCE=ROOT) reads the sizes from the photos",
+        )
+    return sizes
+
+
+def _label_stem(name: str) -> str:
+    return str(PurePosixPath(name).with_suffix(""))
+
+
+def _line(number: int, shares: Sequence[float]) -> str:
+    return f"{number} {' '.join(map(_decimal, shares))}\n"
+
+
+def _decimal(share: float) -> str:
+    return f"{share:.{_DIGITS}f}".rstrip("0").rstrip(".")

@@ -1,0 +1,204 @@
+"""Photos of one's own disk: with the rows of a published table, and their sizes where annotations state none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from curation.errors import ExportError, MissingExtraError, MissingFileError
+from curation.manifest.manifest import Manifest
+from curation.publishing.formats.content import gather_images, slots_of_parts
+from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, read_photo
+from curation.sources.source import Int32s, Source
+from curation.storage import inside, open_binary, write_text
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_SHOWN = 3
+
+
+class PhotoDataset:
+    """Rows of a published table, each with its photo: a map-style dataset, which is all that a data loader needs.
+
+    A photo is found by its ``file_name``, by the native half of its ``image_id``, or by the last part of either,
+    anywhere below the folder. PyTorch is not needed, and an object can be sent to the workers of a data loader.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        With ``image_id``; a split of ``datasets.load_dataset``, or a list of dicts.
+    photos : Path, or mapping of str to Path
+        The folder of the photos, or one by the namespace of the ids (``coco``, ``voc2007``).
+    transform : callable, optional
+        Takes the picture (``PIL.Image``, RGB, stored pixels) and the row, and gives what is wanted instead.
+
+    Raises
+    ------
+    MissingFileError
+        A folder does not exist, or a photo is in none: the message says how many and names the first.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from PIL import Image
+    >>> folder = TemporaryDirectory()
+    >>> Image.new("RGB", (4, 3)).save(Path(folder.name) / "000000000139.jpg")
+    >>> rows = [{"image_id": "coco:000000000139", "objects": [{"bbox": [0, 0, 2, 2], "category_id": 7}]}]
+    >>> dataset = PhotoDataset(rows, Path(folder.name), lambda image, row: (image.size, len(row["objects"])))
+    >>> len(dataset), dataset[0]
+    (1, ((4, 3), 1))
+    >>> folder.cleanup()
+
+    With PyTorch, from a pulled repository::
+
+        rows = datasets.load_dataset("pulled", "elephant-val2017", split="wilderness")
+        dataset = PhotoDataset(rows, {"coco": Path("val2017")}, transform)
+        loader = torch.utils.data.DataLoader(dataset, batch_size=8, collate_fn=list)
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        photos: Path | Mapping[str, Path],
+        transform: Callable[[Image, Mapping[str, Any]], Any] | None = None,
+    ) -> None:
+        self.rows = rows
+        self.transform = transform
+        self.paths = _paths(rows, photos)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> Any:
+        """Return the picture and the row at a place, or what the transform makes of them.
+
+        Raises
+        ------
+        MissingFileError
+            The photo cannot be read.
+        """
+        row = self.rows[index]
+        path = self.paths[index]
+        try:
+            image = decode_photo(read_photo(path))
+        except BrokenPhotoError as error:
+            raise MissingFileError(f"A photo cannot be used: {error}", where=str(path)) from None
+        return (image, row) if self.transform is None else self.transform(image, row)
+
+
+def _paths(rows: Sequence[Mapping[str, Any]], photos: Path | Mapping[str, Path]) -> tuple[Path, ...]:
+    roots = photos if isinstance(photos, Mapping) else {"": photos}
+    folders = {namespace: PhotoFolder(Path(root)) for namespace, root in roots.items()}
+    found: list[Path] = []
+    missing: list[str] = []
+    for row in rows:
+        namespace, _, native = row["image_id"].partition(":")
+        folder = folders.get(namespace, folders.get(""))
+        path = None if folder is None else folder.find([row.get("file_name") or "", native])
+        if path is None:
+            missing.append(row["image_id"])
+        else:
+            found.append(path)
+    if missing:
+        more = ", …" if len(missing) > _SHOWN else ""
+        raise MissingFileError(
+            f"{len(missing)} of {len(rows)} photos are in none of the folders",
+            where=", ".join(f"{name or 'all'}: {root}" for name, root in roots.items())[:300],
+            expected="files named as the dataset names them, or by id",
+            found=f"no {', '.join(missing[:_SHOWN])}{more}",
+        )
+    return tuple(found)
+
+
+_PHOTOS = (".jpg", ".jpeg", ".png")
+
+
+def photo_sizes(
+    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], roots: Mapping[str, Path]
+) -> Int32s:
+    """Return width and height of each image of some parts, shape (n, 2): the source's, or else the photo's.
+
+    Only the head of a photo is read. Orientation tags are not applied: datasets give the size of the stored pixels.
+
+    Parameters
+    ----------
+    roots : mapping of str to Path
+        Folder of photos by source name; the one named ``""`` serves every other source.
+
+    Raises
+    ------
+    MissingExtraError
+        Pillow is not installed.
+    MissingFileError, ExportError, PathEscapeError
+        A photo is not there, is no image, or its name leads out of the folder.
+    """
+    from tqdm import tqdm
+
+    images = gather_images(manifest, parts, sources)
+    slots = slots_of_parts(manifest, parts)
+    sizes = np.stack([images.widths, images.heights], axis=1)
+    lacking = np.flatnonzero((sizes <= 0).any(axis=1)).tolist()
+    for place in tqdm(lacking, desc="photo sizes", unit=" photos", disable=None):
+        root = roots.get(slots[images.slot[place]], roots.get(""))
+        if root is not None:
+            name = images.file_names[place] or f"{images.native[place]}.jpg"
+            sizes[place] = size_of_photo(inside(root, name))
+    return sizes
+
+
+def write_image_sizes(photos: Path, table: Path) -> int:
+    """Write ``image_id,width,height`` of every photo in a folder as CSV, sorted by id, and return how many there are.
+
+    With Open Images' boxes in shares of the image, the table puts them into pixels when it lies beside them under the
+    name ``PART-image-sizes.csv``. The id is the file's name without suffix; what is no jpg or png is passed over.
+
+    Raises
+    ------
+    MissingExtraError
+        Pillow is not installed.
+    MissingFileError, ExportError
+        The folder does not exist or holds no photo, or a photo cannot be read.
+    """
+    from tqdm import tqdm
+
+    found = {path.stem: path for path in photos.glob("*") if path.suffix.lower() in _PHOTOS}
+    if not found:
+        raise MissingFileError(
+            "The folder holds no photos", where=str(photos), expected="files such as 00166893b16a03ab.jpg"
+        )
+    lines = ["image_id,width,height\n"]
+    for name in tqdm(sorted(found), desc="photo sizes", unit=" photos", disable=None):
+        width, height = size_of_photo(found[name])
+        lines.append(f"{name},{width},{height}\n")
+    write_text(table, "".join(lines))
+    return len(found)
+
+
+def size_of_photo(path: Path) -> tuple[int, int]:
+    """Return the width and height that a photo's header states (see `photo_sizes` for the errors)."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise MissingExtraError(
+            "Reading the size of photos needs Pillow", hint="pip install pillow"
+        ) from None
+    # Only the header is read, so a photo that would unpack to gigabytes does no harm.
+    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        with open_binary(path, kind="photo") as stream, Image.open(stream) as photo:
+            size: tuple[int, int] = photo.size
+    except FileNotFoundError:
+        raise MissingFileError(
+            "A photo does not exist",
+            where=str(path),
+            hint="--images takes the folder that holds the photos themselves",
+        ) from None
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+        raise ExportError("A photo cannot be read", where=str(path), found=str(error)[:200]) from None
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
+    return size

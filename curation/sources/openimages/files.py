@@ -1,0 +1,298 @@
+"""The files of an Open Images part: where they lie, and what the small ones say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from curation.canonical import sha256_of_bytes
+from curation.errors import (
+    AnnotationFormatError,
+    CurationError,
+    DuplicateIdError,
+    MissingFileError,
+    UsageError,
+)
+from curation.input_files import beginning
+from curation.sources.content import FileContent
+from curation.sources.openimages.keys import Keys, hex_texts, id_text, id_words, ordered, runs_of
+from curation.sources.openimages.rows import REQUIRED
+from curation.sources.openimages.streamed_csv import StreamedCsv
+from curation.sources.source import Int32s
+
+PARTS = ("train", "validation", "test")
+
+_BOXES = ("{part}-annotations-bbox.csv", "oidv6-{part}-annotations-bbox.csv", "{part}/labels/detections.csv")
+_DESCRIPTIONS = (
+    "class-descriptions-boxable.csv",
+    "oidv7-class-descriptions-boxable.csv",
+    "metadata/classes.csv",
+    "oidv6-class-descriptions.csv",
+    "class-descriptions.csv",
+)
+_IMAGES = ("{part}-images-boxable-with-rotation.csv", "{part}-images-with-rotation.csv")
+_SIZES = ("{part}-image-sizes.csv", "image-sizes.csv")
+_BELOW = ("", "annotations", "{part}", "csv")
+_PART_IN_NAME = re.compile(r"(?:\A|[-_])(train|validation|test)-annotations-bbox\.csv(?:\.gz)?\Z")
+_LABEL = re.compile(r"/[mgt]/[A-Za-z0-9_]+\Z")
+_MAX_SIDE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class OpenImagesPaths:
+    """Paths of a part: the box CSV, and those of the others that are there."""
+
+    part: str
+    boxes: Path
+    descriptions: Path | None
+    images: Path | None
+    sizes: Path | None
+
+    def given(self) -> tuple[Path, ...]:
+        """Return all paths that are there, the boxes first."""
+        return tuple(path for path in (self.boxes, self.descriptions, self.images, self.sizes) if path)
+
+
+class OpenImagesContent:
+    """The files of a part, large ones not yet read.
+
+    Attributes
+    ----------
+    part : str
+    boxes : StreamedCsv
+    descriptions : FileContent or None
+    images, sizes : StreamedCsv or None
+    """
+
+    def __init__(self, paths: OpenImagesPaths) -> None:
+        self.part = paths.part
+        self.boxes = StreamedCsv(paths.boxes)
+        self.descriptions = FileContent(paths.descriptions) if paths.descriptions else None
+        self.images = StreamedCsv(paths.images) if paths.images else None
+        self.sizes = StreamedCsv(paths.sizes) if paths.sizes else None
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self._given())
+
+    @property
+    def sha256(self) -> str:
+        """``sha256:<hex>`` that changes with any of the files, and with which of them are there."""
+        kinds = ("boxes", "descriptions", "images", "sizes")
+        lines = [f"{kind} {one.sha256}\n" for kind in kinds if (one := getattr(self, kind)) is not None]
+        return sha256_of_bytes("".join(lines).encode("ascii"))
+
+    def _given(self) -> list[StreamedCsv | FileContent]:
+        every = (self.boxes, self.descriptions, self.images, self.sizes)
+        return [file for file in every if file is not None]
+
+
+def is_box_file(path: Path) -> bool:
+    """Return whether a file is a CSV whose header has Open Images' box columns."""
+    if not path.name.lower().removesuffix(".gz").endswith(".csv") or not path.is_file():
+        return False
+    try:
+        line = beginning(path, 1 << 12).split(b"\n", 1)[0]
+    except CurationError:
+        return False
+    names = line.decode("utf-8", "replace").replace('"', "").strip().split(",")
+    # A box file that lost a column is still one, and is refused as such.
+    return len(set(REQUIRED) & set(names)) >= len(REQUIRED) - 1
+
+
+def offered_parts(root: Path) -> tuple[str, ...]:
+    """Return the parts whose boxes lie below a root."""
+    return tuple(part for part in PARTS if _found(root, _BOXES, part))
+
+
+def locate_openimages(path: Path, part: str) -> OpenImagesPaths:
+    """Return the files of a part: those of a root, or a box file and what lies beside it.
+
+    Parameters
+    ----------
+    part : str
+        ``""``: the one that the file's name says, or that the root offers alone.
+
+    Raises
+    ------
+    MissingFileError
+        There is no box file; the error lists what was tried.
+    UsageError
+        There are several, or the root offers several parts and none was named.
+    """
+    if not path.is_dir():
+        named = _PART_IN_NAME.search(path.name.lower())
+        part = part or (named[1] if named else "")
+        return _beside(path, part, (path.parent, path.parent.parent))
+    offered = offered_parts(path)
+    if not part and len(offered) > 1:
+        raise UsageError(
+            "The root offers several parts",
+            where=str(path),
+            expected="one of them",
+            found=", ".join(offered),
+            hint=f"--source openimages@{offered[0]}={path}",
+        )
+    part = part or next(iter(offered), "")
+    found = _found(path, _BOXES, part) if part else []
+    if not found:
+        raise MissingFileError(
+            f"The folder holds no boxes of Open Images {part}".rstrip(),
+            where=str(path),
+            expected=", ".join(name.format(part=part or "PART") for name in _BOXES),
+            found=f"boxes of {', '.join(offered)}" if offered else "no …-annotations-bbox.csv",
+        )
+    if len(found) > 1:
+        raise UsageError(
+            f"The folder holds several box files of {part}",
+            where=str(path),
+            expected="one of them",
+            found=", ".join(str(one.relative_to(path)) for one in found),
+            hint=f"--source openimages@{part}={found[0]}",
+        )
+    return _beside(found[0], part, (path, found[0].parent, found[0].parent.parent))
+
+
+def _found(root: Path, names: tuple[str, ...], part: str) -> list[Path]:
+    folders = [root / below.format(part=part) for below in _BELOW]
+    places = [folder / name.format(part=part) for folder in folders for name in names]
+    return list(dict.fromkeys(place for place in places if place.is_file()))
+
+
+def _beside(boxes: Path, part: str, folders: tuple[Path, ...]) -> OpenImagesPaths:
+    def first(names: tuple[str, ...]) -> Path | None:
+        usable = [name for name in names if part or "{part}" not in name]
+        return next((place for folder in folders for place in _found(folder, tuple(usable), part)), None)
+
+    return OpenImagesPaths(part, boxes, first(_DESCRIPTIONS), first(_IMAGES), first(_SIZES))
+
+
+def read_descriptions(content: FileContent) -> dict[str, str]:
+    """Return the name of each class by its key (MID), in file order, names unique.
+
+    A class without a name is called by its key (a copy in circulation has a blank one for ``/m/012n7d``); classes that
+    share a name have their keys behind it: ``Bow (/m/03…)``. A header line (``LabelName,DisplayName``) and further
+    columns (a copy in circulation repeats some names in a third one) are passed over.
+
+    Raises
+    ------
+    AnnotationFormatError
+        A row is not a key and a name.
+    DuplicateIdError
+        A key stands twice.
+    """
+    try:
+        rows = list(csv.reader(io.StringIO(content.data.decode("utf-8-sig")), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise AnnotationFormatError(
+            "The class descriptions are not CSV in UTF-8", where=content.name, found=str(error)[:200]
+        ) from None
+    names: dict[str, str] = {}
+    for number, row in enumerate(rows, start=1):
+        if not row or (number == 1 and row[0] == "LabelName"):
+            continue
+        _check_description(row, f"{content.name}: row {number}", names)
+        names[row[0]] = row[1].strip() or row[0]
+    shared = {name for name, count in Counter(names.values()).items() if count > 1}
+    return {key: f"{name} ({key})" if name in shared else name for key, name in names.items()}
+
+
+def _check_description(row: list[str], where: str, names: dict[str, str]) -> None:
+    if len(row) < 2 or not _LABEL.match(row[0]) or len(row[1]) > 300 or not (row[1] + ".").isprintable():
+        raise AnnotationFormatError(
+            "A row of the class descriptions is malformed",
+            where=where,
+            expected="a key such as /m/0jbk, and a name",
+            found=",".join(row)[:120],
+        )
+    if row[0] in names:
+        raise DuplicateIdError("A class is described twice", where=where, found=row[0])
+
+
+def read_image_list(file: StreamedCsv) -> Keys:
+    """Return the image ids of a list with a column ``ImageID``, shape (n,), in file order.
+
+    Raises
+    ------
+    AnnotationFormatError, DuplicateIdError
+        An id is malformed, or stands twice.
+    """
+    import pyarrow
+
+    file.require(["ImageID"])
+    parts: list[Keys] = []
+    rows = 0
+    for batch in file.batches({"ImageID": pyarrow.string()}):
+        parts.append(_ids_of(batch, "ImageID", file, rows))
+        rows += len(batch)
+    keys = np.concatenate([np.empty(0, np.uint64), *parts])
+    _check_once(keys, file)
+    return keys
+
+
+def read_sizes(file: StreamedCsv) -> tuple[Keys, Int32s]:
+    """Return image ids, shape (n,), and width and height of each, shape (n, 2), of a table of sizes.
+
+    Its columns are ``image_id`` or ``ImageID``, ``width`` and ``height``.
+
+    Raises
+    ------
+    AnnotationFormatError, DuplicateIdError
+        An id is malformed or stands twice, or a size is not from 1 to 1,000,000 pixels.
+    """
+    import pyarrow
+
+    name = "ImageID" if "ImageID" in file.header else "image_id"
+    file.require([name, "width", "height"])
+    types = {name: pyarrow.string(), "width": pyarrow.int64(), "height": pyarrow.int64()}
+    keys: list[Keys] = [np.empty(0, np.uint64)]
+    sizes: list[Int32s] = [np.empty((0, 2), np.int32)]
+    rows = 0
+    for batch in file.batches(types):
+        keys.append(_ids_of(batch, name, file, rows))
+        both = np.column_stack([batch.column(side).fill_null(0).to_numpy() for side in ("width", "height")])
+        if len(bad := np.flatnonzero(((both < 1) | (both > _MAX_SIDE)).any(axis=1))):
+            raise AnnotationFormatError(
+                "The size of an image is malformed",
+                where=f"{file.name}: row {rows + int(bad[0]) + 2}",
+                expected=f"width and height from 1 to {_MAX_SIDE:,}",
+                found=", ".join(map(str, both[bad[0]].tolist())),
+            )
+        sizes.append(both.astype(np.int32))
+        rows += len(batch)
+    found = np.concatenate(keys)
+    _check_once(found, file)
+    return found, np.concatenate(sizes)
+
+
+def _ids_of(batch: Any, name: str, file: StreamedCsv, rows: int) -> Keys:
+    ids = id_words(batch.column(name))
+    keys, starts, bad = runs_of(ids)
+    if bad >= 0:
+        raise AnnotationFormatError(
+            "An image id of Open Images is malformed",
+            where=f"{file.name}: row {rows + bad + 2}",
+            expected="sixteen digits of 0-9a-f",
+            found=repr(id_text(ids, bad))[:80],
+        )
+    return np.repeat(keys, np.diff(starts, append=len(ids)))
+
+
+def _check_once(keys: Keys, file: StreamedCsv) -> None:
+    order = np.argsort(keys, kind="stable")
+    twice = np.flatnonzero(np.diff(ordered(keys[order])) == 0)
+    if len(twice):
+        first, again = order[twice[0]], order[twice[0] + 1]
+        raise DuplicateIdError(
+            "Two records carry the same image id",
+            where=f"{file.name}: row {again + 2}",
+            found=f"{hex_texts(keys[[again]])[0]} also in row {first + 2}",
+        )

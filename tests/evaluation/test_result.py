@@ -1,0 +1,162 @@
+"""Every form of a result comes from its declared tables."""
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pandas as pd
+import pytest
+
+from curation.errors import UsageError
+from curation.evaluation import coco_engine, voc
+from curation.evaluation.measures import Measure
+from curation.evaluation.result import (
+    Column,
+    Drawing,
+    Report,
+    Result,
+    Scored,
+    Table,
+    across,
+    schema_text,
+    shown,
+)
+from tests.worlds import coco as coco_world
+from tests.worlds import voc as voc_world
+
+UR = Measure("UR", "unknown recall", "TP / n", "%", "higher", undefined="no unknown object", ranked=True)
+
+
+def made(values: dict[str, float | None], **more: Any) -> Result:
+    report = Report(
+        "toy",
+        (UR,),
+        lambda data: [
+            Scored(variant=name, numbers=section, method="m", task="t1", truth={}, predictions={})
+            for name, section in data["sections"].items()
+        ],
+        lambda result: [
+            Table(
+                "classes",
+                (Column("class"), Column("AP", "share"), Column("tp", "count", text=False)),
+                [("=cat & dog", 1 / 3, 2), ("kite", None, 0)],
+                title="Classes",
+                where={"variant": name},
+                file=name == "clean",
+            )
+            for name in result.data["sections"]
+        ],
+        **more,
+    )
+    sections = {"sections": {name: {"UR": value} for name, value in values.items()}}
+    return Result(report, {"protocol": "toy"}, sections, notes=("twice", "twice"))
+
+
+def test_a_number_is_had_by_its_key() -> None:
+    result = made({"clean": 12.5})
+    assert result["UR"] == result["t1/clean/UR"] == 12.5
+    two = made({"clean": 12.5, "ore": None})
+    assert two["UR"] == {"t1/clean": 12.5, "t1/ore": None}
+    assert two.flat() == {"t1/clean/UR": 12.5, "t1/ore/UR": None}
+    with pytest.raises(UsageError, match="UR"):
+        result["AP"]
+
+
+def test_the_table_of_measures_is_tidy_and_says_why_a_number_is_undefined() -> None:
+    frame = made({"clean": 12.5, "ore": None}).measures
+    assert frame["undefined"].tolist() == ["", "no unknown object"]
+    assert frame["value"].tolist()[0] == 12.5
+    assert math.isnan(frame["value"].tolist()[1])
+    assert set(frame["task"]) == {"t1"}
+    assert set(frame["unit"]) == {"%"}
+
+
+def test_tables_of_one_name_are_one_frame_told_apart() -> None:
+    frame = made({"clean": 1.0, "ore": 2.0}).table("classes")
+    assert list(frame.columns) == ["variant", "class", "AP", "tp"]
+    assert frame["variant"].tolist() == ["clean", "clean", "ore", "ore"]
+    with pytest.raises(UsageError, match="classes"):
+        made({}).table("classes")
+
+
+def test_one_declaration_gives_text_csv_latex_and_html() -> None:
+    (table, _) = made({"clean": 1.0}).tables
+    assert table.lines(80)[:3] == ["Classes", "  class       AP", "  =cat & dog  33.33"]
+    assert table.csv() == f"class,AP,tp\n'=cat & dog,{1 / 3!r},2\nkite,,0\n"
+    assert r"=cat \& dog & 33.33 \\" in table.latex()
+    assert r"\toprule" in table.latex()
+    assert "<td>=cat &amp; dog</td><td>33.33</td>" in table.html()
+
+
+def test_a_result_shows_itself_shortly() -> None:
+    result = made({"clean": 12.5, "ore": None})
+    assert repr(result) == "<Result of toy (t1/clean, t1/ore): 2 numbers>"
+    html = result._repr_html_()
+    assert "UR ↑" in html
+    assert "<td>12.50</td>" in html
+    assert result.notes == ("twice",)
+    assert r"t1/clean & 12.50 \\" in result.latex()
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, "share", "-"),
+        (0.12345, "share", "12.35"),
+        (12.345678, "%", "12.35"),
+        (0.5, "ratio", "0.5000"),
+        (7, "count", "7"),
+        ("sha256:" + "a" * 64, "digest", "sha256:" + "a" * 12),
+        ("plain", "", "plain"),
+    ],
+)
+def test_a_unit_says_how_a_value_is_shown(value: Any, unit: str, text: str) -> None:
+    assert shown(value, unit) == text
+
+
+def test_across_has_a_column_a_section() -> None:
+    table = across("Rates", {"a": {"x": 1.0}, "b": {"x": None}}, [("x", ".3f", lambda one: one["x"])])
+    assert table.lines(60) == ["Rates", "     a      b", "  x  1.000  -", ""]
+
+
+def test_a_figure_is_had_in_memory_and_one_that_is_missing_says_why(tmp_path: Path) -> None:
+    paths = voc_world.files(tmp_path)
+    result = voc.evaluate(paths["truth"], paths["json"], cache=False)
+    picture = result.figure("precision_recall")
+    assert picture._repr_png_().startswith(b"\x89PNG")
+    assert picture.csv.startswith("detector,class,score,recall,precision\n")
+    assert not (tmp_path / "precision_recall.png").exists()
+    files = {path.name: path.read_bytes() for path in result.save(tmp_path / "out")}
+    assert files["precision_recall.svg"] == picture.images["svg"]
+    assert {path.name for path in picture.save(tmp_path / "again")} == {"again.png", "again.svg", "again.csv"}
+    none = made({}, drawings=lambda result: [Drawing("curve", None, "no curve: there is nothing")])
+    with pytest.raises(UsageError, match="no curve"):
+        none.figure("curve")
+
+
+@pytest.mark.parametrize("protocol", ["voc", "coco"])
+def test_json_follows_its_schema_and_tables_hold_its_numbers(protocol: str, tmp_path: Path) -> None:
+    if protocol == "voc":
+        paths = voc_world.files(tmp_path)
+        result = voc.evaluate(paths["truth"], paths["text"], cache=False)
+    else:
+        paths = coco_world.files(tmp_path)
+        result = coco_engine.evaluate(paths["truth"], paths["detections"], engine="pycocotools", cache=False)
+    written = {path.name: path for path in result.save(tmp_path / "out")}
+    content = json.loads(written["results.json"].read_text(encoding="utf-8"))
+    schema = json.loads(schema_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(content, schema)
+    for row in content["measures"]:
+        assert row["value"] == content[row["measure"]]
+    read = pd.read_csv(io.BytesIO(written["average_precision.csv"].read_bytes()))
+    frame = result.table("average_precision")
+    assert read.equals(frame[list(read.columns)])
+    (row,) = result.rows("mine")
+    assert row.name == "mine"
+    assert {key: one.value for key, one in row.metrics.items()}.items() <= {
+        key.removeprefix(f"{protocol}/"): value for key, value in result.flat().items()
+    }.items()
