@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from curation.benchmarks.owod.facts import M_OWODB_TASKS, S_OWODB_TASKS
+from curation.benchmarks.owod.facts import TASKS
 from curation.errors import CurationError, UsageError
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
@@ -23,10 +23,10 @@ from curation.storage import read_bytes
 UNKNOWN_NAME = "unknown"
 
 BENCHMARKS: dict[str, tuple[TaskEntry, ...]] = {
-    "reowod": M_OWODB_TASKS,
-    "ore": M_OWODB_TASKS,
-    "m-owodb": M_OWODB_TASKS,
-    "s-owodb": S_OWODB_TASKS,
+    "reowod": TASKS["m-owodb"],
+    "ore": TASKS["m-owodb"],
+    "m-owodb": TASKS["m-owodb"],
+    "s-owodb": TASKS["s-owodb"],
 }
 """Tasks by the name of a benchmark; RE-OWOD's lists follow ORE's split."""
 

@@ -374,8 +374,8 @@ class ListFinding:
 def list_findings(found: Forensics) -> list[ListFinding]:
     """Return what forensics found, gravest first; within one gravity by kind, then the largest count first."""
     parts = (
-        _told_odd, _told_same_names, _told_repeats, _told_unknown, _told_equal_counts, _told_collisions, _told_bare, _told_skipped, _told_same_bytes,
-        _told_same_sequence, _told_same_ids, _told_subsets, _told_labelled,
+        _told_odd, _told_same_names, _told_repeats, _told_unknown, _told_equal_counts, _told_collisions, _told_bare,
+        _told_skipped, _told_same_bytes, _told_same_sequence, _told_same_ids, _told_subsets, _told_labelled,
     )  # fmt: skip
     findings = [
         (_GRAVITY.index(one.gravity), place, -one.count, number, one)

@@ -260,7 +260,7 @@ class Report:
             text = json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False)
             (new / "audit.json").write_text(text + "\n", encoding="utf-8")
             for table in ("rules", "findings", "tasks"):
-                (new / f"{table}.csv").write_text(self.to_csv(table), encoding="utf-8")  # type: ignore[arg-type]
+                (new / f"{table}.csv").write_text(self.to_csv(table), encoding="utf-8")
             if self.forensics and 1 < len(self.forensics.facts) <= MOST_DRAWN:
                 overlap_figure(self.forensics, new / "overlap")
 

@@ -132,11 +132,14 @@ class Rule:
 
     def on(self, target: AuditTarget) -> Outcome:
         """Return what the rule says of a target that has all that it needs."""
-        if self.each:
-            lists = [(one, task) for one in target.with_role(*self.roles) for task in one.tasks]
-            return Outcome(tuple(finding for one, task in lists for finding in self.check(target, one, task)))
-        found = self.check(target)
-        return found if isinstance(found, Outcome) else Outcome(tuple(found))
+        if not self.each:
+            found = self.check(target)
+            return found if isinstance(found, Outcome) else Outcome(tuple(found))
+        findings: list[Finding] = []
+        for one in target.with_role(*self.roles):
+            for task in one.tasks:
+                findings += self.check(target, one, task)  # type: ignore[arg-type]  # a check of one list gives findings
+        return Outcome(tuple(findings))
 
 
 def undecidable(about: str, need: str, text: str = "", examples: tuple[str, ...] = ()) -> Finding:

@@ -19,7 +19,7 @@ from curation.audit.report import Report, RuleResult
 from curation.audit.rule import Rule, Severity
 from curation.audit.rules import RULES, chosen_rules
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
-from curation.benchmarks.protocol import SourceSlot
+from curation.benchmarks.benchmark import SourceSlot
 from curation.errors import UsageError
 from curation.ids import ImageId
 from curation.manifest.header import LabelView
@@ -142,7 +142,7 @@ def audit(
     # Bare ids are of the sources where these share a namespace; their form tells where not.
     spaces = {source.namespace for source in given.values()}
     lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""))
-    known = read_tasks(tasks) if isinstance(tasks, str) and tasks else tuple(tasks)
+    known = (read_tasks(tasks) if tasks else ()) if isinstance(tasks, str) else tuple(tasks)
     options = FolderOptions(
         roles=roles or {},
         views={role: _view(role, view) for role, view in (views or {}).items()},

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import emit, table_lines, warn
+from curation.cli.output import emit, table_lines, tell_wordnet, warn
 from curation.cli.outputs import NEW_MANIFEST
 from curation.cli.source_options import add_source_options, open_sources, pairs, require
 from curation.errors import ManifestError, UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import Protocol
+    from curation.benchmarks.benchmark import Benchmark
     from curation.manifest.header import Figure
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
@@ -31,6 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tasks", type=Path, metavar="FILE", help="TOML or JSON: tasks of one's own (protocol owod)"
+    )
+    parser.add_argument(
+        "--wordnet",
+        metavar="nltk[:CORPUS]",
+        help="a WordNet of NLTK's data in place of the built-in WordNet 3.0, as --set wordnet=… (protocols imagenet, "
+        "findmeifyoucan)",
     )
     parser.add_argument(
         "--decisions",
@@ -65,13 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Build, write and report; 1 where a declared manifest's figures are not met (then nothing is written)."""
-    from curation.benchmarks.registry import PROTOCOLS
+    from curation.benchmarks.registry import benchmarks
     from curation.manifest.store import write_manifest
 
     if options.allow_conflicts and options.decisions is None:
         raise UsageError("--allow-conflicts speaks of decisions", expected="--decisions FILE beside it")
-    if options.protocol in PROTOCOLS:
-        manifest = _from_protocol(PROTOCOLS[options.protocol], options)
+    if options.protocol in benchmarks():
+        manifest = _from_protocol(benchmarks()[options.protocol], options)
     else:
         manifest, missed = _from_declared(options)
         if missed:
@@ -83,25 +89,30 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
+def _from_protocol(protocol: Benchmark, options: argparse.Namespace) -> Manifest:
     from curation.benchmarks.building import read_parameters
+    from curation.benchmarks.parameters import wordnet_of
 
     settings = pairs(options.set, "--set")
     if options.tasks is not None:
         settings = _task_settings(protocol, settings, options.tasks) | settings
     if options.decisions is not None:
         settings = settings | {"decisions": _decisions(protocol, settings, options)}
+    if options.wordnet is not None:
+        settings = settings | {"wordnet": options.wordnet}
     parameters = read_parameters(protocol, settings)
+    if chosen := wordnet_of(parameters):
+        tell_wordnet(chosen)
     if options.declare:
         if protocol.declare is None:
             raise UsageError(
                 "The protocol has no version of its own to declare", where=f"--declare {protocol.name}"
             )
         return protocol.declare(_given(options, protocol, parameters, declared=True), parameters)
-    return protocol.build(_given(options, protocol, parameters), parameters)
+    return protocol.make(_given(options, protocol, parameters), parameters)
 
 
-def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) -> dict[str, str]:
+def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path) -> dict[str, str]:
     from curation.benchmarks.owod.tasks import read_task_file, settings_of
 
     if "tasks" not in (parameter.name for parameter in protocol.parameters):
@@ -113,7 +124,7 @@ def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) 
     return settings_of(read_task_file(path))
 
 
-def _decisions(protocol: Protocol, settings: Mapping[str, str], options: argparse.Namespace) -> str:
+def _decisions(protocol: Benchmark, settings: Mapping[str, str], options: argparse.Namespace) -> str:
     """Return recorded decisions as the parameter of the protocol holds them; contradictory ones are told."""
     from curation.benchmarks.findmeifyoucan.decisions import contradictions, read_recorded
 
@@ -136,7 +147,7 @@ def _decisions(protocol: Protocol, settings: Mapping[str, str], options: argpars
 
 def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure, ...]]:
     from curation.benchmarks.building import complete, parameters_of
-    from curation.benchmarks.registry import find_protocol
+    from curation.benchmarks.registry import find_benchmark
 
     declared = _declared(options.protocol)
     if options.set or options.tasks or options.declare or options.name or options.manifest_version:
@@ -145,14 +156,14 @@ def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure,
             where=options.protocol,
             hint=f"curation build {declared.header.rule.protocol} … for other ones",
         )
-    protocol = find_protocol(declared.header.rule.protocol)
+    protocol = find_benchmark(declared.header.rule.protocol)
     sources = _given(options, protocol, parameters_of(declared.header))
     decisions = "" if options.decisions is None else _decisions(protocol, {}, options)
     return complete(declared, sources, decisions=decisions)
 
 
 def _declared(target: str) -> Manifest:
-    from curation.benchmarks.registry import find_protocol
+    from curation.benchmarks.registry import find_benchmark
     from curation.manifest.locate import load_manifest
 
     try:
@@ -160,7 +171,7 @@ def _declared(target: str) -> Manifest:
     except ManifestError:
         # Names of manifests have a family before them: a single word was meant as a protocol.
         if not Path(target).exists() and not {"/", "@"} & set(target):
-            find_protocol(target)
+            find_benchmark(target)
         raise
     if declared.header.origin == "as_published":
         raise UsageError(
@@ -179,7 +190,7 @@ def _declared(target: str) -> Manifest:
 
 def _given(
     options: argparse.Namespace,
-    protocol: Protocol,
+    protocol: Benchmark,
     parameters: Mapping[str, Any],
     *,
     declared: bool = False,

@@ -13,7 +13,7 @@ from curation.cli.source_options import add_source_options, open_sources
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import SourceSlot
+    from curation.benchmarks.benchmark import SourceSlot
     from curation.similarity.embed import EmbedResult
     from curation.similarity.encoder import Encoder
     from curation.similarity.items import Photo
@@ -184,7 +184,7 @@ def _photos(options: argparse.Namespace) -> list[Photo]:
 
 def _slots(texts: list[str]) -> list[SourceSlot]:
     """Return the sources to embed: ``coco-val2017`` and ``coco@val2017`` are of dataset ``coco``."""
-    from curation.benchmarks.protocol import SourceSlot
+    from curation.benchmarks.benchmark import SourceSlot
     from curation.ids import ImageId
 
     slots = []

@@ -19,8 +19,7 @@ def write_links(
     options: argparse.Namespace, manifest: Manifest, sources: Mapping[str, Source], summary: Mapping[str, Any]
 ) -> int:
     """Write ``--format imagefolder`` and report it; return the exit status."""
-    from curation.publishing.imagefolder import write_imagefolder
-    from curation.publishing.imagenet_csv import labelled_images
+    from curation.benchmarks.imagenet.layout import labelled_images, write_imagefolder
 
     if len(options.images or ()) != 1:
         # A manifest about boxes is the likelier mistake, and has the better message.

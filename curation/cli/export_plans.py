@@ -51,7 +51,7 @@ def _plan(
 
         return plan_owod_layout(manifest, parts, sources)
     if options.format == "imagenet-csv":
-        from curation.publishing.imagenet_csv import plan_imagenet_csv
+        from curation.benchmarks.imagenet.layout import plan_imagenet_csv
 
         return plan_imagenet_csv(manifest, parts, sources)
     if options.format == "findmeifyoucan":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.cli.output import Table, emit, printable, table_lines
+from curation.cli.output import Table, emit, printable, table_lines, tell_wordnet, warn
 from curation.errors import HierarchyError, UsageError
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def _action(actions: Any, name: str, summary: str) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--wordnet",
-        type=Path,
-        metavar="DIR",
-        help="WordNet 3.0 on disk, in place of the nouns that are built in",
+        metavar="WHICH",
+        help="in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data "
+        "(nltk:wordnet31, nltk:omw-1.4:fra), or a folder of WordNet 3.0",
     )
     parser.add_argument(
         "--edges", type=Path, metavar="FILE", help="another hierarchy: parent and child on each line"
@@ -94,19 +94,20 @@ def _graph(
     options: argparse.Namespace, *, instances: bool = False, above: Collection[str] | None = None
 ) -> Graph:
     """Return the hierarchy that the options choose, all parents kept, edits applied."""
-    from curation.hierarchy.edge_list import read_edge_list
-    from curation.hierarchy.edits import edited, read_edits
-    from curation.hierarchy.wordnet import wordnet
+    from curation.hierarchy import open_wordnet
+    from curation.hierarchy.class_trees import read_edge_list
+    from curation.hierarchy.hierarchy import edited, read_edits
 
     if options.edges is not None and options.wordnet is not None:
         raise UsageError("--edges and --wordnet name two hierarchies", expected="one of them")
     if options.names is not None and options.edges is None:
         raise UsageError("--names belongs to --edges FILE")
-    graph = (
-        read_edge_list(options.edges, options.names)
-        if options.edges is not None
-        else wordnet(options.wordnet, instances=instances, above=above)
-    )
+    if options.edges is not None:
+        graph = read_edge_list(options.edges, options.names)
+    else:
+        chosen = open_wordnet(options.wordnet)
+        tell_wordnet(chosen)
+        graph = chosen.nouns(above, instances=instances)
     return graph if options.edits is None else edited(graph, read_edits(options.edits))
 
 
@@ -134,28 +135,33 @@ def _above(options: argparse.Namespace, leaves: Collection[str] | None) -> Graph
     return graph
 
 
-def _view(graph: Graph, tree: str) -> Graph:
+def _view(graph: Graph, tree: str, *, other: bool) -> Graph:
     from curation.hierarchy.hierarchy import as_tree
-    from curation.hierarchy.ilsvrc2012 import published_parents
+    from curation.hierarchy.wordnet import published_parents
 
     if tree == "dag":
         return graph
     if tree != "published":
         return as_tree(graph, "last" if tree == "last" else "first")
     choices = {child: parent for child, parent in published_parents().items() if child in graph}
+    if other and (lost := [child for child, parent in choices.items() if not graph.has_edge(child, parent)]):
+        warn(
+            f"the published tree is of WordNet 3.0: {len(lost)} of its {len(choices)} choices of a parent are none "
+            "here; these synsets keep their first parent (--tree dag keeps all)"
+        )
+        choices = {child: parent for child, parent in choices.items() if child not in lost}
     return as_tree(graph, choices=choices)
 
 
 def _show(options: argparse.Namespace) -> int:
-    from curation.hierarchy.hierarchy import descendants, label, leaves_under, tree_lines
-    from curation.hierarchy.search import node_of
+    from curation.hierarchy.hierarchy import descendants, label, leaves_under, node_of, tree_lines
 
     if not 0 <= options.depth <= _DEEPEST:
         raise UsageError(
             "The depth is out of range", where=f"--depth {options.depth}", expected=f"0 to {_DEEPEST}"
         )
     leaves = _leaves(options)
-    graph = _view(_above(options, leaves), options.tree)
+    graph = _view(_above(options, leaves), options.tree, other=bool(options.wordnet))
     try:
         node = node_of(graph, options.node)
     except HierarchyError as error:
@@ -177,8 +183,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _find(options: argparse.Namespace) -> int:
-    from curation.hierarchy.hierarchy import label, parents
-    from curation.hierarchy.search import find
+    from curation.hierarchy.hierarchy import find, label, parents
 
     graph = _graph(options)
     found = find(graph, options.word)
@@ -199,15 +204,16 @@ def _find(options: argparse.Namespace) -> int:
 
 
 def _similarity(options: argparse.Namespace) -> int:
-    from curation.hierarchy.hierarchy import label
+    from curation.hierarchy import open_wordnet
+    from curation.hierarchy.hierarchy import label, node_of
     from curation.hierarchy.kinship import (
+        NOUN_DEPTH,
         kinship,
         leacock_chodorow,
         lowest_common,
         path_similarity,
         wu_palmer,
     )
-    from curation.hierarchy.search import node_of
 
     # NLTK's similarities follow instance pointers too.
     graph = _graph(options, instances=True)
@@ -219,10 +225,13 @@ def _similarity(options: argparse.Namespace) -> int:
         "wu_palmer": wu_palmer(kin, [first], [second]),
     }
     if options.edges is None:
-        scores["leacock_chodorow"] = leacock_chodorow(kin, [first], [second])
+        depth = open_wordnet(options.wordnet).noun_depth if options.wordnet else NOUN_DEPTH
+        scores["leacock_chodorow"] = leacock_chodorow(kin, [first], [second], depth=depth)
     values = {name: float(score[0, 0]) if place >= 0 else None for name, score in scores.items()}
     common = label(graph, kin.nodes[place]) if place >= 0 else None
     data = {"first": first, "second": second, "lowest_common": common, **values}
+    if options.wordnet:
+        data["origin"] = graph.graph["origin"]
     rows = (
         ("lowest common hypernym", common or "none: the two share no ancestor"),
         *(
@@ -237,8 +246,7 @@ def _similarity(options: argparse.Namespace) -> int:
 
 def _dropped(options: argparse.Namespace) -> int:
     from curation.benchmarks.imagenet.classes import RULES
-    from curation.hierarchy.hierarchy import dropped_leaves, label, leaves_under
-    from curation.hierarchy.search import node_of
+    from curation.hierarchy.hierarchy import dropped_leaves, label, leaves_under, node_of
 
     if options.edges is not None and not options.nodes:
         raise UsageError(
@@ -248,7 +256,7 @@ def _dropped(options: argparse.Namespace) -> int:
     graph = _above(options, leaves)
     if leaves is None:
         leaves = [node for node in graph if not graph.pred[node]]
-    tree = _view(graph, options.tree)
+    tree = _view(graph, options.tree, other=bool(options.wordnet))
     nodes = [node_of(graph, node) for node in options.nodes] or list(
         dict.fromkeys(one for rule in RULES.values() for one in (*rule.known, *rule.negative, *rule.unknown))
     )

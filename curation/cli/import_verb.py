@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _pinned(options: argparse.Namespace) -> Manifest:
-    from curation.benchmarks.recipes import find_recipe
+    from curation.benchmarks.registry import find_recipe
     from curation.manifest.importing import pin_lists
     from curation.manifest.manifest import Manifest
 

@@ -12,7 +12,7 @@ from curation.cli.outputs import OwnFolder, declare_force
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import Protocol
+    from curation.benchmarks.benchmark import Benchmark
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,13 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print protocols with paper, sources and parameters, then the manifests at hand; or one protocol alone."""
-    from curation.benchmarks.registry import PROTOCOLS
+    from curation.benchmarks.registry import benchmarks
 
     data: dict[str, Any] = {}
     lines: list[str] = []
     one = _protocol_named(options.what) if options.what not in (None, "protocols", "manifests") else None
     if options.what != "manifests":
-        chosen = [one] if one else list(PROTOCOLS.values())
+        chosen = [one] if one else list(benchmarks().values())
         data["protocols"] = [_protocol_data(protocol) for protocol in chosen]
         lines += [line for told in data["protocols"] for line in _protocol_lines(told, whole=one is not None)]
     written = _write_index(options) if options.write_index else []
@@ -61,26 +61,26 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _protocol_named(name: str) -> Protocol:
-    from curation.benchmarks.registry import PROTOCOLS, find_protocol
+def _protocol_named(name: str) -> Benchmark:
+    from curation.benchmarks.registry import benchmarks, find_benchmark
 
     try:
-        return find_protocol(name)
+        return find_benchmark(name)
     except UsageError as error:
         raise UsageError(
             "There is nothing of this name to list",
             where=f"curation list {name[:80]}",
-            expected=f"protocols, manifests, or a protocol: {', '.join(PROTOCOLS)}",
+            expected=f"protocols, manifests, or a protocol: {', '.join(benchmarks())}",
             hint=error.hint,
         ) from None
 
 
-def _is_of(manifest: Mapping[str, Any], protocol: Protocol) -> bool:
+def _is_of(manifest: Mapping[str, Any], protocol: Benchmark) -> bool:
     """Return whether a protocol made a manifest, or its authors published the lists."""
     return bool(manifest["protocol"] == protocol.name or manifest["name"].startswith(f"{protocol.name}/"))
 
 
-def _protocol_data(protocol: Protocol) -> dict[str, Any]:
+def _protocol_data(protocol: Benchmark) -> dict[str, Any]:
     paper = protocol.paper
     return {
         "name": protocol.name,

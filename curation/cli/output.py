@@ -7,11 +7,14 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from curation.cli.signature import OneOf
 from curation.progress import stage, steps
 from curation.text_table import Table, printable, table_lines
+
+if TYPE_CHECKING:
+    from curation.hierarchy import Wordnet
 
 __all__ = [
     "Table",
@@ -83,6 +86,12 @@ def add_amount_options(parser: argparse.ArgumentParser, whole: str) -> None:
 def warn(text: str) -> None:
     """Print a warning to standard error."""
     print(f"warning: {printable(text)}", file=sys.stderr)
+
+
+def tell_wordnet(chosen: Wordnet) -> None:
+    """Say on standard error which WordNet answers, where it is not the built-in one, and how it differs."""
+    if chosen.difference:
+        print(printable(f"{chosen.name}: {chosen.difference}"), file=sys.stderr)
 
 
 def counted_examples(ids: Sequence[str], shown: int = 3) -> str:

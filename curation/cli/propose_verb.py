@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from curation.cli.output import emit, stage, steps
+from curation.cli.output import emit, stage, steps, tell_wordnet
 from curation.cli.outputs import OutputFile
 from curation.cli.source_options import pairs
 from curation.errors import UsageError
@@ -39,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a threshold: near_wup (0.82), text_margin (0.01), look_sigma (0), detector_score (0.5), agreeing (2), "
         "standard_errors (2), farther_below (none)",
+    )
+    parser.add_argument(
+        "--wordnet",
+        metavar="WHICH",
+        help="in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data, "
+        "or a folder of WordNet 3.0; recorded among the inputs",
     )
     parser.add_argument(
         "--compare",
@@ -135,10 +141,14 @@ def _add_lens_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print what is proposed, and write it with ``--out``; always 0, since nothing here is true or false."""
     from curation.cli.propose_tables import proposal_data, proposal_lines
+    from curation.hierarchy import open_wordnet
     from curation.proposals.files import write_proposals
     from curation.proposals.propose import propose
     from curation.proposals.thresholds import thresholds_from
 
+    wordnet = open_wordnet(options.wordnet) if options.wordnet else None
+    if wordnet is not None:
+        tell_wordnet(wordnet)
     thresholds = thresholds_from(pairs(options.set, "--set"))
     classes, numbers, inputs = _classes(options)
     maps = _synset_maps(options, inputs)
@@ -152,6 +162,7 @@ def run(options: argparse.Namespace) -> int:
         id_synsets=maps.get("id", {}),
         compare=_compared(options, inputs),
         inputs=inputs,
+        wordnet=wordnet,
     )
     if options.out:
         write_proposals(options.out, made)
@@ -293,7 +304,7 @@ def _synset_maps(options: argparse.Namespace, inputs: list[Input]) -> dict[str, 
 
 
 def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
-    from curation.hierarchy.dataset_trees import read_open_images
+    from curation.hierarchy.class_trees import read_open_images
     from curation.proposals.category_relations import ClassTree
 
     beside = path.with_name("class-descriptions-boxable.csv")

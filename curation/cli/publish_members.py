@@ -120,7 +120,7 @@ def tables_of(options: argparse.Namespace, members: Sequence[Member]) -> list[Pl
 
         return [table for member in members for table in part_tables(member)]
     from curation.benchmarks.findmeifyoucan.categories import open_images_categories
-    from curation.benchmarks.findmeifyoucan.tables import findmeifyoucan_tables
+    from curation.benchmarks.findmeifyoucan.layout import findmeifyoucan_tables
 
     if (given[0] is None) != (given[1] is None):
         raise UsageError("--class-tree FILE and --class-names FILE go together")

@@ -13,7 +13,7 @@ from curation.cli.source_options import add_source_options, open_sources, slots_
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import SourceSlot
+    from curation.benchmarks.benchmark import SourceSlot
     from curation.manifest.manifest import Manifest
     from curation.review.images import ReviewImages
     from curation.review.progress import Progress
@@ -201,7 +201,7 @@ def _images(options: argparse.Namespace, manifest: Manifest | None) -> ReviewIma
 
 def _own_slots(options: argparse.Namespace) -> list[SourceSlot]:
     """Return the sources of a review without manifest: ``coco-val`` is of dataset ``coco``."""
-    from curation.benchmarks.protocol import SourceSlot
+    from curation.benchmarks.benchmark import SourceSlot
     from curation.ids import ImageId
 
     slots = []

@@ -27,6 +27,7 @@ keyword-only                     an option ``--like-this``; one letter: ``-k``; 
 ``str``, ``int``, ``Path`` …     one value; of a union with None or with other types, the one that a word can be
 ``tuple[X, ...]``                an option that may be repeated
 ``Mapping[str, X]``              a repeatable KEY=VALUE, read by `pairs`
+``Mapping[str, X] | X``          KEY=VALUE, or a value without a key; the latter alone is given as it is
 a dataclass                      its fields, each as an option of this command, explained in its own docstring
 ``Annotated[X, "FILE"]``         FILE stands for the value in the help
 ``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
@@ -42,6 +43,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -55,6 +57,8 @@ from curation.errors import UsageError
 _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
 _EMPTY = inspect.Parameter.empty
+_BARE = object()
+_KEY = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class _Option:
     choices: tuple[str, ...] | None
     group: OneOf | None
     help: str
+    bare: bool = False
 
     @property
     def dest(self) -> str:
@@ -243,6 +248,7 @@ def _option(
         choices=choices,
         group=next((one for one in extras if isinstance(one, OneOf)), None),
         help=texts.get(parameter.name, ""),
+        bare=_BARE in extras,
     )
 
 
@@ -255,7 +261,9 @@ def _plain(hint: Any, extras: list[Any]) -> Any:
     if get_origin(hint) in (Union, types.UnionType):
         kept = [one for one in get_args(hint) if one is not type(None)]
         usable = [one for one in kept if get_origin(one) is not None or one in _WORDS]
-        return _plain((usable or kept)[0], extras)
+        keyed = [one for one in usable if get_origin(one) is Mapping]
+        extras += [_BARE] if keyed and len(usable) > 1 else []
+        return _plain((keyed or usable or kept)[0], extras)
     return hint
 
 
@@ -279,8 +287,25 @@ def _declare(place: Any, option: _Option) -> None:
         told["type"] = str
     if not option.positional:
         told["required"] = not optional
+        if not optional and not several:
+            told["action"] = _Once
     default = [] if several else None if option.default is _EMPTY else option.default
     place.add_argument(name, default=default, help=text + _default_told(option), **told)
+
+
+class _Once(argparse.Action):
+    """Stores a value, and refuses a second one: of two files, none is passed over silently."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest, None) is not None:
+            raise argparse.ArgumentError(self, f"is given twice: {str(values)[:200]}")
+        setattr(namespace, self.dest, values)
 
 
 def _metavar(option: _Option) -> str | None:
@@ -305,8 +330,16 @@ def _value(option: _Option, options: argparse.Namespace) -> Any:
     value = getattr(options, option.dest)
     if option.kind == "pairs":
         read = option.word if isinstance(option.word, type) else Path
-        return {key: read(text) for key, text in pairs(value, option.flag).items()}
+        bare, known = ("", _keys(value)) if option.bare else (None, None)
+        given = {key: read(text) for key, text in pairs(value, option.flag, bare=bare, known=known).items()}
+        return given[""] if list(given) == [""] else given
     return tuple(value) if option.kind == "many" else value
+
+
+def _keys(texts: Sequence[str]) -> set[str]:
+    """Return what stands before ``=`` where that can be a key and the whole is not itself the path of something."""
+    keys = (text.partition("=")[0] for text in texts if "=" in text and not Path(text).exists())
+    return {key for key in keys if _KEY.fullmatch(key)}
 
 
 def _parameter_texts(function: Callable[..., Any]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from curation.errors import MissingFileError, UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import SourceSlot
+    from curation.benchmarks.benchmark import SourceSlot
     from curation.manifest.header import Header
     from curation.sources.source import Source
 
@@ -62,7 +62,7 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
 
 def slots_of(header: Header) -> tuple[SourceSlot, ...]:
     """Return the sources of a manifest as slots, none of them required."""
-    from curation.benchmarks.protocol import SourceSlot
+    from curation.benchmarks.benchmark import SourceSlot
 
     return tuple(
         SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in header.sources

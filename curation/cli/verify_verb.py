@@ -64,13 +64,13 @@ def run(options: argparse.Namespace) -> int:
 def _rebuild(manifest: Manifest, sources: dict[str, Source], *, strict: bool) -> list[Finding]:
     """Return whether the protocol gives the same digest, or at least the same lists, from these sources."""
     from curation.benchmarks.building import parameters_of, rebuild
-    from curation.benchmarks.registry import find_protocol
+    from curation.benchmarks.registry import find_benchmark
     from curation.cli.source_options import require
     from curation.manifest.verify import Finding
 
     if manifest.header.origin == "as_published":
         return [Finding("rebuild", "manifest", "note", found="authors' lists: `curation import` checks them")]
-    protocol = find_protocol(manifest.header.rule.protocol)
+    protocol = find_benchmark(manifest.header.rule.protocol)
     if manifest.header.origin == "declared":
         return [Finding("rebuild", "manifest", "note", found="declared: `curation build` completes it")]
     base = manifest.header.supersedes

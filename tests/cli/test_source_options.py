@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.elephant.lists import PROTOCOL
-from curation.benchmarks.protocol import SourceSlot
+from curation.benchmarks.benchmark import SourceSlot
+from curation.benchmarks.elephant import BENCHMARK
 from curation.cli.source_options import add_source_options, open_sources, pairs, require
 from curation.errors import MissingFileError, UsageError
 from curation.sources.source import Source
@@ -23,7 +23,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
     return small
 
 
-def opened(*given: str, slots: Sequence[SourceSlot] = PROTOCOL.slots) -> dict[str, Source]:
+def opened(*given: str, slots: Sequence[SourceSlot] = BENCHMARK.slots) -> dict[str, Source]:
     parser = argparse.ArgumentParser()
     add_source_options(parser)
     options = parser.parse_args([*(f"--source={text}" for text in given), "--no-cache"])
@@ -152,7 +152,7 @@ def test_nothing_there(tmp_path: Path) -> None:
 def test_required_sources_are_named_with_the_command(world: SmallWorld) -> None:
     given = opened(f"coco={world.coco_json}")
     with pytest.raises(UsageError, match="closed test set") as caught:
-        require(PROTOCOL.slots, given, "curation build elephant")
+        require(BENCHMARK.slots, given, "curation build elephant")
     assert "curation build elephant --source voc2007-test=PATH --source coco=PATH --out DIR" in str(
         caught.value
     )
