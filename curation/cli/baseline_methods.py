@@ -55,8 +55,8 @@ def _files(*several: ScoreVectors) -> list[tuple[str, str]]:
 
 
 def _naive(options: argparse.Namespace, classes: OpenSetClasses) -> Applied:
-    from curation.baselines.naive_unknown import NaiveOptions, naive_unknown
     from curation.baselines.score_vectors import read_score_vectors
+    from curation.baselines.unknown_boxes import NaiveOptions, naive_unknown
 
     vectors = read_score_vectors(options.file, n_classes=len(classes.known))
     background = options.compare_background
@@ -74,8 +74,7 @@ def _naive(options: argparse.Namespace, classes: OpenSetClasses) -> Applied:
 
 
 def _cross(options: argparse.Namespace, classes: OpenSetClasses) -> Applied:
-    from curation.baselines.labelled_results import read_labelled
-    from curation.baselines.score_vectors import Labelled
+    from curation.baselines.score_vectors import Labelled, read_labelled
     from curation.baselines.suppression import keep_across_kinds
 
     source, _ = truth_of(options, classes, None)
@@ -94,8 +93,8 @@ def _cross(options: argparse.Namespace, classes: OpenSetClasses) -> Applied:
 def _cec(options: argparse.Namespace, classes: OpenSetClasses) -> Applied:
     import numpy as np
 
-    from curation.baselines.expelling import calibrate, expel
     from curation.baselines.score_vectors import read_score_vectors
+    from curation.baselines.unknown_boxes import calibrate, expel
     from curation.evaluation.detections import RawColumns, locate
     from curation.evaluation.truth import KnownClasses, ground_truth
     from curation.sources.opening import open_source
@@ -137,8 +136,8 @@ def _uncalibrated(names: Sequence[str]) -> tuple[str, ...]:
 def _pad(options: argparse.Namespace, classes: OpenSetClasses) -> Applied:
     import numpy as np
 
-    from curation.baselines.proposal_confirmation import confirm
     from curation.baselines.score_vectors import Labelled, read_score_vectors
+    from curation.baselines.unknown_boxes import confirm
 
     vectors = read_score_vectors(options.file)
     auxiliary = read_score_vectors(options.auxiliary)
@@ -170,8 +169,8 @@ def _pad(options: argparse.Namespace, classes: OpenSetClasses) -> Applied:
 
 
 def _dropout(options: argparse.Namespace, classes: OpenSetClasses) -> Applied:
-    from curation.baselines.dropout_merge import detections_of, merge_passes
     from curation.baselines.score_vectors import read_score_vectors
+    from curation.baselines.suppression import detections_of, merge_passes
 
     passes = [read_score_vectors(path, n_classes=len(classes.known)) for path in options.file]
     merged = merge_passes(passes)
