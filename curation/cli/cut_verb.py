@@ -1,4 +1,4 @@
-"""``curation cut``: classes in k groups that keep little company with each other."""
+"""``curation cut``: classes in k groups that are weakly co-occurring."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from curation.cli.outputs import OutputFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.cooccurrence.counts import Cooccurrence
     from curation.cooccurrence.cut import Cut
-    from curation.cooccurrence.graph import ClassGraph
+    from curation.cooccurrence.graph import ClassGraph, Cooccurrence
     from curation.sources.source import Source
 
 _SHOWN = 60
@@ -44,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--isolated",
         choices=("largest", "drop", "error"),
         default="largest",
-        help="classes without company: into the largest cluster, left out, or refused (default: %(default)s)",
+        help="classes that co-occur with none: into the largest cluster, left out, or refused (default: %(default)s)",
     )
     parser.add_argument(
         "--components",
@@ -73,9 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Cut, print, and write what ``--out`` asks for."""
-    from curation.cooccurrence.counts import count_cooccurrence
     from curation.cooccurrence.cut import CutOptions, normalized_cut
-    from curation.cooccurrence.graph import class_graph
+    from curation.cooccurrence.graph import class_graph, count_cooccurrence
     from curation.sources.opening import open_source
 
     if not 0 <= options.restarts <= 100_000:
