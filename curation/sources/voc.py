@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from defusedxml.ElementTree import fromstring
 from curation.canonical import sha256_of_bytes
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError
 from curation.ids import check_native
-from curation.sources.content import paths_below, record_of_many
+from curation.sources.content import record_of_many
 from curation.sources.datasets import VOC_NAMES, namespace_of
 from curation.sources.integrity import (
     BadBoxes,
@@ -41,6 +42,7 @@ from curation.storage import inside, read_bytes
 
 _SETS = "ImageSets/Main"
 _XML = "Annotations"
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 _POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _OF_OBJECT = frozenset(("name", "pose", "truncated", "difficult", "occluded"))
@@ -138,7 +140,12 @@ def voc_paths(root: Path, part: str) -> list[str]:
 
 def _xml_paths(root: Path, stems: Sequence[str]) -> list[str]:
     """Return the XML path of each image; a name that leads outside ``Annotations`` is a `PathEscapeError`."""
-    return paths_below(root / _XML, [f"{stem}.xml" for stem in stems])
+    folder = root / _XML
+    # Resolving links costs more than reading the file, so a name without a dot or separator is not resolved.
+    return [
+        f"{folder}/{stem}.xml" if _PLAIN_NAME.match(stem) else str(inside(folder, f"{stem}.xml"))
+        for stem in stems
+    ]
 
 
 def _set_path(root: Path, part: str) -> Path:
