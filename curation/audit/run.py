@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from curation.audit.classes import TaskClasses, read_tasks
 from curation.audit.folder_target import FolderOptions, folder_target
@@ -19,7 +19,6 @@ from curation.audit.report import Report, RuleResult
 from curation.audit.rule import Rule, Severity
 from curation.audit.rules import RULES, chosen_rules
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
-from curation.benchmarks.benchmark import SourceSlot
 from curation.errors import UsageError
 from curation.ids import ImageId
 from curation.manifest.header import LabelView
@@ -27,8 +26,8 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import HEADER_FILE
 from curation.sources.datasets import family
-from curation.sources.integrity import BadBoxes
-from curation.sources.opening import open_source
+from curation.sources.given import as_source
+from curation.sources.slots import Reading, SourceSlot, open_slots
 from curation.sources.source import Source
 
 Place = str | PathLike[str]
@@ -39,20 +38,19 @@ _USUAL_PARTS = {"coco-train": "train2017", "coco-val": "val2017"}
 
 def audit(
     target: Manifest | Place,
-    sources: Mapping[str, Source | Place] | None = None,
+    sources: Mapping[str, Any] | None = None,
     *,
     exhaustive: Collection[str] = (),
-    tasks: str | Sequence[TaskClasses] = (),
-    namespace: str = "",
+    tasks: str | Sequence[TaskClasses] | None = None,
+    namespace: str | None = None,
     roles: Mapping[str, str] | None = None,
     views: Mapping[str, str | LabelView] | None = None,
-    labels: Mapping[str, Source | Place] | None = None,
+    labels: Mapping[str, Any] | None = None,
     photos: Mapping[str, Place] | None = None,
     exemplars: int = DEFAULT_EXEMPLARS,
-    rules: str = "",
+    rules: str | None = None,
     fail_on: Severity = "error",
-    cache: bool = True,
-    bad_boxes: BadBoxes = "error",
+    reading: Reading | None = None,
 ) -> Report:
     """Return what the rules of a sound benchmark say of this one.
 
@@ -60,15 +58,16 @@ def audit(
     ----------
     target : Manifest, str or path
         A manifest, its folder or ``NAME@VERSION``; or a folder of ``.txt`` and ``.json`` lists of image ids.
-    sources : mapping of str to Source or path, optional
-        Raw datasets: by the names in the manifest's header; of a folder's lists by any name, where one such as
-        ``coco-train2017`` or ``voc2007-test`` says what it is. Rules without the data that they need are undecidable.
+    sources : mapping of str to path or annotations, optional
+        Raw datasets (see `curation.sources.given.as_source`): by the names in the manifest's header; of a folder's
+        lists by any name, where one such as ``coco-train2017`` or ``voc2007-test`` says what it is. Rules without the
+        data that they need are undecidable.
     exhaustive : collection of str
         Sources that miss no object of any of their classes (known of COCO and VOC annotation files).
-    tasks : str or sequence of TaskClasses
+    tasks : str or sequence of TaskClasses, optional
         Of a folder: the classes of each task: ``reowod``, ``ore`` (``m-owodb``), ``s-owodb``, a ``.json`` or ``.toml``
         file, or a manifest.
-    namespace : str
+    namespace : str, optional
         Of a folder: the dataset of ids whose form does not tell it; that of the sources, where they share one.
     roles : mapping of str to str, optional
         Of a folder: ``ROLE[:TASK]`` by list, of train, finetune, val, test, wilderness, none; ``LIST[1-1000]`` names
@@ -76,21 +75,19 @@ def audit(
     views : mapping of str to str or LabelView, optional
         Of a folder: the labels that lists of a role carry: ``train``, ``finetune``, ``val`` or ``test`` for what the
         principle asks of these, or ``known=keep,previous=drop,unknown=rename:unknown``.
-    labels : mapping of str to Source or path, optional
+    labels : mapping of str to path or annotations, optional
         The labels as they were written out, COCO JSON: by part, or by ``LIST`` or ``LIST:TASK`` of a folder. Of a
         folder whose tasks are known, COCO JSON beside a list of its name is read too.
     photos : mapping of str to path, optional
         Folders of the photos of sources, for the rule DS3.
     exemplars : int
         Images of each known class that a finetuning list should hold.
-    rules : str
+    rules : str, optional
         Only these rules or principles, such as ``CO1,DS2`` or ``DS``.
     fail_on : {"error", "warning"}
         What makes the audit fail.
-    cache : bool
-        Whether parsed annotation files are kept (see `curation.sources.opening.open_source`).
-    bad_boxes : {"error", "drop"}
-        What to do with boxes that are not finite, negative or beyond any image.
+    reading : Reading, optional
+        How annotation files are read.
 
     Returns
     -------
@@ -111,19 +108,13 @@ def audit(
     """
     if exemplars < 1:
         raise UsageError("--exemplars needs a number of 1 or more", found=str(exemplars))
+    reading = reading or Reading()
     chosen = chosen_rules(rules) if rules else RULES
     subject = target if isinstance(target, Manifest) else subject_of(target)
-    read = partial(open_source, cache=cache, bad_boxes=bad_boxes)
-    slots = {slot.name: slot for slot in source_slots(subject, sources or {})}
-    _require_names(exhaustive, photos or {}, list(slots))
-    given = {
-        name: one
-        if isinstance(one, Source)
-        else read(Path(one), dataset=slots[name].dataset, part=slots[name].part)
-        for name, one in (sources or {}).items()
-    }
+    slots = source_slots(subject, sources or {})
+    _require_names(exhaustive, photos or {}, [slot.name for slot in slots])
+    given = open_slots(sources or {}, slots, reading)
     folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
-    read_labels = partial(_labels, read=read)
     if isinstance(subject, Manifest):
         for name, value in (("tasks", tasks), ("role", roles), ("view", views), ("namespace", namespace)):
             if value:
@@ -133,7 +124,7 @@ def audit(
         target_of_rules = manifest_target(
             subject,
             given,
-            labels=read_labels(labels or {}),
+            labels=_opened_labels(labels or {}, reading),
             complete=exhaustive,
             exemplars=exemplars,
             photos=folders,
@@ -142,11 +133,11 @@ def audit(
     # Bare ids are of the sources where these share a namespace; their form tells where not.
     spaces = {source.namespace for source in given.values()}
     lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""))
-    known = (read_tasks(tasks) if tasks else ()) if isinstance(tasks, str) else tuple(tasks)
+    known = tuple(tasks or ()) if not isinstance(tasks, str) else read_tasks(tasks) if tasks else ()
     options = FolderOptions(
         roles=roles or {},
         views={role: _view(role, view) for role, view in (views or {}).items()},
-        labels=read_labels({**_beside(lists, known, labels or {}), **(labels or {})}),
+        labels=_opened_labels({**_beside(lists, known, labels or {}), **(labels or {})}, reading),
         complete=exhaustive,
         exemplars=exemplars,
         photos=folders,
@@ -186,11 +177,10 @@ def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[Sour
     whole name is its own, so that ids of two of them stay apart.
     """
     if isinstance(subject, Manifest):
-        return tuple(
-            SourceSlot(one.name, one.dataset, one.part, False, one.note) for one in subject.header.sources
-        )
+        return subject.slots
     slots = []
-    for name in names:
+    for key in names:
+        name = key.partition("@")[0]
         dataset, _, part = name.partition("-")
         if family(dataset) == dataset and family(dataset) != "coco":
             dataset, part = name.replace("-", "_"), ""
@@ -217,9 +207,9 @@ def _existing(name: str, folder: Path) -> Path:
     return folder
 
 
-def _labels(given: Mapping[str, Source | Place], *, read: Callable[..., Source]) -> dict[str, Source]:
+def _opened_labels(given: Mapping[str, Any], reading: Reading) -> dict[str, Source]:
     return {
-        name: one if isinstance(one, Source) else read(Path(one), dataset="labels", part="")
+        name: as_source(one, dataset="labels", part="", cache=reading.cache, bad_boxes=reading.bad_boxes)
         for name, one in given.items()
     }
 
