@@ -52,7 +52,8 @@ def parameters_of(header: Header) -> dict[str, Any]:
     """
     protocol = find_benchmark(header.rule.protocol)
     stored = header.rule.parameters
-    if missing := [parameter.name for parameter in protocol.parameters if parameter.name not in stored]:
+    stated = [one for one in protocol.parameters if not one.later or one.name in stored]
+    if missing := [one.name for one in stated if one.name not in stored]:
         raise ManifestError(
             "The manifest does not state a parameter of its protocol",
             where=f"{header.name} {header.version}: rule.parameters",
@@ -60,7 +61,8 @@ def parameters_of(header: Header) -> dict[str, Any]:
             found=", ".join(stored) or "none",
         )
     return {
-        parameter.name: parameter.read(_as_text(stored[parameter.name])) for parameter in protocol.parameters
+        one.name: one.read(_as_text(stored[one.name]) if one in stated else one.default)
+        for one in protocol.parameters
     }
 
 

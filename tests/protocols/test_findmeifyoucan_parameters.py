@@ -18,6 +18,7 @@ def test_the_defaults_are_the_published_pair_without_decisions() -> None:
         "candidates": 0,
         "scan": "whole_image",
         "salt": "findmeifyoucan",
+        "wordnet": "",
     }
 
 

@@ -16,8 +16,10 @@ from curation.benchmarks.benchmark import SourceSlot
 from curation.benchmarks.findmeifyoucan import facts
 from curation.benchmarks.findmeifyoucan.expected import figures_of, notes_of
 from curation.benchmarks.findmeifyoucan.pairs import PAIRS, Pair, pair_of
+from curation.benchmarks.findmeifyoucan.parameters import PARAMETERS
 from curation.benchmarks.findmeifyoucan.pools import Splits, split_pool
 from curation.benchmarks.findmeifyoucan.rules import positions_in
+from curation.benchmarks.parameters import stated
 from curation.benchmarks.parts import Part, Selection, make_part, source_entry, source_note
 from curation.canonical import sha256_of_bytes
 from curation.decisions.resolution import recorded_digest
@@ -127,7 +129,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
         rule=Rule(
             protocol="findmeifyoucan",
             algorithm_version=ALGORITHM_VERSION,
-            parameters={**parameters, "configuration_sha256": _configuration(pair)},
+            parameters={**stated(parameters, PARAMETERS), "configuration_sha256": _configuration(pair)},
         ),
         figures=figures_of(pair, splits, parameters),
         notes=notes_of(pair, splits, parameters),
