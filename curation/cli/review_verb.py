@@ -288,7 +288,7 @@ def _serve(options: argparse.Namespace, started: Started) -> None:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from curation.review.folder_status import folder_progress
+    from curation.review.progress import folder_progress
 
     record, progress = folder_progress(options.folder, also=options.also)
     data = {
@@ -302,7 +302,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _status_lines(progress: Progress) -> list[str]:
-    from curation.review.progress_text import kappa_text
+    from curation.review.progress import kappa_text
 
     verdicts = ", ".join(f"{word} {count}" for word, count in progress.verdicts.items())
     lines = [
@@ -341,8 +341,7 @@ def _status_lines(progress: Progress) -> list[str]:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from curation.review.exporting import export_decisions
-    from curation.review.review_folder import LOG_FILE, read_record
+    from curation.review.review_folder import LOG_FILE, export_decisions, read_record
 
     read_record(options.folder)
     written = export_decisions(options.folder / LOG_FILE, options.out)
