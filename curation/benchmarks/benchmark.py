@@ -10,32 +10,8 @@ from curation.benchmarks.parameters import Parameter
 from curation.errors import UsageError
 from curation.manifest.header import Header, Paper
 from curation.manifest.manifest import Manifest
+from curation.sources.slots import SourceSlot as SourceSlot
 from curation.sources.source import Source
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSlot:
-    """One raw dataset part that a rule reads.
-
-    Attributes
-    ----------
-    name : str
-        As in ``--source NAME=PATH``.
-    dataset, part : str
-        What the reader is told: ``voc2007`` and ``test``. `part` may be ``""`` where the rule takes several.
-    required : bool
-    meaning : str
-        One line for ``curation list``.
-    usual_part : str
-        Where `part` is ``""``: the part taken from a dataset's root that offers several, ``""`` for none.
-    """
-
-    name: str
-    dataset: str
-    part: str
-    required: bool
-    meaning: str
-    usual_part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from curation.cli.output import Table, emit, printable, table_lines, warn
-from curation.cli.outputs import OwnFolder, declare_force
+from curation.cli.output import Answer, Table, printable, table_lines, warn
+from curation.cli.outputs import IndexedFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.benchmarks.benchmark import Benchmark
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation list``."""
-    parser.add_argument(
-        "what",
-        nargs="?",
-        metavar="protocols | manifests | PROTOCOL",
-        help="these alone (default: protocols and manifests), or one protocol with its parts, page and manifests",
-    )
-    parser.add_argument(
-        "--folder",
-        type=OwnFolder(),
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation "
-        "(repeatable)",
-    )
-    parser.add_argument(
-        "--write-index",
-        action="store_true",
-        help="write index.json into ./manifests, or into the --folder",
-    )
-    declare_force(parser)
-    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+@dataclass(frozen=True)
+class Options:
+    """Protocols, their papers and sources, and the manifests at hand.
+
+    Attributes
+    ----------
+    what
+        these alone (default: protocols and manifests), or one protocol with its parts, page and
+        manifests
+    folder
+        a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation
+        (repeatable)
+    write_index
+        write index.json into ./manifests, or into the --folder
+    """
+
+    what: Annotated[str | None, "protocols | manifests | PROTOCOL"] = None
+    _: KW_ONLY
+    folder: tuple[Annotated[Path, IndexedFolder(), "DIR"], ...] = ()
+    write_index: bool = False
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Print protocols with paper, sources and parameters, then the manifests at hand; or one protocol alone."""
     from curation.benchmarks.registry import benchmarks
 
@@ -57,8 +53,7 @@ def run(options: argparse.Namespace) -> int:
         found = _manifests(options.folder)
         data["manifests"] = [row for row in found if one is None or _is_of(row, one)]
         lines += _manifest_lines(data["manifests"])
-    emit(data, [*lines, *written], as_json=options.json)
-    return 0
+    return Answer(data, [*lines, *written])
 
 
 def _protocol_named(name: str) -> Benchmark:
@@ -130,7 +125,7 @@ def _protocol_lines(protocol: dict[str, Any], *, whole: bool) -> list[str]:
     ]
 
 
-def _write_index(options: argparse.Namespace) -> list[str]:
+def _write_index(options: Options) -> list[str]:
     from curation.manifest.registry import INDEX_FILE, index_text, manifest_index
     from curation.storage import write_text
 
