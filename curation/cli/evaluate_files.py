@@ -15,10 +15,6 @@ WRITTEN: dict[str, Output] = {
         ("results.json", "fbeta.csv", "average_precision.csv", "wilderness_impact.csv"),
         ("wilderness_curve", "error_diagnosis", "confusion", "precision_recall", "background_gap"),
     ),
-    "owod": OutputFolder(
-        ("results.json", "metrics.csv", "classes.csv", "unknown_classes.csv", "wilderness_points.csv"),
-        ("wilderness_impact_*", "unknown_recall_precision_*"),
-    ),
     "osod3": OutputFolder(("results.json", "average_precision.csv", "thresholds.csv"), ("open_set_error_*",)),
     "findmeifyoucan": OutputFolder(("results.json", "metrics.csv"), ("metrics_*", "scores_*")),
     "imagenet": OutputFolder(

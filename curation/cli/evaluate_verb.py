@@ -14,7 +14,6 @@ from curation.cli.evaluate_files import WRITTEN
 from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
 from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
 from curation.cli.evaluate_osod3 import add_osod3, run_osod3
-from curation.cli.evaluate_owod import add_owod, run_owod
 from curation.cli.output import emit, stage, steps
 from curation.cli.outputs import OutputResult
 from curation.cli.signature import add_arguments as declare_options
@@ -32,6 +31,7 @@ PARTS = ("closed", "wilderness")
 PROTOCOLS = {
     "voc": "curation.evaluation.voc",
     "coco": "curation.evaluation.coco_engine",
+    "owod": "curation.benchmarks.owod.evaluation",
 }
 """Where each protocol has its function ``evaluate``, which declares the options, and its ``REPORT``."""
 
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "elephant": "wilderness impact and all else of the Elephant paper",
         "voc": "",
         "coco": "",
-        "owod": "open-world metrics: UR, UDR, UDP, A-OSE, wilderness impact, mAP of previous and current classes",
+        "owod": "",
         "osod3": "open-set detection with defined unknowns: AP of known and unknown, A-OSE and WI over the threshold",
         "findmeifyoucan": "out-of-distribution metrics: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U",
         "imagenet": "open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy",
@@ -61,8 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_inputs(command, name)
         if name == "elephant":
             _add_elephant(command)
-        if name == "owod":
-            add_owod(command)
         if name == "findmeifyoucan":
             add_findmeifyoucan(command)
         add_append(command)
@@ -86,7 +84,7 @@ def _add_protocol(protocols: Any, name: str, module: str) -> None:
 
 def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
     several = protocol == "elephant"
-    prefix = {"elephant": "PART=", "owod": "[TASK=]", "findmeifyoucan": "[SPLIT=]"}.get(protocol, "")
+    prefix = {"elephant": "PART=", "findmeifyoucan": "[SPLIT=]"}.get(protocol, "")
     command.add_argument(
         "--truth",
         action="append",
@@ -105,16 +103,12 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
         "(comp4_det_test_CLASS.txt); may be compressed by gzip",
     )
     form = '{"known": [...], "unknown": [...]}'
-    if protocol == "owod":
-        form = '{"tasks": [{"name": "t1", "prev": [...], "cur": [...], "rest": [...]}]}'
     command.add_argument("--classes", type=Path, metavar="FILE", help=form)
     command.add_argument(
         "--stray",
         choices=("error", "drop"),
         default="error",
-        help="detections on images that the ground truth lacks"
-        + (", or of classes that are unknown in the task" if protocol == "owod" else "")
-        + ": refuse, or leave out and report (default: %(default)s)",
+        help="detections on images that the ground truth lacks: refuse, or leave out and report (default: %(default)s)",
     )
     command.add_argument(
         "--negative-sizes",
@@ -190,7 +184,6 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate, write what ``--out`` and ``--append`` ask for, and print; 0, or an error of the tree."""
     check_append(options)
     evaluate: dict[str, Callable[[argparse.Namespace], Evaluated]] = {
-        "owod": lambda one: run_owod(one, _open),
         "osod3": lambda one: run_osod3(one, _open),
         "findmeifyoucan": lambda one: run_findmeifyoucan(one, _open),
         "imagenet": run_imagenet,
