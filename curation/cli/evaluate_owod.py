@@ -197,8 +197,8 @@ def _about(
     """Return what the numbers rest on: version, digests of all inputs, classes by task, and what was left out."""
     from curation import __version__
     from curation.benchmarks.owod.evaluation import DEFINITIONS
+    from curation.benchmarks.owod.outcomes import PROFILES
     from curation.canonical import sha256_of_file
-    from curation.evaluation.outcomes import PROFILES
     from curation.evaluation.task_truth import REPEATS
 
     return {
