@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from curation.errors import MissingFileError, UsageError
-from curation.ledger import refuse_input
+from curation.ledger import lock, refuse_input
 from curation.storage import make_folder
 
 _MODE = 0o644
@@ -69,7 +69,7 @@ def _locked(path: Path, kind: str) -> Iterator[int]:
     except OSError as error:
         raise MissingFileError(f"The {kind} cannot be written: {error.strerror}", where=str(path)) from None
     try:
-        _lock(handle)
+        lock(handle)
         yield handle
     finally:
         os.close(handle)
@@ -121,15 +121,6 @@ def _write_all(handle: int, data: bytes) -> None:
     except OSError:
         os.ftruncate(handle, size)
         raise
-
-
-def _lock(handle: int) -> None:
-    """Wait for the lock of a file; closing the handle, or the end of the process, releases it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such lock; one writer at a time is safe without.
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 def _sync_folder(folder: Path) -> None:

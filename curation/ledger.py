@@ -55,17 +55,23 @@ def may_be_listed(name: str) -> bool:
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder's ledger, so that commands that write into one folder at once lose no line."""
     handle = None
-    # Without locks (Windows, some network disks) a line may get lost, and its file is refused later: never worse.
-    with suppress(OSError, ImportError):
-        import fcntl
-
+    # Without locks (folders on Windows, some network disks) a line may get lost, and its file is refused later: never
+    # worse. The folder itself is locked: a file of its own for the lock would stand among the user's.
+    with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle)
     try:
         yield
     finally:
         if handle is not None:
             os.close(handle)
+
+
+def lock(handle: int) -> None:
+    """Wait for the lock of an open file or folder; closing the handle, or the end of the process, releases it."""
+    from filelock import lock_descriptor
+
+    lock_descriptor(handle, poll_interval=0.01)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ no script and no other file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,7 @@ def page(template: str, **values: Any) -> str:
     template : str
         Name of a file of ``curation/templates``. In ``.html`` every value is escaped; the filter ``clean`` shortens it
         as well, and ``safe`` lets ready HTML through, such as a drawing. In ``.md`` texts from files pass the filter
-        ``plain``, ``code`` or ``link``; ``table`` and ``block`` give their lines with a line feed after each. All are
-        the functions of this module.
+        ``plain``, ``code``, ``link`` or ``block``. All are functions of this module.
     **values
         What the template names; a name that is not among them is an error.
     """
@@ -40,9 +38,6 @@ def page(template: str, **values: Any) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
     from markupsafe import Markup
-
-    def joined(lines: Iterable[str]) -> str:
-        return "".join(f"{line}\n" for line in lines)
 
     made = Environment(
         loader=PackageLoader("curation"),
@@ -58,8 +53,7 @@ def _environment() -> Environment:
         "plain": plain,
         "code": code,
         "link": link,
-        "block": lambda text, language="": joined(block(text, language)),
-        "table": lambda rows, *columns: joined(table(columns, rows)),
+        "block": block,
     }
     return made
 
@@ -86,19 +80,11 @@ def link(address: str) -> str:
     return f"<{address}>" if address else ""
 
 
-def block(text: str, language: str = "") -> list[str]:
-    """Return lines of a code block whose fence no line of the text closes."""
+def block(text: str, language: str = "") -> str:
+    """Return a code block, and a blank line after it; no line of the text closes its fence."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return [f"{fence}{language}", *map(_printable, text.splitlines()), fence, ""]
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return lines of a table whose cells are Markdown already; a table without rows is empty."""
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    if not lines:
-        return []
-    return [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}", *lines, ""]
+    return "\n".join([f"{fence}{language}", *map(_printable, text.splitlines()), fence, "\n"])
 
 
 def count(number: int | None) -> str:

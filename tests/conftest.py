@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from curation.errors import MissingFileError
-from curation.hierarchy.wordnet_files import find_dict
+from curation.hierarchy.noun_table import find_dict
 from tests.fake_hub import WRITER, FakeHub, serving
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
@@ -40,7 +40,18 @@ def wordnet_folder() -> Path:
                 return find_dict(Path(named))
         except MissingFileError:
             continue
-    pytest.skip("WordNet is not at hand: install wordnet-base, or set CURATION_WORDNET to its folder")
+    pytest.skip("WordNet is not available: install wordnet-base, or set CURATION_WORDNET to its folder")
+
+
+@pytest.fixture
+def nltk_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of NLTK's corpora, its only one; empty."""
+    data = pytest.importorskip("nltk", reason="NLTK is not installed: pip install 'curation[lenses]'").data
+    monkeypatch.setattr(data, "path", [str(tmp_path)])
+    importlib.import_module("curation.hierarchy.nltk_wordnet").nltk_wordnet.cache_clear()
+    folder = tmp_path / "corpora"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture

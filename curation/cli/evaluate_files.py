@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from curation.cli.evaluate_tables import sections_of
-from curation.cli.outputs import Output, OutputFolder, OutputResult
+from curation.cli.outputs import Output, OutputFolder
 
 WRITTEN: dict[str, Output] = {
-    "voc": OutputResult("curation.evaluation.voc"),
-    "coco": OutputResult("curation.evaluation.coco_engine"),
     "elephant": OutputFolder(
         ("results.json", "fbeta.csv", "average_precision.csv", "wilderness_impact.csv"),
         ("wilderness_curve", "error_diagnosis", "confusion", "precision_recall", "background_gap"),

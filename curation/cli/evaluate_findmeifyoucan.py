@@ -170,7 +170,7 @@ def _splits(options: argparse.Namespace, open_truth: Open) -> tuple[Manifest | N
     names = tuple(files)
     truths = _shared(_by_split(options.truth, "--truth", parts), names, "--truth", parts)
     id_files = _shared(_by_split(options.id_scores, "--id-scores", parts), names, "--id-scores", names)
-    policy = Policy(options.stray, options.negative_sizes, options.any_scores)
+    policy = Policy(stray=options.stray, negative_sizes=options.negative_sizes, any_scores=options.any_scores)
     t_star, classes = _t_star(options.t_star), _classes(options)
     splits = {}
     for name in steps(names, "reading splits"):

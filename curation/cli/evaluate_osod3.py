@@ -104,7 +104,7 @@ def _inputs(
     truths = {case: Path(path) for case, path in _by_case(options.truth, "--truth", list(files)).items()}
     classes, manifests = _classes(options, list(files))
     # Scores are not bounded: the paper's unknown score is a sum of three.
-    policy = Policy(options.stray, options.negative_sizes, any_scores=True)
+    policy = Policy(stray=options.stray, negative_sizes=options.negative_sizes, any_scores=True)
     opened: dict[Path, Source] = {}
     inputs = {}
     for case, path in steps(files.items(), "reading cases"):

@@ -97,7 +97,7 @@ def _inputs(
     tasks = _tasks(options, manifest, opening)
     files = _by_task(options.detections, "--detections", options.task, tasks)
     truths = _by_task(options.truth, "--truth", list(files), tasks, shared=True)
-    policy = Policy(options.stray, options.negative_sizes, options.any_scores)
+    policy = Policy(stray=options.stray, negative_sizes=options.negative_sizes, any_scores=options.any_scores)
     inputs = {}
     for one in steps([one for one in tasks if one.name in files], "reading tasks"):
         source = opening(truths[one.name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +16,24 @@ from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
 from curation.cli.evaluate_osod3 import add_osod3, run_osod3
 from curation.cli.evaluate_owod import add_owod, run_owod
 from curation.cli.output import emit, stage, steps
+from curation.cli.outputs import OutputResult
+from curation.cli.signature import add_arguments as declare_options
+from curation.cli.signature import call, summary_of
 from curation.errors import EvaluationError, UsageError
 
 if TYPE_CHECKING:
     from curation.benchmarks.elephant.evaluation import ElephantOptions
     from curation.evaluation.detections import Policy, ReadDetections
-    from curation.evaluation.result import Result
     from curation.evaluation.truth import KnownClasses, Part
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
 
 PARTS = ("closed", "wilderness")
+PROTOCOLS = {
+    "voc": "curation.evaluation.voc",
+    "coco": "curation.evaluation.coco_engine",
+}
+"""Where each protocol has its function ``evaluate``, which declares the options, and its ``REPORT``."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,14 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     protocols = parser.add_subparsers(dest="protocol", metavar="PROTOCOL", required=True)
     summaries = {
         "elephant": "wilderness impact and all else of the Elephant paper",
-        "voc": "VOC average precision, 11-point and area, difficult objects ignored",
-        "coco": "the twelve COCO numbers",
+        "voc": "",
+        "coco": "",
         "owod": "open-world metrics: UR, UDR, UDP, A-OSE, wilderness impact, mAP of previous and current classes",
         "osod3": "open-set detection with defined unknowns: AP of known and unknown, A-OSE and WI over the threshold",
         "findmeifyoucan": "out-of-distribution metrics: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U",
         "imagenet": "open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy",
     }
     for name, summary in summaries.items():
+        if name in PROTOCOLS:
+            _add_protocol(protocols, name, PROTOCOLS[name])
+            continue
         command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         if name == "imagenet":
             add_imagenet(command)
@@ -54,15 +65,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             add_owod(command)
         if name == "findmeifyoucan":
             add_findmeifyoucan(command)
-        if name == "coco":
-            command.add_argument(
-                "--engine", choices=("faster", "pycocotools", "both"), help="default: faster where installed"
-            )
         add_append(command)
         command.add_argument("--json", action="store_true", help="print the whole result as JSON")
         command.add_argument(
             "--out", type=WRITTEN[name], metavar="DIR", help="write results.json, CSV files and figures"
         )
+
+
+def _add_protocol(protocols: Any, name: str, module: str) -> None:
+    evaluate = import_module(module).evaluate
+    summary = summary_of(evaluate)
+    command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+    declare_options(command, evaluate)
+    add_append(command)
+    command.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    command.add_argument(
+        "--out", type=OutputResult(module), metavar="DIR", help="write results.json, CSV files and figures"
+    )
 
 
 def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
@@ -92,7 +111,7 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
     command.add_argument(
         "--stray",
         choices=("error", "drop"),
-        default="drop" if protocol == "voc" else "error",
+        default="error",
         help="detections on images that the ground truth lacks"
         + (", or of classes that are unknown in the task" if protocol == "owod" else "")
         + ": refuse, or leave out and report (default: %(default)s)",
@@ -100,7 +119,7 @@ def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
     command.add_argument(
         "--negative-sizes",
         choices=("error", "empty"),
-        default="empty" if protocol == "voc" else "error",
+        default="error",
         help="detected boxes of negative size: refuse, or take as empty and report (default: %(default)s)",
     )
     command.add_argument("--any-scores", action="store_true", help="allow scores outside [0, 1]")
@@ -176,33 +195,11 @@ def run(options: argparse.Namespace) -> int:
         "findmeifyoucan": lambda one: run_findmeifyoucan(one, _open),
         "imagenet": run_imagenet,
     }
-    if options.protocol in ("voc", "coco"):
-        return report_result(_plain(options), options)
+    if options.protocol in PROTOCOLS:
+        return report_result(call(import_module(PROTOCOLS[options.protocol]).evaluate, options), options)
     done = evaluate.get(options.protocol, _detection)(options)
     emit(done.shown, [*done.lines, *append_result(done.result, options)], as_json=options.json)
     return 0
-
-
-def _plain(options: argparse.Namespace) -> Result:
-    from curation.evaluation import coco_engine, voc
-
-    for texts, option in ((options.truth, "--truth"), (options.detections, "--detections")):
-        if len(texts) > 1:
-            raise UsageError(f"{option} is given twice", where=texts[1][:200], expected="one")
-    given: dict[str, Any] = {
-        "truth": Path(options.truth[0]),
-        "detections": Path(options.detections[0]),
-        "classes": options.classes,
-        "stray": options.stray,
-        "negative_sizes": options.negative_sizes,
-        "any_scores": options.any_scores,
-        "image_set": options.image_set,
-        "bad_boxes": options.bad_boxes,
-        "cache": not options.no_cache,
-    }
-    if options.protocol == "voc":
-        return voc.evaluate(**given)
-    return coco_engine.evaluate(**given, engine=options.engine)
 
 
 def _detection(options: argparse.Namespace) -> Evaluated:
@@ -312,7 +309,9 @@ def _detections(
     from curation.evaluation.detections import Policy, read_coco_results
     from curation.evaluation.voc_results import is_voc_results, read_voc_results
 
-    policy: Policy = Policy(options.stray, options.negative_sizes, options.any_scores)
+    policy: Policy = Policy(
+        stray=options.stray, negative_sizes=options.negative_sizes, any_scores=options.any_scores
+    )
     if is_voc_results(path):
         return read_voc_results(path, part.truth, part.names, policy)
     others = None if other is None else other.truth.image_numbers

@@ -21,12 +21,13 @@
 in the signature                 on the command line
 ===============================  ==================================================================================
 positional (before ``*``)        an argument: several words where it is a sequence, optional where it has a default
-keyword-only                     an option ``--like-this``; one letter: ``-k``; an underscore at the end is left out
+keyword-only                     an option ``--like-this``; one letter: ``-k`` too; an underscore at the end is left out
 ``bool = False``                 a flag
 ``Literal["a", "b"]``            one of these words
 ``str``, ``int``, ``Path`` …     one value; of a union with None or with other types, the one that a word can be
 ``tuple[X, ...]``                an option that may be repeated
 ``Mapping[str, X]``              a repeatable KEY=VALUE, read by `pairs`
+``Mapping[str, X] | X``          KEY=VALUE, or a value without a key; the latter alone is given as it is
 a dataclass                      its fields, each as an option of this command, explained in its own docstring
 ``Annotated[X, "FILE"]``         FILE stands for the value in the help
 ``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
@@ -42,6 +43,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -55,6 +57,8 @@ from curation.errors import UsageError
 _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
 _EMPTY = inspect.Parameter.empty
+_BARE = object()
+_KEY = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class _Option:
     choices: tuple[str, ...] | None
     group: OneOf | None
     help: str
+    bare: bool = False
 
     @property
     def dest(self) -> str:
@@ -87,7 +92,14 @@ class _Option:
     @property
     def flag(self) -> str:
         """Return the option as it is typed."""
-        return f"-{self.dest}" if len(self.dest) == 1 else f"--{self.dest.replace('_', '-')}"
+        return f"--{self.dest.replace('_', '-')}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return what may stand for it: of one letter, also that after a single hyphen."""
+        if self.positional:
+            return (self.dest,)
+        return (f"-{self.dest}", self.flag) if len(self.dest) == 1 else (self.flag,)
 
     @property
     def required(self) -> bool:
@@ -161,7 +173,11 @@ def summary_of(function: Callable[..., Any]) -> str:
 
 
 def pairs(
-    texts: Sequence[str], option: str, *, bare: str | None = None, known: Collection[str] | None = None
+    texts: Sequence[str],
+    option: str,
+    *,
+    bare: str | Callable[[str], str] | None = None,
+    known: Collection[str] | None = None,
 ) -> dict[str, str]:
     """Return KEY=VALUE texts by key; a malformed or repeated one is a `UsageError`.
 
@@ -170,8 +186,8 @@ def pairs(
     texts : sequence of str
     option : str
         As it is typed, for messages.
-    bare : str, optional
-        The key of a text without ``=``, which is refused where this is None.
+    bare : str or callable, optional
+        The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
     known : collection of str, optional
         With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
     """
@@ -179,7 +195,7 @@ def pairs(
     for text in texts:
         key, equals, value = text.partition("=")
         if bare is not None and (not equals or (known is not None and key not in known)):
-            key, value = bare, text
+            key, value = bare if isinstance(bare, str) else bare(text), text
         elif not (key and equals and value):
             raise UsageError(
                 f"{option} needs NAME=VALUE",
@@ -243,6 +259,7 @@ def _option(
         choices=choices,
         group=next((one for one in extras if isinstance(one, OneOf)), None),
         help=texts.get(parameter.name, ""),
+        bare=_BARE in extras,
     )
 
 
@@ -255,15 +272,16 @@ def _plain(hint: Any, extras: list[Any]) -> Any:
     if get_origin(hint) in (Union, types.UnionType):
         kept = [one for one in get_args(hint) if one is not type(None)]
         usable = [one for one in kept if get_origin(one) is not None or one in _WORDS]
-        return _plain((usable or kept)[0], extras)
+        keyed = [one for one in usable if get_origin(one) is Mapping]
+        extras += [_BARE] if keyed and len(usable) > 1 else []
+        return _plain((keyed or usable or kept)[0], extras)
     return hint
 
 
 def _declare(place: Any, option: _Option) -> None:
-    name = option.dest if option.positional else option.flag
     text = option.help.replace("%", "%%")
     if option.kind == "flag":
-        place.add_argument(name, action="store_true", help=text)
+        place.add_argument(*option.names, action="store_true", help=text)
         return
     optional = not option.required
     told = {} if option.choices else {"type": option.word}
@@ -279,8 +297,25 @@ def _declare(place: Any, option: _Option) -> None:
         told["type"] = str
     if not option.positional:
         told["required"] = not optional
+        if not optional and not several:
+            told["action"] = _Once
     default = [] if several else None if option.default is _EMPTY else option.default
-    place.add_argument(name, default=default, help=text + _default_told(option), **told)
+    place.add_argument(*option.names, default=default, help=text + _default_told(option), **told)
+
+
+class _Once(argparse.Action):
+    """Stores a value, and refuses a second one: of two files, none is passed over silently."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest, None) is not None:
+            raise argparse.ArgumentError(self, f"is given twice: {str(values)[:200]}")
+        setattr(namespace, self.dest, values)
 
 
 def _metavar(option: _Option) -> str | None:
@@ -305,13 +340,29 @@ def _value(option: _Option, options: argparse.Namespace) -> Any:
     value = getattr(options, option.dest)
     if option.kind == "pairs":
         read = option.word if isinstance(option.word, type) else Path
-        return {key: read(text) for key, text in pairs(value, option.flag).items()}
+        bare, known = ("", _keys(value)) if option.bare else (None, None)
+        given = {key: read(text) for key, text in pairs(value, option.flag, bare=bare, known=known).items()}
+        return given[""] if list(given) == [""] else given
     return tuple(value) if option.kind == "many" else value
 
 
+def _keys(texts: Sequence[str]) -> set[str]:
+    """Return what stands before ``=`` where that can be a key and the whole is not itself the path of something."""
+    keys = (text.partition("=")[0] for text in texts if "=" in text and not Path(text).exists())
+    return {key for key in keys if _KEY.fullmatch(key)}
+
+
 def _parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what the docstring says of each parameter, in one line."""
-    lines = (inspect.getdoc(function) or "").split("\n")
+    """Return what the docstring says of each parameter, in one line; a dataclass inherits what its bases say."""
+    bases = function.__mro__[:0:-1] if isinstance(function, type) else ()
+    texts: dict[str, str] = {}
+    for one in (*bases, function):
+        texts |= _texts_in(inspect.cleandoc(one.__doc__ or ""))
+    return texts
+
+
+def _texts_in(docstring: str) -> dict[str, str]:
+    lines = docstring.split("\n")
     texts: dict[str, list[str]] = {}
     names: list[str] = []
     inside = False

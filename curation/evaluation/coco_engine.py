@@ -7,14 +7,14 @@ import importlib.util
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth
 from curation.evaluation.input_order import InputOrder, decided_by_order
-from curation.evaluation.inputs import BadBoxes, Boxes, OnePart, Policy, Stray, Truth
+from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.result import Column, Report, Result, Table, inputs_table, order_table
@@ -59,43 +59,29 @@ _TOLERANCE = 1e-9
 
 
 def evaluate(
-    truth: Truth,
-    detections: Path,
     *,
+    truth: Annotated[Truth, "FILE"],
+    detections: Path,
     classes: Path | None = None,
-    stray: Stray = "error",
-    negative_sizes: Boxes = "error",
-    any_scores: bool = False,
-    image_set: str = "test",
-    bad_boxes: BadBoxes = "error",
-    cache: bool = True,
+    reading: Reading = READING,
+    policy: Policy = POLICY,
     engine: Engine | None = None,
 ) -> Result:
-    """Return the twelve COCO numbers of plain detection, and the AP of each class.
+    """Score plain detection by the twelve COCO numbers, and the AP of each class.
 
     Parameters
     ----------
     truth : Path or Source
-        COCO JSON, or a dataset root.
+        COCO JSON, or a dataset root
     detections : Path
         COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
-        compressed by gzip.
+        compressed by gzip
     classes : Path, optional
-        ``{"known": [...], "unknown": [...]}``; the categories of the truth by default.
-    stray : {"error", "drop"}
-        Detections on images that the ground truth lacks: refuse, or leave out and report.
-    negative_sizes : {"error", "empty"}
-        Detected boxes of negative size: refuse, or take as empty and report.
-    any_scores : bool
-        Allow scores outside [0, 1].
-    image_set : str
-        Of a dataset root given as truth.
-    bad_boxes : {"error", "drop"}
-        Unusable boxes of the ground truth.
-    cache : bool
-        Whether to keep parsed annotation files for the next time.
+        {"known": [...], "unknown": [...]}; the categories of the truth by default
+    reading : Reading
+    policy : Policy
     engine : {"faster", "pycocotools", "both"}, optional
-        By default faster-coco-eval where it is installed.
+        default: faster where installed
 
     Raises
     ------
@@ -104,16 +90,7 @@ def evaluate(
     MissingExtraError, EngineDisagreementError, UsageError
         As `coco_average_precision`.
     """
-    given = OnePart.of(
-        "coco",
-        truth,
-        detections,
-        classes=classes,
-        policy=Policy(stray, negative_sizes, any_scores),
-        image_set=image_set,
-        bad_boxes=bad_boxes,
-        cache=cache,
-    )
+    given = OnePart.of("coco", truth, detections, classes=classes, reading=reading, policy=policy)
     with stage("COCO evaluation"):
         found = coco_average_precision(given.part.truth, given.read.detections, engine=engine)
     return Result(REPORT, given.about, {"definitions": STATISTICS, **found})

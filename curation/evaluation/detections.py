@@ -45,23 +45,23 @@ class Row(msgspec.Struct, gc=False):
     background_score: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """What to do about detections that do not belong.
 
     Attributes
     ----------
     stray : {"error", "drop"}
-        For an image, or a results file of a class, that is not in the ground truth.
-    boxes : {"error", "empty"}
-        For a box of negative size: ``empty`` takes it as a box without area, which overlaps nothing (so the VOC
-        evaluation code treats it).
+        detections on images, or a results file of a class, that the ground truth lacks: refuse, or leave out and report
+    negative_sizes : {"error", "empty"}
+        detected boxes of negative size: refuse, or take as empty, which overlap nothing (so the VOC evaluation code
+        treats them), and report
     any_scores : bool
-        Whether scores outside [0, 1] are allowed (logits, SVM margins).
+        allow scores outside [0, 1]: logits, SVM margins
     """
 
     stray: Stray = "error"
-    boxes: Boxes = "error"
+    negative_sizes: Boxes = "error"
     any_scores: bool = False
 
 
@@ -248,7 +248,7 @@ def check_values(columns: RawColumns, policy: Policy) -> int:
     boxes, scores = columns.boxes, columns.scores
     usable = (np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1)
     negative: Bools = np.asarray((boxes[:, 2:] < 0).any(axis=1))
-    if policy.boxes == "error":
+    if policy.negative_sizes == "error":
         usable &= ~negative
     if not usable.all():
         row = int(np.argmin(usable))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from curation.errors import UsageError
-from curation.evaluation.detections import Boxes, Policy, ReadDetections, Stray, read_coco_results
+from curation.evaluation.detections import Policy, ReadDetections, read_coco_results
 from curation.evaluation.truth import (
     CategoryIds,
     KnownClasses,
@@ -26,45 +26,57 @@ from curation.sources.source import Source
 
 __all__ = [
     "BadBoxes",
-    "Boxes",
     "CategoryIds",
     "OnePart",
     "Policy",
-    "Stray",
+    "Reading",
+    "Truth",
     "about",
     "detections_of",
     "known_classes",
 ]
 Truth = Path | Source
+"""A COCO JSON file, a dataset root, or a source that is open already."""
 
 
-def truth_source(
-    truth: Truth, part: str, *, image_set: str = "test", bad_boxes: BadBoxes = "error", cache: bool = True
-) -> Source:
-    """Return the source of a ground truth: itself, or what a COCO JSON file or a dataset root at a path says.
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How ground truth is read.
 
-    Parameters
+    Attributes
     ----------
-    truth : Path or Source
-    part : str
-        What to call the part that a file holds.
     image_set : str
-        Part of a dataset root.
+        of a dataset root given as truth
     bad_boxes : {"error", "drop"}
-        What to do about unusable boxes.
-    cache : bool
-        Whether to keep what was parsed.
+        unusable boxes of the ground truth
+    no_cache : bool
+        parse annotation files again, and store nothing
     """
-    from curation.sources.opening import open_source
 
-    if isinstance(truth, Source):
-        return truth
-    dataset = "coco"
-    if truth.is_dir() and not (truth / "annotations").is_dir():
-        dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
-    return open_source(
-        truth, dataset=dataset, part=image_set if truth.is_dir() else part, cache=cache, bad_boxes=bad_boxes
-    )
+    image_set: Annotated[str, "SET"] = "test"
+    bad_boxes: BadBoxes = "error"
+    no_cache: bool = False
+
+    def open(self, truth: Truth, part: str = "test") -> Source:
+        """Return the source of a ground truth; `part` is what to call the part that a file holds."""
+        from curation.sources.opening import open_source
+
+        if isinstance(truth, Source):
+            return truth
+        dataset = "coco"
+        if truth.is_dir() and not (truth / "annotations").is_dir():
+            dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
+        return open_source(
+            truth,
+            dataset=dataset,
+            part=self.image_set if truth.is_dir() else part,
+            cache=not self.no_cache,
+            bad_boxes=self.bad_boxes,
+        )
+
+
+READING = Reading()
+POLICY = Policy()
 
 
 def known_classes(
@@ -129,14 +141,12 @@ class OnePart:
         detections: Path,
         *,
         classes: Path | None,
+        reading: Reading,
         policy: Policy,
-        image_set: str,
-        bad_boxes: BadBoxes,
-        cache: bool,
     ) -> OnePart:
         """Read them."""
         with stage("reading ground truth"):
-            source = truth_source(truth, "test", image_set=image_set, bad_boxes=bad_boxes, cache=cache)
+            source = reading.open(truth)
             known = known_classes(source, classes=classes)
             part = ground_truth(source, known)
         with stage("reading detections"):

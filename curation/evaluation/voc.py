@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from curation.evaluation.average_precision import full_curve
 from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.inputs import BadBoxes, Boxes, OnePart, Policy, Stray, Truth
+from curation.evaluation.detections import Boxes, Stray
+from curation.evaluation.inputs import READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign, rows_by_class
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.open_set import wilderness_levels
@@ -99,57 +100,45 @@ DEFINITIONS = definitions(
 ) | {"mAP": "mean over the classes with objects; one without detections counts as 0"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lenient(Policy):
+    """What VOC's evaluation code does about detections that do not belong."""
+
+    stray: Stray = "drop"
+    negative_sizes: Boxes = "empty"
+
+
+LENIENT = Lenient()
+
+
 def evaluate(
-    truth: Truth,
-    detections: Path,
     *,
+    truth: Annotated[Truth, "FILE"],
+    detections: Path,
     classes: Path | None = None,
-    stray: Stray = "drop",
-    negative_sizes: Boxes = "empty",
-    any_scores: bool = False,
-    image_set: str = "test",
-    bad_boxes: BadBoxes = "error",
-    cache: bool = True,
+    reading: Reading = READING,
+    policy: Lenient = LENIENT,
 ) -> Result:
-    """Return VOC average precision of plain detection, 11-point and area, difficult objects ignored.
+    """Score plain detection by VOC average precision: 11-point and area, difficult objects ignored.
 
     Parameters
     ----------
     truth : Path or Source
-        COCO JSON, or a dataset root.
+        COCO JSON, or a dataset root
     detections : Path
         COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
-        compressed by gzip.
+        compressed by gzip
     classes : Path, optional
-        ``{"known": [...], "unknown": [...]}``; the categories of the truth by default.
-    stray : {"error", "drop"}
-        Detections on images that the ground truth lacks: refuse, or leave out and report.
-    negative_sizes : {"error", "empty"}
-        Detected boxes of negative size: refuse, or take as empty and report.
-    any_scores : bool
-        Allow scores outside [0, 1].
-    image_set : str
-        Of a dataset root given as truth.
-    bad_boxes : {"error", "drop"}
-        Unusable boxes of the ground truth.
-    cache : bool
-        Whether to keep parsed annotation files for the next time.
+        {"known": [...], "unknown": [...]}; the categories of the truth by default
+    reading : Reading
+    policy : Lenient
 
     Raises
     ------
     MissingFileError, EvaluationError, PredictionError
         A file is not there, or does not hold what it should.
     """
-    given = OnePart.of(
-        "voc",
-        truth,
-        detections,
-        classes=classes,
-        policy=Policy(stray, negative_sizes, any_scores),
-        image_set=image_set,
-        bad_boxes=bad_boxes,
-        cache=cache,
-    )
+    given = OnePart.of("voc", truth, detections, classes=classes, reading=reading, policy=policy)
     both = given.part.truth, given.read.detections
     with stage("average precision"):
         sections = voc_average_precision(*both)

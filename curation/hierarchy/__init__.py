@@ -1,1 +1,5 @@
-"""Class hierarchies: kinship between classes."""
+"""Class hierarchies: how near classes are in a taxonomy. `open_wordnet` gives WordNet, built in or one of NLTK's."""
+
+from curation.hierarchy.wordnet import Wordnet, open_wordnet
+
+__all__ = ["Wordnet", "open_wordnet"]

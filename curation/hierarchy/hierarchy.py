@@ -7,9 +7,13 @@ Node attributes: ``lemmas`` (names joined by blanks, ``_`` within a name), ``nam
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import msgspec
+
 from curation.errors import HierarchyError
+from curation.hierarchy.declarations import read_declaration
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -214,3 +218,111 @@ def _check_edits(graph: Graph, chosen: Mapping[str, str]) -> None:
                 where=f"{child} -> {parent}",
                 expected=", ".join(graph.adj[child]) or "none: it is a root",
             )
+
+
+def find(graph: Graph, word: str) -> list[str]:
+    """Return the nodes that bear a word as id, unique name or lemma, then those with a lemma that contains it.
+
+    Upper and lower case, blanks and ``_`` are the same. Each group is sorted by id.
+    """
+    wanted = _plain(word)
+    bearing: list[str] = []
+    containing: list[str] = []
+    for node, data in graph.nodes(data=True):
+        lemmas = str(data.get("lemmas", "")).lower().split(" ")
+        if wanted in lemmas or wanted in (node.lower(), str(data.get("name", "")).lower()):
+            bearing.append(node)
+        elif wanted and any(wanted in lemma for lemma in lemmas):
+            containing.append(node)
+    return sorted(bearing) + sorted(containing)
+
+
+def node_of(graph: Graph, text: str) -> str:
+    """Return the one node that a text means: an id, a unique name (``dog.n.01``), or a lemma that only one node has.
+
+    Raises
+    ------
+    HierarchyError
+        There is none, or several: the message lists them.
+    """
+    if text in graph:
+        return text
+    wanted = _plain(text)
+    bearing = [
+        node
+        for node, data in graph.nodes(data=True)
+        if str(data.get("name", "")) == wanted or wanted in str(data.get("lemmas", "")).lower().split(" ")
+    ]
+    named = [node for node in bearing if str(graph.nodes[node].get("name", "")) == wanted]
+    found: list[str] = named or bearing
+    if len(found) == 1:
+        return found[0]
+    raise HierarchyError(
+        "The name stands for several nodes" if found else "The hierarchy has no such node",
+        where=repr(text[:60]),
+        expected="an id such as n02084071, a unique name such as dog.n.01, or a lemma of one node",
+        found=", ".join(f"{node} {graph.nodes[node].get('name', '')}".strip() for node in sorted(found)[:8])
+        or None,
+        hint=f"curation hierarchy find {wanted[:40]}",
+    )
+
+
+def _plain(text: str) -> str:
+    return text.strip().lower().replace(" ", "_")
+
+
+class Edits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Other parents for some nodes.
+
+    Attributes
+    ----------
+    name, version : str
+        What to cite.
+    parents : mapping of str to tuple of str
+        The parents that a node is to have, in order. Each must be one that it has, so that an edit chooses or leaves
+        out; a parent of its own making is a mistake unless listed in `new`.
+    new : tuple of str
+        Nodes for which parents that they did not have are meant.
+    reason : str
+    """
+
+    name: str
+    version: str
+    parents: dict[str, tuple[str, ...]]
+    new: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def read_edits(path: Path) -> Edits:
+    """Return the edits of a TOML or JSON file.
+
+    Raises
+    ------
+    MissingFileError, HierarchyError
+        The file cannot be read, or is not such a file; nothing is edited; `new` names a node that is not edited.
+    """
+    edits = read_declaration(path, Edits, HierarchyError)
+    unmatched = sorted(set(edits.new) - set(edits.parents))
+    if not edits.parents or unmatched:
+        raise HierarchyError(
+            "The edits do not hold together",
+            where=str(path),
+            expected="parents of at least one node; new names some of these nodes",
+            found=", ".join(unmatched)[:200] or "no parents",
+        )
+    return edits
+
+
+def edited(graph: Graph, edits: Edits) -> Graph:
+    """Return the hierarchy with some edits, which are named in its ``origin``.
+
+    Raises
+    ------
+    HierarchyError
+        A node is not there; a parent is not one of it and not meant as new; the edits make a circle.
+    """
+    checked = {node: new for node, new in edits.parents.items() if node not in edits.new}
+    forced = {node: edits.parents[node] for node in edits.new}
+    result = with_edits(with_edits(graph, checked), forced, force=True)
+    result.graph["origin"] = f"{graph.graph.get('origin', 'hierarchy')}, edits {edits.name} {edits.version}"
+    return result

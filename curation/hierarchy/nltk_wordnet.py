@@ -1,118 +1,157 @@
-"""WordNet's nouns through NLTK's reader, as a second opinion on our own (`curation.hierarchy.wordnet`).
+"""Any WordNet among NLTK's data: 3.1, the Open English WordNet, and the lemmas of the Open Multilingual WordNet.
 
-NLTK keeps the pointers of a synset in a set, so the order of the parents is lost: here they stand sorted. The graph has
-the same nodes, edges and names as our own, and nothing that depends on the order of parents may be had from it.
+NLTK finds and opens the corpus, zipped or not. Its files are read as our own are (`curation.hierarchy.noun_table`),
+since NLTK's reader keeps the parents of a synset in a set, which loses their order, and takes half a minute for all
+nouns. A synset is held against WordNet 3.0 by its sense keys, as NLTK's `map_to_one` does.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
-from curation.errors import HierarchyError, MissingExtraError
-from curation.hierarchy.wordnet import wnid
-from curation.hierarchy.wordnet_files import find_dict
+from curation.errors import HierarchyError, MissingExtraError, MissingFileError
+from curation.hierarchy.noun_table import (
+    SYNSETS,
+    NounLine,
+    embedded_sense_keys,
+    noun_lines,
+    senses_in,
+    table_from,
+    wordnet_version,
+)
+from curation.hierarchy.wordnet import OWN, Wordnet, open_wordnet
 
-if TYPE_CHECKING:
-    from curation.hierarchy.hierarchy import Graph
-
-_LEXNAMES = """
-adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute noun.body noun.cognition
-noun.communication noun.event noun.feeling noun.food noun.group noun.location noun.motive noun.object noun.person
-noun.phenomenon noun.plant noun.possession noun.process noun.quantity noun.relation noun.shape noun.state
-noun.substance noun.time verb.body verb.change verb.cognition verb.communication verb.competition verb.consumption
-verb.contact verb.creation verb.emotion verb.motion verb.perception verb.possession verb.social verb.stative
-verb.weather adj.ppl
-"""
-"""Names of the lexicographer files (lexnames(5WN)): Debian's package and others lack the file that lists them."""
-
-_FILES = [f"{kind}.{part}" for kind in ("data", "index") for part in ("noun", "verb", "adj", "adv")]
+_USUAL = "wordnet"
+_LANGUAGES = r".*/wn-[a-z\-]*\.tab"
+"""Files of the Open Multilingual WordNet as NLTK looks for them: ``fra/wn-data-fra.tab``."""
 
 
-@contextmanager
-def nltk_reader(root: Path) -> Iterator[Any]:
-    """Yield NLTK's reader of a WordNet folder of any layout (see `curation.hierarchy.wordnet_files.find_dict`).
-
-    The files are copied to a private folder first: NLTK refuses those outside its data path, group-writable ones and
-    those of another owner, and wants a file of lexicographer names that many packages lack.
+@cache
+def nltk_wordnet(which: str) -> Wordnet:
+    """Return the WordNet of ``nltk``, ``nltk:CORPUS`` or ``nltk:CORPUS:LANGUAGE``.
 
     Raises
     ------
     MissingExtraError
         NLTK is not installed.
     MissingFileError
-        There is no WordNet at the root.
+        NLTK's data hold no such corpus, or it has no such language; the message names the command that installs it.
     HierarchyError
-        NLTK cannot read it.
+        The corpus is no WordNet.
     """
+    corpus, _, language = which.partition(":")[2].partition(":")
+    corpus = corpus or _USUAL
+    root = _root(corpus, which)
+    try:
+        return _multilingual(root, corpus, language) if "omw" in corpus else _english(root, corpus, language)
+    except (LookupError, ValueError, OSError) as error:
+        raise HierarchyError(
+            "NLTK cannot read this WordNet", where=which, found=f"{type(error).__name__}: {error}"[:300]
+        ) from None
+
+
+def _root(corpus: str, which: str) -> Any:
     try:
         import nltk
-        from nltk.corpus.reader import WordNetCorpusReader
     except ImportError:
-        raise MissingExtraError("NLTK is not installed", hint="pip install 'curation[lenses]'") from None
-
-    class Reader(WordNetCorpusReader):  # type: ignore[misc, unused-ignore]
-        def map_wn(self, version: str = "wordnet") -> None:
-            """Do without the map between WordNet versions, which needs NLTK's own corpora."""
-
-    with tempfile.TemporaryDirectory(prefix="curation-wordnet-") as name:
-        folder = _copied(find_dict(root), Path(name))
-        nltk.data.path.insert(0, str(folder))
+        raise MissingExtraError(
+            "NLTK is not installed", where=which, hint="pip install 'curation[lenses]'"
+        ) from None
+    for place in (f"corpora/{corpus}", f"corpora/{corpus}.zip/{corpus}/"):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                reader = Reader(str(folder), omw_reader=None)
-            try:
-                yield reader
-            finally:
-                _close(reader)
-        except (LookupError, ValueError, OSError) as error:
-            raise HierarchyError(
-                "NLTK cannot read this WordNet",
-                where=str(root),
-                found=f"{type(error).__name__}: {error}"[:300],
-            ) from None
-        finally:
-            nltk.data.path.remove(str(folder))
+            return nltk.data.find(place)
+        except (LookupError, ValueError, OSError):
+            continue
+    raise MissingFileError(
+        "NLTK's data hold no such corpus",
+        where=which,
+        expected="nltk:wordnet, nltk:wordnet31, nltk:english_wordnet, nltk:omw-1.4:fra, …",
+        found=f"no corpora/{corpus} in {', '.join(map(str, nltk.data.path))}"[:300],
+        hint=f"python -m nltk.downloader {corpus}",
+    )
 
 
-def nltk_wordnet(root: Path, *, instances: bool = False) -> Graph:
-    """Return the nouns of a WordNet folder as NLTK reads them, the parents of each sorted.
+def _english(root: Any, corpus: str, language: str) -> Wordnet:
+    if language:
+        raise MissingFileError(
+            "A language is one of the Open Multilingual WordNet",
+            where=f"nltk:{corpus}:{language}",
+            expected=f"nltk:omw-1.4:{language}",
+        )
+    data, index = _read(root, "data.noun"), _read(root, "index.noun")
+    lines = list(noun_lines(data, f"{corpus}/data.noun"))
+    if not lines:
+        raise ValueError("data.noun holds no synset")
+    numbers = _numbers(lines)
+    table, lemmas = table_from(lines, numbers, senses_in(index, f"{corpus}/index.noun"), corpus)
+    own = sum(number >= OWN for number in numbers)
+    return Wordnet(
+        name=f"{wordnet_version(data) or 'WordNet'} (NLTK's {corpus})",
+        table=table,
+        lemmas=lemmas,
+        difference=f"{len(lines)} nouns: it lacks {SYNSETS - len(lines) + own} of the {SYNSETS} of WordNet 3.0, and "
+        f"{own} are its own",
+    )
 
-    Parameters
-    ----------
-    instances : bool
-        Whether ``@i`` pointers count as kinship.
+
+def _numbers(lines: Sequence[NounLine]) -> list[int]:
+    """Return of each synset the offset of the one of WordNet 3.0 that it stands for, or `OWN` and its own offset.
+
+    A synset of 3.0 stands where most of its sense keys went, at the first of several; where two have gone to one, that
+    of the most keys gives the id, and the other is lacking.
     """
-    import networkx as nx
-
-    with nltk_reader(root) as reader:
-        graph: Graph = nx.DiGraph(origin="WordNet nouns, read by NLTK")
-        for synset in reader.all_synsets("n"):
-            node = wnid(synset.offset())
-            graph.add_node(node, lemmas=" ".join(synset.lemma_names()), name=synset.name())
-            over = synset.hypernyms() + (synset.instance_hypernyms() if instances else [])
-            graph.add_edges_from((node, parent) for parent in sorted(wnid(one.offset()) for one in over))
-    return graph
-
-
-def _copied(source: Path, target: Path) -> Path:
-    for name in _FILES:
-        if (source / name).is_file():
-            shutil.copyfile(source / name, target / name)
-    for part in ("noun", "verb", "adj", "adv"):
-        exceptions = source / f"{part}.exc"
-        (target / f"{part}.exc").write_bytes(exceptions.read_bytes() if exceptions.is_file() else b"")
-    names = "".join(f"{number:02d}\t{name}\t1\n" for number, name in enumerate(_LEXNAMES.split()))
-    (target / "lexnames").write_text(names, encoding="ascii")
-    return target
+    keys = embedded_sense_keys()
+    shared = Counter(
+        (keys[key], place) for place, line in enumerate(lines) for key in line.sense_keys() if key in keys
+    )
+    place_of: dict[int, int] = {}
+    for offset, place in sorted(shared, key=lambda pair: (-shared[pair], pair[1])):
+        place_of.setdefault(offset, place)
+    numbers: dict[int, int] = {}
+    for offset, place in sorted(shared, key=lambda pair: (-shared[pair], pair[0])):
+        if place_of[offset] == place:
+            numbers.setdefault(place, offset)
+    return [numbers.get(place, OWN + line.offset) for place, line in enumerate(lines)]
 
 
-def _close(reader: Any) -> None:
-    for stream in getattr(reader, "_data_file_map", {}).values():
-        stream.close()
+def _multilingual(root: Any, corpus: str, language: str) -> Wordnet:
+    """Return WordNet 3.0, whose synsets the files name, with the lemmas of a language."""
+    from nltk.corpus.reader import CorpusReader
+
+    reader = CorpusReader(root, _LANGUAGES)
+    files = {re.split(r"[-.]", name)[-2]: name for name in sorted(reader.fileids(), reverse=True)}
+    if language not in files:
+        raise MissingFileError(
+            f"{corpus} has no such language",
+            where=f"nltk:{corpus}{':' if language else ''}{language}",
+            expected=", ".join(sorted(files))[:600],
+            found=language or "no language",
+            hint=f"--wordnet nltk:{corpus}:fra" if "fra" in files else None,
+        )
+    english = open_wordnet()
+    words: dict[int, list[str]] = {}
+    for line in _read(root, files[language]).decode("utf-8").splitlines():
+        fields = line.strip().split("\t")
+        if len(fields) >= 3 and not line.startswith("#") and fields[0].endswith("-n"):
+            owner, _, kind = f":{fields[1]}".rpartition(":")
+            if kind == "lemma" and owner in ("", f":{language}"):
+                words.setdefault(int(fields[0][:8]), []).append(fields[-1].strip().replace(" ", "_"))
+    offsets = english.table.offsets.tolist()
+    return Wordnet(
+        name=f"WordNet 3.0 with the lemmas {language} of NLTK's {corpus}",
+        table=english.table,
+        lemmas=english.lemmas,
+        words=[" ".join(words.get(offset, ())) for offset in offsets],
+        difference=f"the nouns of WordNet 3.0, {sum(offset in words for offset in offsets)} of {SYNSETS} with a lemma "
+        f"in {language}",
+    )
+
+
+def _read(root: Any, name: str) -> bytes:
+    with root.join(name).open() as stream:
+        data: bytes = stream.read()
+    return data

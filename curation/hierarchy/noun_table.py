@@ -1,14 +1,19 @@
-"""The nouns of WordNet 3.0 as a compact table: written from the database files, shipped with the package.
+"""The nouns of WordNet as a compact table: read from WordNet's own database files, shipped with the package for 3.0.
 
-Two compressed streams, so that kinship can be had without words: *structure* (where each synset stands, its parents in
-the file's order) and *lemmas*. WordNet 3.0 Copyright 2006 by Princeton University; its licence stands in
-``WORDNET_LICENSE`` beside the table.
+Three compressed streams, so that kinship can be had without words: *structure* (where a synset stands, its parents in
+the file's order), *lemmas*, and *senses* (what makes their sense keys, by which one WordNet is held against another).
+``python -m curation.hierarchy.noun_table DICT_FOLDER`` writes them beside this module from ``data.noun`` and
+``index.noun`` (Princeton's WNdb-3.0, or Debian's wordnet-base, which gives the same table) and prints their digests,
+which stand in `DIGESTS`. WordNet 3.0 Copyright 2006 by Princeton University; its licence stands in ``WORDNET_LICENSE``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import lzma
+import re
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -17,24 +22,53 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from curation.errors import DigestMismatchError, HierarchyError
-from curation.hierarchy.wordnet_files import (
-    NounLine,
-    find_dict,
-    read_noun_lines,
-    read_senses,
-    wordnet_version,
-)
+from curation.errors import CurationError, DigestMismatchError, HierarchyError, MissingFileError
+from curation.storage import read_bytes, write_bytes
 
 SYNSETS = 82_115
-STRUCTURE_FILE, LEMMA_FILE = "wordnet30_structure.xz", "wordnet30_lemmas.xz"
+STRUCTURE_FILE, LEMMA_FILE, SENSE_FILE = (
+    f"wordnet30_{name}.xz" for name in ("structure", "lemmas", "senses")
+)
 DIGESTS = {
     STRUCTURE_FILE: "73635f6ec195c88cc2b646f53690f9fda323b3f34e768d7369f9aa48d16dd442",
     LEMMA_FILE: "2138ccd8180abf1b8b76fee464fb8fe69f45922b4b2435e778b2763ed5b70aac",
+    SENSE_FILE: "d780ff1df0bf18593207d8e6a5864699f7554b3eac7c6851a0623c4d883a7915",
 }
 """SHA-256 of the decompressed streams: compressed bytes depend on the library's version, these do not."""
 
 Int32s = npt.NDArray[np.int32]
+_VERSION = re.compile(rb"WordNet (?:Release )?([0-9]\.[0-9])")
+_HEAD = 4096
+_LAYOUTS = ("", "dict", "corpora/wordnet", "wordnet", "share/wordnet", "usr/share/wordnet")
+
+
+@dataclass(frozen=True, slots=True)
+class NounLine:
+    """One synset of ``data.noun``.
+
+    Attributes
+    ----------
+    offset : int
+        Byte offset of the line: the digits of the synset's id ``n02084071``.
+    lemmas : tuple of str
+        As in the file, spaces as ``_``.
+    parents : tuple of (int, bool)
+        Offset of each hypernym in the file's order, and whether it is an instance pointer (``@i``).
+    lexicon : int
+        Number of the lexicographer's file: 5 is ``noun.animal``.
+    lexicon_ids : tuple of int
+        Of each lemma, which tells its senses within that file apart.
+    """
+
+    offset: int
+    lemmas: tuple[str, ...]
+    parents: tuple[tuple[int, bool], ...]
+    lexicon: int
+    lexicon_ids: tuple[int, ...]
+
+    def sense_keys(self) -> Iterator[str]:
+        """Yield the sense key of each lemma, such as ``dog%1:05:00::``: it stays when a new WordNet moves offsets."""
+        return map(sense_key, self.lemmas, [self.lexicon] * len(self.lemmas), self.lexicon_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +95,120 @@ class NounTable:
     senses: npt.NDArray[np.uint8]
 
 
+def find_dict(root: Path) -> Path:
+    """Return the folder with ``data.noun`` at or below a root: a dict folder, nltk_data, or Debian's wordnet-base.
+
+    Raises
+    ------
+    MissingFileError
+        There is none; the message lists where it was looked for.
+    """
+    for layout in _LAYOUTS:
+        if (root / layout / "data.noun").is_file():
+            return root / layout
+    raise MissingFileError(
+        "There is no WordNet here",
+        where=str(root),
+        expected=", ".join(f"{layout or '.'}/data.noun" for layout in _LAYOUTS),
+        hint="leave it out: WordNet 3.0 nouns are built in",
+    )
+
+
+def read_noun_lines(folder: Path) -> Iterator[NounLine]:
+    """Yield the synsets of ``data.noun`` in file order (wndb(5WN) format).
+
+    Raises
+    ------
+    HierarchyError
+        A line is malformed, or does not stand at the byte offset that it states (then the file was changed).
+    """
+    return noun_lines(read_bytes(folder / "data.noun", kind="WordNet file"), str(folder / "data.noun"))
+
+
+def noun_lines(data: bytes, where: str) -> Iterator[NounLine]:
+    """Yield the synsets in the bytes of ``data.noun``; see `read_noun_lines`."""
+    start = 0
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line and not line.startswith(b"  "):
+            try:
+                synset = _parse(line)
+            except (ValueError, IndexError):
+                raise _malformed(where, number, line) from None
+            if synset.offset != start:
+                raise HierarchyError(
+                    "A synset does not stand where its offset says: the file was changed",
+                    where=f"{where}, line {number}",
+                    expected=str(synset.offset),
+                    found=f"byte {start}",
+                    hint="take the files of WordNet 3.0 as they are, or leave them out: its nouns are built in",
+                )
+            yield synset
+        start += len(line) + 1
+
+
+def wordnet_version(data: bytes) -> str:
+    """Return ``WordNet 3.1`` where the licence at the head of ``data.noun`` says so, ``""`` where it says nothing."""
+    found = _VERSION.search(data[:_HEAD])
+    return f"WordNet {found[1].decode('ascii')}" if found else ""
+
+
+def read_senses(folder: Path) -> dict[str, list[int]]:
+    """Return the offsets of each noun lemma, most frequent sense first, from ``index.noun``."""
+    return senses_in(read_bytes(folder / "index.noun", kind="WordNet file"), str(folder / "index.noun"))
+
+
+def senses_in(data: bytes, where: str) -> dict[str, list[int]]:
+    """Return the offsets of each noun lemma in the bytes of ``index.noun``; see `read_senses`."""
+    senses: dict[str, list[int]] = {}
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line and not line.startswith(b"  "):
+            fields = line.split()
+            try:
+                count = int(fields[2])
+                senses[_text(fields[0])] = [int(one) for one in fields[len(fields) - count :]]
+            except (ValueError, IndexError):
+                raise _malformed(where, number, line) from None
+    return senses
+
+
+def sense_key(lemma: str, lexicon: int, lexicon_id: int) -> str:
+    """Return the sense key of a noun (senseidx(5WN)): ``dog%1:05:00::``."""
+    return f"{lemma.lower()}%1:{lexicon:02d}:{lexicon_id:02d}::"
+
+
+def _parse(line: bytes) -> NounLine:
+    """Read ``offset lex_filenum ss_type w_cnt (word lex_id)* p_cnt (symbol offset pos source/target)* | gloss``."""
+    fields = line.split(b" | ", 1)[0].split()
+    words = int(fields[3], 16)
+    pointers = 4 + 2 * words
+    count = int(fields[pointers])
+    quads = [fields[place : place + 4] for place in range(pointers + 1, pointers + 1 + 4 * count, 4)]
+    return NounLine(
+        offset=int(fields[0]),
+        lemmas=tuple(_text(field) for field in fields[4:pointers:2]),
+        parents=tuple(
+            (int(offset), symbol == b"@i")
+            for symbol, offset, part, _ in quads
+            if symbol in (b"@", b"@i") and part == b"n"
+        ),
+        lexicon=int(fields[1]),
+        lexicon_ids=tuple(int(field, 16) for field in fields[5:pointers:2]),
+    )
+
+
+def _text(field: bytes) -> str:
+    return field.decode("utf-8", "replace")
+
+
+def _malformed(where: str, number: int, line: bytes) -> HierarchyError:
+    return HierarchyError(
+        "A line of a WordNet file cannot be read",
+        where=f"{where}, line {number}",
+        expected="the format of wndb(5WN), WordNet 3.0",
+        found=repr(line[:80]),
+    )
+
+
 def table_of(folder: Path) -> tuple[NounTable, list[str]]:
     """Return the table of a WordNet folder, and the lemmas of each synset joined by blanks.
 
@@ -72,27 +220,42 @@ def table_of(folder: Path) -> tuple[NounTable, list[str]]:
         Its files are malformed; a parent is no synset; the number of nouns is not that of WordNet 3.0.
     """
     place = find_dict(folder)
-    lines = list(read_noun_lines(place))
+    data = read_bytes(place / "data.noun", kind="WordNet file")
+    lines = list(noun_lines(data, str(place / "data.noun")))
     if len(lines) != SYNSETS:
         raise HierarchyError(
             "This is not WordNet 3.0, whose offsets are the ids of ImageNet's classes",
             where=str(place / "data.noun"),
             expected=f"{SYNSETS} noun synsets",
-            found=f"{len(lines)} of {wordnet_version(place) or 'a WordNet of unknown version'}",
-            hint="leave the folder out: the nouns of WordNet 3.0 are built in",
+            found=f"{len(lines)} of {wordnet_version(data) or 'a WordNet of unknown version'}",
+            hint="leave the folder out: the nouns of WordNet 3.0 are built in; NLTK's others are nltk:CORPUS",
         )
+    return table_from(lines, [line.offset for line in lines], read_senses(place), str(place))
+
+
+def table_from(
+    lines: Sequence[NounLine], numbers: Sequence[int], senses: dict[str, list[int]], where: str
+) -> tuple[NounTable, list[str]]:
+    """Return the table of some synsets in the order of the numbers that they are to bear as offsets, and the lemmas.
+
+    Raises
+    ------
+    HierarchyError
+        A parent is no synset, or a lemma has no such sense.
+    """
+    order = np.argsort(np.array(numbers, np.int64), kind="stable").tolist()
+    lines = [lines[place] for place in order]
     position = {line.offset: number for number, line in enumerate(lines)}
-    senses = read_senses(place)
     try:
         parents = [position[offset] for line in lines for offset, _ in line.parents]
         ranks = [_sense(line, senses) for line in lines]
     except (KeyError, ValueError) as error:
         raise HierarchyError(
-            "The WordNet files do not belong together", where=str(place), found=f"no synset {error}"
+            "The WordNet files do not belong together", where=where, found=f"no synset {error}"
         ) from None
     counts = np.array([len(line.parents) for line in lines], np.int32)
     table = NounTable(
-        offsets=np.array([line.offset for line in lines], np.int32),
+        offsets=np.array([numbers[place] for place in order], np.int32),
         starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         parents=np.array(parents, np.int32),
         instances=np.array([instance for line in lines for _, instance in line.parents], np.bool_),
@@ -159,6 +322,19 @@ def embedded_lemmas() -> list[str]:
     return _stream(LEMMA_FILE).decode("ascii").split("\n")
 
 
+@cache
+def embedded_sense_keys() -> dict[str, int]:
+    """Return the offset of each noun of WordNet 3.0 by its sense keys."""
+    offsets, lemmas = embedded_structure().offsets.tolist(), embedded_lemmas()
+    data = _stream(SENSE_FILE)
+    lexicon_ids = iter(data[len(lemmas) :])
+    return {
+        sense_key(lemma, lexicon, next(lexicon_ids)): offset
+        for offset, words, lexicon in zip(offsets, lemmas, data, strict=False)
+        for lemma in words.split(" ")
+    }
+
+
 def _stream(name: str) -> bytes:
     data = lzma.decompress(resources.files("curation.hierarchy").joinpath(name).read_bytes())
     digest = hashlib.sha256(data).hexdigest()
@@ -171,3 +347,29 @@ def _stream(name: str) -> bytes:
             hint="install curation again",
         )
     return data
+
+
+def main(arguments: list[str]) -> int:
+    """Write the three streams; return the exit status."""
+    if len(arguments) not in (1, 2):
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        place = Path(arguments[0])
+        table, lemmas = table_of(place)
+        lines = list(read_noun_lines(find_dict(place)))
+    except CurationError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    folder = Path(arguments[1]) if len(arguments) == 2 else Path(__file__).parent
+    senses = bytes([line.lexicon for line in lines]) + b"".join(bytes(line.lexicon_ids) for line in lines)
+    streams = (structure_bytes(table), "\n".join(lemmas).encode("ascii"), senses)
+    for name, data in zip(DIGESTS, streams, strict=True):
+        packed = lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)
+        write_bytes(folder / name, packed)
+        print(f"{name}  {hashlib.sha256(data).hexdigest()}  {len(data)} bytes, packed {len(packed)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

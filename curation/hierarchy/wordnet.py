@@ -1,51 +1,224 @@
-"""WordNet 3.0 nouns as a hierarchy: built in, or from a WordNet folder on disk."""
+"""WordNet's nouns as a hierarchy: 3.0 built in or from a folder, any other that NLTK's data hold.
+
+Whatever the WordNet, its synsets bear the ids of WordNet 3.0, which are ImageNet's (``n02084071`` is dog): classes and
+super-classes of the benchmarks can be looked up in each. One that 3.0 lacks bears ``n1`` and the eight digits of its
+own offset.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from curation.canonical import sha256_of_lines
 from curation.errors import HierarchyError
+from curation.hierarchy.hierarchy import as_tree, require_acyclic
 from curation.hierarchy.noun_table import NounTable, embedded_lemmas, embedded_structure, table_of
+from curation.ilsvrc2012 import ilsvrc2012_classes
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
 
-ORIGIN = "WordNet 3.0 nouns"
+NLTK = "nltk"
+OWN = 10**8
+"""Added to the offset of a synset that WordNet 3.0 lacks: its id has nine digits."""
 
 Positions = npt.NDArray[np.int64]
 Texts = npt.NDArray[Any]
 
 
-def wordnet(
-    folder: Path | None = None, *, above: Collection[str] | None = None, instances: bool = False
-) -> Graph:
-    """Return WordNet 3.0's nouns; ids are ImageNet's wnids (``n02084071`` is dog).
+@dataclass(frozen=True)
+class Wordnet:
+    """The nouns of one WordNet under the ids of WordNet 3.0.
+
+    Attributes
+    ----------
+    name : str
+        ``WordNet 3.0``, or what NLTK's corpus says of itself.
+    table : NounTable
+        With the numbers of the ids in place of the file's offsets.
+    lemmas : sequence of str
+        Of each synset, joined by blanks; the first makes its unique name, ``dog.n.01``.
+    words : sequence of str, optional
+        The lemmas to show and to search where they are of another language.
+    difference : str
+        How its synsets differ from those of WordNet 3.0; ``""`` for 3.0 itself.
+    """
+
+    name: str
+    table: NounTable
+    lemmas: Sequence[str]
+    words: Sequence[str] | None = None
+    difference: str = ""
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {len(self.lemmas):,} nouns>"
+
+    def __contains__(self, synset: str) -> bool:
+        return not self._wrong([synset])
+
+    def nouns(self, above: Collection[str] | None = None, *, instances: bool = False) -> Graph:
+        """Return the hierarchy of the nouns.
+
+        Parameters
+        ----------
+        above : collection of str, optional
+            Only these synsets and what lies above them.
+        instances : bool
+            Whether ``@i`` pointers count as kinship (NLTK's similarities follow them, ImageNet's hierarchy does not).
+
+        Raises
+        ------
+        HierarchyError
+            `above` names what is no synset of this WordNet.
+        """
+        import networkx as nx
+
+        chosen = np.arange(len(self.lemmas)) if above is None else self._above(above, instances=instances)
+        ids = [wnid(offset) for offset in self.table.offsets[chosen].tolist()]
+        places = chosen.tolist()
+        words = self.words or self.lemmas
+        graph: Graph = nx.DiGraph(origin=f"{self.name} nouns")
+        graph.add_nodes_from(
+            (
+                one,
+                {
+                    "lemmas": words[place],
+                    "name": f"{self.lemmas[place].split(' ', 1)[0].lower()}.n.{sense:02d}",
+                },
+            )
+            for one, place, sense in zip(ids, places, self.table.senses[chosen].tolist(), strict=True)
+        )
+        graph.add_edges_from(self._edges(chosen, np.array(ids, object), instances=instances))
+        if self.difference:
+            require_acyclic(graph, self.name)
+        return graph
+
+    def words_of(self, synset: str) -> tuple[str, ...]:
+        """Return the lemmas of a synset; `HierarchyError` where it is none."""
+        return tuple((self.words or self.lemmas)[int(self.positions([synset])[0])].split(" "))
+
+    def positions(self, synsets: Collection[str]) -> Positions:
+        """Return the position of each synset; `HierarchyError` where one is none of this WordNet."""
+        if wrong := self._wrong(synsets):
+            raise HierarchyError(
+                f"This is no noun synset of {self.name}",
+                where=", ".join(repr(text[:40]) for text in wrong[:5]),
+                expected="n and eight digits, as n02084071 for dog",
+                found=f"{len(wrong)} of {len(synsets)} do not resolve",
+                hint="ids of WordNet 3.1 have other offsets" if len(wrong) > len(synsets) // 2 else None,
+            )
+        return np.searchsorted(self.table.offsets, [_number(text) for text in synsets])
+
+    @cached_property
+    def noun_depth(self) -> int:
+        """Deep depth of the deepest noun, instances included: NLTK's scale of Leacock-Chodorow; 19 in WordNet 3.0."""
+        import networkx as nx
+
+        return int(nx.dag_longest_path_length(self.nouns(instances=True)))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of ids, lemmas and parents, by which a result says what it was computed with."""
+        graph = self.nouns(instances=True)
+        return sha256_of_lines(
+            f"{node}\t{lemmas}\t{' '.join(graph.adj[node])}" for node, lemmas in graph.nodes(data="lemmas")
+        )
+
+    def _wrong(self, synsets: Collection[str]) -> list[str]:
+        offsets = self.table.offsets
+        numbers = [_number(text) for text in synsets]
+        place = np.minimum(np.searchsorted(offsets, numbers), len(offsets) - 1).tolist()
+        return [text for text, one, at in zip(synsets, numbers, place, strict=True) if offsets[at] != one]
+
+    def _above(self, leaves: Collection[str], *, instances: bool) -> Positions:
+        table, front = self.table, self.positions(leaves)
+        seen = np.zeros(len(table.offsets), np.bool_)
+        seen[front] = True
+        while len(front):
+            _, pointers = self._pointers(front, instances=instances)
+            found = np.unique(table.parents[pointers])
+            front = found[~seen[found]]
+            seen[front] = True
+        return np.flatnonzero(seen)
+
+    def _edges(self, chosen: Positions, ids: Texts, *, instances: bool) -> Iterator[tuple[str, str]]:
+        """Return child and parent of every pointer between chosen synsets, child by child in the file's order."""
+        child, pointers = self._pointers(chosen, instances=instances)
+        parent = np.searchsorted(chosen, self.table.parents[pointers])
+        return zip(ids[child].tolist(), ids[parent].tolist(), strict=True)
+
+    def _pointers(self, chosen: Positions, *, instances: bool) -> tuple[Positions, Positions]:
+        """Return the pointers of some synsets, and of each the place of its synset among them."""
+        starts = self.table.starts
+        counts = starts[chosen + 1] - starts[chosen]
+        child = np.repeat(np.arange(len(chosen)), counts)
+        first = np.cumsum(counts) - counts
+        pointers = np.repeat(starts[chosen] - first, counts) + np.arange(len(child))
+        kept = np.ones(len(pointers), np.bool_) if instances else ~self.table.instances[pointers]
+        return child[kept], pointers[kept]
+
+
+def open_wordnet(which: Wordnet | Path | str | None = None) -> Wordnet:
+    """Return a WordNet.
 
     Parameters
     ----------
-    folder : Path, optional
-        A WordNet 3.0 on disk (a dict folder, nltk_data, Debian's wordnet-base); the built-in table by default, which is
-        the same.
-    above : collection of str, optional
-        Only these synsets and what lies above them.
-    instances : bool
-        Whether ``@i`` pointers count as kinship (NLTK's similarities follow them, ImageNet's hierarchy does not).
+    which : Wordnet, Path or str, optional
+        ``nltk:CORPUS`` for one of NLTK's data (``nltk`` alone: its ``wordnet``; ``nltk:omw-1.4:fra``: WordNet 3.0 with
+        the French lemmas of the Open Multilingual WordNet); a folder of WordNet 3.0 (a dict folder, nltk_data, Debian's
+        wordnet-base), which is the same as the built-in table; by default that table.
 
     Raises
     ------
     HierarchyError
-        The folder holds another WordNet; `above` names what is no synset.
+        The folder holds another WordNet, or files that cannot be read.
     MissingFileError
-        There is no WordNet at the folder.
+        There is no WordNet at the folder, no such corpus in NLTK's data, or no such language in it.
+    MissingExtraError
+        NLTK is not installed.
+
+    Examples
+    --------
+    >>> wordnet = open_wordnet()
+    >>> wordnet
+    <WordNet 3.0: 82,115 nouns>
+    >>> wordnet.words_of("n02084071")
+    ('dog', 'domestic_dog', 'Canis_familiaris')
+    >>> list(wordnet.nouns(above=["n02084071"]).adj["n02084071"])
+    ['n02083346', 'n01317541']
     """
-    table, lemmas = (embedded_structure(), embedded_lemmas()) if folder is None else table_of(folder)
-    chosen = _all(table) if above is None else _above(table, above, instances=instances)
-    return _graph(table, lemmas, chosen, instances=instances)
+    if isinstance(which, Wordnet):
+        return which
+    if which is None:
+        return _built_in()
+    if isinstance(which, str) and which.partition(":")[0] == NLTK:
+        from curation.hierarchy.nltk_wordnet import nltk_wordnet
+
+        return nltk_wordnet(which)
+    return Wordnet("WordNet 3.0", *table_of(Path(which)))
+
+
+@cache
+def _built_in() -> Wordnet:
+    return Wordnet("WordNet 3.0", embedded_structure(), embedded_lemmas())
+
+
+def wordnet(
+    which: Wordnet | Path | str | None = None,
+    *,
+    above: Collection[str] | None = None,
+    instances: bool = False,
+) -> Graph:
+    """Return the nouns of a WordNet as a hierarchy: `open_wordnet` and `Wordnet.nouns` in one."""
+    return open_wordnet(which).nouns(above, instances=instances)
 
 
 def wnid(offset: int) -> str:
@@ -53,80 +226,31 @@ def wnid(offset: int) -> str:
     return f"n{offset:08d}"
 
 
-def _all(table: NounTable) -> Positions:
-    return np.arange(len(table.offsets))
+def _number(synset: str) -> int:
+    digits = synset[1:]
+    usual = synset[:1] == "n" and len(digits) in (8, 9) and digits.isascii() and digits.isdigit()
+    return int(digits) if usual and wnid(int(digits)) == synset else -1
 
 
-def _above(table: NounTable, leaves: Collection[str], *, instances: bool) -> Positions:
-    start = positions_of(table, leaves)
-    seen = np.zeros(len(table.offsets), np.bool_)
-    seen[start] = True
-    front = start
-    usable = np.ones(len(table.parents), np.bool_) if instances else ~table.instances
-    while len(front):
-        counts = table.starts[front + 1] - table.starts[front]
-        pointers = np.repeat(table.starts[front], counts) + _within(counts)
-        found = np.unique(table.parents[pointers[usable[pointers]]])
-        front = found[~seen[found]]
-        seen[front] = True
-    return np.flatnonzero(seen)
+@cache
+def published_parents() -> dict[str, str]:
+    """Return the parent that the ImageNet protocols' code kept, of each synset above the classes with several.
+
+    Their code took from a file of edges the *last* parent written for a synset. The file is gone, and the order of its
+    lines cannot be had from WordNet. What it chose for 75 synsets is data.
+    """
+    text = resources.files("curation.hierarchy").joinpath("imagenet_parents.txt").read_text(encoding="ascii")
+    words = text.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
 
 
-def _within(counts: npt.NDArray[np.int32]) -> Positions:
-    """Return 0, 1, … for each run: the place of every pointer within its synset."""
-    ends = np.cumsum(counts)
-    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)
+@cache
+def imagenet_dag() -> Graph:
+    """Return WordNet 3.0 above the 1,000 classes of ILSVRC-2012 with all parents: 1,860 synsets."""
+    return wordnet(above=ilsvrc2012_classes())
 
 
-def positions_of(table: NounTable, wnids: Collection[str]) -> Positions:
-    """Return the position of each synset; what is no noun of WordNet 3.0 is a `HierarchyError`."""
-    numbers = [
-        int(text[1:])
-        if len(text) == 9 and text[0] == "n" and text[1:].isascii() and text[1:].isdigit()
-        else -1
-        for text in wnids
-    ]
-    place = np.minimum(np.searchsorted(table.offsets, numbers), len(table.offsets) - 1)
-    wrong = [
-        text for text, one, at in zip(wnids, numbers, place.tolist(), strict=True) if table.offsets[at] != one
-    ]
-    if wrong:
-        raise HierarchyError(
-            "This is no noun synset of WordNet 3.0",
-            where=", ".join(repr(text[:40]) for text in wrong[:5]),
-            expected="n and eight digits, as n02084071 for dog",
-            found=f"{len(wrong)} of {len(numbers)} do not resolve",
-            hint="ids of WordNet 3.1 have other offsets" if len(wrong) > len(numbers) // 2 else None,
-        )
-    return place
-
-
-def _graph(
-    table: NounTable,
-    lemmas: list[str],
-    chosen: Positions,
-    *,
-    instances: bool,
-) -> Graph:
-    import networkx as nx
-
-    ids = [wnid(offset) for offset in table.offsets[chosen].tolist()]
-    words = [lemmas[place] for place in chosen.tolist()]
-    senses = table.senses[chosen].tolist()
-    graph: Graph = nx.DiGraph(origin=ORIGIN)
-    graph.add_nodes_from(
-        (one, {"lemmas": text, "name": f"{text.split(' ', 1)[0].lower()}.n.{sense:02d}"})
-        for one, text, sense in zip(ids, words, senses, strict=True)
-    )
-    graph.add_edges_from(_edges(table, chosen, np.array(ids, object), instances=instances))
-    return graph
-
-
-def _edges(table: NounTable, chosen: Positions, ids: Texts, *, instances: bool) -> Iterator[tuple[str, str]]:
-    """Return child and parent of every pointer between chosen synsets, child by child in the file's order."""
-    counts = table.starts[chosen + 1] - table.starts[chosen]
-    pointers = np.repeat(table.starts[chosen], counts) + _within(counts)
-    child = np.repeat(np.arange(len(chosen)), counts)
-    kept = np.ones(len(pointers), np.bool_) if instances else ~table.instances[pointers]
-    parent = np.searchsorted(chosen, table.parents[pointers[kept]])
-    return zip(ids[child[kept]].tolist(), ids[parent].tolist(), strict=True)
+@cache
+def imagenet_tree() -> Graph:
+    """Return the same with one parent a synset, as the published protocols have it."""
+    return as_tree(imagenet_dag(), choices=published_parents())

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.hierarchy import ancestors, descendants
 from curation.hierarchy.kinship import kinship, nearest, wu_palmer
-from curation.hierarchy.noun_table import embedded_lemmas, embedded_structure
-from curation.hierarchy.wordnet import positions_of, wordnet
 from curation.proposals.id_classes import IdClass, name_key, owners
 from curation.proposals.proposal import Kind
 
@@ -73,6 +71,7 @@ def category_relations(
     synsets: Mapping[str, str],
     id_synsets: Mapping[str, str],
     tree: ClassTree | None = None,
+    wordnet: Wordnet | None = None,
 ) -> dict[str, Relation]:
     """Return the strongest relation of each category that has one to an ID class.
 
@@ -84,9 +83,15 @@ def category_relations(
         Of categories and of ID classes, where they have one.
     tree : ClassTree, optional
         The data set's own kinds and parts, asked where WordNet says nothing.
+    wordnet : Wordnet, optional
+        The built-in one by default.
     """
     by_name = owners(classes)
-    below, above = _kinship_relations(categories, synsets, id_synsets)
+    chosen = wordnet or open_wordnet()
+    below, above = _kinship_relations(categories, synsets, id_synsets, chosen)
+    lemmas = {
+        name: {name_key(lemma) for lemma in chosen.words_of(synset)} for name, synset in id_synsets.items()
+    }
     in_tree = _tree_relations(classes, tree) if tree is not None else {}
     found: dict[str, Relation] = {}
     for category in categories:
@@ -98,7 +103,7 @@ def category_relations(
             )
         elif category in below:
             found[category] = below[category]
-        elif category not in synsets and (named := _by_lemma(category, id_synsets)):
+        elif category not in synsets and (named := _by_lemma(category, lemmas)):
             found[category] = Relation("label_synonym", named, f"is a word for {named} in WordNet")
         elif name_key(category) in in_tree:
             found[category] = in_tree[name_key(category)]
@@ -107,7 +112,9 @@ def category_relations(
     return found
 
 
-def nearest_classes(synsets: Mapping[str, str], id_synsets: Mapping[str, str]) -> dict[str, Nearest]:
+def nearest_classes(
+    synsets: Mapping[str, str], id_synsets: Mapping[str, str], wordnet: Wordnet | None = None
+) -> dict[str, Nearest]:
     """Return the nearest ID class of each category that has a synset; ties go to the first class (spec 3.3).
 
     Instance pointers count as kinship, as in NLTK.
@@ -115,7 +122,7 @@ def nearest_classes(synsets: Mapping[str, str], id_synsets: Mapping[str, str]) -
     if not synsets or not id_synsets:
         return {}
     wanted = list(dict.fromkeys([*synsets.values(), *id_synsets.values()]))
-    kin = kinship(wordnet(above=wanted, instances=True), wanted)
+    kin = kinship((wordnet or open_wordnet()).nouns(wanted, instances=True), wanted)
     first_owner = {synset: name for name, synset in list(id_synsets.items())[::-1]}
     own = list(dict.fromkeys(synsets.values()))
     scored = dict(zip(own, nearest(kin, own, list(first_owner)[::-1]), strict=True))
@@ -127,12 +134,12 @@ def nearest_classes(synsets: Mapping[str, str], id_synsets: Mapping[str, str]) -
 
 
 def _kinship_relations(
-    categories: Sequence[str], synsets: Mapping[str, str], id_synsets: Mapping[str, str]
+    categories: Sequence[str], synsets: Mapping[str, str], id_synsets: Mapping[str, str], wordnet: Wordnet
 ) -> tuple[dict[str, Relation], dict[str, Relation]]:
     """Return the categories that are, or are kinds or parts of, an ID class; and those above one."""
     if not synsets or not id_synsets:
         return {}, {}
-    graph = wordnet(above={*synsets.values(), *id_synsets.values()}, instances=True)
+    graph = wordnet.nouns({*synsets.values(), *id_synsets.values()}, instances=True)
     over_id = {name: ancestors(graph, [synset]) for name, synset in id_synsets.items()}
     below: dict[str, Relation] = {}
     above: dict[str, Relation] = {}
@@ -194,12 +201,6 @@ def _below(classes: Sequence[IdClass], graph: Graph) -> Iterator[tuple[str, str]
             yield classes[place].name, names[lower]
 
 
-def _by_lemma(category: str, id_synsets: Mapping[str, str]) -> str:
+def _by_lemma(category: str, lemmas: Mapping[str, Collection[str]]) -> str:
     key = name_key(category)
-    return next((name for name, synset in id_synsets.items() if key in _lemma_keys(synset)), "")
-
-
-@cache
-def _lemma_keys(synset: str) -> frozenset[str]:
-    place = int(positions_of(embedded_structure(), [synset])[0])
-    return frozenset(name_key(lemma) for lemma in embedded_lemmas()[place].split(" "))
+    return next((name for name, its in lemmas.items() if key in its), "")

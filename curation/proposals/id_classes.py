@@ -140,12 +140,11 @@ def _checked_key(name: str, where: str) -> str:
 
 
 def _check_synset(one: IdClass, where: str) -> None:
-    from curation.hierarchy.noun_table import embedded_structure
-    from curation.hierarchy.wordnet import positions_of
+    from curation.hierarchy import open_wordnet
 
     if one.synset:
         try:
-            positions_of(embedded_structure(), [one.synset])
+            open_wordnet().positions([one.synset])
         except HierarchyError as error:
             raise ProposalError(
                 error.what, where=f"{where}: {one.name}", found=error.where, expected=error.expected

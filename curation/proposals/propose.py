@@ -39,6 +39,7 @@ from curation.proposals.thresholds import Thresholds
 from curation.sources.datasets import family
 
 if TYPE_CHECKING:
+    from curation.hierarchy import Wordnet
     from curation.similarity.embeddings import Embeddings
     from curation.sources.source import Source
 
@@ -111,6 +112,7 @@ def propose(
     id_synsets: Mapping[str, str] | None = None,
     compare: Sequence[SetStatistics] = (),
     inputs: Iterable[Input] = (),
+    wordnet: Wordnet | None = None,
 ) -> ProposalSet:
     """Return ranked proposals for every image of the pools: proposals, not decisions (spec 3.3).
 
@@ -127,6 +129,8 @@ def propose(
         Far sets of other proposals, for the farther label.
     inputs : iterable of Input
         Files that the caller read.
+    wordnet : Wordnet, optional
+        In place of the built-in one (`curation.hierarchy.open_wordnet`); it stands among the inputs with its digest.
 
     Raises
     ------
@@ -138,9 +142,10 @@ def propose(
     chosen = thresholds or Thresholds()
     asked = lenses or Lenses()
     _require_distinct(pools)
-    known = _id_synsets(classes, id_synsets or {})
+    known = _id_synsets(classes, id_synsets or {}, wordnet)
+    told = [Input(use="wordnet", name=wordnet.name, sha256=wordnet.digest)] if wordnet else []
     seen = [
-        _look_into(pool, classes, known, asked, chosen)
+        _look_into(pool, classes, known, asked, chosen, wordnet)
         for pool in tqdm(pools, desc="looking into OOD sources", disable=None, leave=False)
     ]
     sets = propose_sets([one for pool in seen for one in _statistics(pool, chosen)], compare, chosen)
@@ -150,7 +155,7 @@ def propose(
     return ProposalSet(
         id_classes=tuple(one.name for one in classes),
         thresholds=chosen.as_texts(),
-        inputs=(*inputs, *(entry for one in seen for entry in one.inputs)),
+        inputs=(*inputs, *told, *(entry for one in seen for entry in one.inputs)),
         proposals=combine(suspects, agreeing=chosen.agreeing, farther=farther_pools(sets)),
         categories=tuple(row for one in seen for row in one.categories),
         sets=sets,
@@ -165,12 +170,15 @@ def _look_into(
     id_synsets: Mapping[str, str],
     lenses: Lenses,
     thresholds: Thresholds,
+    wordnet: Wordnet | None,
 ) -> _Seen:
     source = pool.source
     names = source.categories.names
-    synsets = synsets_of(names, dataset=family(source.dataset), given=pool.synsets)
-    relations = category_relations(names, classes, synsets=synsets, id_synsets=id_synsets, tree=pool.tree)
-    near = nearest_classes(synsets, id_synsets)
+    synsets = synsets_of(names, dataset=family(source.dataset), given=pool.synsets, wordnet=wordnet)
+    relations = category_relations(
+        names, classes, synsets=synsets, id_synsets=id_synsets, tree=pool.tree, wordnet=wordnet
+    )
+    near = nearest_classes(synsets, id_synsets, wordnet)
     judged = judge_categories(names, relations, near, near_wup=thresholds.near_wup, lists=pool.lists)
     labels = label_evidence(source, judged, near_wup=thresholds.near_wup)
     evidence = dict(zip(source.image_ids.tolist(), labels, strict=True))
@@ -268,9 +276,11 @@ def _shown(source: Source, images: Collection[str]) -> list[str]:
     return [source.categories.names[place] for place in np.unique(category[chosen[image]]).tolist()]
 
 
-def _id_synsets(classes: Sequence[IdClass], given: Mapping[str, str]) -> dict[str, str]:
+def _id_synsets(
+    classes: Sequence[IdClass], given: Mapping[str, str], wordnet: Wordnet | None
+) -> dict[str, str]:
     own = {one.name: one.synset for one in classes if one.synset}
-    return synsets_of([one.name for one in classes], given={**own, **given})
+    return synsets_of([one.name for one in classes], given={**own, **given}, wordnet=wordnet)
 
 
 def _unmapped(classes: Sequence[IdClass], known: Mapping[str, str]) -> dict[str, int]:

@@ -9,15 +9,18 @@ from functools import cache
 from pathlib import Path
 
 from curation.errors import HierarchyError, ProposalError
-from curation.hierarchy.noun_table import embedded_structure
+from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.synset_maps import DATASETS, synset_map
-from curation.hierarchy.wordnet import positions_of
 from curation.proposals.id_classes import name_key
 from curation.storage import read_bytes
 
 
 def synsets_of(
-    names: Iterable[str], *, dataset: str = "", given: Mapping[str, str] | None = None
+    names: Iterable[str],
+    *,
+    dataset: str = "",
+    given: Mapping[str, str] | None = None,
+    wordnet: Wordnet | None = None,
 ) -> dict[str, str]:
     """Return the synset of each name that has one, by the maps made by hand: never the first sense of a word.
 
@@ -29,6 +32,8 @@ def synsets_of(
         but for case and blanks.
     given : mapping of str to str, optional
         Name to synset, of the user's: goes before all; ``""`` says that a name has none.
+    wordnet : Wordnet, optional
+        In place of the built-in one: a name whose synset it lacks has none.
     """
     mine = {name_key(name): synset for name, synset in (given or {}).items()}
     order = sorted(DATASETS, key=lambda one: one != dataset)
@@ -36,7 +41,7 @@ def synsets_of(
     for name in names:
         key = name_key(name)
         synset = mine[key] if key in mine else next((s for one in order if (s := _by_key(one).get(key))), "")
-        if synset:
+        if synset and (wordnet is None or synset in wordnet):
             found[name] = synset
     return found
 
@@ -83,7 +88,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
 def _checked(synset: str, where: str) -> str:
     if synset:
         try:
-            positions_of(embedded_structure(), [synset])
+            open_wordnet().positions([synset])
         except HierarchyError as error:
             raise ProposalError(error.what, where=where, expected=error.expected, found=error.where) from None
     return synset

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
 
-from curation.pages import block, code, plain, table
-from curation.publishing.card_sections import manifest_section
+from curation.manifest.header import Header, ParameterValue, PartEntry
+from curation.manifest.roles import classes_in
+from curation.pages import page
+from curation.publishing.licences import STATED
 from curation.publishing.member import PARTS_CONFIG, Member
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -19,6 +22,16 @@ HUB = "https://huggingface.co/datasets/"
 Configs = Mapping[str, Mapping[str, str]]
 """Path of the table of each split, by config."""
 
+_ORIGINS = {
+    "regenerated": "The rule made the lists from the raw data.",
+    "as_published": "The lists are the authors' own. Their digests are pinned here; the lists are not passed on, since "
+    "no licence for them is stated: `curation import` completes the manifest from the authors' files.",
+    "reviewed": "Recorded decisions of reviewers corrected the lists.",
+    "declared": "Part of the lists is not at hand: the header pins the rule, the paper's figures and the digests that "
+    "are known, and `curation build` completes it from your own raw data.",
+}
+_LONGEST_VALUE = 160
+
 
 def card_text(repository: str, tag: str, members: Sequence[Member], configs: Configs) -> str:
     """Return the card of a repository.
@@ -28,18 +41,29 @@ def card_text(repository: str, tag: str, members: Sequence[Member], configs: Con
     configs : mapping of str to mapping of str to str
         By config and split, the path of the table; the first is the default.
     """
-    header = yaml.safe_dump(
+    data = yaml.safe_dump(
         card_data(repository, members, configs),
         sort_keys=False,
         allow_unicode=True,
         default_flow_style=False,
         width=1000,
     )
-    lines = [*_head(repository, tag, members), *_loading(repository, tag, configs)]
-    for member in members:
-        lines += manifest_section(member)
-    lines += [*_verifying(repository, tag, members), *_citation(members)]
-    return f"---\n{header}---\n\n" + "\n".join(lines).rstrip("\n") + "\n"
+    text = page(
+        "card.md",
+        data=data,
+        title=title_of(members),
+        repository=repository,
+        tag=tag,
+        members=members,
+        loading=_loading(repository, tag, configs),
+        commands="\n".join(_commands(repository, tag, members)),
+        parts_config=PARTS_CONFIG,
+        origins=_ORIGINS,
+        spdx=STATED,
+        class_roles=_class_roles,
+        shown=_shown,
+    )
+    return text.rstrip("\n") + "\n"
 
 
 def card_data(repository: str, members: Sequence[Member], configs: Configs) -> dict[str, Any]:
@@ -81,51 +105,26 @@ def _size(images: int) -> str:
     return next((name for limit, name in _SIZES if images < limit), _LARGEST)
 
 
-def _head(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
-    rows = [
-        (
-            code(member.config),
-            code(f"{one.name} {one.version}"),
-            plain(one.title),
-            plain(one.taxonomy),
-            plain(one.origin),
-        )
-        for member in members
-        for one in (member.manifest.header,)
-    ]
-    photos = (
-        "Photos are in the tables."
-        if any(member.photos is not None for member in members)
-        else "There are no photos here: the ids lead to the photos of the datasets themselves, on your own disk."
-    )
-    return [
-        f"# {plain(title_of(members))}",
-        "",
-        f"Lists of images for open-set and out-of-distribution evaluation: {code(repository)}, version {code(tag)}. A "
-        "manifest says which images a part has, which role each class plays, the rule that made the lists, and the "
-        f"digests of all of it. {photos}",
-        "",
-        *table(("config", "manifest", "title", "taxonomy", "origin"), rows),
-    ]
-
-
-def _loading(repository: str, tag: str, configs: Configs) -> list[str]:
+def _loading(repository: str, tag: str, configs: Configs) -> str:
+    """Return the lines of Python that load the first split, empty where no table has a row."""
     if not configs:
-        return []
+        return ""
     name, splits = next(iter(configs.items()))
-    split = next(iter(splits))
-    lines = [
-        "from datasets import load_dataset",
-        "",
-        f'rows = load_dataset("{repository}", "{name}", split="{split}", revision="{tag}")',
-    ]
-    return [
-        "## Load",
-        "",
-        *block("\n".join(lines), "python"),
-        f"The config {code(PARTS_CONFIG)} lists the parts of all manifests, also those whose lists are not here.",
-        "",
-    ]
+    return (
+        "from datasets import load_dataset\n\n"
+        f'rows = load_dataset("{repository}", "{name}", split="{next(iter(splits))}", revision="{tag}")'
+    )
+
+
+def _class_roles(header: Header, part: PartEntry) -> Mapping[str, int]:
+    return Counter(one.role for one in classes_in(header, part))
+
+
+def _shown(value: ParameterValue) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
+    if len(text) > _LONGEST_VALUE:
+        return f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
+    return text or "none"
 
 
 def _commands(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
@@ -150,22 +149,5 @@ def _commands(repository: str, tag: str, members: Sequence[Member]) -> list[str]
     return lines
 
 
-def _verifying(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
-    return [
-        "## Verify and use",
-        "",
-        "`publication.json` has the SHA-256 of every file, `croissant.json` those of the tables and manifests, and "
-        "each `manifest.json` the digests of its id lists. Pulling checks all of them; `verify` checks a manifest "
-        "against your own raw data; `export` writes a part for a detector.",
-        "",
-        *block("\n".join(_commands(repository, tag, members)), "text"),
-    ]
-
-
 def _source_options(names: Iterable[str]) -> str:
     return "".join(f" --source {name}=PATH" for name in names)
-
-
-def _citation(members: Sequence[Member]) -> list[str]:
-    entries = dict.fromkeys(member.manifest.header.paper.bibtex for member in members)
-    return ["## Citation", "", *(line for entry in entries for line in block(entry, "bibtex"))]

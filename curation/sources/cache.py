@@ -26,8 +26,7 @@ import numpy as np
 
 from curation.canonical import sha256_of_value
 from curation.errors import CurationError
-from curation.sources.integrity import texts
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source import Categories, FileRecord, Images, Objects, Source, texts
 from curation.storage import remove_abandoned, replacing, write_bytes
 
 READER_VERSION = 2
@@ -65,15 +64,16 @@ def frozen(source: Source) -> Source:
 
 
 def default_folder() -> Path | None:
-    """Return ``$CURATION_CACHE``, else ``curation`` below ``$XDG_CACHE_HOME`` or ``~/.cache``; None without a home."""
-    named = os.environ.get("CURATION_CACHE")
-    if named:
+    """Return ``$CURATION_CACHE``, else the user's place for caches; None without a home.
+
+    On Linux that is ``curation`` below ``$XDG_CACHE_HOME`` or ``~/.cache``; elsewhere what `platformdirs` says.
+    """
+    if named := os.environ.get("CURATION_CACHE"):
         return Path(named)
-    try:
-        parent = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    except RuntimeError:
-        return None
-    return Path(parent) / "curation"
+    from platformdirs import user_cache_path
+
+    folder = user_cache_path("curation", appauthor=False)
+    return folder if folder.is_absolute() else None
 
 
 def cache_key(digest: str, options: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,7 @@ import numpy as np
 
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
 from curation.sources.content import SmallFiles, listed_names, paths_below
-from curation.sources.datasets import facts_of, namespace_of
-from curation.sources.integrity import BadBoxes, check_policy, numbers_of, select, sound_boxes, texts
+from curation.sources.integrity import BadBoxes, check_policy, select, sound_boxes
 from curation.sources.source import Categories, Images, Objects, Source
 from curation.storage import inside, read_bytes
 
@@ -179,7 +177,6 @@ def parse_mtsd(
         objects = every if keep is None else select(every, keep)
     if crossing:
         dropped[f"sign across the seam of a panorama: {_DONE[seam]}"] = crossing
-    facts = facts_of(dataset)
     split = _split(content.part)
     records = [content.files.record(split, [split], len(content.keys))]
     if photos:
@@ -188,17 +185,14 @@ def parse_mtsd(
                 "annotations/*.json", content.annotations, sum(len(photo.objects) for photo in photos)
             )
         )
-    return Source(
-        dataset=dataset,
-        part=content.part,
-        namespace=namespace_of(dataset),
+    return Source.of(
+        dataset,
+        content.part,
         images=_images(content.keys, photos),
         categories=categories,
         objects=objects,
         presence=None if photos else np.empty((0, 2), np.int32),
         files=tuple(records),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
         dropped=dropped,
     )
 
@@ -264,18 +258,16 @@ def _pieces(box: _Box, width: int, seam: Seam) -> list[tuple[float, float]]:
 
 
 def _categories(rows: Sequence[_Row]) -> Categories:
-    names = tuple(sorted(Counter(row.label for row in rows)))
-    return Categories(tuple(range(1, len(names) + 1)), names, ("",) * len(names))
+    return Categories.counted(sorted({row.label for row in rows}))
 
 
 def _images(keys: Sequence[str], photos: Sequence[_Photo]) -> Images:
     sizes = np.zeros((len(keys), 2), np.int32)
     if photos:
         sizes[:] = [(photo.width, photo.height) for photo in photos]
-    return Images(
-        native=np.array(keys, np.str_),
-        numbers=numbers_of(keys),
-        file_names=texts([f"{key}.jpg" for key in keys]),
+    return Images.of(
+        keys,
+        file_names=[f"{key}.jpg" for key in keys],
         widths=np.ascontiguousarray(sizes[:, 0]),
         heights=np.ascontiguousarray(sizes[:, 1]),
     )
@@ -284,16 +276,10 @@ def _images(keys: Sequence[str], photos: Sequence[_Photo]) -> Images:
 def _objects(rows: Sequence[_Row], categories: Categories) -> Objects:
     place = categories.index()
     boxes = np.array([row.box for row in rows], np.float64).reshape(-1, 4)
-    none = np.zeros(len(rows), np.bool_)
-    return Objects(
-        image=np.array([row.image for row in rows], np.int32),
-        category=np.array([place[row.label] for row in rows], np.int32),
-        boxes=boxes,
-        areas=boxes[:, 2] * boxes[:, 3],
-        numbers=np.arange(1, len(rows) + 1, dtype=np.int64),
-        crowd=none,
-        difficult=none.copy(),
+    return Objects.of(
+        [row.image for row in rows],
+        [place[row.label] for row in rows],
+        boxes,
         truncated=np.array([row.truncated for row in rows], np.bool_),
         occluded=np.array([row.occluded for row in rows], np.bool_),
-        pose=none.astype(np.int8),
     )

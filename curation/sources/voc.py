@@ -18,15 +18,13 @@ from defusedxml.ElementTree import fromstring
 from curation.canonical import sha256_of_bytes
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError
 from curation.ids import check_native
-from curation.sources.datasets import VOC_NAMES, facts_of, namespace_of
+from curation.sources.datasets import VOC_NAMES, namespace_of
 from curation.sources.integrity import (
     BadBoxes,
     check_policy,
     check_unique,
-    numbers_of,
     select,
     sound_boxes,
-    texts,
 )
 from curation.sources.source import (
     POSES,
@@ -236,7 +234,8 @@ def decode_voc(data: bytes, name: str) -> VocRecord:
     record = VocRecord()
     for element in root:
         if element.tag == "object":
-            record.objects.append(fields := {})
+            fields: dict[str, str] = {}
+            record.objects.append(fields)
             for child in element:
                 if child.tag in _OF_OBJECT:
                     _take(child, fields, name)
@@ -310,7 +309,7 @@ def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error
     from tqdm import tqdm
 
     check_policy(bad_boxes)
-    namespace = namespace_of(dataset)
+    namespace_of(dataset)
     pairs = tqdm(
         zip(content.stems, content.documents, strict=True),
         total=len(content.stems),
@@ -326,11 +325,9 @@ def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error
     objects = _objects(rows, names, categories.index())
     keep, dropped = sound_boxes(objects.boxes, objects.areas, bad_boxes, rows.where)
     listed, annotated = content.files
-    facts = facts_of(dataset)
-    return Source(
-        dataset=dataset,
-        part=content.part,
-        namespace=namespace,
+    return Source.of(
+        dataset,
+        content.part,
         images=_images(content.stems, records),
         categories=categories,
         objects=objects if keep is None else select(objects, keep),
@@ -338,17 +335,14 @@ def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error
             listed,
             FileRecord(annotated.name, annotated.sha256, annotated.size, len(objects), annotated.files),
         ),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
         dropped=dropped,
     )
 
 
 def _images(stems: Sequence[str], records: Sequence[VocRecord]) -> Images:
-    return Images(
-        native=np.array(stems, np.str_),
-        numbers=numbers_of(stems),
-        file_names=texts([record.image.get("filename", "") for record in records]),
+    return Images.of(
+        stems,
+        file_names=[record.image.get("filename", "") for record in records],
         widths=_pixels(stems, records, "width"),
         heights=_pixels(stems, records, "height"),
     )
@@ -376,20 +370,16 @@ def _categories(rows: _Rows, names: list[str], dataset: str) -> Categories:
             expected=", ".join(known),
             found=", ".join(f"{name[:60]!r} ({found[name]} objects)" for name in strangers[:10]),
         )
-    listed = known or tuple(strangers)
-    return Categories(tuple(range(1, len(listed) + 1)), listed, ("",) * len(listed))
+    return Categories.counted(known or strangers)
 
 
 def _objects(rows: _Rows, names: list[str], place: dict[str, int]) -> Objects:
     low_x, low_y, high_x, high_y = (_corner(rows, name) for name in _CORNERS)
     boxes = np.column_stack([low_x - 1, low_y - 1, high_x - low_x + 1, high_y - low_y + 1])
-    return Objects(
-        image=np.array(rows.image, np.int32),
-        category=np.array([place[name] for name in names], np.int32),
-        boxes=boxes,
-        areas=boxes[:, 2] * boxes[:, 3],
-        numbers=np.arange(1, len(names) + 1, dtype=np.int64),
-        crowd=np.zeros(len(names), np.bool_),
+    return Objects.of(
+        rows.image,
+        [place[name] for name in names],
+        boxes,
         difficult=_flags(rows, "difficult"),
         truncated=_flags(rows, "truncated"),
         occluded=_flags(rows, "occluded"),

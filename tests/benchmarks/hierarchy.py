@@ -59,8 +59,8 @@ def _above() -> None:
 
 
 def _all_pairs() -> None:
-    from curation.hierarchy.ilsvrc2012 import imagenet_dag
     from curation.hierarchy.kinship import kinship, wu_palmer
+    from curation.hierarchy.wordnet import imagenet_dag
     from curation.ilsvrc2012 import ilsvrc2012_classes
 
     classes = ilsvrc2012_classes()
@@ -68,7 +68,7 @@ def _all_pairs() -> None:
 
 
 def _read_all(folder: Path) -> None:
-    from curation.hierarchy.nltk_wordnet import nltk_reader
+    from tests.hierarchy.nltk_oracle import nltk_reader
 
     with nltk_reader(folder) as reader:
         parents = [one.hypernyms() for one in reader.all_synsets("n")]
@@ -78,8 +78,8 @@ def _read_all(folder: Path) -> None:
 def _nltk_pairs(folder: Path) -> float:
     import random
 
-    from curation.hierarchy.nltk_wordnet import nltk_reader
     from curation.ilsvrc2012 import ilsvrc2012_classes
+    from tests.hierarchy.nltk_oracle import nltk_reader
 
     generator = random.Random(7)
     with nltk_reader(folder) as reader:

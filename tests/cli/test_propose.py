@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
+from curation.hierarchy import open_wordnet
 from curation.proposals.files import read_proposals
+from tests.hierarchy.drawn_wordnet import SMALL, database, written
 from tests.proposals.embedding_world import stored
 from tests.small_world import write_small_world
 
@@ -203,3 +205,19 @@ def test_out_never_overwrites_an_input(world: Path, capsys: pytest.CaptureFixtur
         assert main(arguments) == 2
         assert "input of the same command" in capsys.readouterr().err
         assert target.read_bytes() == before
+
+
+def test_another_wordnet(
+    world: Path, nltk_corpora: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    written(nltk_corpora / "tiny", database(SMALL))
+    (world / "id.txt").write_text("dog\n")
+    out = tmp_path / "proposals.jsonl"
+    assert main(arguments(world, "--wordnet", "nltk:tiny", "--out", str(out))) == 0
+    assert capsys.readouterr().err.startswith("WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks")
+    made = read_proposals(out)
+    (entry,) = [one for one in made.inputs if one.use == "wordnet"]
+    assert (entry.name, entry.sha256) == ("WordNet 3.1 (NLTK's tiny)", open_wordnet("nltk:tiny").digest)
+    # The zebra is no synset of this WordNet: nothing is said of it, where the built-in one calls it far.
+    assert {one.category: one.judgement for one in made.categories}["zebra"] == "unjudged"
+    assert main(arguments(world, "--wordnet", "nltk:nowhere")) == 2

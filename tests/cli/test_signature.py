@@ -127,7 +127,7 @@ def test_the_help_is_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
     text = " ".join(capsys.readouterr().out.split())
     for told in (
         "MANIFEST the manifest",
-        "-n N how many: 5 % more (default: 7)",
+        "-n N, --n N how many: 5 % more (default: 7)",
         "--quiet how much is told",
         "--out DIR write it",
         "--seam {drop,split} what becomes of signs across a seam (default: drop)",
@@ -174,3 +174,29 @@ def test_pairs_whose_key_may_be_left_out() -> None:
         pairs(["x", "y"], "--photos", bare="")
     with pytest.raises(UsageError, match="names 'a' twice"):
         pairs(["a=x", "a=y"], "--photos", bare="")
+
+
+def keyed(*, truth: Mapping[str, Path] | Path, detections: Path) -> Any:
+    return truth
+
+
+def parsed(*words: str) -> Any:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_arguments(parser, keyed)
+    return call(keyed, parser.parse_args(["--detections", "d", *words]))
+
+
+def test_a_value_may_stand_without_a_key(tmp_path: Path) -> None:
+    assert parsed("--truth", "a=x", "--truth", "b=y=z") == {"a": Path("x"), "b": Path("y=z")}
+    assert parsed("--truth", "x") == Path("x")
+    assert parsed("--truth", "dir/t=1.json") == Path("dir/t=1.json")
+    assert parsed("--truth", "a=x", "--truth", "y") == {"a": Path("x"), "": Path("y")}
+    (tmp_path / "t=1").touch()
+    assert parsed("--truth", str(tmp_path / "t=1")) == tmp_path / "t=1"
+    with pytest.raises(UsageError, match="'a' twice"):
+        parsed("--truth", "a=x", "--truth", "a=y")
+
+
+def test_a_required_value_is_given_once() -> None:
+    with pytest.raises(argparse.ArgumentError, match="given twice"):
+        parsed("--truth", "x", "--detections", "e")

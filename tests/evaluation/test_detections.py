@@ -182,7 +182,7 @@ def test_swapped_files_are_recognised(tmp_path: Path, truth: GroundTruth) -> Non
 
 def test_negative_sizes_can_be_taken_as_empty_and_are_counted(tmp_path: Path, truth: GroundTruth) -> None:
     path = written(tmp_path, [{**GOOD, "bbox": [5, 6, -3, 4]}])
-    found = read_coco_results(path, truth, Policy(boxes="empty"))
+    found = read_coco_results(path, truth, Policy(negative_sizes="empty"))
     assert found.detections.boxes.tolist() == [[5, 6, 0, 4]]
     assert list(found.reported.values()) == [1]
 

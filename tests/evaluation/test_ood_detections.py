@@ -112,6 +112,6 @@ def test_unusable_records_are_named(tmp_path: Path, change: dict[str, Any], told
 
 def test_negative_sizes_may_be_taken_as_empty(tmp_path: Path) -> None:
     row = {**{key: value for key, value in ROW.items() if key != "bbox"}, "bbox_xyxy": [9, 9, 1, 10]}
-    found = read(tmp_path, [row], policy=Policy(boxes="empty"))
+    found = read(tmp_path, [row], policy=Policy(negative_sizes="empty"))
     assert found.detections.corners.tolist() == [[9, 9, 9, 10]]
     assert sum(found.reported.values()) == 1

@@ -12,6 +12,7 @@ import pytest
 
 from curation.errors import UsageError
 from curation.evaluation import coco_engine, voc
+from curation.evaluation.inputs import Reading
 from curation.evaluation.measures import Measure
 from curation.evaluation.result import (
     Column,
@@ -27,6 +28,7 @@ from curation.evaluation.result import (
 from tests.worlds import coco as coco_world
 from tests.worlds import voc as voc_world
 
+READ = Reading(no_cache=True)
 UR = Measure("UR", "unknown recall", "TP / n", "%", "higher", undefined="no unknown object", ranked=True)
 
 
@@ -124,7 +126,7 @@ def test_across_has_a_column_a_section() -> None:
 
 def test_a_figure_is_had_in_memory_and_one_that_is_missing_says_why(tmp_path: Path) -> None:
     paths = voc_world.files(tmp_path)
-    result = voc.evaluate(paths["truth"], paths["json"], cache=False)
+    result = voc.evaluate(truth=paths["truth"], detections=paths["json"], reading=READ)
     picture = result.figure("precision_recall")
     assert picture._repr_png_().startswith(b"\x89PNG")
     assert picture.csv.startswith("detector,class,score,recall,precision\n")
@@ -141,10 +143,12 @@ def test_a_figure_is_had_in_memory_and_one_that_is_missing_says_why(tmp_path: Pa
 def test_json_follows_its_schema_and_tables_hold_its_numbers(protocol: str, tmp_path: Path) -> None:
     if protocol == "voc":
         paths = voc_world.files(tmp_path)
-        result = voc.evaluate(paths["truth"], paths["text"], cache=False)
+        result = voc.evaluate(truth=paths["truth"], detections=paths["text"], reading=READ)
     else:
         paths = coco_world.files(tmp_path)
-        result = coco_engine.evaluate(paths["truth"], paths["detections"], engine="pycocotools", cache=False)
+        result = coco_engine.evaluate(
+            truth=paths["truth"], detections=paths["detections"], engine="pycocotools", reading=READ
+        )
     written = {path.name: path for path in result.save(tmp_path / "out")}
     content = json.loads(written["results.json"].read_text(encoding="utf-8"))
     schema = json.loads(schema_text())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from curation.errors import HierarchyError
-from curation.hierarchy.dataset_trees import COCO_ROOT, coco_hierarchy, read_open_images
+from curation.hierarchy.class_trees import COCO_ROOT, coco_hierarchy, read_open_images
 from curation.hierarchy.hierarchy import children, leaves_under, parents
 from tests.real_files import real_files
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from curation.errors import HierarchyError, MissingFileError
-from curation.hierarchy.edge_list import read_edge_list
+from curation.hierarchy.class_trees import read_edge_list
 from curation.hierarchy.hierarchy import as_tree, leaves_under, parents
-from curation.hierarchy.ilsvrc2012 import imagenet_dag, imagenet_tree
+from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree
 from curation.ilsvrc2012 import ilsvrc2012_classes
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from curation.errors import HierarchyError
-from curation.hierarchy.edits import edited, read_edits
-from curation.hierarchy.hierarchy import parents
+from curation.hierarchy.hierarchy import edited, parents, read_edits
 
 Edges = Callable[..., Any]
 

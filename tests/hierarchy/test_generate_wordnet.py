@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.hierarchy.generate_wordnet import main
-from curation.hierarchy.noun_table import DIGESTS
+from curation.hierarchy.noun_table import DIGESTS, main
 
 
 def test_it_writes_what_is_shipped(

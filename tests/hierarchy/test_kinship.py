@@ -22,8 +22,8 @@ from curation.hierarchy.kinship import (
     path_similarity,
     wu_palmer,
 )
-from curation.hierarchy.nltk_wordnet import nltk_reader
 from curation.hierarchy.wordnet import wordnet
+from tests.hierarchy.nltk_oracle import nltk_reader
 
 Edges = Callable[..., Any]
 

@@ -1,39 +1,178 @@
-"""NLTK as a second opinion on the nouns."""
+"""WordNets of NLTK's data: a small one drawn here, and WordNet 3.0 moved to other offsets."""
 
-import shutil
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from curation.errors import HierarchyError, MissingFileError
-from curation.hierarchy.nltk_wordnet import nltk_reader, nltk_wordnet
-from curation.hierarchy.wordnet import wordnet
+from curation.cli import main
+from curation.errors import HierarchyError, MissingExtraError, MissingFileError
+from curation.hierarchy import open_wordnet
+from curation.hierarchy.hierarchy import parents
+from curation.hierarchy.nltk_wordnet import nltk_wordnet
+from curation.hierarchy.noun_table import NounLine, embedded_sense_keys, read_noun_lines
+from curation.hierarchy.wordnet import wnid, wordnet
+from tests.hierarchy.drawn_wordnet import CANINE, DOG, SMALL, database, written
+from tests.hierarchy.nltk_oracle import nltk_graph
+
+
+def test_synsets_bear_the_ids_of_wordnet_30(nltk_corpora: Path) -> None:
+    written(nltk_corpora / "tiny", database(SMALL))
+    found = open_wordnet("nltk:tiny")
+    graph = found.nouns()
+    names = dict(graph.nodes(data="name"))
+    doodle = next(node for node, name in names.items() if name == "labradoodle.n.01")
+    assert {"n00001740", "n00015388", "n01317541", "n02083346", "n02084071"} < set(graph)
+    assert doodle.startswith("n1")
+    assert len(doodle) == 10
+    # The order of the parents is that of the file.
+    assert parents(graph, "n02084071") == ("n01317541", "n02083346")
+    assert parents(graph, doodle) == ("n02084071",)
+    assert found.words_of("n02084071") == ("dog", "domestic_dog", "doggo")
+    assert found.name == "WordNet 3.1 (NLTK's tiny)"
+    assert found.difference == "8 nouns: it lacks 82108 of the 82115 of WordNet 3.0, and 1 are its own"
+    assert doodle in found
+    assert "n02121620" not in found
+    assert set(found.nouns(above=[doodle])) == {
+        doodle, "n02084071", "n01317541", "n02083346", "n00015388", "n00001740"
+    }  # fmt: skip
+    assert found.noun_depth == 4
+    assert nltk_wordnet("nltk:tiny") is found
+
+
+def test_instances_count_only_when_asked_for(nltk_corpora: Path) -> None:
+    written(nltk_corpora / "tiny", database(SMALL))
+    found = open_wordnet("nltk:tiny")
+    (einstein,) = [node for node, name in found.nouns().nodes(data="name") if name == "einstein.n.01"]
+    assert parents(found.nouns(), einstein) == ()
+    assert len(parents(found.nouns(instances=True), einstein)) == 1
+
+
+def test_of_two_synsets_that_became_one_and_of_one_that_became_two(nltk_corpora: Path) -> None:
+    # dog n02084071 went to the second, which has two of its keys; canine and entity are one.
+    rows = (
+        (3, (("entity", 0), ("canine", 1), ("canid", 0)), ()),
+        (5, (("dog", 0), ("domestic_dog", 0)), (("@", 0),)),
+        (5, (("Canis_familiaris", 0),), (("@", 0),)),
+    )
+    rows = tuple(
+        (lexicon, lemmas if lexicon == 5 else (("entity", 0),), over) for lexicon, lemmas, over in rows
+    )
+    written(nltk_corpora / "split", database(rows))
+    found = open_wordnet("nltk:split")
+    assert found.words_of("n02084071") == ("dog", "domestic_dog")
+    assert found.difference.startswith("3 nouns: it lacks 82113")
+    merged = ((3, (("entity", 0),), ()), (5, (("canine", 1), ("dog", 0), ("domestic_dog", 0)), (("@", 0),)))
+    written(nltk_corpora / "merged", database(merged))
+    assert "n02083346" not in open_wordnet("nltk:merged")
+    assert "n02084071" in open_wordnet("nltk:merged")
+
+
+def test_a_zipped_corpus_is_read(nltk_corpora: Path) -> None:
+    data, index = database(SMALL)
+    with zipfile.ZipFile(nltk_corpora / "zipped.zip", "w") as packed:
+        packed.writestr("zipped/", "")
+        packed.writestr("zipped/data.noun", data)
+        packed.writestr("zipped/index.noun", index)
+    assert "n02084071" in open_wordnet("nltk:zipped")
+
+
+def test_lemmas_of_another_language(nltk_corpora: Path) -> None:
+    folder = nltk_corpora / "omw-9" / "fra"
+    folder.mkdir(parents=True)
+    (folder / "wn-data-fra.tab").write_text(
+        "# WOLF\tfra\n02084071-n\tfra:lemma\tchien\n02084071-n\tlemma\tcanis familiaris\n"
+        "02084071-n\tfra:def\tun animal\n00001740-v\tlemma\trespirer\n",
+        encoding="utf-8",
+    )
+    found = open_wordnet("nltk:omw-9:fra")
+    assert found.words_of("n02084071") == ("chien", "canis_familiaris")
+    assert found.words_of("n00001740") == ("",)
+    graph = found.nouns(above=["n02084071"])
+    assert graph.nodes["n02084071"] == {"lemmas": "chien canis_familiaris", "name": "dog.n.01"}
+    assert set(graph) == set(wordnet(above=["n02084071"]))
+    assert "1 of 82115 with a lemma in fra" in found.difference
+    for which in ("nltk:omw-9", "nltk:omw-9:deu"):
+        with pytest.raises(MissingFileError, match="no such language") as raised:
+            open_wordnet(which)
+        assert raised.value.expected == "fra"
+
+
+def test_what_is_not_there(nltk_corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for which, corpus in (("nltk", "wordnet"), ("nltk:wordnet31", "wordnet31")):
+        with pytest.raises(MissingFileError, match="no such corpus") as raised:
+            open_wordnet(which)
+        assert raised.value.hint == f"python -m nltk.downloader {corpus}"
+    with pytest.raises(MissingFileError, match="no such corpus"):
+        open_wordnet("nltk:../../etc")
+    written(nltk_corpora / "words", ("garbage\n", ""))
+    with pytest.raises(HierarchyError, match="cannot be read"):
+        open_wordnet("nltk:words")
+    written(nltk_corpora / "empty", ("", ""))
+    with pytest.raises(HierarchyError, match="NLTK cannot read"):
+        open_wordnet("nltk:empty")
+    (nltk_corpora / "brown").mkdir()
+    with pytest.raises(HierarchyError, match="NLTK cannot read"):
+        open_wordnet("nltk:brown")
+    written(nltk_corpora / "tiny", database(SMALL))
+    with pytest.raises(MissingFileError, match="A language is one of"):
+        open_wordnet("nltk:tiny:fra")
+    monkeypatch.setitem(sys.modules, "nltk", None)
+    with pytest.raises(MissingExtraError, match="NLTK is not installed") as missing:
+        open_wordnet("nltk:other")
+    assert "pip install" in (missing.value.hint or "")
+
+
+def test_commands_say_which_wordnet_answers(nltk_corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(nltk_corpora / "tiny", database(SMALL))
+    given = ["--wordnet", "nltk:tiny"]
+    assert main(["hierarchy", "show", "animal", "--leaves", "all", "--tree", "first", *given]) == 0
+    shown = capsys.readouterr()
+    assert "labradoodle" in shown.out
+    assert shown.err == (
+        "WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks 82108 of the 82115 of WordNet 3.0, and 1 are its own\n"
+    )
+    assert main(["hierarchy", "similarity", "dog", "canine", *given, "--json"]) == 0
+    assert '"origin": "WordNet 3.1 (NLTK\'s tiny) nouns"' in capsys.readouterr().out
+    assert main(["hierarchy", "find", "doggo", *given]) == 0
+    written(nltk_corpora / "wild", database([*SMALL[:DOG], (5, (("dog", 0),), (("@", CANINE),))]))
+    assert main(["hierarchy", "show", "animal", "--leaves", "all", "--wordnet", "nltk:wild"]) == 0
+    assert "the published tree is of WordNet 3.0" in capsys.readouterr().err
+    # ImageNet's classes are not among these nouns, and that is no answer.
+    assert main(["hierarchy", "show", "animal", *given]) == 2
+    assert "no noun synset of WordNet 3.1" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_wordnet_30_at_other_offsets_is_the_built_in_one(nltk_corpora: Path, wordnet_folder: Path) -> None:
+    lines: list[NounLine] = list(read_noun_lines(wordnet_folder))
+    place = {line.offset: number for number, line in enumerate(lines)}
+    rows = [
+        (
+            line.lexicon,
+            tuple(zip(line.lemmas, line.lexicon_ids, strict=True)),
+            tuple(("@i" if instance else "@", place[offset]) for offset, instance in line.parents),
+        )
+        for line in lines
+    ]
+    written(nltk_corpora / "moved", database(rows))
+    moved, built_in = open_wordnet("nltk:moved"), open_wordnet()
+    assert moved.difference == "82115 nouns: it lacks 0 of the 82115 of WordNet 3.0, and 0 are its own"
+    assert (moved.table.offsets == built_in.table.offsets).all()
+    assert (moved.table.parents == built_in.table.parents).all()
+    assert list(moved.lemmas) == list(built_in.lemmas)
+    assert moved.noun_depth == built_in.noun_depth == 19
+    # The senses are ordered otherwise in this index, and names are no part of what a digest says.
+    assert moved.digest == built_in.digest
 
 
 @pytest.mark.slow
 def test_nltk_reads_the_same_graph(wordnet_folder: Path) -> None:
-    ours, theirs = wordnet(instances=True), nltk_wordnet(wordnet_folder, instances=True)
+    ours, theirs = wordnet(instances=True), nltk_graph(wordnet_folder, instances=True)
     assert set(ours) == set(theirs)
     assert set(ours.edges) == set(theirs.edges)
     assert dict(ours.nodes(data="lemmas")) == dict(theirs.nodes(data="lemmas"))
     assert dict(ours.nodes(data="name")) == dict(theirs.nodes(data="name"))
-
-
-def test_it_needs_neither_lexnames_nor_strict_modes(wordnet_folder: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "corpora" / "wordnet"
-    folder.mkdir(parents=True)
-    for path in wordnet_folder.iterdir():
-        if path.name.startswith(("data.", "index.")) and path.suffix != ".sense":
-            shutil.copyfile(path, folder / path.name)
-            (folder / path.name).chmod(0o664)
-    with nltk_reader(tmp_path) as reader:
-        assert reader.synset_from_pos_and_offset("n", 2084071).name() == "dog.n.01"
-        assert reader.synset("dog.n.01").lexname() == "noun.animal"
-
-
-def test_what_nltk_cannot_read(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError), nltk_reader(tmp_path):
-        pass
-    (tmp_path / "data.noun").write_text("garbage\n")
-    with pytest.raises(HierarchyError, match="NLTK cannot read"), nltk_reader(tmp_path):
-        pass
+    keys = {key: wnid(offset) for key, offset in embedded_sense_keys().items()}
+    assert keys == {key: node for node, its in theirs.nodes(data="keys") for key in its}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from curation.errors import HierarchyError
-from curation.hierarchy.search import find, node_of
+from curation.hierarchy.hierarchy import find, node_of
 
 
 def test_words_with_several_meanings(nouns: Any) -> None:

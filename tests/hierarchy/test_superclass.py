@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from curation.errors import HierarchyError, UsageError
-from curation.hierarchy.superclass import OPEN_IMAGES_ROOTS, SUPERCLASS_RULES, superclass, superclass_digest
+from curation.hierarchy.class_trees import OPEN_IMAGES_ROOTS, SUPERCLASS_RULES, superclass, superclass_digest
 from tests.real_files import real_files
 
 TREE = {

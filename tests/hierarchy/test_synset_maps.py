@@ -8,8 +8,8 @@ import pytest
 
 from curation.errors import UsageError
 from curation.hierarchy.hierarchy import ancestors
-from curation.hierarchy.nltk_wordnet import nltk_reader
 from curation.hierarchy.synset_maps import DATASETS, coverage, synset_choices, synset_map
+from tests.hierarchy.nltk_oracle import nltk_reader
 from tests.real_files import real_files
 
 CLASSES = {"coco": 80, "voc": 20, "openimages": 601}

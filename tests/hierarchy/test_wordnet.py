@@ -1,5 +1,7 @@
 """WordNet 3.0's nouns as built in: figures of the database, and facts that anyone can look up."""
 
+import doctest
+import sys
 import time
 from typing import Any
 
@@ -50,6 +52,10 @@ def test_ids_of_another_wordnet_are_told() -> None:
 
 def test_ids_are_eight_digits() -> None:
     assert wnid(1740) == "n00001740"
+
+
+def test_examples_in_docstrings() -> None:
+    assert doctest.testmod(sys.modules[wordnet.__module__]) == (0, 4)
 
 
 def test_it_loads_fast() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from curation.errors import HierarchyError, MissingFileError
-from curation.hierarchy.wordnet_files import find_dict, read_noun_lines, read_senses, wordnet_version
+from curation.hierarchy.noun_table import find_dict, read_noun_lines, read_senses, wordnet_version
 
 HEAD = "  1 This is a licence\n"
 
@@ -70,6 +70,6 @@ def test_layouts(tmp_path: Path, layout: str) -> None:
 
 def test_the_version_is_read_from_the_licence(tmp_path: Path) -> None:
     write(tmp_path, head="  1 WordNet 3.1 Copyright 2011 by Princeton University.\n")
-    assert wordnet_version(tmp_path) == "WordNet 3.1"
+    assert wordnet_version((tmp_path / "data.noun").read_bytes()) == "WordNet 3.1"
     write(tmp_path)
-    assert wordnet_version(tmp_path) == ""
+    assert wordnet_version((tmp_path / "data.noun").read_bytes()) == ""

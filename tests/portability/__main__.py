@@ -29,7 +29,6 @@ TESTS = (
     "tests/evaluation/test_post_hoc.py",
     "tests/evaluation/test_post_hoc_layers.py",
     "tests/evaluation/test_post_hoc_pytorch_ood.py",
-    "tests/similarity/test_class_overlap.py",
     "tests/similarity/test_colour_encoder.py",
     "tests/similarity/test_embeddings.py",
     "tests/similarity/test_neighbors.py",

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.hierarchy.dataset_trees import read_open_images
+from curation.hierarchy.class_trees import read_open_images
 from curation.hierarchy.synset_maps import Reading, synset_map
 from curation.proposals.category_judgement import is_near
 from curation.proposals.category_relations import ClassTree, Relation, category_relations, nearest_classes

@@ -11,7 +11,7 @@ import pytest
 from curation.benchmarks.imagenet.classes import RULES, ClassRule, Partition, is_cut, partition
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import as_tree
-from curation.hierarchy.ilsvrc2012 import imagenet_dag, imagenet_tree, published_parents
+from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree, published_parents
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from tests.real_files import real_files
 

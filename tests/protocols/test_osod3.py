@@ -57,7 +57,7 @@ def test_superclasses_are_the_published_numbers() -> None:
 
 @real_files("openimages")
 def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
-    from curation.hierarchy.superclass import OPEN_IMAGES_ROOTS, superclass
+    from curation.hierarchy.class_trees import OPEN_IMAGES_ROOTS, superclass
 
     tree = shared / "data/openimages/bbox_labels_600_hierarchy.json"
     for word, root in OPEN_IMAGES_ROOTS.items():
@@ -361,10 +361,10 @@ def test_class_entries_have_an_index_only_where_known() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"rotation": 5}, "out of range"),
-        ({"problem": "voc"}, "not one of the choices"),
-        ({"val_fraction": "0.9"}, "share"),
-        ({"seed": "-1"}, "out of range"),
+        ({"rotation": 5}, "cannot be used"),
+        ({"problem": "voc"}, "none of those there are"),
+        ({"val_fraction": "0.9"}, "cannot be used"),
+        ({"seed": "-1"}, "cannot be used"),
         ({"problem": "cub"}, "source is missing"),
         ({"case": "unknown1"}, "case has no effect"),
         ({"weighting": "pmi"}, "weighting has no effect"),

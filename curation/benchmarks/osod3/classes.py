@@ -11,7 +11,7 @@ from curation.benchmarks.osod3.facts import CUB_CLASSES, CUB_PARTS, INNER_NODES,
 from curation.benchmarks.osod3.parameters import labels_of
 from curation.benchmarks.osod3.published import published_parts
 from curation.errors import ProtocolError
-from curation.hierarchy.superclass import superclass_digest
+from curation.hierarchy.class_trees import superclass_digest
 from curation.manifest.header import ClassEntry, ClassRole, Figure, ParameterValue
 from curation.sources.source import Source
 

@@ -14,7 +14,7 @@ from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, shar
 from curation.canonical import canonical_json
 from curation.cooccurrence.graph import WEIGHTINGS
 from curation.errors import ProtocolError
-from curation.hierarchy.superclass import SUPERCLASS_RULES, superclass
+from curation.hierarchy.class_trees import SUPERCLASS_RULES, superclass
 
 PROBLEMS = ("openimages", "cub", "mtsd")
 
@@ -23,7 +23,7 @@ def read_superclass(text: str) -> str:
     """Return a super-class as a manifest holds it: a word, or the JSON list of its label names.
 
     ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; ``FILE#/m/02xwb#RULE`` under
-    another reading of sub-class (`curation.hierarchy.superclass.SUPERCLASS_RULES`); or the list itself.
+    another reading of sub-class (`curation.hierarchy.class_trees.SUPERCLASS_RULES`); or the list itself.
     """
     if text in SUPERCLASSES:
         return text

@@ -1,0 +1,220 @@
+"""Parts as the CSV files of the authors, ``train/n02088632/n02088632_3640.JPEG,3``, and as folders of links."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.errors import ExportError, MissingFileError
+from curation.ledger import require_new_folder
+from curation.manifest.header import ClassEntry
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import locate_images
+from curation.publishing.formats.plan import SUMMARY_FILE, Plan, PlannedFile, json_bytes, safe_name
+from curation.sources.imagenet import class_of_images, part_folder
+from curation.sources.source import Source
+from curation.storage import publishing_folder
+
+NEGATIVE, UNKNOWN = -1, -2
+"""Labels of the classes that are not known (repository AIML-IfI/openset-imagenet)."""
+
+_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledImages:
+    """The images of a part in its order.
+
+    Attributes
+    ----------
+    folder : str
+        The source's part: ``train`` or ``val``.
+    names, classes, roles : list of str
+        File name, wnid, and role of each image's class.
+    labels : list of int
+        Index of a known class, `NEGATIVE` or `UNKNOWN`.
+    """
+
+    folder: str
+    names: list[str]
+    classes: list[str]
+    roles: list[str]
+    labels: list[int]
+
+
+def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
+    r"""Return the plan of one file a part, ``p2_train.csv``: no header, path and label, lines that end in ``\r\n``.
+
+    Raises
+    ------
+    ExportError
+        The manifest is about boxes; a class has no role in it; a file or class name is hostile; no part or one twice.
+    ManifestError, MissingListError
+        See `curation.manifest.views.locate_images`.
+    """
+    if not parts or len(set(parts)) < len(parts):
+        raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
+    images = {part: labelled_images(manifest, part, sources) for part in parts}
+    stem = manifest.header.name.rpartition("/")[2]
+    return Plan(
+        files=[PlannedFile(f"{stem}_{part}.csv", _Rows(one)) for part, one in images.items()],
+        records=sum(-(-len(one.names) // _ROWS) for one in images.values()),
+        counts={"rows": sum(len(one.names) for one in images.values())},
+    )
+
+
+def labelled_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> LabelledImages:
+    """Return the images of a part with class, role and label (see `plan_imagenet_csv` for the errors)."""
+    located = locate_images(manifest, part, sources)
+    if len(located.sources) != 1 or located.sources[0].objects is not None:
+        raise ExportError(
+            "A folder or list of images by class holds one label an image, and this manifest is about boxes",
+            where=f"part {part}",
+            expected="coco, voc, yolo or elephant-json for the boxes, txt for the images alone",
+        )
+    source = located.sources[0]
+    category = class_of_images(source)[located.position].tolist()
+    entries = {entry.name: entry for entry in manifest.header.classes}
+    known = [entries.get(name) for name in source.categories.names]
+    for entry in filter(None, known):
+        safe_name(entry.name, f"part {part}: a class")
+    chosen = [_with_role(known[one], source.categories.names[one], part) for one in category]
+    names: list[str] = source.images.file_names[located.position].tolist()
+    for name in names:
+        safe_name(name, f"part {part}")
+    return LabelledImages(
+        folder=source.part,
+        names=names,
+        classes=[entry.name for entry in chosen],
+        roles=[entry.role for entry in chosen],
+        labels=[_label(entry) for entry in chosen],
+    )
+
+
+class _Rows:
+    """The rows of a file, several thousand a chunk."""
+
+    def __init__(self, images: LabelledImages) -> None:
+        self._images = images
+
+    def __call__(self) -> Iterator[bytes]:
+        images = self._images
+        paths = (
+            f"{images.folder}/{wnid}/{name}" for wnid, name in zip(images.classes, images.names, strict=True)
+        )
+        rows = list(zip(paths, images.labels, strict=True))
+        for start in range(0, len(rows), _ROWS):
+            # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since each
+            # path begins with the name of a folder and each label is a number.
+            text = io.StringIO(newline="")
+            csv.writer(text).writerows(rows[start : start + _ROWS])
+            yield text.getvalue().encode("utf-8")
+
+
+def _with_role(entry: ClassEntry | None, name: str, part: str) -> ClassEntry:
+    if entry is None:
+        raise ExportError(
+            "An image of the part shows a class that has no role in the manifest",
+            where=f"part {part}",
+            found=name,
+        )
+    return entry
+
+
+def _label(entry: ClassEntry) -> int:
+    return {"negative": NEGATIVE, "unknown": UNKNOWN}.get(entry.role, entry.index)
+
+
+def write_imagefolder(
+    manifest: Manifest,
+    parts: Sequence[str],
+    sources: Mapping[str, Source],
+    root: Path,
+    out: Path,
+    *,
+    summary: Mapping[str, Any],
+) -> dict[str, int]:
+    """Write a tree of symbolic links and return how many there are by part and role.
+
+    Parameters
+    ----------
+    root : Path
+        ImageNet's root, or the folder of a part. No link leads outside it.
+    out : Path
+        A folder that does not exist or is empty.
+    summary : mapping
+        Goes into ``_export.json``.
+
+    Raises
+    ------
+    ExportError
+        A photo is not there, or is itself a link that leads outside the root; see also
+        `curation.benchmarks.imagenet.layout.plan_imagenet_csv`.
+    MissingFileError
+        The root is no folder.
+    UsageError
+        Something stands at `out` already.
+    """
+    require_new_folder(out)
+    if not root.is_dir():
+        raise MissingFileError("The folder of the photos does not exist", where=str(root))
+    images = {part: labelled_images(manifest, part, sources) for part in parts}
+    targets = {part: _targets(one, root.resolve(), part) for part, one in images.items()}
+    counts = _counts(images)
+    with publishing_folder(out) as folder:
+        for part, one in images.items():
+            _link(folder / part, one, targets[part])
+        (folder / SUMMARY_FILE).write_bytes(json_bytes({**summary, "counts": counts}))
+    return counts
+
+
+def _counts(images: Mapping[str, LabelledImages]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for part, one in images.items():
+        for role in one.roles:
+            counts[f"{part}/{role}"] = counts.get(f"{part}/{role}", 0) + 1
+    return counts
+
+
+def _targets(images: LabelledImages, root: Path, part: str) -> list[str]:
+    """Return the place of each photo below the root: in its class's folder, or in a flat one."""
+    folder = str(part_folder(root, images.folder))
+    found = []
+    missing = []
+    for wnid, name in zip(images.classes, images.names, strict=True):
+        places = (f"{folder}/{wnid}/{name}", f"{folder}/{name}")
+        place = next((one for one in places if os.path.isfile(one)), "")  # noqa: PTH113 (a million photos)
+        if not place:
+            missing.append(f"{wnid}/{name}")
+        elif not os.path.realpath(place).startswith(f"{root}{os.sep}"):
+            raise ExportError(
+                "A photo is a link that leads outside the folder of the photos",
+                where=place,
+                expected=f"below {root}",
+            )
+        found.append(place)
+    if missing:
+        raise ExportError(
+            f"{len(missing)} of the {len(found)} photos of part {part!r} are not there",
+            where=folder,
+            expected=missing[0],
+            hint="--images ROOT: the folder that holds train and val",
+        )
+    return found
+
+
+def _link(folder: Path, images: LabelledImages, targets: Sequence[str]) -> None:
+    from tqdm import tqdm
+
+    made: set[tuple[str, str]] = set()
+    rows = zip(images.roles, images.classes, images.names, targets, strict=True)
+    for role, wnid, name, target in tqdm(rows, total=len(targets), unit=" links", disable=None):
+        if (role, wnid) not in made:
+            made.add((role, wnid))
+            (folder / role / wnid).mkdir(parents=True)
+        os.symlink(target, f"{folder}/{role}/{wnid}/{name}")  # noqa: PTH211 (a million links)

@@ -1,0 +1,292 @@
+"""Class trees that data sets and papers bring along, as hierarchies, and the classes below a super-class of one.
+
+Text is ``parent child``, one edge a line, with names as ``id<TAB>name, synonyms``: the layouts of ImageNet's
+``wordnet.is_a.txt`` and ``words.txt``, and of the files of BREEDS, whose ids need not be synsets (``dummy32``). Open
+Images has a tree in JSON, COCO has super-categories.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from curation.canonical import sha256_of_lines
+from curation.errors import HierarchyError, UsageError
+from curation.hierarchy.hierarchy import children, descendants, leaves_under, require_acyclic
+from curation.json_keys import refuse_repeated_keys
+from curation.storage import read_bytes
+
+if TYPE_CHECKING:
+    from curation.hierarchy.hierarchy import Graph
+
+_MAX_BYTES = 256 << 20
+_LONGEST_ID = 255
+_LONGEST_NAME = 2_000
+COCO_ROOT = "coco"
+GROUP_SUFFIX = " (group)"
+"""COCO's super-categories bear it, since ``person`` is a class and a super-category."""
+SuperclassRule = Literal[
+    "leaves", "repeated_leaves", "descendants", "leaves_over_parts", "leaves_without_parts"
+]
+SUPERCLASS_RULES: dict[str, str] = {
+    "leaves": "every node without a sub-category, once (gives the paper's 96 animals and 24 vehicles)",
+    "repeated_leaves": "the same, once for each way down to it",
+    "descendants": "every node below, inner ones included",
+    "leaves_over_parts": "leaves when Part counts as kinship too: a wheel is then a vehicle",
+    "leaves_without_parts": "leaves that have no Part either: a bicycle, which has a wheel, is then none",
+}
+OPEN_IMAGES_ROOTS = {"animal": "/m/0jbk", "vehicle": "/m/07yv9"}
+"""The two super-classes of *Rectifying Open-Set Object Detection*."""
+
+
+def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
+    """Return the hierarchy of an edge list; the parents of a node stand in the order of their lines.
+
+    A line that repeats an edge moves it to the end, so that ``as_tree(graph, "last")`` is what a reader gets that keeps
+    one parent a child and overwrites it line by line.
+
+    Parameters
+    ----------
+    edges : Path
+        ``parent child``, separated by blanks; empty lines and lines that begin with ``#`` are skipped.
+    names : Path, optional
+        ``id<TAB>name, synonym, …``; ids that are not in the hierarchy are skipped.
+
+    Raises
+    ------
+    MissingFileError
+        A file cannot be read.
+    HierarchyError
+        A line is malformed; there is no edge; the edges run in a circle.
+    """
+    import networkx as nx
+
+    graph: Graph = nx.DiGraph(origin=edges.name)
+    for number, line in _lines(edges):
+        words = line.split()
+        if len(words) != 2 or not all(_is_id(word) for word in words) or words[0] == words[1]:
+            raise _malformed(edges, number, line, "parent and child, two different ids separated by a blank")
+        parent, child = words
+        if graph.has_edge(child, parent):
+            graph.remove_edge(child, parent)
+        graph.add_edge(child, parent)
+    if not graph:
+        raise HierarchyError(
+            "The edge list is empty", where=str(edges), expected="parent child, one edge a line"
+        )
+    require_acyclic(graph, str(edges))
+    if names is not None:
+        _add_names(graph, names)
+    return graph
+
+
+def _add_names(graph: Graph, path: Path) -> None:
+    for number, line in _lines(path):
+        node, tab, text = line.partition("\t")
+        if not tab or not _is_id(node) or not text.isprintable() or len(text) > _LONGEST_NAME:
+            raise _malformed(path, number, line, "id, a tab, names separated by commas")
+        if node in graph:
+            lemmas = [name.strip().replace(" ", "_") for name in text.split(",")]
+            graph.nodes[node]["lemmas"] = " ".join(lemma for lemma in lemmas if lemma)
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    data = read_bytes(path, kind="edge list")
+    if len(data) > _MAX_BYTES:
+        raise HierarchyError(
+            "The file is too large to be a class hierarchy", where=str(path), found=f"{len(data)} bytes"
+        )
+    try:
+        lines = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise HierarchyError("The file is not UTF-8 text", where=str(path), found=str(error)[:200]) from None
+    return [
+        (number, line.strip("\r "))
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.startswith("#")
+    ]
+
+
+def _is_id(word: str) -> bool:
+    return 0 < len(word) <= _LONGEST_ID and word.isprintable() and not any(sign.isspace() for sign in word)
+
+
+def _malformed(path: Path, number: int, line: str, expected: str) -> HierarchyError:
+    return HierarchyError(
+        "A line of the hierarchy cannot be read",
+        where=f"{path}, line {number}",
+        expected=expected,
+        found=repr(line[:80]),
+    )
+
+
+def read_open_images(tree: Path, names: Path | None = None, *, parts: bool = False) -> Graph:
+    """Return Open Images' class hierarchy; nodes are its label names such as ``/m/0bt9lr``.
+
+    Parameters
+    ----------
+    tree : Path
+        ``bbox_labels_600_hierarchy.json``: nested ``LabelName``, ``Subcategory``, ``Part``.
+    names : Path, optional
+        ``class-descriptions-boxable.csv``: label name, name.
+    parts : bool
+        Whether ``Part`` counts as kinship too. It says that a wheel belongs to a car, not that it is one.
+
+    Raises
+    ------
+    MissingFileError
+        A file cannot be read.
+    HierarchyError
+        It is not such a tree, or runs in a circle.
+    """
+    import networkx as nx
+
+    graph: Graph = nx.DiGraph(origin=tree.name)
+    pending: list[tuple[Any, str]] = [(_decoded(tree), "")]
+    while pending:
+        entry, parent = pending.pop()
+        node = _label_name(entry, tree)
+        graph.add_node(node)
+        if parent:
+            graph.add_edge(node, parent)
+        below = [*_entries(entry, "Subcategory", tree), *(_entries(entry, "Part", tree) if parts else ())]
+        pending += [(one, node) for one in reversed(below)]
+    require_acyclic(graph, str(tree))
+    for node, name in _names(names) if names is not None else ():
+        if node in graph:
+            graph.nodes[node]["lemmas"] = name.replace(" ", "_")
+    return graph
+
+
+def coco_hierarchy(categories: Iterable[tuple[int, str, str]]) -> Graph:
+    """Return a tree of root, super-categories and classes.
+
+    Parameters
+    ----------
+    categories : iterable of (number, name, super-category)
+        For example `curation.sources.coco_categories.COCO_CATEGORIES`, or those of a file.
+    """
+    import networkx as nx
+
+    graph: Graph = nx.DiGraph(origin="COCO super-categories")
+    graph.add_node(COCO_ROOT)
+    for _, name, group in categories:
+        over = f"{group}{GROUP_SUFFIX}" if group else COCO_ROOT
+        if group:
+            graph.add_edge(over, COCO_ROOT)
+        graph.add_edge(name, over)
+    require_acyclic(graph, "the super-categories")
+    for node in graph:
+        graph.nodes[node]["lemmas"] = node.removesuffix(GROUP_SUFFIX).replace(" ", "_")
+    return graph
+
+
+def _decoded(path: Path) -> Any:
+    data = read_bytes(path, kind="class hierarchy")
+    refuse_repeated_keys(data, str(path), HierarchyError)
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise HierarchyError(
+            "The class hierarchy is not JSON", where=str(path), found=str(error)[:200]
+        ) from None
+
+
+def _label_name(entry: Any, path: Path) -> str:
+    name = entry.get("LabelName") if isinstance(entry, dict) else None
+    if not isinstance(name, str) or not 0 < len(name) <= 255 or not name.isprintable():
+        raise HierarchyError(
+            "An entry of the class hierarchy has no label name",
+            where=str(path),
+            expected='{"LabelName": "/m/…", "Subcategory": […]}',
+            found=repr(entry)[:80],
+        )
+    return name
+
+
+def _entries(entry: Any, key: str, path: Path) -> list[Any]:
+    found = entry.get(key, [])
+    if not isinstance(found, list):
+        raise HierarchyError(
+            f"{key} of the class hierarchy is no array", where=str(path), found=repr(found)[:80]
+        )
+    return found
+
+
+def _names(path: Path) -> list[tuple[str, str]]:
+    try:
+        rows = list(csv.reader(io.StringIO(read_bytes(path, kind="list of class names").decode("utf-8-sig"))))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise HierarchyError(
+            "The class names are not a CSV file", where=str(path), found=str(error)[:200]
+        ) from None
+    return [(row[0], row[1]) for row in rows if len(row) >= 2 and row[1].isprintable()]
+
+
+def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[str, ...]:
+    """Return the label names below a node of an Open Images tree, sorted by code point.
+
+    Matching is by label name (``/m/0jbk``) alone: names are for the eye, and one circulating copy lacks one. Under
+    ``repeated_leaves`` a label stands as often as there are ways down to it.
+
+    Raises
+    ------
+    MissingFileError
+        The tree cannot be read.
+    HierarchyError
+        It is no tree, runs in a circle, or has no such node; nothing lies below the node.
+    UsageError
+        The rule has another name.
+    """
+    if rule not in SUPERCLASS_RULES:
+        raise UsageError("Unknown rule", expected=", ".join(SUPERCLASS_RULES), found=repr(rule)[:80])
+    graph = read_open_images(tree, parts=rule == "leaves_over_parts")
+    if root not in graph:
+        raise HierarchyError(
+            "The tree has no such node",
+            where=tree.name,
+            expected="a label name such as /m/0jbk (Animal) or /m/07yv9 (Vehicle)",
+            found=repr(root)[:80],
+        )
+    found = _below(graph, root, rule, tree)
+    if not found:
+        raise HierarchyError(
+            "Nothing lies below the node", where=f"{tree.name}: {root}", expected="an inner node"
+        )
+    return found
+
+
+def superclass_digest(labels: tuple[str, ...]) -> str:
+    """Return the digest of a super-class: of its labels, sorted, one a line."""
+    return sha256_of_lines(labels)
+
+
+def _below(graph: Graph, root: str, rule: SuperclassRule, tree: Path) -> tuple[str, ...]:
+    if rule == "descendants":
+        return tuple(sorted(descendants(graph, [root]) - {root}))
+    if rule == "repeated_leaves":
+        return tuple(sorted(_ways(graph, root).elements()))
+    leaves = leaves_under(graph, root)
+    if rule == "leaves_without_parts":
+        with_parts = read_open_images(tree, parts=True)
+        whole = read_open_images(tree)
+        return tuple(leaf for leaf in leaves if set(children(with_parts, leaf)) <= set(children(whole, leaf)))
+    return leaves
+
+
+def _ways(graph: Graph, root: str) -> Counter[str]:
+    """Return each leaf below a node with the number of ways down to it."""
+
+    @cache
+    def below(node: str) -> Counter[str]:
+        kinds = children(graph, node)
+        return sum((below(one) for one in kinds), Counter()) if kinds else Counter({node: 1})
+
+    return below(root) if children(graph, root) else Counter()
