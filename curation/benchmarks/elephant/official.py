@@ -2,7 +2,7 @@
 
 It differs from the paper's text: matching against objects of any class, float32 IoU, difficult objects ordinary,
 interpolated precision instead of a threshold, a ratio of class means, and images without annotation always counted
-as wilderness. Its float32 level counts are a variant (`curation.evaluation.levels`).
+as wilderness. Its float32 level counts are a variant (`curation.evaluation.open_set.LEVEL_COUNTS`).
 """
 
 from __future__ import annotations
