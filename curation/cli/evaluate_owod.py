@@ -196,7 +196,7 @@ def _about(
 ) -> dict[str, Any]:
     """Return what the numbers rest on: version, digests of all inputs, classes by task, and what was left out."""
     from curation import __version__
-    from curation.benchmarks.owod.evaluation import DEFINITIONS
+    from curation.benchmarks.owod.report import DEFINITIONS
     from curation.canonical import sha256_of_file
     from curation.evaluation.outcomes import PROFILES
     from curation.evaluation.task_truth import REPEATS

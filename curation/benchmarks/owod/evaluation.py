@@ -21,31 +21,6 @@ from curation.evaluation.outcomes import PROFILES, Outcomes, Profile, outcomes
 from curation.evaluation.task_truth import TaskTruth
 from curation.evaluation.truth import UNKNOWN
 
-DEFINITIONS: dict[str, str] = {
-    "matching": "per class, by falling score, ties in input order; the profile says which object a detection takes",
-    "mAP_prev, mAP_cur, mAP_both": "mean AP at IoU 0.5 in % over the classes of earlier tasks, of this task, of both; "
-    "classes without objects are left out and named, a class without detections counts as 0",
-    "num_unknown_gt": "N_u: unknown objects that count (not difficult; clean: not crowd either), once for each line of "
-    "the image list",
-    "AP_unknown": "AP of class unknown, in %",
-    "TP_u, FN_u": "unknown objects found by a detection called unknown, and N_u - TP_u",
-    "UR": "TP_u / N_u, in % (unknown recall, U-Recall)",
-    "P_unknown": "TP_u / (TP_u + FP_u), in %; FP_u: detections called unknown that found none",
-    "FN_u_star": "unknown objects that no detection called unknown found, with at least one detection of a known class "
-    "on them, whatever its score, once for each line of the image list; detections that are true positives of a known "
-    "object included",
-    "FN_u_star_excl_known_tp": "the same without detections that are true positives of a known object",
-    "UDR": "(TP_u + FN_u_star) / N_u, in % (unknown detection recall)",
-    "UDP": "TP_u / (TP_u + FN_u_star), in % (unknown detection precision); UR = UDR * UDP",
-    "A_OSE_detections": "detections of known classes on an unknown object, duplicates and true positives included: "
-    "what the official code prints",
-    "A_OSE_objects": "distinct unknown objects with a detection of a known class on them: what the paper's text says",
-    "WI": "sum over known classes of detections on unknown objects / sum of TP + FP, each class at the first index "
-    "whose recall is nearest to 0.8 (the official code; its denominator holds the open-set false positives)",
-    "WI_closed_set_denominator": "the same over TP + FP without false positives on unknown objects (Dhamija et al.)",
-    "WI_at_recall": "WI at recalls 0.1 to 0.9; WI_curve: 0.01 to 1.00, both denominators",
-    "on": "IoU of the profile's matching threshold with the object, whatever its other detections",
-}
 _NO_UNKNOWN = "no unknown object counts in this task"
 _BY_ORDER = "AP and WI (equal scores keep input order)"
 _OF_UNKNOWN = (
