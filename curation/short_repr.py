@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,20 @@ def short_repr(record: Any) -> str:
             return f"{shown}, …)"
         shown += text
     return f"{shown})"
+
+
+def html_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", shown: int = 24
+) -> str:
+    """Return a small HTML table for a notebook; of many rows the first ones, and how many more there are."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cut(cell, 80))}</td>" for cell in row) + "</tr>"
+        for row in rows[:shown]
+    )
+    more = len(rows) - shown
+    rest = f'<tr><td colspan="{len(columns)}">and {more} more</td></tr>' if more > 0 else ""
+    return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}{rest}</table>"
 
 
 def cut(text: str, limit: int) -> str:

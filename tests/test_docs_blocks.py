@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.registry import PROTOCOLS
+from curation.benchmarks.registry import benchmarks
 from curation.cli import VERBS, _parser, main
 from curation.manifest.locate import manifest_folders
 from tests.docs.pages import (
@@ -123,8 +123,8 @@ def check(command: Command, *, whole: bool) -> None:
 
 def check_keys(options: argparse.Namespace) -> None:
     """Parameters of ``--set`` are no options: each has to be one of the protocol's."""
-    if options.verb == "build" and options.protocol in PROTOCOLS:
-        known = {parameter.name for parameter in PROTOCOLS[options.protocol].parameters}
+    if options.verb == "build" and options.protocol in benchmarks():
+        known = {parameter.name for parameter in benchmarks()[options.protocol].parameters}
         assert {one.partition("=")[0] for one in options.set or ()} <= known
 
 

@@ -77,16 +77,4 @@ def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
 
 def _pairs(image: Int32s, category: Int32s) -> Objects:
     """Return pairs of image and class as objects without size or flag."""
-    none = np.zeros(len(image), np.bool_)
-    return Objects(
-        image=image,
-        category=category,
-        boxes=np.zeros((len(image), 4)),
-        areas=np.zeros(len(image)),
-        numbers=np.arange(1, len(image) + 1, dtype=np.int64),
-        crowd=none,
-        difficult=none,
-        truncated=none,
-        occluded=none,
-        pose=np.zeros(len(image), np.int8),
-    )
+    return Objects.of(image, category, np.zeros((len(image), 4)))

@@ -10,7 +10,7 @@ import msgspec
 
 from curation.audit.class_names import known_aliases
 from curation.audit.target import TaskClasses
-from curation.benchmarks.owod.facts import M_OWODB_TASKS, S_OWODB_TASKS
+from curation.benchmarks.owod.facts import TASKS
 from curation.errors import CurationError, UsageError
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
@@ -19,10 +19,10 @@ from curation.manifest.store import HEADER_FILE, read_manifest
 from curation.storage import read_bytes
 
 BENCHMARKS: dict[str, tuple[TaskEntry, ...]] = {
-    "reowod": M_OWODB_TASKS,
-    "ore": M_OWODB_TASKS,
-    "m-owodb": M_OWODB_TASKS,
-    "s-owodb": S_OWODB_TASKS,
+    "reowod": TASKS["m-owodb"],
+    "ore": TASKS["m-owodb"],
+    "m-owodb": TASKS["m-owodb"],
+    "s-owodb": TASKS["s-owodb"],
 }
 """Tasks by the name of a benchmark; RE-OWOD's lists follow ORE's split."""
 

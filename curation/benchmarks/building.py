@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
-from curation.benchmarks.protocol import Protocol
-from curation.benchmarks.registry import find_protocol
+from curation.benchmarks.benchmark import Benchmark
+from curation.benchmarks.registry import find_benchmark
 from curation.errors import ManifestError, UsageError
 from curation.manifest.header import Figure, Header
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 
 
-def read_parameters(protocol: Protocol, settings: Mapping[str, str]) -> dict[str, Any]:
+def read_parameters(protocol: Benchmark, settings: Mapping[str, str]) -> dict[str, Any]:
     """Return every parameter of a protocol, from ``--set`` where given and else its default.
 
     Raises
@@ -50,9 +50,10 @@ def parameters_of(header: Header) -> dict[str, Any]:
     ManifestError
         The header lacks one of them.
     """
-    protocol = find_protocol(header.rule.protocol)
+    protocol = find_benchmark(header.rule.protocol)
     stored = header.rule.parameters
-    if missing := [parameter.name for parameter in protocol.parameters if parameter.name not in stored]:
+    stated = [one for one in protocol.parameters if not one.later or one.name in stored]
+    if missing := [one.name for one in stated if one.name not in stored]:
         raise ManifestError(
             "The manifest does not state a parameter of its protocol",
             where=f"{header.name} {header.version}: rule.parameters",
@@ -60,7 +61,8 @@ def parameters_of(header: Header) -> dict[str, Any]:
             found=", ".join(stored) or "none",
         )
     return {
-        parameter.name: parameter.read(_as_text(stored[parameter.name])) for parameter in protocol.parameters
+        one.name: one.read(_as_text(stored[one.name]) if one in stated else one.default)
+        for one in protocol.parameters
     }
 
 
@@ -71,7 +73,7 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     digests are equal exactly when lists, counts, figures and source files are.
     """
     header = manifest.header
-    built = find_protocol(header.rule.protocol).build(sources, parameters_of(header))
+    built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
     words = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note))
@@ -114,7 +116,7 @@ def complete(
     """
     header = declared.header
     given = {"decisions": decisions} if decisions else {}
-    built = find_protocol(header.rule.protocol).build(sources, parameters_of(header) | given)
+    built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | given)
     completed = Manifest(
         header=msgspec.structs.replace(
             built.header,

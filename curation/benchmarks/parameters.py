@@ -11,20 +11,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from curation.errors import ProtocolError
+from curation.hierarchy import Wordnet, open_wordnet
 
 MOST_IMAGES = 1_000_000
 """Largest number of images that a list may be asked for."""
 LARGEST_SEED = 2**32 - 1
+_DIGEST = " sha256:"
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One ``--set KEY=VALUE``; `read` turns the text into the value or raises `ProtocolError`."""
+    """One ``--set KEY=VALUE``; `read` turns the text into the value or raises `ProtocolError`.
+
+    One that is `later` came when manifests had been published: a manifest states it only where it is not the default.
+    """
 
     name: str
     default: str
     read: Callable[[str], Any]
     meaning: str
+    later: bool = False
 
 
 def choice(
@@ -90,3 +96,43 @@ def salt(default: str, meaning: str) -> Parameter:
         return text
 
     return Parameter("salt", default, read, meaning)
+
+
+def stated(parameters: Mapping[str, Any], declared: Sequence[Parameter]) -> dict[str, Any]:
+    """Return the parameters that a manifest states: all but `Parameter.later` ones at their default."""
+    silent = {one.name for one in declared if one.later and parameters.get(one.name) == one.default}
+    return {name: value for name, value in parameters.items() if name not in silent}
+
+
+def wordnet_parameter() -> Parameter:
+    """Return the parameter ``wordnet``; a manifest states it with the digest of the nouns that were read."""
+
+    def read(text: str) -> str:
+        which, _, digest = text.partition(_DIGEST)
+        if not text:
+            return ""
+        if which.partition(":")[0] != "nltk":
+            raise ProtocolError(
+                "This is no WordNet that a manifest may state",
+                where="--set wordnet",
+                expected="nltk[:CORPUS[:LANGUAGE]], or nothing for the built-in WordNet 3.0",
+                found=repr(text[:60]),
+            )
+        found = open_wordnet(which)
+        if digest and digest != found.digest:
+            raise ProtocolError(
+                "NLTK's data hold another WordNet than that of the manifest",
+                where=which,
+                expected=digest,
+                found=found.digest,
+            )
+        return f"{which}{_DIGEST}{found.digest}"
+
+    meaning = "nltk[:CORPUS]: a WordNet of NLTK's data in place of WordNet 3.0, which is built in"
+    return Parameter("wordnet", "", read, meaning, later=True)
+
+
+def wordnet_of(parameters: Mapping[str, Any]) -> Wordnet | None:
+    """Return the WordNet that the parameter ``wordnet`` names; None for the built-in one."""
+    which = str(parameters.get("wordnet", "")).partition(_DIGEST)[0]
+    return open_wordnet(which) if which else None

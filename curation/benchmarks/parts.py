@@ -18,7 +18,8 @@ from curation.manifest.header import (
     SourceEntry,
 )
 from curation.manifest.views import ROLES, PartImages, count_annotated, count_objects
-from curation.sources.datasets import facts_of, namespace_of
+from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_NAMES_OF_VOC, facts_of, namespace_of
 from curation.sources.source import Int64s, Source
 
 
@@ -171,3 +172,20 @@ def unread_entry(
         note=note,
         exhaustive=exhaustive,
     )
+
+
+KNOWN_OF_VOC = tuple(COCO_NAMES_OF_VOC.items())
+"""VOC name and COCO name of VOC's 20 classes, in VOC's order."""
+UNKNOWN_TO_VOC = tuple(sorted({name for _, name, _ in COCO_CATEGORIES} - set(COCO_NAMES_OF_VOC.values())))
+"""The 60 COCO classes that VOC lacks. They have no category id of their own: their objects become unknown, -1."""
+
+
+def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:
+    """Return VOC's 20 classes as known ones with ids 1 to 20, then every other class of COCO as unknown, by name."""
+    known = [
+        ClassEntry(name=voc, role="known", index=index, aliases=() if voc == name else (name,))
+        for index, (voc, name) in enumerate(KNOWN_OF_VOC, start=1)
+    ]
+    named = {name for pair in KNOWN_OF_VOC for name in pair}
+    others = {*UNKNOWN_TO_VOC, *(coco.categories.names if coco is not None else ())} - named
+    return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in sorted(others)))

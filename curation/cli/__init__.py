@@ -37,7 +37,7 @@ VERBS: dict[str, str] = {
     "publish": "manifests as a dataset repository on a hub: card, tables, Croissant, citation, one commit and one tag",
     "pull": "bring a publication back from a hub, every file and every manifest checked",
     "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
-    "cut": "group classes that keep little company: normalized cut of co-occurrence",
+    "cut": "group weakly co-occurring classes: normalized cut of co-occurrence",
     "baseline": "reference methods of the papers, on saved predictions",
     "evaluate": "score predictions",
     "leaderboard": "results of several methods, ranked where they are comparable",
@@ -81,7 +81,8 @@ def _run(options: argparse.Namespace) -> int:
     from curation.cli.output import Answer, emit
     from curation.cli.signature import call
 
-    answer: Answer = call(options.command, options)
+    made = call(options.command, options)
+    answer: Answer = made if isinstance(made, Answer) else made.run()
     emit(answer.data, answer.lines, as_json=options.json)
     if answer.then is not None:
         answer.then()
@@ -117,7 +118,10 @@ def whole_parser() -> argparse.ArgumentParser:
 
 
 def _declare(parser: argparse.ArgumentParser, module: Any) -> None:
-    """Declare the options of a verb: those of its function ``run``, or of each of its ``COMMANDS``."""
+    """Declare the options of a verb: those of its function ``run``, or of each of its ``COMMANDS``.
+
+    A command is a function, or a record of options whose method ``run`` is called.
+    """
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser)
         parser.set_defaults(run=module.run)

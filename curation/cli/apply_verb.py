@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from curation.cli.decision_options import (
-    add_rule_options,
-    conflict_table,
-    note_table,
-    read_files,
-    resolution_data,
-    staleness_data,
-)
-from curation.cli.output import Table, counted_examples, emit, table_lines, warn
+from curation.cli.decisions_verb import conflict_table, note_table, resolution_data
+from curation.cli.options import RuleOptions, SourceOptions
+from curation.cli.output import Answer, Table, counted_examples, table_lines, warn
 from curation.cli.outputs import NEW_MANIFEST
-from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,48 +19,47 @@ if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation apply``."""
-    parser.add_argument(
-        "manifest", metavar="MANIFEST", help="a folder, or NAME@VERSION of a manifest at hand"
-    )
-    parser.add_argument(
-        "--decisions",
-        action="append",
-        required=True,
-        type=Path,
-        metavar="FILE",
-        help=".jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json (repeatable)",
-    )
-    add_rule_options(parser)
-    for side in ("near", "far"):
-        parser.add_argument(
-            f"--{side}",
-            action="append",
-            default=[],
-            metavar="[DATASET=]PART",
-            help=f"the part that is {side}, of decisions on DATASET or of all; one that does not exist is made "
-            "(repeatable)",
-        )
-    add_source_options(parser)
-    parser.add_argument(
-        "--version", required=True, metavar="V", help="of the new manifest: MAJOR.MINOR.PATCH"
-    )
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why there is a new version")
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="refuse stale decisions, undecided images, images both near and far, and lines cut off",
-    )
-    parser.add_argument(
-        "--out", required=True, type=NEW_MANIFEST, metavar="DIR", help="folder of the new manifest"
-    )
-    parser.add_argument("--json", action="store_true", help="print what changed as JSON")
+@dataclass(frozen=True)
+class Options(SourceOptions, RuleOptions):
+    """Replay recorded verdicts on a manifest: a new version that names their digest.
+
+    Attributes
+    ----------
+    manifest
+        a folder, or NAME@VERSION of a manifest at hand
+    decisions
+        .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json (repeatable)
+    near
+        the part that is near, of decisions on DATASET or of all; one that does not exist is made
+        (repeatable)
+    far
+        the part that is far, of decisions on DATASET or of all; one that does not exist is made
+        (repeatable)
+    version
+        of the new manifest: MAJOR.MINOR.PATCH
+    reason
+        why there is a new version
+    strict
+        refuse stale decisions, undecided images, images both near and far, and lines cut off
+    out
+        folder of the new manifest
+    """
+
+    manifest: str
+    _: KW_ONLY
+    decisions: tuple[Path, ...]
+    near: tuple[Annotated[str, "[DATASET=]PART"], ...] = ()
+    far: tuple[Annotated[str, "[DATASET=]PART"], ...] = ()
+    version: Annotated[str, "V"]
+    reason: Annotated[str, "TEXT"] = ""
+    strict: bool = False
+    out: Annotated[Path, NEW_MANIFEST, "DIR"]
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Write the new version and print what changed."""
     from curation.decisions.application import apply_decisions
+    from curation.decisions.files import read_decision_files
     from curation.decisions.resolution import resolve
     from curation.errors import DecisionError
     from curation.manifest.locate import load_manifest
@@ -76,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
     _check_reason(options.reason)
     base = load_manifest(options.manifest)
-    files = read_files(options.decisions)
+    files = read_decision_files(options.decisions)
     torn = [note for one in files for note in one.report.notes()]
     if torn and options.strict:
         raise DecisionError("A decisions file is cut off", where=torn[0], hint="leave out --strict")
@@ -88,19 +79,14 @@ def run(options: argparse.Namespace) -> int:
         version=options.version,
         near=_named(options.near, "--near"),
         far=_named(options.far, "--far"),
-        sources=open_sources(options, slots_of(base.header)) if options.source else None,
+        sources=options.open(base.slots) if options.source else None,
         reason=options.reason,
         strict=options.strict,
     )
     write_manifest(applied.manifest, options.out)
     for note in (*torn, *_doubts(base, applied)):
         warn(note)
-    emit(
-        _data(base, applied, resolution, options),
-        _lines(base, applied, resolution, options),
-        as_json=options.json,
-    )
-    return 0
+    return Answer(_data(base, applied, resolution, options), _lines(base, applied, resolution, options))
 
 
 def _check_reason(text: str) -> None:
@@ -139,9 +125,7 @@ def _doubts(base: Manifest, applied: Application) -> list[str]:
 _RANK = {"none": 0, "patch": 1, "minor": 2, "major": 3}
 
 
-def _data(
-    base: Manifest, applied: Application, resolution: Resolution, options: argparse.Namespace
-) -> dict[str, Any]:
+def _data(base: Manifest, applied: Application, resolution: Resolution, options: Options) -> dict[str, Any]:
     made = applied.manifest
     return {
         "name": made.header.name,
@@ -152,14 +136,12 @@ def _data(
         "changes": [asdict(one) for one in applied.changes],
         "ineffective": [asdict(one) for one in applied.ineffective],
         "shared": list(applied.shared),
-        "staleness": staleness_data(applied.staleness),
+        "staleness": asdict(applied.staleness),
         "resolution": resolution_data(resolution),
     }
 
 
-def _lines(
-    base: Manifest, applied: Application, resolution: Resolution, options: argparse.Namespace
-) -> list[str]:
+def _lines(base: Manifest, applied: Application, resolution: Resolution, options: Options) -> list[str]:
     made = applied.manifest
     before = {part.name: part.images for part in base.header.parts}
     rows = tuple(

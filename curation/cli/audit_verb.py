@@ -2,113 +2,84 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from curation.cli.output import add_amount_options, emit, table_lines, warn
+from curation.cli.options import Amount, SourceOptions
+from curation.cli.output import Answer, table_lines, warn
 from curation.cli.outputs import NewFolder, OutputFile
-from curation.cli.source_options import add_source_options, open_sources, pairs, slots_of
+from curation.cli.signature import pairs
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.audit.forensics import Forensics
     from curation.audit.run import Audit
     from curation.audit.target import AuditTarget
-    from curation.benchmarks.protocol import SourceSlot
+    from curation.sources.slots import SourceSlot
     from curation.sources.source import Source
 
 _FOLDER_ONLY = ("tasks", "role", "view", "namespace")
 _USUAL_PARTS = {"coco-train": "train2017", "coco-val": "val2017"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation audit``."""
-    parser.add_argument(
-        "target",
-        metavar="TARGET",
-        help="a manifest (folder or NAME@VERSION), or a folder of .txt and .json lists",
-    )
-    add_source_options(parser)
-    parser.add_argument(
-        "--exhaustive",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="this source misses no object of any of its classes (known of COCO and VOC annotation files; repeatable)",
-    )
-    parser.add_argument(
-        "--tasks",
-        metavar="TASKS",
-        help="classes of each task of a folder's lists: reowod, ore (m-owodb), s-owodb, a .json or .toml file, or a "
-        "manifest",
-    )
-    parser.add_argument(
-        "--namespace",
-        metavar="NAME",
-        help="the dataset of ids whose form does not tell it (default: that of the sources, where they share one)",
-    )
-    parser.add_argument(
-        "--role",
-        action="append",
-        default=[],
-        metavar="LIST=ROLE[:TASK]",
-        help="what a list of a folder is: train, finetune, val, test, or none; LIST[1-1000] for some lines "
-        "(default: guessed from its name; repeatable)",
-    )
-    parser.add_argument(
-        "--view",
-        action="append",
-        default=[],
-        metavar="ROLE=VIEW",
-        help="the labels that lists of a role carry: as the principle says for train, finetune, val or test, or "
-        "known=keep,previous=drop,unknown=rename:unknown (repeatable)",
-    )
-    parser.add_argument(
-        "--labels",
-        action="append",
-        default=[],
-        metavar="LIST[:TASK]=FILE",
-        help="the labels of a list as they were written out, COCO JSON (repeatable)",
-    )
-    parser.add_argument(
-        "--photos",
-        action="append",
-        default=[],
-        metavar="NAME=DIR",
-        help="the photos of a source (repeatable)",
-    )
-    parser.add_argument(
-        "--exemplars",
-        type=int,
-        default=50,
-        metavar="N",
-        help="images of each class in a finetuning list (50)",
-    )
-    parser.add_argument(
-        "--rules", metavar="NAMES", help="only these rules or principles, such as CO1,DS2 or DS"
-    )
-    parser.add_argument(
-        "--fail-on",
-        choices=("error", "warning"),
-        default="error",
-        help="what makes the exit status 1 (error)",
-    )
-    parser.add_argument(
-        "--report", type=OutputFile(), metavar="FILE", help="write the report as one HTML page"
-    )
-    parser.add_argument(
-        "--out",
-        type=NewFolder(),
-        metavar="DIR",
-        help="write audit.json, report.html and the tables as CSV into a new folder",
-    )
-    add_amount_options(parser, "every rule and list")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+@dataclass(frozen=True)
+class Options(SourceOptions, Amount):
+    """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
+
+    Attributes
+    ----------
+    target
+        a manifest (folder or NAME@VERSION), or a folder of .txt and .json lists
+    exhaustive
+        this source misses no object of any of its classes (known of COCO and VOC annotation files;
+        repeatable)
+    tasks
+        classes of each task of a folder's lists: reowod, ore (m-owodb), s-owodb, a .json or .toml file,
+        or a manifest
+    namespace
+        the dataset of ids whose form does not tell it (default: that of the sources, where they share
+        one)
+    role
+        what a list of a folder is: train, finetune, val, test, or none; LIST[1-1000] for some lines
+        (default: guessed from its name; repeatable)
+    view
+        the labels that lists of a role carry: as the principle says for train, finetune, val or test,
+        or known=keep,previous=drop,unknown=rename:unknown (repeatable)
+    labels
+        the labels of a list as they were written out, COCO JSON (repeatable)
+    photos
+        the photos of a source (repeatable)
+    exemplars
+        images of each class in a finetuning list
+    rules
+        only these rules or principles, such as CO1,DS2 or DS
+    fail_on
+        what makes the exit status 1
+    report
+        write the report as one HTML page
+    out
+        write audit.json, report.html and the tables as CSV into a new folder
+    """
+
+    target: str
+    _: KW_ONLY
+    exhaustive: tuple[Annotated[str, "NAME"], ...] = ()
+    tasks: Annotated[str | None, "TASKS"] = None
+    namespace: Annotated[str | None, "NAME"] = None
+    role: tuple[Annotated[str, "LIST=ROLE[:TASK]"], ...] = ()
+    view: tuple[Annotated[str, "ROLE=VIEW"], ...] = ()
+    labels: tuple[Annotated[str, "LIST[:TASK]=FILE"], ...] = ()
+    photos: tuple[Annotated[str, "NAME=DIR"], ...] = ()
+    exemplars: int = 50
+    rules: Annotated[str | None, "NAMES"] = None
+    fail_on: Literal["error", "warning"] = "error"
+    report: Annotated[Path | None, OutputFile()] = None
+    out: Annotated[Path | None, NewFolder(), "DIR"] = None
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Print what needs attention, or with ``--all`` what every rule found; 0 when none is broken, else 1."""
     from curation.audit.forensics_findings import forensics_data
     from curation.audit.needs import label_warnings
@@ -128,8 +99,7 @@ def run(options: argparse.Namespace) -> int:
     _write(audit, data, digest, found, options)
     for text in label_warnings(target):
         warn(text)
-    emit(data, _lines(audit, digest, found, options, failed=failed), as_json=options.json)
-    return int(failed)
+    return Answer(data, _lines(audit, digest, found, options, failed=failed), int(failed))
 
 
 def _is_folder_of_lists(text: str) -> bool:
@@ -142,7 +112,7 @@ def _is_folder_of_lists(text: str) -> bool:
     return bool(lists) or not any(path.rglob(HEADER_FILE))
 
 
-def _manifest(options: argparse.Namespace) -> tuple[AuditTarget, str, None]:
+def _manifest(options: Options) -> tuple[AuditTarget, str, None]:
     from curation.audit.manifest_target import manifest_target
     from curation.manifest.locate import load_manifest
 
@@ -155,7 +125,7 @@ def _manifest(options: argparse.Namespace) -> tuple[AuditTarget, str, None]:
     _require_names(options, [entry.name for entry in manifest.header.sources])
     target = manifest_target(
         manifest,
-        open_sources(options, slots_of(manifest.header)),
+        options.open(manifest.slots),
         labels=_labels(options),
         complete=options.exhaustive,
         exemplars=options.exemplars,
@@ -164,7 +134,7 @@ def _manifest(options: argparse.Namespace) -> tuple[AuditTarget, str, None]:
     return target, manifest.digest, None
 
 
-def _folder(options: argparse.Namespace) -> tuple[AuditTarget, str, Forensics]:
+def _folder(options: Options) -> tuple[AuditTarget, str, Forensics]:
     from curation.audit.folder_target import FolderOptions, folder_target
     from curation.audit.forensics import forensics
     from curation.audit.list_roles import read_view
@@ -173,7 +143,7 @@ def _folder(options: argparse.Namespace) -> tuple[AuditTarget, str, Forensics]:
 
     slots = _slots(options)
     _require_names(options, [slot.name for slot in slots])
-    sources = open_sources(options, slots) if slots else {}
+    sources = options.open(slots) if slots else {}
     lists = read_lists(Path(options.target), namespace=options.namespace or _own_namespace(sources))
     tasks = read_tasks(options.tasks) if options.tasks else ()
     said = FolderOptions(
@@ -194,13 +164,13 @@ def _own_namespace(sources: Mapping[str, Source]) -> str:
     return spaces.pop() if len(spaces) == 1 else ""
 
 
-def _labels_beside(files: Mapping[str, Path], wanted: bool, options: argparse.Namespace) -> dict[str, Source]:
+def _labels_beside(files: Mapping[str, Path], wanted: bool, options: Options) -> dict[str, Source]:
     """Return the label files that lie in the folder under the names of its lists; without tasks none is read."""
     given = {name.partition(":")[0] for name in pairs(options.labels, "--labels")}
     return {name: _open_labels(path, options) for name, path in files.items() if wanted and name not in given}
 
 
-def _views(options: argparse.Namespace) -> dict[str, str]:
+def _views(options: Options) -> dict[str, str]:
     from curation.audit.target import PRINCIPLE
 
     views: dict[str, str] = {}
@@ -216,11 +186,11 @@ def _views(options: argparse.Namespace) -> dict[str, str]:
     return views
 
 
-def _slots(options: argparse.Namespace) -> list[SourceSlot]:
+def _slots(options: Options) -> list[SourceSlot]:
     """Return the sources of a folder's audit; a name such as ``coco-train2017`` or ``voc2007-test`` says what it is."""
-    from curation.benchmarks.protocol import SourceSlot
     from curation.ids import ImageId
     from curation.sources.datasets import family
+    from curation.sources.slots import SourceSlot
 
     slots = []
     for text in options.source:
@@ -234,7 +204,7 @@ def _slots(options: argparse.Namespace) -> list[SourceSlot]:
     return slots
 
 
-def _require_names(options: argparse.Namespace, names: list[str]) -> None:
+def _require_names(options: Options, names: list[str]) -> None:
     for option, given in (
         ("--exhaustive", options.exhaustive),
         ("--photos", pairs(options.photos, "--photos")),
@@ -249,7 +219,7 @@ def _require_names(options: argparse.Namespace, names: list[str]) -> None:
                 )
 
 
-def _photos(options: argparse.Namespace) -> dict[str, Path]:
+def _photos(options: Options) -> dict[str, Path]:
     folders = {name: Path(text) for name, text in pairs(options.photos, "--photos").items()}
     for name, folder in folders.items():
         if not folder.is_dir():
@@ -257,13 +227,13 @@ def _photos(options: argparse.Namespace) -> dict[str, Path]:
     return folders
 
 
-def _labels(options: argparse.Namespace) -> dict[str, Source]:
+def _labels(options: Options) -> dict[str, Source]:
     return {
         name: _open_labels(Path(path), options) for name, path in pairs(options.labels, "--labels").items()
     }
 
 
-def _open_labels(path: Path, options: argparse.Namespace) -> Source:
+def _open_labels(path: Path, options: Options) -> Source:
     from curation.sources.opening import open_source
 
     return open_source(
@@ -272,7 +242,7 @@ def _open_labels(path: Path, options: argparse.Namespace) -> Source:
 
 
 def _write(
-    audit: Audit, data: dict[str, object], digest: str, found: Forensics | None, options: argparse.Namespace
+    audit: Audit, data: dict[str, object], digest: str, found: Forensics | None, options: Options
 ) -> None:
     import json
 
@@ -303,7 +273,7 @@ def _write(
 
 
 def _lines(
-    audit: Audit, digest: str, found: Forensics | None, options: argparse.Namespace, *, failed: bool
+    audit: Audit, digest: str, found: Forensics | None, options: Options, *, failed: bool
 ) -> list[str]:
     from curation.cli.audit_tables import audit_tables
 

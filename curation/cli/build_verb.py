@@ -2,76 +2,82 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from curation.cli.output import emit, table_lines, warn
+from curation.cli.options import SourceOptions
+from curation.cli.output import Answer, table_lines, tell_wordnet, warn
 from curation.cli.outputs import NEW_MANIFEST
-from curation.cli.source_options import add_source_options, open_sources, pairs, require
+from curation.cli.signature import pairs
 from curation.errors import ManifestError, UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import Protocol
+    from curation.benchmarks.benchmark import Benchmark
     from curation.manifest.header import Figure
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation build``."""
-    parser.add_argument("protocol", metavar="PROTOCOL", help="a protocol, or a declared manifest to complete")
-    add_source_options(parser)
-    parser.add_argument(
-        "--out", type=NEW_MANIFEST, required=True, metavar="DIR", help="folder of the new manifest"
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the protocol"
-    )
-    parser.add_argument(
-        "--tasks", type=Path, metavar="FILE", help="TOML or JSON: tasks of one's own (protocol owod)"
-    )
-    parser.add_argument(
-        "--decisions",
-        type=Path,
-        metavar="FILE",
-        help="recorded decisions to replay: jsonl, csv, or the authors' manual_selection (protocol findmeifyoucan)",
-    )
-    parser.add_argument(
-        "--allow-conflicts",
-        action="store_true",
-        help="replay all verdicts of --decisions that contradict each other, as the authors' code does",
-    )
-    parser.add_argument("--name", help="name of the manifest, such as elephant/val2017")
-    parser.add_argument(
-        "--version", dest="manifest_version", metavar="VERSION", help="its version, such as 1.0.0"
-    )
-    parser.add_argument("--note", action="append", default=[], help="a note for its readers (repeatable)")
-    parser.add_argument(
-        "--source-note",
-        action="append",
-        default=[],
-        metavar="NAME=TEXT",
-        help="a note on one source (repeatable)",
-    )
-    parser.add_argument(
-        "--declare",
-        action="store_true",
-        help="write the paper's own version with the lists at hand, the rest declared",
-    )
-    parser.add_argument("--json", action="store_true", help="print the header of the new manifest as JSON")
+@dataclass(frozen=True)
+class Options(SourceOptions):
+    """Make a manifest from raw datasets.
+
+    Attributes
+    ----------
+    protocol
+        a protocol, or a declared manifest to complete
+    out
+        folder of the new manifest
+    set_
+        a parameter of the protocol
+    tasks
+        TOML or JSON: tasks of one's own (protocol owod)
+    wordnet
+        a WordNet of NLTK's data in place of the built-in WordNet 3.0, as --set wordnet=… (protocols imagenet,
+        findmeifyoucan)
+    decisions
+        recorded decisions to replay: jsonl, csv, or the authors' manual_selection (protocol
+        findmeifyoucan)
+    allow_conflicts
+        replay all verdicts of --decisions that contradict each other, as the authors' code does
+    name
+        name of the manifest, such as elephant/val2017
+    version
+        its version, such as 1.0.0
+    note
+        a note for its readers (repeatable)
+    source_note
+        a note on one source (repeatable)
+    declare
+        write the paper's own version with the lists at hand, the rest declared
+    """
+
+    protocol: str
+    _: KW_ONLY
+    out: Annotated[Path, NEW_MANIFEST, "DIR"]
+    set_: tuple[Annotated[str, "KEY=VALUE"], ...] = ()
+    tasks: Path | None = None
+    wordnet: Annotated[str | None, "nltk[:CORPUS]"] = None
+    decisions: Path | None = None
+    allow_conflicts: bool = False
+    name: str | None = None
+    version: Annotated[str | None, "VERSION"] = None
+    note: tuple[str, ...] = ()
+    source_note: tuple[Annotated[str, "NAME=TEXT"], ...] = ()
+    declare: bool = False
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Build, write and report; 1 where a declared manifest's figures are not met (then nothing is written)."""
-    from curation.benchmarks.registry import PROTOCOLS
+    from curation.benchmarks.registry import benchmarks
     from curation.manifest.store import write_manifest
 
     if options.allow_conflicts and options.decisions is None:
         raise UsageError("--allow-conflicts speaks of decisions", expected="--decisions FILE beside it")
-    if options.protocol in PROTOCOLS:
-        manifest = _from_protocol(PROTOCOLS[options.protocol], options)
+    if options.protocol in benchmarks():
+        manifest = _from_protocol(benchmarks()[options.protocol], options)
     else:
         manifest, missed = _from_declared(options)
         if missed:
@@ -79,29 +85,33 @@ def run(options: argparse.Namespace) -> int:
     manifest = _in_words(manifest, options)
     _keep_approximate_out(manifest, options.out)
     write_manifest(manifest, options.out)
-    _report(manifest, options)
-    return 0
+    return _answer(manifest, options)
 
 
-def _from_protocol(protocol: Protocol, options: argparse.Namespace) -> Manifest:
+def _from_protocol(protocol: Benchmark, options: Options) -> Manifest:
     from curation.benchmarks.building import read_parameters
+    from curation.benchmarks.parameters import wordnet_of
 
-    settings = pairs(options.set, "--set")
+    settings = pairs(options.set_, "--set")
     if options.tasks is not None:
         settings = _task_settings(protocol, settings, options.tasks) | settings
     if options.decisions is not None:
         settings = settings | {"decisions": _decisions(protocol, settings, options)}
+    if options.wordnet is not None:
+        settings = settings | {"wordnet": options.wordnet}
     parameters = read_parameters(protocol, settings)
+    if chosen := wordnet_of(parameters):
+        tell_wordnet(chosen)
     if options.declare:
         if protocol.declare is None:
             raise UsageError(
                 "The protocol has no version of its own to declare", where=f"--declare {protocol.name}"
             )
         return protocol.declare(_given(options, protocol, parameters, declared=True), parameters)
-    return protocol.build(_given(options, protocol, parameters), parameters)
+    return protocol.make(_given(options, protocol, parameters), parameters)
 
 
-def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) -> dict[str, str]:
+def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path) -> dict[str, str]:
     from curation.benchmarks.owod.tasks import read_task_file, settings_of
 
     if "tasks" not in (parameter.name for parameter in protocol.parameters):
@@ -113,11 +123,11 @@ def _task_settings(protocol: Protocol, settings: Mapping[str, str], path: Path) 
     return settings_of(read_task_file(path))
 
 
-def _decisions(protocol: Protocol, settings: Mapping[str, str], options: argparse.Namespace) -> str:
+def _decisions(protocol: Benchmark, settings: Mapping[str, str], options: Options) -> str:
     """Return recorded decisions as the parameter of the protocol holds them; contradictory ones are told."""
     from curation.benchmarks.findmeifyoucan.decisions import contradictions, read_recorded
 
-    path: Path = options.decisions
+    path = options.decisions or Path()
     if "decisions" not in (parameter.name for parameter in protocol.parameters):
         raise UsageError(
             "The protocol replays no decisions",
@@ -134,25 +144,25 @@ def _decisions(protocol: Protocol, settings: Mapping[str, str], options: argpars
     return text
 
 
-def _from_declared(options: argparse.Namespace) -> tuple[Manifest, tuple[Figure, ...]]:
+def _from_declared(options: Options) -> tuple[Manifest, tuple[Figure, ...]]:
     from curation.benchmarks.building import complete, parameters_of
-    from curation.benchmarks.registry import find_protocol
+    from curation.benchmarks.registry import find_benchmark
 
     declared = _declared(options.protocol)
-    if options.set or options.tasks or options.declare or options.name or options.manifest_version:
+    if options.set_ or options.tasks or options.declare or options.name or options.version:
         raise UsageError(
             "A declared manifest fixes its parameters, name and version",
             where=options.protocol,
             hint=f"curation build {declared.header.rule.protocol} … for other ones",
         )
-    protocol = find_protocol(declared.header.rule.protocol)
+    protocol = find_benchmark(declared.header.rule.protocol)
     sources = _given(options, protocol, parameters_of(declared.header))
     decisions = "" if options.decisions is None else _decisions(protocol, {}, options)
     return complete(declared, sources, decisions=decisions)
 
 
 def _declared(target: str) -> Manifest:
-    from curation.benchmarks.registry import find_protocol
+    from curation.benchmarks.registry import find_benchmark
     from curation.manifest.locate import load_manifest
 
     try:
@@ -160,7 +170,7 @@ def _declared(target: str) -> Manifest:
     except ManifestError:
         # Names of manifests have a family before them: a single word was meant as a protocol.
         if not Path(target).exists() and not {"/", "@"} & set(target):
-            find_protocol(target)
+            find_benchmark(target)
         raise
     if declared.header.origin == "as_published":
         raise UsageError(
@@ -178,24 +188,25 @@ def _declared(target: str) -> Manifest:
 
 
 def _given(
-    options: argparse.Namespace,
-    protocol: Protocol,
+    options: Options,
+    protocol: Benchmark,
     parameters: Mapping[str, Any],
     *,
     declared: bool = False,
 ) -> Mapping[str, Source]:
     from curation.publishing.formats.coco import disagreeing_ids
+    from curation.sources.slots import require_slots
 
     slots = protocol.slots_for(parameters)
-    sources = open_sources(options, slots)
+    sources = options.open(slots)
     needed = [slot for slot in slots if slot.part or not declared]
-    require(needed, sources, f"curation build {options.protocol}")
+    require_slots(needed, sources, f"curation build {options.protocol}")
     for text in disagreeing_ids(sources):
         warn(text)
     return sources
 
 
-def _in_words(manifest: Manifest, options: argparse.Namespace) -> Manifest:
+def _in_words(manifest: Manifest, options: Options) -> Manifest:
     """Return the manifest with the name, version and notes of the command line."""
     import msgspec
 
@@ -219,7 +230,7 @@ def _in_words(manifest: Manifest, options: argparse.Namespace) -> Manifest:
         header=msgspec.structs.replace(
             header,
             name=options.name or header.name,
-            version=options.manifest_version or header.version,
+            version=options.version or header.version,
             notes=(*header.notes, *options.note),
             sources=sources,
         ),
@@ -242,7 +253,7 @@ def _keep_approximate_out(manifest: Manifest, out: Path) -> None:
         )
 
 
-def _refuse(missed: tuple[Figure, ...], options: argparse.Namespace) -> int:
+def _refuse(missed: tuple[Figure, ...], options: Options) -> Answer:
     from curation.cli.manifest_tables import figure_table
 
     table = figure_table(missed, "These figures are not met; nothing was written")
@@ -253,11 +264,10 @@ def _refuse(missed: tuple[Figure, ...], options: argparse.Namespace) -> int:
             for one in missed
         ],
     }
-    emit(data, table_lines(table), as_json=options.json)
-    return 1
+    return Answer(data, table_lines(table), 1)
 
 
-def _report(manifest: Manifest, options: argparse.Namespace) -> None:
+def _answer(manifest: Manifest, options: Options) -> Answer:
     from curation.benchmarks.building import is_approximate
     from curation.cli.manifest_tables import figure_table, manifest_data, part_table
 
@@ -281,4 +291,4 @@ def _report(manifest: Manifest, options: argparse.Namespace) -> None:
     next_out = " --decisions FILE" if pinned else ""
     next_out += " --out DIR" if header.origin == "declared" else ""
     lines += [f"written to {options.out}", f"next: curation {verb} {sources}{next_out}"]
-    emit({"folder": str(options.out), **manifest_data(manifest)}, lines, as_json=options.json)
+    return Answer({"folder": str(options.out), **manifest_data(manifest)}, lines)

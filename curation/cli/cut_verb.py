@@ -1,81 +1,71 @@
-"""``curation cut``: classes in k groups that keep little company with each other."""
+"""``curation cut``: classes in k groups that are weakly co-occurring."""
 
 from __future__ import annotations
 
-import argparse
 import json
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from curation.cli.output import Table, emit, table_lines
+from curation.cli.options import CacheOption
+from curation.cli.output import Answer, Table, table_lines
 from curation.cli.outputs import OutputFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.cooccurrence.counts import Cooccurrence
     from curation.cooccurrence.cut import Cut
-    from curation.cooccurrence.graph import ClassGraph
+    from curation.cooccurrence.graph import ClassGraph, Cooccurrence
     from curation.sources.source import Source
 
 _SHOWN = 60
 _WEIGHTINGS = ("counts", "binary", "jaccard", "pmi")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation cut``."""
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="COCO JSON, a dataset root, or a table of classes"
-    )
-    parser.add_argument("-k", type=int, required=True, metavar="K", help="number of clusters")
-    parser.add_argument(
-        "--dataset", default="coco", metavar="NAME", help="how to read FILE (default: %(default)s)"
-    )
-    parser.add_argument("--part", default="", metavar="PART", help="of a dataset root that holds several")
-    parser.add_argument(
-        "--classes", type=Path, metavar="FILE", help="cut these classes alone: one name a line"
-    )
-    parser.add_argument(
-        "--weighting",
-        choices=_WEIGHTINGS,
-        default="counts",
-        help="what an edge weighs (default: images with both)",
-    )
-    parser.add_argument(
-        "--isolated",
-        choices=("largest", "drop", "error"),
-        default="largest",
-        help="classes without company: into the largest cluster, left out, or refused (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--components",
-        choices=("error", "cut", "giant"),
-        default="error",
-        help="a graph that falls apart: refuse, cut it as it is, or cut its largest component (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--restarts",
-        type=int,
-        default=50,
-        metavar="N",
-        help="labellings from fixed hashes (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--no-cache", action="store_true", help="parse annotation files again, and store nothing"
-    )
-    parser.add_argument(
-        "--out",
-        type=OutputFolder(("cut.json", "clusters.csv"), ("matrix", "graph")),
-        metavar="DIR",
-        help="write cut.json, clusters.csv and figures",
-    )
-    parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
+@dataclass(frozen=True)
+class Options(CacheOption):
+    """Group weakly co-occurring classes: normalized cut of co-occurrence.
+
+    Attributes
+    ----------
+    file
+        COCO JSON, a dataset root, or a table of classes
+    k
+        number of clusters
+    dataset
+        how to read FILE
+    part
+        of a dataset root that holds several
+    classes
+        cut these classes alone: one name a line
+    weighting
+        what an edge weighs (default: images with both)
+    isolated
+        classes that co-occur with none: into the largest cluster, left out, or refused
+    components
+        a graph that falls apart: refuse, cut it as it is, or cut its largest component
+    restarts
+        labellings from fixed hashes
+    out
+        write cut.json, clusters.csv and figures
+    """
+
+    file: Path
+    _: KW_ONLY
+    k: Annotated[int, "K"]
+    dataset: Annotated[str, "NAME"] = "coco"
+    part: Annotated[str, "PART"] = ""
+    classes: Path | None = None
+    weighting: Literal["counts", "binary", "jaccard", "pmi"] = "counts"
+    isolated: Literal["largest", "drop", "error"] = "largest"
+    components: Literal["error", "cut", "giant"] = "error"
+    restarts: int = 50
+    out: Annotated[Path | None, OutputFolder(("cut.json", "clusters.csv"), ("matrix", "graph")), "DIR"] = None
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Cut, print, and write what ``--out`` asks for."""
-    from curation.cooccurrence.counts import count_cooccurrence
     from curation.cooccurrence.cut import CutOptions, normalized_cut
-    from curation.cooccurrence.graph import class_graph
+    from curation.cooccurrence.graph import class_graph, count_cooccurrence
     from curation.sources.opening import open_source
 
     if not 0 <= options.restarts <= 100_000:
@@ -87,8 +77,7 @@ def run(options: argparse.Namespace) -> int:
     cut = normalized_cut(graph, options.k, chosen)
     result = _result(options, source, counts, graph, cut)
     written = _write(result, graph, cut, options.out) if options.out else []
-    emit(result, [*_lines(result), *(f"wrote {path}" for path in written)], as_json=options.json)
-    return 0
+    return Answer(result, [*_lines(result), *(f"wrote {path}" for path in written)])
 
 
 def _classes(path: Path | None) -> list[str] | None:
@@ -107,7 +96,7 @@ def _classes(path: Path | None) -> list[str] | None:
 
 
 def _result(
-    options: argparse.Namespace, source: Source, counts: Cooccurrence, graph: ClassGraph, cut: Cut
+    options: Options, source: Source, counts: Cooccurrence, graph: ClassGraph, cut: Cut
 ) -> dict[str, Any]:
     from curation import __version__
     from curation.cooccurrence.cut import KICKS, SOLVER_VERSION

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from curation.cli.decision_options import (
-    MOST_SHOWN,
-    add_rule_options,
-    conflict_table,
-    note_table,
-    read_files,
-    resolution_data,
-    staleness_data,
-)
-from curation.cli.output import Table, counted_examples, emit, printable, table_lines
+from curation.cli.options import RuleOptions
+from curation.cli.output import Answer, Table, counted_examples, printable, table_lines
 from curation.cli.outputs import OutputFile
 
 if TYPE_CHECKING:
     from curation.decisions.agreement import Kappa, StageAgreement
     from curation.decisions.category_lists import CategoryFinding
     from curation.decisions.files import DecisionFile
-    from curation.decisions.resolution import Resolution
+    from curation.decisions.resolution import Conflict, Resolution
     from curation.decisions.staleness import Staleness
     from curation.decisions.tables import ListCount
+
+
+MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,54 +44,58 @@ class _Report:
         return found + [one.text() for one in self.categories if one.problem == "id_class_is_near"]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation decisions``."""
-    parser.add_argument(
-        "files",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help=".jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json",
-    )
-    parser.add_argument("--manifest", metavar="M", help="report decisions that do not fit this manifest")
-    parser.add_argument(
-        "--categories",
-        type=Path,
-        metavar="FILE",
-        help="the authors' lists of categories (.yaml, .json): report ID classes in the near list",
-    )
-    add_rule_options(parser)
-    parser.add_argument(
-        "--out", type=OutputFile(), metavar="FILE", help="write the resolved decisions: .jsonl or .csv"
-    )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="exit with 1 where conflicts are open, decisions are stale, a line is cut off, or an ID class is near",
-    )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+@dataclass(frozen=True)
+class Options(RuleOptions):
+    """What recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness.
+
+    Attributes
+    ----------
+    files
+        .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json
+    manifest
+        report decisions that do not fit this manifest
+    categories
+        the authors' lists of categories (.yaml, .json): report ID classes in the near list
+    out
+        write the resolved decisions: .jsonl or .csv
+    strict
+        exit with 1 where conflicts are open, decisions are stale, a line is cut off, or an ID class is
+        near
+    """
+
+    files: tuple[Path, ...]
+    _: KW_ONLY
+    manifest: Annotated[str | None, "M"] = None
+    categories: Path | None = None
+    out: Annotated[Path | None, OutputFile()] = None
+    strict: bool = False
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Print the report; 1 under ``--strict`` where something is wrong, else 0."""
+    from curation.decisions.files import write_decisions
+    from curation.decisions.resolution import refuse_conflicts
+
     report = _report(options)
     problems = report.problems()
     refused = bool(options.strict and problems)
     if options.out and not refused:
-        _write(options, report.resolution)
-    emit(_data(report, problems), _lines(report, problems, options, refused=refused), as_json=options.json)
-    return int(refused)
+        if not options.allow_conflicts:
+            refuse_conflicts(report.resolution.both)
+        write_decisions(options.out, report.resolution.decisions)
+    return Answer(_data(report, problems), _lines(report, problems, options, refused=refused), int(refused))
 
 
-def _report(options: argparse.Namespace) -> _Report:
+def _report(options: Options) -> _Report:
     from curation.decisions.agreement import agreement
     from curation.decisions.category_lists import check_categories, read_category_lists
+    from curation.decisions.files import read_decision_files
     from curation.decisions.resolution import resolve, standing_verdicts
     from curation.decisions.staleness import find_stale
     from curation.decisions.tables import count_lists
     from curation.manifest.locate import load_manifest
 
-    files = read_files(options.files)
+    files = read_decision_files(options.files)
     rows = [one for file in files for one in file.decisions]
     resolution = resolve(rows, options.rule, seniors=options.senior, allow_conflicts=True)
     return _Report(
@@ -111,15 +109,6 @@ def _report(options: argparse.Namespace) -> _Report:
         categories=check_categories(read_category_lists(options.categories)) if options.categories else (),
         allowed=options.allow_conflicts,
     )
-
-
-def _write(options: argparse.Namespace, resolution: Resolution) -> None:
-    from curation.decisions.files import write_decisions
-    from curation.decisions.resolution import refuse_conflicts
-
-    if not options.allow_conflicts:
-        refuse_conflicts(resolution.both)
-    write_decisions(options.out, resolution.decisions)
 
 
 def _data(report: _Report, problems: list[str]) -> dict[str, Any]:
@@ -140,13 +129,13 @@ def _data(report: _Report, problems: list[str]) -> dict[str, Any]:
         ],
         "resolution": resolution_data(report.resolution),
         "agreement": [asdict(one) for one in report.agreement],
-        "staleness": staleness_data(report.staleness) if report.staleness is not None else None,
+        "staleness": asdict(report.staleness) if report.staleness is not None else None,
         "categories": [asdict(one) for one in report.categories],
         "problems": problems,
     }
 
 
-def _lines(report: _Report, problems: list[str], options: argparse.Namespace, *, refused: bool) -> list[str]:
+def _lines(report: _Report, problems: list[str], options: Options, *, refused: bool) -> list[str]:
     resolution = report.resolution
     tables = [_file_table(report.files), _list_table(report.lists)]
     if resolution.conflicts:
@@ -216,3 +205,52 @@ def _agreement_table(one: StageAgreement) -> Table:
 
 def _kappa(kappa: Kappa) -> str:
     return f"undefined: {kappa.reason}" if kappa.value is None else f"{kappa.value:.3f}"
+
+
+def resolution_data(resolution: Resolution) -> dict[str, Any]:
+    """Return a resolution as plain data: digest, counts, conflicts."""
+    return {
+        "digest": resolution.digest,
+        "decisions": len(resolution.decisions),
+        "rule": resolution.rule,
+        "superseded": resolution.superseded,
+        "repeated": resolution.repeated,
+        "abstained": resolution.abstained,
+        "undecided": len(resolution.undecided),
+        "conflicts": [
+            {
+                "image_id": one.image_id,
+                "dataset": one.dataset,
+                "stage": one.stage,
+                "votes": {action: list(names) for action, names in one.votes},
+                "outcome": one.outcome,
+            }
+            for one in resolution.conflicts
+        ],
+    }
+
+
+def conflict_table(conflicts: Sequence[Conflict]) -> Table:
+    """Return one row an image on which verdicts differ."""
+    rows = tuple(
+        (
+            one.image_id,
+            one.dataset or "-",
+            one.stage,
+            "; ".join(
+                f"{action}: {', '.join(name or 'unnamed' for name in names)}" for action, names in one.votes
+            ),
+            one.outcome or "-",
+        )
+        for one in conflicts[:MOST_SHOWN]
+    )
+    return Table(_counted("Conflicts", len(conflicts)), ("image", "of", "stage", "verdicts", "outcome"), rows)
+
+
+def note_table(title: str, notes: Iterable[str]) -> Table:
+    """Return one row a note."""
+    return Table(title, ("",), tuple((note,) for note in notes))
+
+
+def _counted(title: str, count: int) -> str:
+    return f"{title} (the first {MOST_SHOWN} of {count})" if count > MOST_SHOWN else title

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFolder
 from curation.errors import UsageError
 
@@ -17,44 +17,45 @@ _SHOWN = 30
 Row = tuple[str, str, str, float]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation duplicates``."""
-    parser.add_argument("--images", type=Path, metavar="DIR", help="every photo below a folder")
-    parser.add_argument(
-        "--against", type=Path, metavar="DIR", help="pairs of one photo here and one there alone"
-    )
-    parser.add_argument(
-        "--distance",
-        type=int,
-        default=4,
-        metavar="BITS",
-        help="of perceptual hashes (default: %(default)s of 64)",
-    )
-    parser.add_argument(
-        "--embeddings", type=Path, metavar="STORE", help="by look, from a store of curation embed"
-    )
-    parser.add_argument("--against-embeddings", type=Path, metavar="STORE", help="the same for --against")
-    parser.add_argument(
-        "--threshold",
-        type=float,
-        default=0.95,
-        metavar="COSINE",
-        help="of --embeddings (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--out", type=OutputFolder(("duplicates.csv",)), metavar="DIR", help="write duplicates.csv"
-    )
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Photos that are the same, or nearly, under different names.
+
+    Attributes
+    ----------
+    images
+        every photo below a folder
+    against
+        pairs of one photo here and one there alone
+    distance
+        of perceptual hashes ( of 64)
+    embeddings
+        by look, from a store of curation embed
+    against_embeddings
+        the same for --against
+    threshold
+        of --embeddings
+    out
+        write duplicates.csv
+    """
+
+    images: Annotated[Path | None, "DIR"] = None
+    against: Annotated[Path | None, "DIR"] = None
+    distance: Annotated[int, "BITS"] = 4
+    embeddings: Annotated[Path | None, "STORE"] = None
+    against_embeddings: Annotated[Path | None, "STORE"] = None
+    threshold: Annotated[float, "COSINE"] = 0.95
+    out: Annotated[Path | None, OutputFolder(("duplicates.csv",)), "DIR"] = None
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Compare, print, and write; 0 also where duplicates are found."""
     if (options.images is None) == (options.embeddings is None):
         raise UsageError("Nothing says what to compare", expected="--images DIR, or --embeddings STORE")
     if options.images is not None:
-        rows, facts = _by_pixels(options)
-    else:
-        rows, facts = _by_look(options)
+        rows, facts = _by_pixels(options.images, options)
+    elif options.embeddings is not None:
+        rows, facts = _by_look(options.embeddings, options)
     written = _write(options, rows)
     result = {
         **facts,
@@ -68,15 +69,14 @@ def run(options: argparse.Namespace) -> int:
     lines = table_lines(table)
     if len(rows) > _SHOWN:
         lines.append(f"… and {len(rows) - _SHOWN:,} more: --out DIR writes all")
-    emit(result, [*lines, *(f"wrote {path}" for path in written)], as_json=options.json)
-    return 0
+    return Answer(result, [*lines, *(f"wrote {path}" for path in written)])
 
 
-def _by_pixels(options: argparse.Namespace) -> tuple[list[Row], dict[str, Any]]:
+def _by_pixels(images: Path, options: Options) -> tuple[list[Row], dict[str, Any]]:
     """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits."""
     from curation.similarity.near_duplicates import alike_photos, hash_photos
 
-    folders = [options.images] if options.against is None else [options.images, options.against]
+    folders = [images] if options.against is None else [images, options.against]
     photos: dict[str, Path] = {}
     for number, folder in enumerate(folders):
         photos |= {(f"{number}:{name}"): path for name, path in _photos(folder).items()}
@@ -115,11 +115,11 @@ def _photos(folder: Path) -> dict[str, Path]:
     return found
 
 
-def _by_look(options: argparse.Namespace) -> tuple[list[Row], dict[str, Any]]:
+def _by_look(store: Path, options: Options) -> tuple[list[Row], dict[str, Any]]:
     from curation.similarity.look_duplicates import look_duplicates
     from curation.similarity.store import open_embeddings
 
-    one = open_embeddings(options.embeddings)
+    one = open_embeddings(store)
     other: Embeddings | None = (
         open_embeddings(options.against_embeddings) if options.against_embeddings else None
     )
@@ -129,7 +129,7 @@ def _by_look(options: argparse.Namespace) -> tuple[list[Row], dict[str, Any]]:
     return rows, {"images": count, "encoder": one.encoder.digest, "threshold": options.threshold}
 
 
-def _write(options: argparse.Namespace, rows: list[Row]) -> list[Path]:
+def _write(options: Options, rows: list[Row]) -> list[Path]:
     from curation.csv_table import as_csv
     from curation.storage import write_text
 

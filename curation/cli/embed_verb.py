@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.options import SourceOptions, photo_folders
+from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OwnFolder
-from curation.cli.source_options import add_source_options, open_sources
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import SourceSlot
     from curation.similarity.embed import EmbedResult
     from curation.similarity.encoder import Encoder
     from curation.similarity.items import Photo
@@ -23,85 +22,71 @@ _SHOWN = 5
 _OPEN_CLIP_ONLY = ("pretrained", "random_weights", "embedding", "precision")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation embed``."""
-    add_source_options(parser)
-    parser.add_argument(
-        "--photos",
-        action="append",
-        default=[],
-        metavar="[NAME=]DIR",
-        help="the photos of a source, or of all (default: the source's own root; repeatable)",
-    )
-    parser.add_argument(
-        "--images", type=Path, metavar="DIR", help="every photo below a folder, without annotations"
-    )
-    parser.add_argument(
-        "--namespace",
-        default="photos",
-        metavar="NAME",
-        help="of the ids of --images: NAME:PATH-BELOW-DIR (photos)",
-    )
-    parser.add_argument("--texts", type=Path, metavar="FILE", help="texts, one a line; ids are the texts")
-    parser.add_argument(
-        "--template", default="a photo of a {}", metavar="TEXT", help="prompt of a text ('a photo of a {}')"
-    )
-    parser.add_argument(
-        "--boxes", action="store_true", help="every annotated box is an image of its own: ID#NUMBER"
-    )
-    _add_encoder_options(parser)
-    parser.add_argument(
-        "--out", type=OwnFolder(), required=True, metavar="DIR", help="the store; one begun is gone on with"
-    )
-    parser.add_argument(
-        "--broken",
-        choices=("skip", "refuse"),
-        default="skip",
-        help="photos that are missing or broken: left out, counted and listed in DIR/report.json, or the first one "
-        "ends the work and no new store stays (skip)",
-    )
-    parser.add_argument("--batch", type=int, metavar="N", help="images encoded at a time (32)")
-    parser.add_argument(
-        "--threads", type=int, metavar="N", help="that read, decode and, on a CPU, encode (one a core)"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+@dataclass(frozen=True, kw_only=True)
+class Options(SourceOptions):
+    """Photos, boxes or texts as vectors of an encoder, kept in a store that resumes.
+
+    Attributes
+    ----------
+    photos
+        the photos of a source, or of all (default: the source's own root; repeatable)
+    images
+        every photo below a folder, without annotations
+    namespace
+        of the ids of --images: NAME:PATH-BELOW-DIR
+    texts
+        texts, one a line; ids are the texts
+    template
+        prompt of a text ('a photo of a {}')
+    boxes
+        every annotated box is an image of its own: ID#NUMBER
+    encoder
+        histograms of colours and edges: no weights, no torch, no texts (the default without --model)
+    model
+        of open_clip: a name such as ViT-B-32, a configuration file (.json), local-dir:DIR, hf-
+        hub:ORG/NAME
+    pretrained
+        weights: a tag of open_clip, or a file
+    random_weights
+        no weights: for tests and for measuring speed
+    embedding
+        projected: the space of images and texts; pooled: the class token before projection, as in
+        FindMeIfYouCan
+    device
+        (auto)
+    precision
+        auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
+    out
+        the store; one begun is gone on with
+    broken
+        photos that are missing or broken: left out, counted and listed in DIR/report.json, or the first
+        one ends the work and no new store stays
+    batch
+        images encoded at a time (32)
+    threads
+        that read, decode and, on a CPU, encode (one a core)
+    """
+
+    photos: tuple[Annotated[str, "[NAME=]DIR"], ...] = ()
+    images: Annotated[Path | None, "DIR"] = None
+    namespace: Annotated[str, "NAME"] = "photos"
+    texts: Path | None = None
+    template: Annotated[str, "TEXT"] = "a photo of a {}"
+    boxes: bool = False
+    encoder: Literal["colour"] | None = None
+    model: Annotated[str | None, "NAME"] = None
+    pretrained: Annotated[str, "TAG|FILE"] = ""
+    random_weights: Annotated[int | None, "SEED"] = None
+    embedding: Literal["projected", "pooled"] = "projected"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
+    out: Annotated[Path, OwnFolder(), "DIR"]
+    broken: Literal["skip", "refuse"] = "skip"
+    batch: int | None = None
+    threads: int | None = None
 
 
-def _add_encoder_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("encoder")
-    group.add_argument(
-        "--encoder",
-        choices=("colour",),
-        help="histograms of colours and edges: no weights, no torch, no texts (the default without --model)",
-    )
-    group.add_argument(
-        "--model",
-        metavar="NAME",
-        help="of open_clip: a name such as ViT-B-32, a configuration file (.json), local-dir:DIR, hf-hub:ORG/NAME",
-    )
-    group.add_argument(
-        "--pretrained", default="", metavar="TAG|FILE", help="weights: a tag of open_clip, or a file"
-    )
-    group.add_argument(
-        "--random-weights", type=int, metavar="SEED", help="no weights: for tests and for measuring speed"
-    )
-    group.add_argument(
-        "--embedding",
-        choices=("projected", "pooled"),
-        default="projected",
-        help="projected: the space of images and texts; pooled: the class token before projection, as in "
-        "FindMeIfYouCan (projected)",
-    )
-    group.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="(auto)")
-    group.add_argument(
-        "--precision",
-        choices=("auto", "float32", "float16", "bfloat16"),
-        default="auto",
-        help="auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same (auto)",
-    )
-
-
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Embed what is named; 0 when done, also where broken photos were left out."""
     from curation.similarity.embed import embed_photos, embed_texts
 
@@ -121,11 +106,10 @@ def run(options: argparse.Namespace) -> int:
     for reason, count in reasons.most_common(_SHOWN):
         warn(f"{count:,} left out: {reason}")
     data = _data(options, encoder, result, dict(sorted(reasons.items())))
-    emit(data, _lines(data), as_json=options.json)
-    return 0
+    return Answer(data, _lines(data))
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     wanted = [name for name in ("source", "images", "texts") if getattr(options, name)]
     if len(wanted) != 1:
         raise UsageError(
@@ -137,8 +121,6 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(
             "Two encoders are named", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
         )
-    # Without a model, what needs no weights and runs anywhere.
-    options.encoder = options.encoder or ("" if options.model else "colour")
     if options.boxes and not options.source:
         raise UsageError("--boxes needs annotations", expected="--source NAME=PATH")
     if options.photos and not options.source:
@@ -148,14 +130,13 @@ def _check(options: argparse.Namespace) -> None:
         if value is not None and not 1 <= value <= 1 << 16:
             raise UsageError(f"--{name} needs a number from 1 to 65,536", found=str(value))
     for name in _OPEN_CLIP_ONLY:
-        if options.encoder and getattr(options, name) not in ("", None, "projected", "auto"):
-            raise UsageError(
-                f"--{name.replace('_', '-')} is for --model", where=f"--encoder {options.encoder}"
-            )
+        if not options.model and getattr(options, name) not in ("", None, "projected", "auto"):
+            raise UsageError(f"--{name.replace('_', '-')} is for --model", where="--encoder colour")
 
 
-def _encoder(options: argparse.Namespace) -> Encoder:
-    if options.encoder:
+def _encoder(options: Options) -> Encoder:
+    if not options.model:
+        # What needs no weights and runs anywhere.
         from curation.similarity.colour_encoder import ColourEncoder
 
         return ColourEncoder()
@@ -171,46 +152,30 @@ def _encoder(options: argparse.Namespace) -> Encoder:
     )
 
 
-def _photos(options: argparse.Namespace) -> list[Photo]:
+def _photos(options: Options) -> list[Photo]:
     from curation.similarity.items import photos_of_folder, photos_of_sources
     from curation.sources.photos import PhotoFolder
+    from curation.sources.slots import named_slots
 
     if options.images:
         return photos_of_folder(PhotoFolder(options.images), options.namespace)
-    slots = _slots(options.source)
-    sources = open_sources(options, slots)
+    sources = options.open(named_slots(options.sources))
     return photos_of_sources(sources, _folders(options, list(sources)), boxes=options.boxes)
 
 
-def _slots(texts: list[str]) -> list[SourceSlot]:
-    """Return the sources to embed: ``coco-val2017`` and ``coco@val2017`` are of dataset ``coco``."""
-    from curation.benchmarks.protocol import SourceSlot
-    from curation.ids import ImageId
-
-    slots = []
-    for text in texts:
-        name = text.partition("=")[0].partition("@")[0]
-        dataset, _, part = name.partition("-")
-        ImageId(dataset, "0")
-        slots.append(SourceSlot(name, dataset, part, False, ""))
-    return slots
-
-
-def _folders(options: argparse.Namespace, names: list[str]) -> dict[str, PhotoFolder]:
+def _folders(options: Options, names: list[str]) -> dict[str, PhotoFolder]:
     """Return the folder of photos of each source: the one that is given, or else the root of the source."""
     from curation.sources.photos import PhotoFolder
 
-    folders: dict[str, PhotoFolder] = {}
-    for text in options.photos:
-        name, equals, folder = text.partition("=")
-        name, folder = (name, folder) if equals else ("", text)
-        if name in folders or (name and name not in names):
-            what = "names a source twice" if name in folders else "names no source that is embedded"
-            raise UsageError(f"--photos {what}", where=f"--photos {text[:200]}", expected=", ".join(names))
-        folders[name] = PhotoFolder(Path(folder))
-    for text in options.source:
-        name, _, path = text.partition("=")
-        name = name.partition("@")[0]
+    folders = photo_folders(options.photos, "--photos")
+    if strange := [name for name in folders if name and name not in names]:
+        raise UsageError(
+            "--photos names no source that is embedded",
+            where=f"--photos {strange[0][:200]}",
+            expected=", ".join(names),
+        )
+    for key, path in options.sources.items():
+        name = key.partition("@")[0]
         if name not in folders and "" not in folders and Path(path).is_dir():
             folders[name] = PhotoFolder(Path(path))
     return folders
@@ -226,10 +191,7 @@ def _texts(path: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _data(
-    options: argparse.Namespace, encoder: Encoder, result: EmbedResult, reasons: dict[str, int]
-) -> dict[str, Any]:
-    from dataclasses import asdict
+def _data(options: Options, encoder: Encoder, result: EmbedResult, reasons: dict[str, int]) -> dict[str, Any]:
 
     return {
         "store": str(options.out),

@@ -10,10 +10,6 @@ from typing import Any
 from curation.cli.outputs import Output, OutputFolder
 
 WRITTEN: dict[str, Output] = {
-    "owod": OutputFolder(
-        ("results.json", "metrics.csv", "classes.csv", "unknown_classes.csv", "wilderness_points.csv"),
-        ("wilderness_impact_*", "unknown_recall_precision_*"),
-    ),
     "osod3": OutputFolder(("results.json", "average_precision.csv", "thresholds.csv"), ("open_set_error_*",)),
     "findmeifyoucan": OutputFolder(("results.json", "metrics.csv"), ("metrics_*", "scores_*")),
     "imagenet": OutputFolder(

@@ -12,7 +12,6 @@ from curation.cli.evaluate_files import WRITTEN
 from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
 from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
 from curation.cli.evaluate_osod3 import add_osod3, run_osod3
-from curation.cli.evaluate_owod import add_owod, run_owod
 from curation.cli.output import emit
 from curation.cli.outputs import Output, OutputResult
 from curation.cli.signature import add_arguments as declare_options
@@ -22,7 +21,7 @@ from curation.evaluation.protocols import evaluation_of
 if TYPE_CHECKING:
     from curation.sources.source import Source
 
-PROTOCOLS = ("elephant", "voc", "coco")
+PROTOCOLS = ("elephant", "voc", "coco", "owod")
 """Whose options come from the signature of their function ``evaluate``."""
 
 
@@ -32,7 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in PROTOCOLS:
         _add_protocol(protocols, name)
     summaries = {
-        "owod": "open-world metrics: UR, UDR, UDP, A-OSE, wilderness impact, mAP of previous and current classes",
         "osod3": "open-set detection with defined unknowns: AP of known and unknown, A-OSE and WI over the threshold",
         "findmeifyoucan": "out-of-distribution metrics: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U",
         "imagenet": "open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy",
@@ -45,8 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             add_osod3(command)
         else:
             _add_inputs(command, name)
-        if name == "owod":
-            add_owod(command)
         if name == "findmeifyoucan":
             add_findmeifyoucan(command)
         _add_outputs(command, name, WRITTEN[name])
@@ -69,7 +65,7 @@ def _add_protocol(protocols: Any, name: str) -> None:
 
 
 def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
-    prefix = {"owod": "[TASK=]", "findmeifyoucan": "[SPLIT=]"}[protocol]
+    prefix = "[SPLIT=]"
     command.add_argument(
         "--truth",
         action="append",
@@ -124,7 +120,6 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate, write what ``--out`` and ``--append`` ask for, and print; 0, or an error of the tree."""
     check_append(options)
     evaluate: dict[str, Callable[[argparse.Namespace], Evaluated]] = {
-        "owod": lambda one: run_owod(one, _open),
         "osod3": lambda one: run_osod3(one, _open),
         "findmeifyoucan": lambda one: run_findmeifyoucan(one, _open),
         "imagenet": run_imagenet,

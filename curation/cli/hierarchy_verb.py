@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from curation.cli.output import Table, emit, printable, table_lines, tell_wordnet, warn
+from curation.cli.output import Answer, Table, printable, table_lines, tell_wordnet, warn
 from curation.errors import HierarchyError, UsageError
 
 if TYPE_CHECKING:
@@ -19,80 +19,47 @@ _DEEPEST = 60
 _SHOWN = 50
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation hierarchy``."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    show = _action(actions, "show", "print what lies below a node")
-    show.add_argument("node", metavar="NODE", help="an id such as n02087122, or a name such as 'hunting dog'")
-    show.add_argument("--depth", type=int, default=3, metavar="N", help="levels below the node (default 3)")
-    _add_tree(show, "published")
-    _add_leaves(show)
-    find = _action(actions, "find", "print the nodes that a word may mean")
-    find.add_argument("word", metavar="WORD")
-    similarity = _action(actions, "similarity", "print how near two nodes are, as NLTK defines it")
-    similarity.add_argument("first", metavar="A")
-    similarity.add_argument("second", metavar="B")
-    dropped = _action(actions, "dropped", "print the leaves that a one-parent tree loses, node by node")
-    dropped.add_argument(
-        "nodes", metavar="NODE", nargs="*", help="superclasses (default: those of P1, P2 and P3)"
-    )
-    _add_tree(dropped, "published")
-    _add_leaves(dropped)
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The hierarchy that is asked.
+
+    Attributes
+    ----------
+    wordnet
+        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data
+        (nltk:wordnet31, nltk:omw-1.4:fra), or a folder of WordNet 3.0
+    edges
+        another hierarchy: parent and child on each line
+    names
+        its names: id, tab, names
+    edits
+        TOML or JSON: other parents for some nodes
+    """
+
+    wordnet: Annotated[str | None, "WHICH"] = None
+    edges: Path | None = None
+    names: Path | None = None
+    edits: Path | None = None
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print the answer of one action."""
-    actions: dict[str, Callable[[argparse.Namespace], int]] = {
-        "show": _show,
-        "find": _find,
-        "similarity": _similarity,
-        "dropped": _dropped,
-    }
-    return actions[options.action](options)
+@dataclass(frozen=True, kw_only=True)
+class ViewOptions(Options):
+    """What is seen of it.
+
+    Attributes
+    ----------
+    tree
+        one parent a node (published: as in the ImageNet protocols; first, last: in the order of the parents), or all
+        (dag)
+    leaves
+        ilsvrc2012: its 1,000 classes (the default for WordNet); all: nodes without a child; or a file of ids
+    """
+
+    tree: Literal["published", "first", "last", "dag"] = "published"
+    leaves: Annotated[str | None, "WHICH"] = None
 
 
-def _action(actions: Any, name: str, summary: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = actions.add_parser(
-        name, help=summary, description=summary, allow_abbrev=False
-    )
-    parser.add_argument(
-        "--wordnet",
-        metavar="WHICH",
-        help="in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data "
-        "(nltk:wordnet31, nltk:omw-1.4:fra), or a folder of WordNet 3.0",
-    )
-    parser.add_argument(
-        "--edges", type=Path, metavar="FILE", help="another hierarchy: parent and child on each line"
-    )
-    parser.add_argument("--names", type=Path, metavar="FILE", help="its names: id, tab, names")
-    parser.add_argument(
-        "--edits", type=Path, metavar="FILE", help="TOML or JSON: other parents for some nodes"
-    )
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
-    return parser
-
-
-def _add_tree(parser: argparse.ArgumentParser, default: str) -> None:
-    parser.add_argument(
-        "--tree",
-        choices=TREES,
-        default=default,
-        help="one parent a node (published: as in the ImageNet protocols; first, last: in the order of the parents), "
-        "or all (dag)",
-    )
-
-
-def _add_leaves(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--leaves",
-        metavar="WHICH",
-        help="ilsvrc2012: its 1,000 classes (the default for WordNet); all: nodes without a child; or a file of ids",
-    )
-
-
-def _graph(
-    options: argparse.Namespace, *, instances: bool = False, above: Collection[str] | None = None
-) -> Graph:
+def _graph(options: Options, *, instances: bool = False, above: Collection[str] | None = None) -> Graph:
     """Return the hierarchy that the options choose, all parents kept, edits applied."""
     from curation.hierarchy import open_wordnet
     from curation.hierarchy.class_trees import read_edge_list
@@ -111,7 +78,7 @@ def _graph(
     return graph if options.edits is None else edited(graph, read_edits(options.edits))
 
 
-def _leaves(options: argparse.Namespace) -> Collection[str] | None:
+def _leaves(options: ViewOptions) -> Collection[str] | None:
     from curation.ilsvrc2012 import ilsvrc2012_classes
     from curation.storage import read_bytes
 
@@ -124,7 +91,7 @@ def _leaves(options: argparse.Namespace) -> Collection[str] | None:
     return tuple(dict.fromkeys(line.split()[0] for line in text.splitlines() if line.split()))
 
 
-def _above(options: argparse.Namespace, leaves: Collection[str] | None) -> Graph:
+def _above(options: Options, leaves: Collection[str] | None) -> Graph:
     """Return the hierarchy with these leaves in it: one that it lacks is an error, not passed over."""
     from curation.hierarchy.hierarchy import ancestors
 
@@ -153,23 +120,30 @@ def _view(graph: Graph, tree: str, *, other: bool) -> Graph:
     return as_tree(graph, choices=choices)
 
 
-def _show(options: argparse.Namespace) -> int:
+def show(node: str, /, *, depth: int = 3, options: ViewOptions) -> Answer:
+    """Print what lies below a node.
+
+    Parameters
+    ----------
+    node
+        an id such as n02087122, or a name such as 'hunting dog'
+    depth
+        levels below the node (default 3)
+    """
     from curation.hierarchy.hierarchy import descendants, label, leaves_under, node_of, tree_lines
 
-    if not 0 <= options.depth <= _DEEPEST:
-        raise UsageError(
-            "The depth is out of range", where=f"--depth {options.depth}", expected=f"0 to {_DEEPEST}"
-        )
+    if not 0 <= depth <= _DEEPEST:
+        raise UsageError("The depth is out of range", where=f"--depth {depth}", expected=f"0 to {_DEEPEST}")
     leaves = _leaves(options)
     graph = _view(_above(options, leaves), options.tree, other=bool(options.wordnet))
     try:
-        node = node_of(graph, options.node)
+        node = node_of(graph, node)
     except HierarchyError as error:
         if leaves is not None and error.found is None:
             error.hint = f"--leaves all, if it lies above none of these leaves; or {error.hint}"
         raise
     below = leaves_under(graph, node, leaves)
-    lines = [printable(line) for line in tree_lines(graph, node, depth=options.depth, leaves=leaves)]
+    lines = [printable(line) for line in tree_lines(graph, node, depth=depth, leaves=leaves)]
     data = {
         "node": node,
         "name": label(graph, node),
@@ -178,15 +152,16 @@ def _show(options: argparse.Namespace) -> int:
         "descendants": len(descendants(graph, [node])) - 1,
         "leaves": list(below),
     }
-    emit(data, [*lines, "", f"{len(below)} leaves below"], as_json=options.json)
-    return 0
+    return Answer(data, [*lines, "", f"{len(below)} leaves below"])
 
 
-def _find(options: argparse.Namespace) -> int:
-    from curation.hierarchy.hierarchy import find, label, parents
+def find(word: str, /, *, options: Options) -> Answer:
+    """Print the nodes that a word may mean."""
+    from curation.hierarchy.hierarchy import find as found_by
+    from curation.hierarchy.hierarchy import label, parents
 
     graph = _graph(options)
-    found = find(graph, options.word)
+    found = found_by(graph, word)
     rows = tuple(
         (
             node,
@@ -199,11 +174,11 @@ def _find(options: argparse.Namespace) -> int:
     data = [dict(zip(("id", "name", "lemmas", "parents"), row, strict=True)) for row in rows]
     table = Table(f"{len(found)} nodes", ("id", "name", "lemmas", "parents"), rows[:_SHOWN])
     more = [f"and {len(found) - _SHOWN} more: --json prints all"] if len(found) > _SHOWN else []
-    emit(data, [*table_lines(table), *more], as_json=options.json)
-    return 0 if found else 1
+    return Answer(data, [*table_lines(table), *more], 0 if found else 1)
 
 
-def _similarity(options: argparse.Namespace) -> int:
+def similarity(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, options: Options) -> Answer:
+    """Print how near two nodes are, as NLTK defines it."""
     from curation.hierarchy import open_wordnet
     from curation.hierarchy.hierarchy import label, node_of
     from curation.hierarchy.kinship import (
@@ -217,7 +192,7 @@ def _similarity(options: argparse.Namespace) -> int:
 
     # NLTK's similarities follow instance pointers too.
     graph = _graph(options, instances=True)
-    first, second = node_of(graph, options.first), node_of(graph, options.second)
+    first, second = node_of(graph, first), node_of(graph, second)
     kin = kinship(graph, [first, second])
     place = int(lowest_common(kin, [first], [second])[0, 0])
     scores = {
@@ -240,15 +215,21 @@ def _similarity(options: argparse.Namespace) -> int:
         ),
     )
     title = f"{label(graph, first)} and {label(graph, second)}"
-    emit(data, table_lines(Table(title, ("", ""), rows)), as_json=options.json)
-    return 0
+    return Answer(data, table_lines(Table(title, ("", ""), rows)))
 
 
-def _dropped(options: argparse.Namespace) -> int:
+def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, options: ViewOptions) -> Answer:
+    """Print the leaves that a one-parent tree loses, node by node.
+
+    Parameters
+    ----------
+    nodes
+        superclasses (default: those of P1, P2 and P3)
+    """
     from curation.benchmarks.imagenet.classes import RULES
     from curation.hierarchy.hierarchy import dropped_leaves, label, leaves_under, node_of
 
-    if options.edges is not None and not options.nodes:
+    if options.edges is not None and not nodes:
         raise UsageError(
             "Name the nodes of your hierarchy", expected="curation hierarchy dropped NODE … --edges FILE"
         )
@@ -257,10 +238,10 @@ def _dropped(options: argparse.Namespace) -> int:
     if leaves is None:
         leaves = [node for node in graph if not graph.pred[node]]
     tree = _view(graph, options.tree, other=bool(options.wordnet))
-    nodes = [node_of(graph, node) for node in options.nodes] or list(
+    asked = [node_of(graph, node) for node in nodes] or list(
         dict.fromkeys(one for rule in RULES.values() for one in (*rule.known, *rule.negative, *rule.unknown))
     )
-    lost = dropped_leaves(graph, tree, nodes, leaves)
+    lost = dropped_leaves(graph, tree, asked, leaves)
     rows = tuple(
         (
             label(graph, node),
@@ -271,9 +252,12 @@ def _dropped(options: argparse.Namespace) -> int:
         for node, several in lost.items()
     )
     table = Table(
-        f"Leaves that the tree '{options.tree}' loses, of {len(nodes)} nodes",
+        f"Leaves that the tree '{options.tree}' loses, of {len(asked)} nodes",
         ("node", "leaves", "lost", ""),
         rows,
     )
-    emit({node: list(several) for node, several in lost.items()}, table_lines(table), as_json=options.json)
-    return 0
+    return Answer({node: list(several) for node, several in lost.items()}, table_lines(table))
+
+
+METAVAR = "ACTION"
+COMMANDS = {"show": show, "find": find, "similarity": similarity, "dropped": dropped}

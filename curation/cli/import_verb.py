@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from curation.cli.output import Table, emit, table_lines
+from curation.cli.output import Answer, Table, table_lines
 from curation.cli.outputs import NEW_MANIFEST
 from curation.errors import CurationError
 
@@ -16,44 +16,41 @@ if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation import``."""
-    parser.add_argument(
-        "header",
-        metavar="HEADER",
-        help="a manifest of published lists without them: a folder, or NAME@VERSION of one at hand",
-    )
-    parser.add_argument(
-        "--lists",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="the authors' files, found by name, subfolders included",
-    )
-    parser.add_argument(
-        "--out", type=NEW_MANIFEST, required=True, metavar="DIR", help="folder of the new manifest"
-    )
-    parser.add_argument(
-        "--header-only",
-        action="store_true",
-        help="make the header instead, digests and counts without ids; HEADER is then the name of a recipe, such as "
-        "owod/reowod-published",
-    )
-    parser.add_argument("--json", action="store_true", help="print the header of the manifest as JSON")
+@dataclass(frozen=True)
+class Options:
+    """Complete a manifest of published lists from the authors' files.
+
+    Attributes
+    ----------
+    header
+        a manifest of published lists without them: a folder, or NAME@VERSION of one at hand
+    lists
+        the authors' files, found by name, subfolders included
+    out
+        folder of the new manifest
+    header_only
+        make the header instead, digests and counts without ids; HEADER is then the name of a recipe,
+        such as owod/reowod-published
+    """
+
+    header: str
+    _: KW_ONLY
+    lists: Annotated[Path, "DIR"]
+    out: Annotated[Path, NEW_MANIFEST, "DIR"]
+    header_only: bool = False
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Import, write and report; nothing is written unless every file and every list is the pinned one."""
     from curation.manifest.store import write_manifest
 
     manifest = _pinned(options) if options.header_only else _imported(options)
     write_manifest(manifest, options.out)
-    _report(manifest, options)
-    return 0
+    return _answer(manifest, options)
 
 
-def _pinned(options: argparse.Namespace) -> Manifest:
-    from curation.benchmarks.recipes import find_recipe
+def _pinned(options: Options) -> Manifest:
+    from curation.benchmarks.registry import find_recipe
     from curation.manifest.importing import pin_lists
     from curation.manifest.manifest import Manifest
 
@@ -61,7 +58,7 @@ def _pinned(options: argparse.Namespace) -> Manifest:
     return Manifest(header=pin_lists(draft, options.lists).header, lists={})
 
 
-def _imported(options: argparse.Namespace) -> Manifest:
+def _imported(options: Options) -> Manifest:
     from curation.manifest.importing import import_lists
     from curation.manifest.locate import load_manifest
 
@@ -83,7 +80,7 @@ def _others(target: str) -> Iterator[Header]:
             continue
 
 
-def _report(manifest: Manifest, options: argparse.Namespace) -> None:
+def _answer(manifest: Manifest, options: Options) -> Answer:
     from curation.cli.manifest_tables import figure_table, manifest_data
 
     header = manifest.header
@@ -106,4 +103,4 @@ def _report(manifest: Manifest, options: argparse.Namespace) -> None:
     )
     lines += [f"written to {options.out}: {what}", f"next: curation verify {options.out} --source NAME=PATH"]
     data = {"folder": str(options.out), "lists": len(manifest.lists), **manifest_data(manifest)}
-    emit(data, lines, as_json=options.json)
+    return Answer(data, lines)

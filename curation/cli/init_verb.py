@@ -2,60 +2,50 @@
 
 from __future__ import annotations
 
-import argparse
 import re
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
-from curation.cli.output import emit, printable
+from curation.cli.options import BoxOptions
+from curation.cli.output import Answer, printable
 from curation.cli.outputs import OutputFile
 from curation.errors import UsageError
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation init``."""
-    parser.add_argument(
-        "what",
-        nargs="?",
-        choices=("tasks",),
-        default="tasks",
-        help="a task file for `curation build owod` (tasks)",
-    )
-    parser.add_argument(
-        "--source",
-        action="append",
-        default=[],
-        required=True,
-        metavar="[train|test=]PATH",
-        help="your annotations, such as a COCO JSON; train= or test= before it says what it is for (train; repeatable)",
-    )
-    parser.add_argument(
-        "--out",
-        type=OutputFile(),
-        default=Path("tasks.toml"),
-        metavar="FILE",
-        help="the new file (tasks.toml)",
-    )
-    parser.add_argument("--name", default="my/benchmark", help="name of the benchmark (my/benchmark)")
-    parser.add_argument(
-        "--n-tasks",
-        type=int,
-        default=4,
-        metavar="N",
-        help="groups into which the classes are cut in the order of the file (4, as in the published benchmarks)",
-    )
-    parser.add_argument(
-        "--exhaustive",
-        action="store_true",
-        help="every object of every class is annotated on every image",
-    )
-    parser.add_argument(
-        "--bad-boxes", choices=("error", "drop"), default="error", help="as in `curation build` (error)"
-    )
-    parser.add_argument("--no-cache", action="store_true", help="store nothing of what was read")
-    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+@dataclass(frozen=True)
+class Options(BoxOptions):
+    """Write a task file to begin with, from annotations of one's own.
+
+    Attributes
+    ----------
+    what
+        a task file for `curation build owod`
+    source
+        your annotations, such as a COCO JSON; train= or test= before it says what it is for (train;
+        repeatable)
+    out
+        the new file
+    name
+        name of the benchmark
+    n_tasks
+        groups into which the classes are cut in the order of the file (4, as in the published
+        benchmarks)
+    exhaustive
+        every object of every class is annotated on every image
+    """
+
+    what: Literal["tasks"] = "tasks"
+    _: KW_ONLY
+    source: tuple[Annotated[str, "[train|test=]PATH"], ...]
+    out: Annotated[Path, OutputFile()] = Path("tasks.toml")
+    name: str = "my/benchmark"
+    n_tasks: int = 4
+    exhaustive: bool = False
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Write the task file; one that somebody edited is not replaced (see `curation.ledger`)."""
     import tomllib
 
@@ -89,11 +79,10 @@ def run(options: argparse.Namespace) -> int:
         f"written to {printable(str(options.out))}: move each class to the task in which it becomes known",
         f"next: curation build owod --tasks {options.out} {given} --out DIR",
     ]
-    emit({"file": str(options.out), **written}, lines, as_json=options.json)
-    return 0
+    return Answer({"file": str(options.out), **written}, lines)
 
 
-def _paths(texts: list[str]) -> dict[str, Path]:
+def _paths(texts: Sequence[str]) -> dict[str, Path]:
     """Return the files by what they are for."""
     paths: dict[str, Path] = {}
     for text in texts:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from curation.cli.output import Table, emit, printable, table_lines, warn
+from curation.cli.output import Answer, Table, printable, table_lines, warn
 from curation.cli.outputs import OutputFile
 from curation.errors import LeaderboardError, UsageError
 
@@ -14,24 +14,30 @@ if TYPE_CHECKING:
     from curation.evaluation.leaderboard.ranking import Group
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation leaderboard``."""
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="a .jsonl file that `evaluate --append` wrote"
-    )
-    parser.add_argument(
-        "--metric", metavar="NAME", help="rank by this number (default: the first of the protocol's)"
-    )
-    parser.add_argument(
-        "--group",
-        metavar="N",
-        help="this group alone; N,N or all asks for one ranking of them, refused with what differs",
-    )
-    parser.add_argument("--html", type=OutputFile(), metavar="FILE", help="write the tables as one HTML page")
-    parser.add_argument("--json", action="store_true", help="print the groups as JSON")
+@dataclass(frozen=True)
+class Options:
+    """Results of several methods, ranked where they are comparable.
+
+    Attributes
+    ----------
+    file
+        a .jsonl file that `evaluate --append` wrote
+    metric
+        rank by this number (default: the first of the protocol's)
+    group
+        this group alone; N,N or all asks for one ranking of them, refused with what differs
+    html
+        write the tables as one HTML page
+    """
+
+    file: Path
+    _: KW_ONLY
+    metric: Annotated[str | None, "NAME"] = None
+    group: Annotated[str | None, "N"] = None
+    html: Annotated[Path | None, OutputFile()] = None
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Print a table a group, and write the page that ``--html`` asks for; 0, or an error of the tree."""
     from curation.evaluation.leaderboard.files import read_rows
     from curation.evaluation.leaderboard.html import leaderboard_html
@@ -62,8 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if options.html:
         write_text(options.html, leaderboard_html(groups, file=options.file.name, digest=read.digest))
         lines.append(f"wrote {options.html}")
-    emit(data, lines, as_json=options.json)
-    return 0
+    return Answer(data, lines)
 
 
 def _numbers(text: str) -> list[int] | None:

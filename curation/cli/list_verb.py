@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from curation.cli.output import Table, emit, printable, table_lines, warn
-from curation.cli.outputs import OwnFolder, declare_force
+from curation.cli.output import Answer, Table, printable, table_lines, warn
+from curation.cli.outputs import IndexedFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import Protocol
+    from curation.benchmarks.benchmark import Benchmark
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation list``."""
-    parser.add_argument(
-        "what",
-        nargs="?",
-        metavar="protocols | manifests | PROTOCOL",
-        help="these alone (default: protocols and manifests), or one protocol with its parts, page and manifests",
-    )
-    parser.add_argument(
-        "--folder",
-        type=OwnFolder(),
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation "
-        "(repeatable)",
-    )
-    parser.add_argument(
-        "--write-index",
-        action="store_true",
-        help="write index.json into ./manifests, or into the --folder",
-    )
-    declare_force(parser)
-    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+@dataclass(frozen=True)
+class Options:
+    """Protocols, their papers and sources, and the manifests at hand.
+
+    Attributes
+    ----------
+    what
+        these alone (default: protocols and manifests), or one protocol with its parts, page and
+        manifests
+    folder
+        a folder of manifests beside ./manifests, $CURATION_MANIFESTS and those that come with curation
+        (repeatable)
+    write_index
+        write index.json into ./manifests, or into the --folder
+    """
+
+    what: Annotated[str | None, "protocols | manifests | PROTOCOL"] = None
+    _: KW_ONLY
+    folder: tuple[Annotated[Path, IndexedFolder(), "DIR"], ...] = ()
+    write_index: bool = False
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Print protocols with paper, sources and parameters, then the manifests at hand; or one protocol alone."""
-    from curation.benchmarks.registry import PROTOCOLS
+    from curation.benchmarks.registry import benchmarks
 
     data: dict[str, Any] = {}
     lines: list[str] = []
     one = _protocol_named(options.what) if options.what not in (None, "protocols", "manifests") else None
     if options.what != "manifests":
-        chosen = [one] if one else list(PROTOCOLS.values())
+        chosen = [one] if one else list(benchmarks().values())
         data["protocols"] = [_protocol_data(protocol) for protocol in chosen]
         lines += [line for told in data["protocols"] for line in _protocol_lines(told, whole=one is not None)]
     written = _write_index(options) if options.write_index else []
@@ -57,30 +53,29 @@ def run(options: argparse.Namespace) -> int:
         found = _manifests(options.folder)
         data["manifests"] = [row for row in found if one is None or _is_of(row, one)]
         lines += _manifest_lines(data["manifests"])
-    emit(data, [*lines, *written], as_json=options.json)
-    return 0
+    return Answer(data, [*lines, *written])
 
 
-def _protocol_named(name: str) -> Protocol:
-    from curation.benchmarks.registry import PROTOCOLS, find_protocol
+def _protocol_named(name: str) -> Benchmark:
+    from curation.benchmarks.registry import benchmarks, find_benchmark
 
     try:
-        return find_protocol(name)
+        return find_benchmark(name)
     except UsageError as error:
         raise UsageError(
             "There is nothing of this name to list",
             where=f"curation list {name[:80]}",
-            expected=f"protocols, manifests, or a protocol: {', '.join(PROTOCOLS)}",
+            expected=f"protocols, manifests, or a protocol: {', '.join(benchmarks())}",
             hint=error.hint,
         ) from None
 
 
-def _is_of(manifest: Mapping[str, Any], protocol: Protocol) -> bool:
+def _is_of(manifest: Mapping[str, Any], protocol: Benchmark) -> bool:
     """Return whether a protocol made a manifest, or its authors published the lists."""
     return bool(manifest["protocol"] == protocol.name or manifest["name"].startswith(f"{protocol.name}/"))
 
 
-def _protocol_data(protocol: Protocol) -> dict[str, Any]:
+def _protocol_data(protocol: Benchmark) -> dict[str, Any]:
     paper = protocol.paper
     return {
         "name": protocol.name,
@@ -130,7 +125,7 @@ def _protocol_lines(protocol: dict[str, Any], *, whole: bool) -> list[str]:
     ]
 
 
-def _write_index(options: argparse.Namespace) -> list[str]:
+def _write_index(options: Options) -> list[str]:
     from curation.manifest.registry import INDEX_FILE, index_text, manifest_index
     from curation.storage import write_text
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from curation.cli.output import Table, emit, table_lines
+from curation.cli.output import Answer, Table, table_lines
 from curation.cli.outputs import OutputFolder
+from curation.cli.signature import pairs
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,56 +19,51 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation neighbors``."""
-    parser.add_argument(
-        "--queries",
-        action="append",
-        required=True,
-        metavar="[NAME=]STORE",
-        help="what to look for: a store of curation embed; several with --set-similarity",
-    )
-    parser.add_argument("--references", type=Path, required=True, metavar="STORE", help="where to look")
-    parser.add_argument(
-        "-k",
-        type=int,
-        default=10,
-        metavar="K",
-        help="neighbours of each, the image itself not among them (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--engine", choices=("auto", "torch", "numpy", "faiss"), default="auto", help="all are exact"
-    )
-    parser.add_argument(
-        "--set-similarity",
-        action="store_true",
-        help="compare whole sets: similarity of each image to its nearest in a sample of the references",
-    )
-    parser.add_argument(
-        "--sample",
-        choices=("hashrank", "paper", "all"),
-        default="hashrank",
-        help="of the references (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--n-train", type=int, metavar="N", help="training images of the ID set, for --sample paper"
-    )
-    parser.add_argument(
-        "--out",
-        type=OutputFolder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",)),
-        metavar="DIR",
-        help="write neighbors.csv or similarity.csv, and a figure",
-    )
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Nearest images of a reference set, and how alike whole sets are.
+
+    Attributes
+    ----------
+    queries
+        what to look for: a store of curation embed; several with --set-similarity
+    references
+        where to look
+    k
+        neighbours of each, the image itself not among them
+    engine
+        all are exact
+    set_similarity
+        compare whole sets: similarity of each image to its nearest in a sample of the references
+    sample
+        of the references
+    n_train
+        training images of the ID set, for --sample paper
+    out
+        write neighbors.csv or similarity.csv, and a figure
+    """
+
+    queries: tuple[Annotated[str, "[NAME=]STORE"], ...]
+    references: Annotated[Path, "STORE"]
+    k: Annotated[int, "K"] = 10
+    engine: Literal["auto", "torch", "numpy", "faiss"] = "auto"
+    set_similarity: bool = False
+    sample: Literal["hashrank", "paper", "all"] = "hashrank"
+    n_train: int | None = None
+    out: Annotated[
+        Path | None,
+        OutputFolder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",)),
+        "DIR",
+    ] = None
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Search, print, and write what ``--out`` asks for."""
     from curation.similarity.store import open_embeddings
 
-    named = _named(options.queries)
+    named = pairs(options.queries, "--queries", bare=lambda text: Path(text).name)
     references = open_embeddings(options.references)
-    queries = {name: open_embeddings(path) for name, path in named.items()}
+    queries = {name: open_embeddings(Path(path)) for name, path in named.items()}
     if options.set_similarity:
         return _sets(options, queries, references)
     if len(queries) > 1:
@@ -77,18 +73,7 @@ def run(options: argparse.Namespace) -> int:
     return _neighbors(options, next(iter(queries.values())), references)
 
 
-def _named(texts: list[str]) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    for text in texts:
-        name, equals, path = text.partition("=")
-        key, value = (name, path) if equals and name and path else (Path(text).name, text)
-        if key in found:
-            raise UsageError("--queries names a set twice", where=text[:200], expected="--queries NAME=STORE")
-        found[key] = Path(value)
-    return found
-
-
-def _neighbors(options: argparse.Namespace, queries: Embeddings, references: Embeddings) -> int:
+def _neighbors(options: Options, queries: Embeddings, references: Embeddings) -> Answer:
     from curation.similarity.neighbors import nearest_others
     from curation.similarity.set_similarity import require_same_encoder
 
@@ -99,7 +84,7 @@ def _neighbors(options: argparse.Namespace, queries: Embeddings, references: Emb
         for name, row, values in zip(queries.ids, places.tolist(), scores.tolist(), strict=True)
         for rank, (place, score) in enumerate(zip(row, values, strict=True), 1)
     ]
-    written = _write_csv(options, "neighbors", ("id", "rank", "neighbor", "similarity"), rows)
+    written = _write_csv(options.out, "neighbors", ("id", "rank", "neighbor", "similarity"), rows)
     result = {
         "queries": len(queries.ids),
         "references": len(references.ids),
@@ -119,11 +104,10 @@ def _neighbors(options: argparse.Namespace, queries: Embeddings, references: Emb
     lines = table_lines(table)
     if len(rows) > _SHOWN:
         lines.append(f"… and {len(rows) - _SHOWN:,} more rows: --out DIR writes all")
-    emit(result, [*lines, *(f"wrote {path}" for path in written)], as_json=options.json)
-    return 0
+    return Answer(result, [*lines, *(f"wrote {path}" for path in written)])
 
 
-def _sets(options: argparse.Namespace, queries: dict[str, Embeddings], references: Embeddings) -> int:
+def _sets(options: Options, queries: dict[str, Embeddings], references: Embeddings) -> Answer:
     from curation.similarity.set_similarity import (
         SAMPLE_RULES,
         reference_statistics,
@@ -146,12 +130,11 @@ def _sets(options: argparse.Namespace, queries: dict[str, Embeddings], reference
         ("set", "n", "mean", "std", "5 %", "median", "95 %"),
         tuple(_statistics_row(name, one) for name, one in result["sets"].items()),
     )
-    written = _write_sets(options, found, result) if options.out else []
+    written = _write_sets(options.out, found, result) if options.out else []
     told = (
         f"ID images to each other, leave one out: median {_number(base.median)}, sigma {_number(base.sigma)}"
     )
-    emit(result, [*table_lines(table), told, *(f"wrote {path}" for path in written)], as_json=options.json)
-    return 0
+    return Answer(result, [*table_lines(table), told, *(f"wrote {path}" for path in written)])
 
 
 def _statistics_row(name: str, one: dict[str, Any]) -> tuple[str, ...]:
@@ -165,21 +148,19 @@ def _number(value: float | None) -> str:
 
 
 def _write_csv(
-    options: argparse.Namespace, stem: str, header: tuple[str, ...], rows: list[tuple[Any, ...]]
+    folder: Path | None, stem: str, header: tuple[str, ...], rows: list[tuple[Any, ...]]
 ) -> list[Path]:
     from curation.csv_table import as_csv
     from curation.storage import write_text
 
-    if options.out is None:
+    if folder is None:
         return []
-    path = options.out / f"{stem}.csv"
+    path = folder / f"{stem}.csv"
     write_text(path, as_csv(header, rows))
     return [path]
 
 
-def _write_sets(
-    options: argparse.Namespace, found: dict[str, SetSimilarity], result: dict[str, Any]
-) -> list[Path]:
+def _write_sets(folder: Path, found: dict[str, SetSimilarity], result: dict[str, Any]) -> list[Path]:
     from curation.similarity.similarity_figures import similarity_histograms
     from curation.storage import write_text
 
@@ -190,11 +171,11 @@ def _write_sets(
             one.ids, one.nearest, one.similarity.tolist(), one.margin.tolist(), strict=True
         )
     ]
-    written = _write_csv(options, "similarity", ("set", "id", "nearest", "similarity", "margin"), rows)
+    written = _write_csv(folder, "similarity", ("set", "id", "nearest", "similarity", "margin"), rows)
     written += similarity_histograms(
         {"nearest ID image": {name: one.similarity for name, one in found.items()}},
-        options.out / "histograms",
+        folder / "histograms",
     )
-    path = options.out / "statistics.json"
+    path = folder / "statistics.json"
     write_text(path, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return [*written, path]

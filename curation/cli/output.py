@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from curation.cli.signature import OneOf
 from curation.progress import stage, steps
 from curation.text_table import Table, printable, table_lines
 
@@ -17,14 +15,16 @@ if TYPE_CHECKING:
     from curation.hierarchy import Wordnet
 
 __all__ = [
+    "Answer",
     "Table",
-    "add_amount_options",
     "counted_examples",
     "emit",
+    "note",
     "printable",
     "stage",
     "steps",
     "table_lines",
+    "tell_wordnet",
     "warn",
 ]
 
@@ -51,22 +51,6 @@ class Answer:
     then: Callable[[], None] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """How much a check prints beside what needs attention.
-
-    Attributes
-    ----------
-    all
-        print everything, not only what needs attention
-    quiet
-        print the last line alone, the result
-    """
-
-    all: Annotated[bool, OneOf("amount")] = False
-    quiet: Annotated[bool, OneOf("amount")] = False
-
-
 def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_json: bool) -> None:
     """Print a result: the data as JSON, or the lines."""
     if as_json:
@@ -76,16 +60,14 @@ def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_js
         print(line)
 
 
-def add_amount_options(parser: argparse.ArgumentParser, whole: str) -> None:
-    """Declare ``--all`` and ``--quiet``: how much a check prints beside what needs attention."""
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("--all", action="store_true", help=f"print {whole}, not only what needs attention")
-    amount.add_argument("--quiet", action="store_true", help="print the last line alone, the result")
-
-
 def warn(text: str) -> None:
     """Print a warning to standard error."""
     print(f"warning: {printable(text)}", file=sys.stderr)
+
+
+def note(text: str) -> None:
+    """Print a note to standard error."""
+    print(f"note: {printable(text)}", file=sys.stderr)
 
 
 def tell_wordnet(chosen: Wordnet) -> None:

@@ -151,7 +151,12 @@ class OwnFolder(Output):
     """A folder that the verb keeps for itself and recognises: embeddings, a review, manifests with their index."""
 
 
-_REPLACING = (OutputFile, OutputFigure, OutputFolder, OutputResult, NewFolder, FileOrNewFolder)
+@dataclass(frozen=True, slots=True)
+class IndexedFolder(OwnFolder):
+    """A folder of manifests whose index is written anew."""
+
+
+_REPLACING = (IndexedFolder, OutputFile, OutputFigure, OutputFolder, OutputResult, NewFolder, FileOrNewFolder)
 
 NEW_MANIFEST = NewFolder(unless="manifest.json")
 """A manifest that stands there already is accepted where it is the very same."""
@@ -170,16 +175,11 @@ def add_force(parser: argparse.ArgumentParser) -> None:
             for command in action.choices.values():
                 add_force(command)
     if any(isinstance(action.type, _REPLACING) for action in actions):
-        declare_force(parser)
-
-
-def declare_force(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--force``."""
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="replace files that this tool did not write; never an input of the command, never a whole folder",
-    )
+        parser.add_argument(
+            "--force",
+            action="store_true",
+            help="replace files that this tool did not write; never an input of the command, never a whole folder",
+        )
 
 
 @contextmanager

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from curation.cli.output import emit, stage, steps, tell_wordnet
+from curation.cli.options import BoxOptions
+from curation.cli.output import Answer, stage, steps, tell_wordnet
 from curation.cli.outputs import OutputFile
-from curation.cli.source_options import pairs
+from curation.cli.signature import OneOf, pairs
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,122 +24,71 @@ if TYPE_CHECKING:
     from curation.sources.source import Source
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation propose``."""
-    classes = parser.add_mutually_exclusive_group(required=True)
-    classes.add_argument(
-        "--id-classes", type=Path, metavar="FILE", help="the ID classes: JSON, TOML, or one a line"
-    )
-    classes.add_argument("--manifest", metavar="M", help="the ID classes are the known ones of a manifest")
-    _add_pool_options(parser)
-    _add_lens_options(parser)
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a threshold: near_wup (0.82), text_margin (0.01), look_sigma (0), detector_score (0.5), agreeing (2), "
-        "standard_errors (2), farther_below (none)",
-    )
-    parser.add_argument(
-        "--wordnet",
-        metavar="WHICH",
-        help="in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data, "
-        "or a folder of WordNet 3.0; recorded among the inputs",
-    )
-    parser.add_argument(
-        "--compare",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="other proposals, whose far sets these are held against (repeatable)",
-    )
-    parser.add_argument("--out", type=OutputFile(), metavar="FILE", help="write the proposals as JSON lines")
-    parser.add_argument("--json", action="store_true", help="print header and counts as JSON")
+@dataclass(frozen=True, kw_only=True)
+class Options(BoxOptions):
+    """Rank the images of an OOD source that may hold an ID class; near, far and farther, as proposals.
+
+    Attributes
+    ----------
+    id_classes
+        the ID classes: JSON, TOML, or one a line
+    manifest
+        the ID classes are the known ones of a manifest
+    ood
+        an OOD source: root, annotation file, or table; NAME begins with its data set: coco,
+        coco-val2017 (repeatable)
+    near_classes
+        categories that are near, by your word
+    far_classes
+        categories that are far, by your word
+    synset_map
+        synsets of an OOD source's categories, or of the ID classes (NAME id): CSV or TSV of name,
+        n02084071; they go before the built-in maps of COCO, VOC and Open Images (repeatable)
+    tree
+        class tree of a source as Open Images has it (bbox_labels_600_hierarchy.json), for kinds and
+        parts; class-descriptions-boxable.csv is looked for beside it (repeatable)
+    embeddings_id
+        embedded ID images (curation embed)
+    embeddings_ood
+        embedded images of an OOD source (repeatable)
+    texts
+        embedded prompts of ID and other classes
+    detections
+        COCO results of a detector of the ID classes on an OOD source (repeatable)
+    detector_categories
+        the detector's category numbers: an annotation file with categories (default: the numbers of the
+        manifest's classes)
+    set_
+        a threshold: near_wup (0.82), text_margin (0.01), look_sigma (0), detector_score (0.5), agreeing
+        (2), standard_errors (2), farther_below (none)
+    wordnet
+        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data, or a
+        folder of WordNet 3.0; recorded among the inputs
+    compare
+        other proposals, whose far sets these are held against (repeatable)
+    out
+        write the proposals as JSON lines
+    """
+
+    id_classes: Annotated[Path | None, OneOf("classes", required=True)] = None
+    manifest: Annotated[str | None, "M", OneOf("classes", required=True)] = None
+    ood: tuple[Annotated[str, "NAME[@PART]=PATH"], ...]
+    near_classes: tuple[Annotated[str, "NAME=A,B"], ...] = ()
+    far_classes: tuple[Annotated[str, "NAME=A,B"], ...] = ()
+    synset_map: tuple[Annotated[str, "NAME=FILE"], ...] = ()
+    tree: tuple[Annotated[str, "NAME=JSON"], ...] = ()
+    embeddings_id: Annotated[Path | None, "STORE"] = None
+    embeddings_ood: tuple[Annotated[str, "[NAME=]STORE"], ...] = ()
+    texts: Annotated[Path | None, "STORE"] = None
+    detections: tuple[Annotated[str, "[NAME=]FILE"], ...] = ()
+    detector_categories: Annotated[Path | None, "JSON"] = None
+    set_: tuple[Annotated[str, "KEY=VALUE"], ...] = ()
+    wordnet: Annotated[str | None, "WHICH"] = None
+    compare: tuple[Path, ...] = ()
+    out: Annotated[Path | None, OutputFile()] = None
 
 
-def _add_pool_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--ood",
-        action="append",
-        required=True,
-        metavar="NAME[@PART]=PATH",
-        help="an OOD source: root, annotation file, or table; NAME begins with its data set: coco, coco-val2017 "
-        "(repeatable)",
-    )
-    parser.add_argument(
-        "--bad-boxes",
-        choices=("error", "drop"),
-        default="error",
-        help="what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)",
-    )
-    parser.add_argument(
-        "--no-cache", action="store_true", help="parse annotation files again, and store nothing"
-    )
-    parser.add_argument(
-        "--near-classes",
-        action="append",
-        default=[],
-        metavar="NAME=A,B",
-        help="categories that are near, by your word",
-    )
-    parser.add_argument(
-        "--far-classes",
-        action="append",
-        default=[],
-        metavar="NAME=A,B",
-        help="categories that are far, by your word",
-    )
-    parser.add_argument(
-        "--synset-map",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="synsets of an OOD source's categories, or of the ID classes (NAME id): CSV or TSV of name, n02084071; "
-        "they go before the built-in maps of COCO, VOC and Open Images (repeatable)",
-    )
-    parser.add_argument(
-        "--tree",
-        action="append",
-        default=[],
-        metavar="NAME=JSON",
-        help="class tree of a source as Open Images has it (bbox_labels_600_hierarchy.json), for kinds and parts; "
-        "class-descriptions-boxable.csv is looked for beside it (repeatable)",
-    )
-
-
-def _add_lens_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--embeddings-id", type=Path, metavar="STORE", help="embedded ID images (curation embed)"
-    )
-    parser.add_argument(
-        "--embeddings-ood",
-        action="append",
-        default=[],
-        metavar="[NAME=]STORE",
-        help="embedded images of an OOD source (repeatable)",
-    )
-    parser.add_argument(
-        "--texts", type=Path, metavar="STORE", help="embedded prompts of ID and other classes"
-    )
-    parser.add_argument(
-        "--detections",
-        action="append",
-        default=[],
-        metavar="[NAME=]FILE",
-        help="COCO results of a detector of the ID classes on an OOD source (repeatable)",
-    )
-    parser.add_argument(
-        "--detector-categories",
-        type=Path,
-        metavar="JSON",
-        help="the detector's category numbers: an annotation file with categories (default: the numbers of the "
-        "manifest's classes)",
-    )
-
-
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Print what is proposed, and write it with ``--out``; always 0, since nothing here is true or false."""
     from curation.cli.propose_tables import proposal_data, proposal_lines
     from curation.hierarchy import open_wordnet
@@ -149,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     wordnet = open_wordnet(options.wordnet) if options.wordnet else None
     if wordnet is not None:
         tell_wordnet(wordnet)
-    thresholds = thresholds_from(pairs(options.set, "--set"))
+    thresholds = thresholds_from(pairs(options.set_, "--set"))
     classes, numbers, inputs = _classes(options)
     maps = _synset_maps(options, inputs)
     with stage("reading embeddings of the ID classes"):
@@ -166,11 +116,10 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.out:
         write_proposals(options.out, made)
-    emit(proposal_data(made), proposal_lines(made, options.out), as_json=options.json)
-    return 0
+    return Answer(proposal_data(made), proposal_lines(made, options.out))
 
 
-def _classes(options: argparse.Namespace) -> tuple[tuple[IdClass, ...], dict[int, str], list[Input]]:
+def _classes(options: Options) -> tuple[tuple[IdClass, ...], dict[int, str], list[Input]]:
     """Return the ID classes, the numbers a detector calls them by where that is known, and the inputs so far."""
     from curation.proposals.id_classes import classes_of, read_id_classes
     from curation.proposals.proposal import Input
@@ -179,7 +128,7 @@ def _classes(options: argparse.Namespace) -> tuple[tuple[IdClass, ...], dict[int
         return read_id_classes(options.id_classes), {}, [_input("id_classes", options.id_classes)]
     from curation.manifest.locate import load_manifest
 
-    manifest = load_manifest(options.manifest)
+    manifest = load_manifest(options.manifest or "")
     header = manifest.header
     numbers = {one.index: one.name for one in header.classes if one.role == "known"}
     entry = Input(use="manifest", name=f"{header.name}@{header.version}", sha256=manifest.digest)
@@ -187,7 +136,7 @@ def _classes(options: argparse.Namespace) -> tuple[tuple[IdClass, ...], dict[int
 
 
 def _pools(
-    options: argparse.Namespace,
+    options: Options,
     classes: tuple[IdClass, ...],
     numbers: dict[int, str],
     maps: Mapping[str, dict[str, str]],
@@ -227,7 +176,7 @@ def _pools(
     return pools
 
 
-def _sources(options: argparse.Namespace) -> dict[str, Source]:
+def _sources(options: Options) -> dict[str, Source]:
     from curation.sources.opening import open_source, parts_at
 
     found: dict[str, Source] = {}
@@ -256,7 +205,7 @@ def _sources(options: argparse.Namespace) -> dict[str, Source]:
 
 
 def _of_pools(
-    texts: list[str], option: str, sources: Mapping[str, object], *, one_may_be_bare: bool = False
+    texts: Sequence[str], option: str, sources: Mapping[str, object], *, one_may_be_bare: bool = False
 ) -> dict[str, str]:
     if one_may_be_bare and len(texts) == len(sources) == 1 and texts[0].partition("=")[0] not in sources:
         return {next(iter(sources)): texts[0]}
@@ -270,7 +219,7 @@ def _of_pools(
 
 
 def _numbers(
-    options: argparse.Namespace, classes: tuple[IdClass, ...], numbers: dict[int, str], inputs: list[Input]
+    options: Options, classes: tuple[IdClass, ...], numbers: dict[int, str], inputs: list[Input]
 ) -> dict[int, str]:
     from curation.proposals.detector_overlap import read_categories
 
@@ -286,7 +235,7 @@ def _numbers(
     return numbers
 
 
-def _synset_maps(options: argparse.Namespace, inputs: list[Input]) -> dict[str, dict[str, str]]:
+def _synset_maps(options: Options, inputs: list[Input]) -> dict[str, dict[str, str]]:
     from curation.proposals.synsets import read_synset_map
 
     known = {"id", *(text.partition("=")[0].partition("@")[0] for text in options.ood)}
@@ -317,7 +266,7 @@ def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
     return ClassTree(read(parts=False), read(parts=True))
 
 
-def _lenses(options: argparse.Namespace, inputs: list[Input]) -> Lenses:
+def _lenses(options: Options, inputs: list[Input]) -> Lenses:
     from curation.proposals.clip_overlap import prompts_of
     from curation.proposals.propose import Lenses
     from curation.proposals.reference import reference_of
@@ -362,7 +311,7 @@ def _input(use: str, path: Path) -> Input:
     return Input(use=use, name=path.name, sha256=sha256_of_bytes(read_bytes(path)))
 
 
-def _compared(options: argparse.Namespace, inputs: list[Input]) -> list[SetStatistics]:
+def _compared(options: Options, inputs: list[Input]) -> list[SetStatistics]:
     from curation.proposals.files import read_proposals
     from curation.proposals.set_distance import statistics_of
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import NewFolder
 from curation.errors import UsageError
 
@@ -14,21 +14,27 @@ if TYPE_CHECKING:
     from curation.publishing.publication import Publication
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation pull``."""
-    parser.add_argument(
-        "publication",
-        metavar="ORG/NAME@VERSION",
-        help="a dataset repository, and its tag or a commit of 40 hex digits",
-    )
-    parser.add_argument("--out", type=NewFolder(), required=True, metavar="DIR", help="a new folder")
-    parser.add_argument(
-        "--digest", default="", metavar="SHA256", help="the digest that the publication must have"
-    )
-    parser.add_argument("--json", action="store_true", help="print what was pulled as JSON")
+@dataclass(frozen=True)
+class Options:
+    """Bring a publication back from a hub, every file and every manifest checked.
+
+    Attributes
+    ----------
+    publication
+        a dataset repository, and its tag or a commit of 40 hex digits
+    out
+        a new folder
+    digest
+        the digest that the publication must have
+    """
+
+    publication: Annotated[str, "ORG/NAME@VERSION"]
+    _: KW_ONLY
+    out: Annotated[Path, NewFolder(), "DIR"]
+    digest: Annotated[str, "SHA256"] = ""
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Fetch, check and report; nothing is written unless all of it is what was published."""
     from curation.publishing.hub import HubRepository, pull
 
@@ -54,8 +60,7 @@ def run(options: argparse.Namespace) -> int:
             for one in publication.manifests
         ],
     }
-    emit(data, _lines(publication, options.out), as_json=options.json)
-    return 0
+    return Answer(data, _lines(publication, options.out))
 
 
 def _lines(publication: Publication, out: Path) -> list[str]:

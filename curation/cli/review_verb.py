@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.options import SourceOptions, photo_folders
+from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile, OwnFolder
-from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.benchmarks.protocol import SourceSlot
     from curation.manifest.manifest import Manifest
     from curation.review.images import ReviewImages
     from curation.review.progress import Progress
@@ -24,103 +24,77 @@ if TYPE_CHECKING:
 _BUILD_ONLY = ("source", "part", "proposals", "embeddings")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation review start|status|export``."""
-    actions = parser.add_subparsers(dest="action", metavar="start|status|export", required=True)
-    start = actions.add_parser("start", help="make or continue a review and open the App", allow_abbrev=False)
-    _add_start(start)
-    status = actions.add_parser("status", help="progress and agreement, without database", allow_abbrev=False)
-    export = actions.add_parser("export", help="the standing decisions as a file", allow_abbrev=False)
-    for one in (start, status, export):
-        one.add_argument(
-            "--folder",
-            type=OwnFolder(),
-            required=True,
-            metavar="DIR",
-            help="folder of the review and its log",
-        )
-        one.add_argument("--json", action="store_true", help="print JSON")
-    status.add_argument(
-        "--also",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="decisions of another reviewer, taken from another review of the same images (repeatable)",
-    )
-    export.add_argument(
-        "--out", type=OutputFile(), required=True, metavar="FILE", help="a .jsonl or .csv file"
-    )
+Folder = Annotated[Path, OwnFolder(), "DIR"]
 
 
-def _add_start(parser: argparse.ArgumentParser) -> None:
-    from curation.review.serving import DEFAULT_PORT, LOOPBACK, NEXT, OPENS
+@dataclass(frozen=True)
+class Options(SourceOptions):
+    """What is reviewed, and how.
 
-    parser.add_argument(
-        "manifest", nargs="?", help="a manifest, by folder or name; without one, all images of the sources"
-    )
-    add_source_options(parser)
-    parser.add_argument(
-        "--photos",
-        action="append",
-        default=[],
-        metavar="[NAME=]DIR",
-        help="the photos of a source, or of all (repeatable)",
-    )
-    parser.add_argument(
-        "--part",
-        action="append",
-        default=[],
-        metavar="PART",
-        help="review this part only (repeatable; default: all)",
-    )
-    parser.add_argument("--proposals", type=Path, metavar="FILE", help="from `curation propose`")
-    parser.add_argument(
-        "--only-proposed", action="store_true", help="leave out images that nothing was proposed for"
-    )
-    parser.add_argument(
-        "--embeddings", type=Path, metavar="DIR", help="from `curation embed`, to sort by similarity"
-    )
-    parser.add_argument(
-        "--stage",
-        choices=("manual", "candidate", "auto_override"),
-        default="manual",
-        help="what the verdicts are for: images of a split, candidates for one, or the automatic stage's exceptions",
-    )
-    parser.add_argument(
-        "--pool", default="", metavar="NAME", help="what decisions speak of (default: the part)"
-    )
-    parser.add_argument(
-        "--name", default="", help="name of the FiftyOne dataset (default: that of the folder)"
-    )
-    parser.add_argument(
-        "--batch-size", type=int, default=100, metavar="N", help="images of a batch (default: 100)"
-    )
-    parser.add_argument(
-        "--reviewer", default="", metavar="NAME", help="who reviews; the App lets one change it"
-    )
-    parser.add_argument("--rebuild", action="store_true", help="build the dataset anew and replay the log")
-    parser.add_argument("--no-app", action="store_true", help="prepare the dataset and leave")
-    parser.add_argument("--remote", action="store_true", help="serve the App without opening a browser here")
-    parser.add_argument(
-        "--port",
-        metavar="N",
-        help=f"port of the App, an error where something answers; {NEXT}: the first free one from the default on "
-        f"(default: FiftyOne's, {DEFAULT_PORT})",
-    )
-    parser.add_argument(
-        "--address",
-        metavar="HOST",
-        help=f"listen at this address instead of {LOOPBACK}, which this machine alone reaches; CAUTION: {OPENS}",
-    )
+    Attributes
+    ----------
+    manifest
+        a manifest, by folder or name; without one, all images of the sources
+    photos
+        the photos of a source, or of all (repeatable)
+    part
+        review this part only (repeatable; default: all)
+    proposals
+        from `curation propose`
+    only_proposed
+        leave out images that nothing was proposed for
+    embeddings
+        from `curation embed`, to sort by similarity
+    stage
+        what the verdicts are for: images of a split, candidates for one, or the automatic stage's
+        exceptions
+    pool
+        what decisions speak of (default: the part)
+    name
+        name of the FiftyOne dataset (default: that of the folder)
+    batch_size
+        images of a batch (default: 100)
+    reviewer
+        who reviews; the App lets one change it
+    rebuild
+        build the dataset anew and replay the log
+    no_app
+        prepare the dataset and leave
+    remote
+        serve the App without opening a browser here
+    port
+        port of the App, an error where something answers; next: the first free one from the default on
+        (default: FiftyOne's, 5151)
+    folder
+        folder of the review and its log
+    address
+        listen at this address instead of 127.0.0.1, which this machine alone reaches; CAUTION:
+        everybody who reaches that address can read every file that this user can read, and give
+        verdicts: the App has no password
+    """
+
+    manifest: str | None = None
+    _: KW_ONLY
+    folder: Folder
+    photos: tuple[Annotated[str, "[NAME=]DIR"], ...] = ()
+    part: tuple[Annotated[str, "PART"], ...] = ()
+    proposals: Path | None = None
+    only_proposed: bool = False
+    embeddings: Annotated[Path | None, "DIR"] = None
+    stage: Literal["manual", "candidate", "auto_override"] = "manual"
+    pool: Annotated[str, "NAME"] = ""
+    name: str = ""
+    batch_size: int = 100
+    reviewer: Annotated[str, "NAME"] = ""
+    rebuild: bool = False
+    no_app: bool = False
+    remote: bool = False
+    port: Annotated[str | None, "N"] = None
+    address: Annotated[str | None, "HOST"] = None
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run one of the three actions."""
-    return {"start": _start, "status": _status, "export": _export}[options.action](options)
-
-
-def _start(options: argparse.Namespace) -> int:
+def start(options: Options) -> Answer:
+    """Make or continue a review and open the App."""
     started = _resumed(options) if _names_nothing(options) else _built(options)
     data = {
         "dataset": started.record.dataset,
@@ -133,24 +107,22 @@ def _start(options: argparse.Namespace) -> int:
     }
     for reason, count in started.record.left_out.items():
         warn(f"{count} images are not shown: {reason}")
-    emit(data, _start_lines(started), as_json=options.json)
-    if not options.no_app:
-        _serve(options, started)
-    return 0
+    serve = None if options.no_app else partial(_serve, options, started)
+    return Answer(data, _start_lines(started), then=serve)
 
 
-def _names_nothing(options: argparse.Namespace) -> bool:
+def _names_nothing(options: Options) -> bool:
     """Return whether only the folder is named: then a review is continued."""
     return not (options.manifest or options.photos or any(getattr(options, name) for name in _BUILD_ONLY))
 
 
-def _resumed(options: argparse.Namespace) -> Started:
+def _resumed(options: Options) -> Started:
     from curation.review.session import resume_review
 
     return resume_review(options.folder, reviewer=options.reviewer)
 
 
-def _built(options: argparse.Namespace) -> Started:
+def _built(options: Options) -> Started:
     from curation.manifest.locate import load_manifest
     from curation.review.serving import find_place
     from curation.review.session import start_review
@@ -172,17 +144,22 @@ def _built(options: argparse.Namespace) -> Started:
     )
 
 
-def _images(options: argparse.Namespace, manifest: Manifest | None) -> ReviewImages:
+def _images(options: Options, manifest: Manifest | None) -> ReviewImages:
     from curation.proposals.files import read_proposals
     from curation.review.images import arranged, part_images, source_images
+    from curation.sources.slots import named_slots
 
     proposals = read_proposals(options.proposals).proposals if options.proposals else ()
     if options.only_proposed and not options.proposals:
         raise UsageError("--only-proposed needs proposals", hint="--proposals FILE")
-    photos = _photos(options)
+    photos = photo_folders(options.photos, "--photos")
+    if not photos:
+        raise UsageError(
+            "A review needs the photos", expected="--photos NAME=DIR, or --photos DIR for all sources"
+        )
     if manifest is not None:
         _require_names(photos, [entry.name for entry in manifest.header.sources])
-        sources = open_sources(options, slots_of(manifest.header))
+        sources = options.open(manifest.slots)
         images = part_images(manifest, options.part, sources, photos, pool=options.pool)
     else:
         if options.part or not options.source:
@@ -192,42 +169,11 @@ def _images(options: argparse.Namespace, manifest: Manifest | None) -> ReviewIma
                 expected="a manifest, or --source NAME=PATH",
                 hint="curation list",
             )
-        slots = _own_slots(options)
+        slots = named_slots(options.sources, parts=False)
         _require_names(photos, [slot.name for slot in slots])
-        sources = open_sources(options, slots)
+        sources = options.open(slots)
         images = source_images(sources, photos, pool=options.pool)
     return arranged(images, proposals, batch_size=options.batch_size, only_proposed=options.only_proposed)
-
-
-def _own_slots(options: argparse.Namespace) -> list[SourceSlot]:
-    """Return the sources of a review without manifest: ``coco-val`` is of dataset ``coco``."""
-    from curation.benchmarks.protocol import SourceSlot
-    from curation.ids import ImageId
-
-    slots = []
-    for text in options.source:
-        name = text.partition("=")[0].partition("@")[0]
-        dataset = name.partition("-")[0]
-        ImageId(dataset, "0")
-        slots.append(SourceSlot(name, dataset, "", False, ""))
-    return slots
-
-
-def _photos(options: argparse.Namespace) -> dict[str, PhotoFolder]:
-    from curation.sources.photos import PhotoFolder
-
-    folders: dict[str, PhotoFolder] = {}
-    for text in options.photos:
-        name, equals, folder = text.partition("=")
-        name, folder = (name, folder) if equals else ("", text)
-        if name in folders:
-            raise UsageError("--photos names a source twice", where=f"--photos {text[:200]}")
-        folders[name] = PhotoFolder(Path(folder))
-    if not folders:
-        raise UsageError(
-            "A review needs the photos", expected="--photos NAME=DIR, or --photos DIR for all sources"
-        )
-    return folders
 
 
 def _require_names(photos: Mapping[str, PhotoFolder], names: Sequence[str]) -> None:
@@ -242,7 +188,7 @@ def _require_names(photos: Mapping[str, PhotoFolder], names: Sequence[str]) -> N
             )
 
 
-def _embeddings(options: argparse.Namespace) -> Embeddings | None:
+def _embeddings(options: Options) -> Embeddings | None:
     if not options.embeddings:
         return None
     from curation.similarity.store import open_embeddings
@@ -261,7 +207,7 @@ def _start_lines(started: Started) -> list[str]:
     ]
 
 
-def _serve(options: argparse.Namespace, started: Started) -> None:
+def _serve(options: Options, started: Started) -> None:
     """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
     import signal
     import sys
@@ -287,22 +233,30 @@ def _serve(options: argparse.Namespace, started: Started) -> None:
             session.close()
 
 
-def _status(options: argparse.Namespace) -> int:
-    from curation.review.folder_status import folder_progress
+def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
+    """Tell progress and agreement, without a database.
 
-    record, progress = folder_progress(options.folder, also=options.also)
+    Parameters
+    ----------
+    folder
+        folder of the review and its log
+    also
+        decisions of another reviewer, taken from another review of the same images (repeatable)
+    """
+    from curation.review.progress import folder_progress
+
+    record, progress = folder_progress(folder, also=also)
     data = {
         "dataset": record.dataset,
         "stage": record.stage,
         "manifest": record.manifest,
         **progress.as_data(),
     }
-    emit(data, _status_lines(progress), as_json=options.json)
-    return 0
+    return Answer(data, _status_lines(progress))
 
 
 def _status_lines(progress: Progress) -> list[str]:
-    from curation.review.progress_text import kappa_text
+    from curation.review.progress import kappa_text
 
     verdicts = ", ".join(f"{word} {count}" for word, count in progress.verdicts.items())
     lines = [
@@ -340,17 +294,24 @@ def _status_lines(progress: Progress) -> list[str]:
     return lines
 
 
-def _export(options: argparse.Namespace) -> int:
-    from curation.review.exporting import export_decisions
-    from curation.review.review_folder import LOG_FILE, read_record
+def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
+    """Write the standing decisions as a file.
 
-    read_record(options.folder)
-    written = export_decisions(options.folder / LOG_FILE, options.out)
+    Parameters
+    ----------
+    folder
+        folder of the review and its log
+    out
+        a .jsonl or .csv file
+    """
+    from curation.review.review_folder import LOG_FILE, export_decisions, read_record
+
+    read_record(folder)
+    written = export_decisions(folder / LOG_FILE, out)
     data = {"path": str(written.path), "rows": written.rows, "actions": written.actions, "log": written.log}
     actions = ", ".join(f"{action} {count}" for action, count in written.actions.items())
-    emit(
-        data,
-        [f"{written.rows:,} decisions written to {written.path}: {actions or 'none stands'}"],
-        as_json=options.json,
-    )
-    return 0
+    return Answer(data, [f"{written.rows:,} decisions written to {written.path}: {actions or 'none stands'}"])
+
+
+METAVAR = "start|status|export"
+COMMANDS = {"start": start, "status": status, "export": export}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from curation.cli.output import Table, emit, table_lines, warn
+from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile
 from curation.errors import CurationError, PredictionError, UsageError
 
@@ -17,62 +17,59 @@ if TYPE_CHECKING:
     from curation.evaluation.post_hoc.methods import Settings
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation scores``."""
-    parser.add_argument(
-        "--test",
-        type=Path,
-        required=True,
-        metavar="NPZ",
-        help="logits (n, K) and features (n, D), a row a detection",
-    )
-    parser.add_argument(
-        "--train", type=Path, metavar="NPZ", help="features (N, D) and labels (N,) of the training set"
-    )
-    parser.add_argument(
-        "--layer", type=Path, metavar="NPZ", help="weight (K, D) and bias (K,) of the last layer"
-    )
-    parser.add_argument(
-        "--method",
-        action="append",
-        metavar="NAME",
-        help="msp, energy, gen, knn, mahalanobis, ddu, ash, dice, react, dice_react, vim; may be repeated (default: "
-        "all that the files allow; one that is impossible is told, and leaves the others standing)",
-    )
-    parser.add_argument("--engine", choices=("code", "pytorch-ood"), default="code")
-    parser.add_argument(
-        "--detections",
-        type=Path,
-        metavar="FILE",
-        help="put the scores into the records of this file, whose order is that of the rows",
-    )
-    parser.add_argument(
-        "--percentile", type=float, default=90.0, help="of ASH, DICE and ReAct (default: %(default)s)"
-    )
-    parser.add_argument("--k", type=int, default=10, help="of kNN (default: %(default)s)")
-    parser.add_argument(
-        "--knn-distance",
-        choices=("squared", "plain"),
-        default="squared",
-        help="default: %(default)s, as the code",
-    )
-    parser.add_argument("--gamma", type=float, default=0.1, help="of GEN (default: %(default)s)")
-    parser.add_argument("--top", type=int, metavar="M", help="of GEN (default: all classes)")
-    parser.add_argument("--dimension", type=int, metavar="D", help="of ViM's principal subspace")
-    parser.add_argument(
-        "--class-weights", action="store_true", help="DDU with class weights (the paper, not the code)"
-    )
-    parser.add_argument(
-        "--out",
-        type=OutputFile(),
-        required=True,
-        metavar="FILE",
-        help=".json or .csv of scores, or .json of detections",
-    )
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Post-hoc out-of-distribution scores from logits, features and a last layer.
+
+    Attributes
+    ----------
+    test
+        logits (n, K) and features (n, D), a row a detection
+    train
+        features (N, D) and labels (N,) of the training set
+    layer
+        weight (K, D) and bias (K,) of the last layer
+    method
+        msp, energy, gen, knn, mahalanobis, ddu, ash, dice, react, dice_react, vim; may be repeated
+        (default: all that the files allow; one that is impossible is told, and leaves the others
+        standing)
+    detections
+        put the scores into the records of this file, whose order is that of the rows
+    percentile
+        of ASH, DICE and ReAct
+    k
+        of kNN
+    knn_distance
+        , as the code
+    gamma
+        of GEN
+    top
+        of GEN (default: all classes)
+    dimension
+        of ViM's principal subspace
+    class_weights
+        DDU with class weights (the paper, not the code)
+    out
+        .json or .csv of scores, or .json of detections
+    """
+
+    test: Annotated[Path, "NPZ"]
+    train: Annotated[Path | None, "NPZ"] = None
+    layer: Annotated[Path | None, "NPZ"] = None
+    method: tuple[Annotated[str, "NAME"], ...] = ()
+    engine: Literal["code", "pytorch-ood"] = "code"
+    detections: Path | None = None
+    percentile: float = 90.0
+    k: int = 10
+    knn_distance: Literal["squared", "plain"] = "squared"
+    gamma: float = 0.1
+    top: Annotated[int | None, "M"] = None
+    dimension: Annotated[int | None, "D"] = None
+    class_weights: bool = False
+    out: Annotated[Path, OutputFile()]
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Compute the scores, write them, and print what was done; 1 where a method that was asked for is impossible."""
     from curation import __version__
     from curation.evaluation.post_hoc.files import read_inputs
@@ -115,19 +112,18 @@ def run(options: argparse.Namespace) -> int:
     table = Table(
         f"Scores of {len(inputs)} detections, higher is more ID", ("score", "", "lowest", "highest"), rows
     )
-    emit(
+    return Answer(
         {**about, "written": str(options.out)},
         [*table_lines(table), f"wrote {options.out}"],
-        as_json=options.json,
+        int(any(name in (options.method or ()) for name in reasons)),
     )
-    return int(any(name in (options.method or ()) for name in reasons))
 
 
 def _reason(error: CurationError) -> str:
     return "; ".join(text for text in (error.what, error.where, error.found, error.hint) if text)
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     suffix = options.out.suffix.lower()
     if suffix not in (".json", ".csv") or (options.detections and suffix != ".json"):
         raise UsageError(
@@ -137,7 +133,7 @@ def _check(options: argparse.Namespace) -> None:
         )
 
 
-def _settings(options: argparse.Namespace) -> Settings:
+def _settings(options: Options) -> Settings:
     from curation.evaluation.post_hoc.methods import Settings
 
     return Settings(
@@ -152,7 +148,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 
 def _content(
-    options: argparse.Namespace,
+    options: Options,
     inputs: PostHocInputs,
     scores: Mapping[str, list[float]],
     about: Mapping[str, Any],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from curation.cli.output import emit, table_lines
+from curation.cli.options import SourceOptions
+from curation.cli.output import Answer, table_lines
 from curation.cli.outputs import OutputFigure, OutputFile, figure_stem
-from curation.cli.source_options import add_source_options, open_sources, slots_of
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,36 +16,31 @@ if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation show``."""
-    parser.add_argument(
-        "manifest", metavar="MANIFEST", help="a folder, or NAME@VERSION of a manifest at hand"
-    )
-    parser.add_argument(
-        "--composition",
-        action="store_true",
-        help="images and objects of every part under its label view, by role and by class, and what the view hides; "
-        "without --source, what the header says of it",
-    )
-    add_source_options(parser)
-    parser.add_argument(
-        "--csv",
-        type=OutputFile(),
-        metavar="FILE",
-        help="with --composition: the counts of each class in each part",
-    )
-    parser.add_argument(
-        "--figure",
-        type=OutputFigure(),
-        metavar="FILE",
-        help="with --composition, of a manifest with tasks: the picture as FILE.png, FILE.svg and FILE.csv",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print the header with its digest, or the composition, as JSON"
-    )
+@dataclass(frozen=True)
+class Options(SourceOptions):
+    """Print a manifest.
+
+    Attributes
+    ----------
+    manifest
+        a folder, or NAME@VERSION of a manifest at hand
+    composition
+        images and objects of every part under its label view, by role and by class, and what the view
+        hides; without --source, what the header says of it
+    csv
+        with --composition: the counts of each class in each part
+    figure
+        with --composition, of a manifest with tasks: the picture as FILE.png, FILE.svg and FILE.csv
+    """
+
+    manifest: str
+    _: KW_ONLY
+    composition: bool = False
+    csv: Annotated[Path | None, OutputFile()] = None
+    figure: Annotated[Path | None, OutputFigure()] = None
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> Answer:
     """Print the manifest, every digest checked on the way."""
     from curation.cli.manifest_tables import manifest_data, manifest_tables
     from curation.manifest.locate import load_manifest
@@ -57,30 +52,26 @@ def run(options: argparse.Namespace) -> int:
     if options.composition:
         return _show_composition(options, manifest)
     lines = [line for table in manifest_tables(manifest) for line in table_lines(table)]
-    emit(manifest_data(manifest), lines, as_json=options.json)
-    return 0
+    return Answer(manifest_data(manifest), lines)
 
 
-def _show_composition(options: argparse.Namespace, manifest: Manifest) -> int:
+def _show_composition(options: Options, manifest: Manifest) -> Answer:
     from curation.cli.composition_tables import composition_data, composition_tables
     from curation.manifest.composition import compose
 
     if options.figure and not manifest.header.tasks:
         raise UsageError("--figure draws the composition of tasks, and the manifest has none")
-    sources = open_sources(options, slots_of(manifest.header)) if options.source else {}
+    sources = options.open(manifest.slots) if options.source else {}
     compositions = compose(manifest, sources)
     written = _written(options, manifest, compositions)
     lines = [
         line for table in composition_tables(manifest.header, compositions) for line in table_lines(table)
     ]
     data = {**composition_data(manifest, compositions), "files": [str(path) for path in written]}
-    emit(data, [*lines, *(f"wrote {path}" for path in written)], as_json=options.json)
-    return 0
+    return Answer(data, [*lines, *(f"wrote {path}" for path in written)])
 
 
-def _written(
-    options: argparse.Namespace, manifest: Manifest, compositions: tuple[PartComposition, ...]
-) -> list[Path]:
+def _written(options: Options, manifest: Manifest, compositions: tuple[PartComposition, ...]) -> list[Path]:
     """Write what ``--csv`` and ``--figure`` ask for, and return the files."""
     from curation.cli.composition_tables import CSV_HEADER, class_rows
     from curation.csv_table import as_csv

@@ -21,7 +21,7 @@
 in the signature                 on the command line
 ===============================  ==================================================================================
 positional (before ``*``)        an argument: several words where it is a sequence, optional where it has a default
-keyword-only                     an option ``--like-this``; one letter: ``-k``; an underscore at the end is left out
+keyword-only                     an option ``--like-this``; one letter: ``-k`` too; an underscore at the end is left out
 ``bool = False``                 a flag
 ``Literal["a", "b"]``            one of these words
 ``str``, ``int``, ``Path`` …     one value; of a union with None or with other types, the one that a word can be
@@ -92,7 +92,14 @@ class _Option:
     @property
     def flag(self) -> str:
         """Return the option as it is typed."""
-        return f"-{self.dest}" if len(self.dest) == 1 else f"--{self.dest.replace('_', '-')}"
+        return f"--{self.dest.replace('_', '-')}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return what may stand for it: of one letter, also that after a single hyphen."""
+        if self.positional:
+            return (self.dest,)
+        return (f"-{self.dest}", self.flag) if len(self.dest) == 1 else (self.flag,)
 
     @property
     def required(self) -> bool:
@@ -166,7 +173,11 @@ def summary_of(function: Callable[..., Any]) -> str:
 
 
 def pairs(
-    texts: Sequence[str], option: str, *, bare: str | None = None, known: Collection[str] | None = None
+    texts: Sequence[str],
+    option: str,
+    *,
+    bare: str | Callable[[str], str] | None = None,
+    known: Collection[str] | None = None,
 ) -> dict[str, str]:
     """Return KEY=VALUE texts by key; a malformed or repeated one is a `UsageError`.
 
@@ -175,8 +186,8 @@ def pairs(
     texts : sequence of str
     option : str
         As it is typed, for messages.
-    bare : str, optional
-        The key of a text without ``=``, which is refused where this is None.
+    bare : str or callable, optional
+        The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
     known : collection of str, optional
         With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
     """
@@ -184,7 +195,7 @@ def pairs(
     for text in texts:
         key, equals, value = text.partition("=")
         if bare is not None and (not equals or (known is not None and key not in known)):
-            key, value = bare, text
+            key, value = bare if isinstance(bare, str) else bare(text), text
         elif not (key and equals and value):
             raise UsageError(
                 f"{option} needs NAME=VALUE",
@@ -268,10 +279,9 @@ def _plain(hint: Any, extras: list[Any]) -> Any:
 
 
 def _declare(place: Any, option: _Option) -> None:
-    name = option.dest if option.positional else option.flag
     text = option.help.replace("%", "%%")
     if option.kind == "flag":
-        place.add_argument(name, action="store_true", help=text)
+        place.add_argument(*option.names, action="store_true", help=text)
         return
     optional = not option.required
     told = {} if option.choices else {"type": option.word}
@@ -290,7 +300,7 @@ def _declare(place: Any, option: _Option) -> None:
         if not optional and not several:
             told["action"] = _Once
     default = [] if several else None if option.default is _EMPTY else option.default
-    place.add_argument(name, default=default, help=text + _default_told(option), **told)
+    place.add_argument(*option.names, default=default, help=text + _default_told(option), **told)
 
 
 class _Once(argparse.Action):
@@ -343,8 +353,16 @@ def _keys(texts: Sequence[str]) -> set[str]:
 
 
 def _parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what the docstring says of each parameter, in one line."""
-    lines = (inspect.getdoc(function) or "").split("\n")
+    """Return what the docstring says of each parameter, in one line; a dataclass inherits what its bases say."""
+    bases = function.__mro__[:0:-1] if isinstance(function, type) else ()
+    texts: dict[str, str] = {}
+    for one in (*bases, function):
+        texts |= _texts_in(inspect.cleandoc(one.__doc__ or ""))
+    return texts
+
+
+def _texts_in(docstring: str) -> dict[str, str]:
+    lines = docstring.split("\n")
     texts: dict[str, list[str]] = {}
     names: list[str] = []
     inside = False

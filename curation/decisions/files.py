@@ -12,7 +12,7 @@ from curation.append_log import append_lines
 from curation.decisions.authors_selection import parse_json_selection, parse_yaml_selection
 from curation.decisions.decision import Decision, check_decision
 from curation.decisions.rows import csv_bytes, parse_csv, parse_jsonl
-from curation.errors import DecisionError
+from curation.errors import DecisionError, UsageError
 from curation.input_files import InputFile
 from curation.storage import write_bytes
 
@@ -85,6 +85,22 @@ def read_decisions(path: Path) -> DecisionFile:
                 found=repr(path.suffix[:20]),
             )
     return DecisionFile(tuple(decisions), given.sha256, FileReport(name, kind, len(decisions), torn))
+
+
+def read_decision_files(paths: Sequence[Path]) -> list[DecisionFile]:
+    """Return the decisions of some files; one that is named twice, or holds only a torn line, is an error."""
+    if len({path.absolute() for path in paths}) < len(paths):
+        raise UsageError("A decisions file is named twice", where=", ".join(map(str, paths))[:300])
+    files = [read_decisions(path) for path in paths]
+    for path, file in zip(paths, files, strict=True):
+        if file.report.torn and not file.decisions:
+            raise DecisionError(
+                "The file holds no whole decision",
+                where=str(path),
+                expected="one decision a line",
+                found=ascii(file.report.torn),
+            )
+    return files
 
 
 def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:

@@ -123,9 +123,9 @@ def _superseding_all(folders: list[Path]) -> Path | None:
     return at_hand[heads[0]][0] if len(chain) == len(folders) else None
 
 
-def load_manifest(target: str) -> Manifest:
+def load_manifest(target: str | Path) -> Manifest:
     """Return the manifest that a path or name denotes (see `find_manifest`, `read_manifest`)."""
-    return read_manifest(find_manifest(target))
+    return read_manifest(find_manifest(str(target)))
 
 
 def _folders_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import ManifestError, MissingListError
 from curation.manifest.header import Header, LabelView, PartEntry, SourceEntry
-from curation.short_repr import cut
+from curation.short_repr import cut, html_table
 
-_SHOWN_PARTS = 24
+if TYPE_CHECKING:
+    from curation.sources.slots import SourceSlot
 
 
 @dataclass(frozen=True)
@@ -52,24 +52,26 @@ class Manifest:
                 (part.sha256 or "no list")[:19],
                 "yes" if part.name in self.lists else "no",
             )
-            for part in header.parts[:_SHOWN_PARTS]
+            for part in header.parts
         ]
-        head = "".join(
-            f"<th>{name}</th>" for name in ("part", "role", "task", "images", "digest", "list at hand")
-        )
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cut(cell, 80))}</td>" for cell in row) + "</tr>" for row in rows
-        )
-        more = len(header.parts) - len(rows)
-        rest = f'<tr><td colspan="6">and {more} more</td></tr>' if more > 0 else ""
+        columns = ("part", "role", "task", "images", "digest", "list at hand")
         words = (header.name, header.version, cut(header.title, 160), header.origin, self.digest[:19])
-        caption = escape(" · ".join(cut(word, 160) for word in words))
-        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}{rest}</table>"
+        return html_table(columns, rows, caption=" · ".join(cut(word, 160) for word in words))
 
     @cached_property
     def digest(self) -> str:
         """``sha256:<hex>`` of the canonical header, which pins the digest of every list."""
         return sha256_of_bytes(canonical_json(header_as_data(self.header)))
+
+    @property
+    def slots(self) -> tuple[SourceSlot, ...]:
+        """The sources that it was made from, none of them required: what `open_slots` takes."""
+        from curation.sources.slots import SourceSlot
+
+        return tuple(
+            SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note)
+            for entry in self.header.sources
+        )
 
     def part(self, name: str) -> PartEntry:
         """Return the entry of a part; an unknown name is a `ManifestError` that lists the parts."""

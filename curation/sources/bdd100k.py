@@ -13,17 +13,14 @@ import numpy as np
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
 from curation.json_keys import refuse_repeated_keys
 from curation.sources.content import SmallFiles, check_name
-from curation.sources.datasets import facts_of, namespace_of
 from curation.sources.integrity import (
     BadBoxes,
     check_policy,
     check_unique,
-    numbers_of,
     select,
     sound_boxes,
-    texts,
 )
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source import Categories, Images, Objects, Source
 from curation.storage import open_binary
 
 PARTS = ("train", "val", "test")
@@ -196,29 +193,20 @@ def parse_bdd100k(content: SmallFiles, *, part: str, dataset: str, bad_boxes: Ba
     categories = _categories(rows)
     objects = _objects(rows, categories)
     keep, bad = sound_boxes(objects.boxes, objects.areas, bad_boxes, lambda row: rows[row].where)
-    facts = facts_of(dataset)
-    return Source(
-        dataset=dataset,
-        part=part,
-        namespace=namespace_of(dataset),
-        images=Images(
-            native=np.array(natives, np.str_),
-            numbers=numbers_of(natives),
-            file_names=texts([f"{native}.jpg" for native in natives]),
+    return Source.of(
+        dataset,
+        part,
+        images=Images.of(
+            natives,
+            file_names=[f"{native}.jpg" for native in natives],
             widths=np.full(len(natives), WIDTH, np.int32),
             heights=np.full(len(natives), HEIGHT, np.int32),
         ),
         categories=categories,
         objects=objects if keep is None else select(objects, keep),
-        files=(_record(content, single, len(rows)),),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
+        files=(content.record(single, list(content.data), len(rows)),),
         dropped=dropped | bad,
     )
-
-
-def _record(content: SmallFiles, name: str, rows: int) -> FileRecord:
-    return content.record(name, list(content.data), rows)
 
 
 def _frames(data: bytes, name: str) -> Sequence[_Frame]:
@@ -272,7 +260,7 @@ def _categories(rows: Sequence[_Row]) -> Categories:
     found = {row.label.category for row in rows}
     names = [next((name for name in spelled if name in found), spelled[0]) for spelled in _CLASSES]
     names += sorted(found - set(names))
-    return Categories(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names))
+    return Categories.counted(names)
 
 
 def _objects(rows: Sequence[_Row], categories: Categories) -> Objects:
@@ -284,15 +272,11 @@ def _objects(rows: Sequence[_Row], categories: Categories) -> Objects:
     def flags(name: str) -> Any:
         return np.array([bool(getattr(row.label.attributes, name, False)) for row in rows], np.bool_)
 
-    return Objects(
-        image=np.array([row.image for row in rows], np.int32),
-        category=np.array([place[row.label.category] for row in rows], np.int32),
-        boxes=boxes,
-        areas=boxes[:, 2] * boxes[:, 3],
-        numbers=np.arange(1, len(rows) + 1, dtype=np.int64),
+    return Objects.of(
+        [row.image for row in rows],
+        [place[row.label.category] for row in rows],
+        boxes,
         crowd=flags("crowd"),
-        difficult=np.zeros(len(rows), np.bool_),
         truncated=flags("truncated"),
         occluded=flags("occluded"),
-        pose=np.zeros(len(rows), np.int8),
     )

@@ -26,8 +26,7 @@ import numpy as np
 
 from curation.canonical import sha256_of_value
 from curation.errors import CurationError
-from curation.sources.integrity import texts
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source import Categories, FileRecord, Images, Objects, Source, texts
 from curation.storage import remove_abandoned, replacing, write_bytes
 
 READER_VERSION = 2

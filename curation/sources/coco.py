@@ -25,7 +25,7 @@ from curation.sources.coco_json import (
     record_place,
 )
 from curation.sources.content import FileContent
-from curation.sources.datasets import facts_of, family, namespace_of
+from curation.sources.datasets import family, namespace_of
 from curation.sources.integrity import (
     BadBoxes,
     Ids,
@@ -36,7 +36,6 @@ from curation.sources.integrity import (
     positions,
     select,
     sound_boxes,
-    texts,
 )
 from curation.sources.source import (
     POSES,
@@ -50,6 +49,7 @@ from curation.sources.source import (
     Objects,
     Source,
     Texts,
+    texts,
 )
 
 _MAX_PIXELS = 2**31 - 1
@@ -114,17 +114,14 @@ def parse_coco(
         objects = _objects(records, image_ids, category_ids, where)
         objects = replace(objects, original=_originals(records, categories, space))
     keep, dropped = sound_boxes(objects.boxes, objects.areas, bad_boxes, where)
-    facts = facts_of(dataset)
-    return Source(
-        dataset=dataset,
-        part=part,
+    return Source.of(
+        dataset,
+        part,
         namespace=space,
         images=images,
         categories=categories,
         objects=objects if keep is None else select(objects, keep),
         files=(FileRecord(content.name, content.sha256, content.size, len(objects)),),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
         dropped=dropped,
     )
 
@@ -181,10 +178,10 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
     check_unique(ids, "image id", where)
     natives = _natives(records, ids, dataset, space, where)
     check_unique(natives, "native image id", where)
-    images = Images(
-        native=np.array(natives, np.str_),
+    images = Images.of(
+        natives,
         numbers=np.arange(len(ids), dtype=np.int64) if isinstance(ids, list) else ids,
-        file_names=texts([record.file_name for record in records]),
+        file_names=[record.file_name for record in records],
         widths=_pixels(records, "width", where),
         heights=_pixels(records, "height", where),
     )
@@ -231,18 +228,13 @@ def _check_natives(natives: list[str], where: Where, field: str) -> None:
 
 def _plain_objects(plain: PlainFile, image_ids: Ids, category_ids: Ids, where: Where) -> Objects:
     check_unique(plain.numbers, "annotation id", where)
-    nothing = np.zeros(len(plain.numbers), np.bool_)
-    return Objects(
-        image=_places(plain.image_ids, image_ids, "an image", where),
-        category=_places(plain.category_ids, category_ids, "a category", where),
-        boxes=plain.boxes,
+    return Objects.of(
+        _places(plain.image_ids, image_ids, "an image", where),
+        _places(plain.category_ids, category_ids, "a category", where),
+        plain.boxes,
         areas=plain.areas,
         numbers=plain.numbers,
         crowd=plain.crowd,
-        difficult=nothing,
-        truncated=nothing.copy(),
-        occluded=nothing.copy(),
-        pose=nothing.astype(np.int8),
     )
 
 

@@ -8,9 +8,9 @@ from typing import NoReturn
 import numpy as np
 
 from curation.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
+from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name
-from curation.sources.datasets import facts_of, namespace_of
-from curation.sources.integrity import BadBoxes, check_policy, check_unique, select, sound_boxes, texts
+from curation.sources.integrity import BadBoxes, check_policy, check_unique, select, sound_boxes
 from curation.sources.source import Categories, Images, Int32s, Int64s, Objects, Source
 
 FILES = ("images.txt", "classes.txt", "image_class_labels.txt", "bounding_boxes.txt", "train_test_split.txt")
@@ -81,24 +81,17 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
         bad_boxes,
         lambda row: f"{_BOXES}: line {where.get(int(chosen[row]), row + 1)}",
     )
-    zeros = np.zeros(len(chosen), np.int32)
-    facts = facts_of(dataset)
-    return Source(
-        dataset=dataset,
-        part=part,
-        namespace=namespace_of(dataset),
-        images=Images(
-            native=np.array([names[row] for row in chosen.tolist()], np.str_),
+    return Source.of(
+        dataset,
+        part,
+        images=Images.of(
+            [names[row] for row in chosen.tolist()],
             numbers=_ids(rows, _IMAGES)[chosen],
-            file_names=texts([rows[_IMAGES][row][1] for row in chosen.tolist()]),
-            widths=zeros,
-            heights=zeros.copy(),
+            file_names=[rows[_IMAGES][row][1] for row in chosen.tolist()],
         ),
         categories=_categories(rows),
         objects=objects if keep is None else select(objects, keep),
         files=tuple(content.record(name, [name], len(rows[name])) for name in FILES),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
         dropped=dropped,
     )
 
@@ -108,10 +101,8 @@ Rows = dict[str, list[list[str]]]
 
 def _rows(data: bytes, name: str) -> list[list[str]]:
     width = 5 if name == _BOXES else 2
-    try:
-        lines = data.decode("utf-8-sig").rstrip().split("\n") if data.strip() else []
-    except UnicodeDecodeError as error:
-        _refuse("The list is not UTF-8 text", name, 0, str(error))
+    text = utf8_text(data, name, AnnotationFormatError, "The list is not UTF-8 text")
+    lines = text.rstrip().split("\n") if text.strip() else []
     rows = [line.split() for line in lines]
     for number, row in enumerate(rows, start=1):
         if len(row) != width:
@@ -174,7 +165,6 @@ def _categories(rows: Rows) -> Categories:
 
 
 def _objects(rows: Rows, chosen: Int64s) -> Objects:
-    n = len(chosen)
     boxes = np.empty((len(rows[_BOXES]), 4))
     for number, row in enumerate(rows[_BOXES], start=1):
         try:
@@ -182,19 +172,7 @@ def _objects(rows: Rows, chosen: Int64s) -> Objects:
         except ValueError:
             _refuse("A box is not four numbers", _BOXES, number, " ".join(row[1:]))
     boxes = boxes[_aligned(rows, _BOXES)[1][chosen]]
-    none = np.zeros(n, np.bool_)
-    return Objects(
-        image=np.arange(n, dtype=np.int32),
-        category=_classes(rows)[chosen],
-        boxes=boxes,
-        areas=boxes[:, 2] * boxes[:, 3],
-        numbers=np.arange(1, n + 1, dtype=np.int64),
-        crowd=none,
-        difficult=none.copy(),
-        truncated=none.copy(),
-        occluded=none.copy(),
-        pose=none.astype(np.int8),
-    )
+    return Objects.of(np.arange(len(chosen)), _classes(rows)[chosen], boxes)
 
 
 def _classes(rows: Rows) -> Int32s:

@@ -25,10 +25,10 @@ import numpy as np
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, UsageError
 from curation.ids import check_native
 from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.input_files import utf8_text
 from curation.json_keys import refuse_repeated_keys
 from curation.sources.content import FileContent
-from curation.sources.datasets import facts_of, namespace_of
-from curation.sources.integrity import check_unique, texts
+from curation.sources.integrity import check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
 from curation.sources.table import Split, parse_table
 from curation.storage import open_binary, read_bytes
@@ -185,28 +185,17 @@ def _source(labelled: Labelled, dataset: str, part: str, record: FileRecord) -> 
     presence = np.empty((n, 2), np.int32)
     presence[:, 0] = np.arange(n)
     presence[:, 1] = np.fromiter(map(number.__getitem__, labelled.classes), np.int32, n)
-    zeros = np.zeros(n, np.int32)
     dropped = dict(labelled.dropped)
     if labelled.counts_alone:
         dropped[NO_NAMES] = n
-    facts = facts_of(dataset)
-    return Source(
-        dataset=dataset,
-        part=part,
-        namespace=namespace_of(dataset),
-        images=Images(
-            native=np.array(natives, np.str_),
-            numbers=np.arange(n, dtype=np.int64),
-            file_names=texts(names),
-            widths=zeros,
-            heights=zeros.copy(),
-        ),
+    return Source.of(
+        dataset,
+        part,
+        images=Images.of(natives, numbers=np.arange(n, dtype=np.int64), file_names=names),
         categories=Categories(tuple(range(len(classes))), tuple(classes), ("",) * len(classes)),
         objects=None,
         presence=presence,
         files=(record,),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
         dropped=dropped,
     )
 
@@ -289,12 +278,7 @@ def read_labels(path: Path, part: str) -> Labelled:
         It is of another part than the one asked for.
     """
     content = FileContent(path)
-    try:
-        text = content.data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise AnnotationFormatError(
-            "The list is not UTF-8 text", where=str(path), found=str(error)[:200]
-        ) from None
+    text = utf8_text(content.data, str(path), AnnotationFormatError, "The list is not UTF-8 text")
     if path.suffix.lower() == ".json":
         names, classes, counts_alone = _from_json(text, path)
     else:

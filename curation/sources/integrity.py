@@ -7,10 +7,8 @@ from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from curation.errors import BoxError, DanglingIdError, DuplicateIdError, UsageError
-from curation.ids import native_number
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
 
 BadBoxes = Literal["error", "drop"]
@@ -153,20 +151,3 @@ def check_policy(policy: str) -> None:
         raise UsageError(
             "There is no such policy for bad boxes", expected="error or drop", found=repr(policy)[:60]
         )
-
-
-def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
-    """Return texts as an array of objects, shape (n,); equal texts of any length cost no padding."""
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array
-
-
-def numbers_of(natives: Sequence[str]) -> Int64s:
-    """Return native ids as numbers (``2008_000008``: 2008000008), or positions where they are not distinct numbers."""
-    found = [native_number(native) for native in natives]
-    if None not in found:
-        numbers = np.array(found, np.int64)
-        if _all_differ(numbers):
-            return numbers
-    return np.arange(len(natives), dtype=np.int64)

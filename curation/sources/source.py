@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PresenceOnlyError, UnitBoxesError
+from curation.ids import native_number
 from curation.short_repr import short_repr
-from curation.sources.datasets import family
+from curation.sources.datasets import facts_of, family, namespace_of
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -21,6 +23,8 @@ Texts = npt.NDArray[Any]
 
 POSES = ("", "Unspecified", "Frontal", "Rear", "Left", "Right")
 """VOC poses; `Objects.pose` indexes this tuple, 0 where the file states none."""
+
+_FLAGS = ("crowd", "difficult", "truncated", "occluded")
 
 _WITHOUT_IDS = ("bdd100k", "mtsd")
 """Datasets whose own JSON files name classes and do not number them."""
@@ -82,6 +86,26 @@ class Images:
     def __len__(self) -> int:
         return len(self.native)
 
+    @classmethod
+    def of(
+        cls,
+        natives: Sequence[str] | Texts,
+        *,
+        numbers: Int64s | None = None,
+        file_names: Sequence[str] | None = None,
+        widths: Int32s | None = None,
+        heights: Int32s | None = None,
+    ) -> Images:
+        """Return the columns of some images; what is not given is not stated, numbers are those of the ids."""
+        n = len(natives)
+        return cls(
+            native=np.asarray(natives, np.str_),
+            numbers=numbers_of(natives) if numbers is None else numbers,
+            file_names=texts([""] * n if file_names is None else file_names),
+            widths=np.zeros(n, np.int32) if widths is None else widths,
+            heights=np.zeros(n, np.int32) if heights is None else heights,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Categories:
@@ -106,6 +130,11 @@ class Categories:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @classmethod
+    def counted(cls, names: Sequence[str], keys: Sequence[str] = ()) -> Categories:
+        """Return classes that have names alone, numbered from 1."""
+        return cls(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names), tuple(keys))
 
     def index(self) -> dict[str, int]:
         """Return the position of each name."""
@@ -161,6 +190,24 @@ class Objects:
     def __len__(self) -> int:
         return len(self.image)
 
+    @classmethod
+    def of(cls, image: npt.ArrayLike, category: npt.ArrayLike, boxes: Floats, **stated: Any) -> Objects:
+        """Return the columns of some objects; of the others, those that are not given get what absence means.
+
+        Areas are ``w*h``, numbers count from 1, flags are False and poses 0.
+        """
+        n = len(boxes)
+        absent: dict[str, Any] = {"areas": boxes[:, 2] * boxes[:, 3]} if "areas" not in stated else {}
+        absent["numbers"] = np.arange(1, n + 1, dtype=np.int64)
+        absent |= {flag: np.zeros(n, np.bool_) for flag in _FLAGS if flag not in stated}
+        absent["pose"] = np.zeros(n, np.int8)
+        return cls(
+            image=np.asarray(image, np.int32),
+            category=np.asarray(category, np.int32),
+            boxes=boxes,
+            **absent | stated,
+        )
+
 
 @dataclass(frozen=True)
 class Source:
@@ -203,6 +250,38 @@ class Source:
     presence: Int32s | None = None
     dropped: dict[str, int] = field(default_factory=dict)
     unit_boxes: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        dataset: str,
+        part: str,
+        *,
+        images: Images,
+        categories: Categories,
+        objects: Objects | None,
+        files: tuple[FileRecord, ...],
+        namespace: str | None = None,
+        presence: Int32s | None = None,
+        dropped: dict[str, int] | None = None,
+        unit_boxes: bool = False,
+    ) -> Source:
+        """Return a source under the terms of its dataset, by default in the dataset's own namespace."""
+        facts = facts_of(dataset)
+        return cls(
+            dataset=dataset,
+            part=part,
+            namespace=namespace or namespace_of(dataset),
+            images=images,
+            categories=categories,
+            objects=objects,
+            files=files,
+            licence=facts.licence,
+            media_redistributable=facts.media_redistributable,
+            presence=presence,
+            dropped=dropped or {},
+            unit_boxes=unit_boxes,
+        )
 
     @cached_property
     def image_ids(self) -> Texts:
@@ -273,3 +352,18 @@ class Source:
             empty = np.empty(0, np.int32)
             return empty, empty
         return self.presence[:, 0], self.presence[:, 1]
+
+
+def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
+    """Return texts as an array of objects, shape (n,); equal texts of any length cost no padding."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def numbers_of(natives: Sequence[str] | Texts) -> Int64s:
+    """Return native ids as numbers (``2008_000008``: 2008000008), or positions where they are not distinct numbers."""
+    found = [native_number(native) for native in natives]
+    if None not in found and len(set(found)) == len(found):
+        return np.array(found, np.int64)
+    return np.arange(len(natives), dtype=np.int64)

@@ -15,8 +15,8 @@ from curation.errors import AnnotationFormatError, DanglingIdError, ImageIdError
 from curation.ids import check_native, native_of
 from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.content import FileContent
-from curation.sources.datasets import VOC_NAMES, facts_of, family, namespace_of
-from curation.sources.integrity import check_unique, numbers_of, texts
+from curation.sources.datasets import VOC_NAMES, family, namespace_of
+from curation.sources.integrity import check_unique
 from curation.sources.source import Categories, FileRecord, Images, Int32s, Source
 from curation.storage import read_bytes
 
@@ -84,18 +84,14 @@ def parse_table(
         for row, values in enumerate(stated)
         for value in values
     ]
-    facts = facts_of(dataset)
-    return Source(
-        dataset=dataset,
-        part=part,
-        namespace=namespace,
+    return Source.of(
+        dataset,
+        part,
         images=images,
         categories=classes.categories,
         objects=None,
         presence=_sorted_pairs(pairs, len(classes.categories)),
         files=(FileRecord(content.name, content.sha256, content.size, cells.rows),),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
     )
 
 
@@ -182,15 +178,8 @@ def _images(
     position = [place.setdefault(native, len(place)) for native in natives]
     first = dict(zip(reversed(natives), reversed(names), strict=True))
     unique = list(place)
-    zeros = np.zeros(len(unique), np.int32)
-    images = Images(
-        native=np.array(unique, np.str_),
-        numbers=numbers_of(unique),
-        file_names=texts([first[native] if _is_file_name(first[native]) else "" for native in unique]),
-        widths=zeros,
-        heights=zeros.copy(),
-    )
-    return images, position
+    file_names = [first[native] if _is_file_name(first[native]) else "" for native in unique]
+    return Images.of(unique, file_names=file_names), position
 
 
 def _is_file_name(text: str) -> bool:

@@ -18,15 +18,14 @@ from defusedxml.ElementTree import fromstring
 from curation.canonical import sha256_of_bytes
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError
 from curation.ids import check_native
-from curation.sources.datasets import VOC_NAMES, facts_of, namespace_of
+from curation.sources.content import record_of_many
+from curation.sources.datasets import VOC_NAMES, namespace_of
 from curation.sources.integrity import (
     BadBoxes,
     check_policy,
     check_unique,
-    numbers_of,
     select,
     sound_boxes,
-    texts,
 )
 from curation.sources.source import (
     POSES,
@@ -39,7 +38,7 @@ from curation.sources.source import (
     Objects,
     Source,
 )
-from curation.storage import inside, open_binary, read_bytes
+from curation.storage import inside, read_bytes
 
 _SETS = "ImageSets/Main"
 _XML = "Annotations"
@@ -115,20 +114,12 @@ class VocContent:
     def __init__(self, root: Path, part: str) -> None:
         self.part = part
         listed, self.stems = _image_set(root, part)
-        self.documents = [_read_xml(path) for path in _xml_paths(root, self.stems)]
-        lines = [
-            f"{sha256_of_bytes(data).removeprefix('sha256:')}  {_XML}/{stem}.xml\n"
-            for stem, data in zip(self.stems, self.documents, strict=True)
-        ]
+        kind = "annotation file of a listed image"
+        self.documents = [read_bytes(Path(path), kind=kind) for path in _xml_paths(root, self.stems)]
+        held = {f"{_XML}/{stem}.xml": data for stem, data in zip(self.stems, self.documents, strict=True)}
         self.files = (
             FileRecord(f"{_SETS}/{part}.txt", sha256_of_bytes(listed), len(listed), len(self.stems)),
-            FileRecord(
-                f"{_XML}/*.xml",
-                sha256_of_bytes("".join(sorted(lines)).encode("utf-8")),
-                sum(map(len, self.documents)),
-                rows=0,
-                files=len(self.stems),
-            ),
+            record_of_many(f"{_XML}/*.xml", held, 0),
         )
 
     @property
@@ -188,14 +179,6 @@ def _image_set(root: Path, part: str) -> tuple[bytes, tuple[str, ...]]:
     return data, stems
 
 
-def _read_xml(path: str) -> bytes:
-    try:
-        with open_binary(path, kind="annotation file of a listed image") as stream:
-            return stream.read()
-    except OSError:
-        return read_bytes(Path(path), kind="annotation file of a listed image")
-
-
 @dataclass(slots=True)
 class VocRecord:
     """The fields of one annotation file as texts; an element that is absent has no entry.
@@ -236,7 +219,8 @@ def decode_voc(data: bytes, name: str) -> VocRecord:
     record = VocRecord()
     for element in root:
         if element.tag == "object":
-            record.objects.append(fields := {})
+            fields: dict[str, str] = {}
+            record.objects.append(fields)
             for child in element:
                 if child.tag in _OF_OBJECT:
                     _take(child, fields, name)
@@ -310,7 +294,7 @@ def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error
     from tqdm import tqdm
 
     check_policy(bad_boxes)
-    namespace = namespace_of(dataset)
+    namespace_of(dataset)
     pairs = tqdm(
         zip(content.stems, content.documents, strict=True),
         total=len(content.stems),
@@ -326,11 +310,9 @@ def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error
     objects = _objects(rows, names, categories.index())
     keep, dropped = sound_boxes(objects.boxes, objects.areas, bad_boxes, rows.where)
     listed, annotated = content.files
-    facts = facts_of(dataset)
-    return Source(
-        dataset=dataset,
-        part=content.part,
-        namespace=namespace,
+    return Source.of(
+        dataset,
+        content.part,
         images=_images(content.stems, records),
         categories=categories,
         objects=objects if keep is None else select(objects, keep),
@@ -338,17 +320,14 @@ def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error
             listed,
             FileRecord(annotated.name, annotated.sha256, annotated.size, len(objects), annotated.files),
         ),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
         dropped=dropped,
     )
 
 
 def _images(stems: Sequence[str], records: Sequence[VocRecord]) -> Images:
-    return Images(
-        native=np.array(stems, np.str_),
-        numbers=numbers_of(stems),
-        file_names=texts([record.image.get("filename", "") for record in records]),
+    return Images.of(
+        stems,
+        file_names=[record.image.get("filename", "") for record in records],
         widths=_pixels(stems, records, "width"),
         heights=_pixels(stems, records, "height"),
     )
@@ -376,20 +355,16 @@ def _categories(rows: _Rows, names: list[str], dataset: str) -> Categories:
             expected=", ".join(known),
             found=", ".join(f"{name[:60]!r} ({found[name]} objects)" for name in strangers[:10]),
         )
-    listed = known or tuple(strangers)
-    return Categories(tuple(range(1, len(listed) + 1)), listed, ("",) * len(listed))
+    return Categories.counted(known or strangers)
 
 
 def _objects(rows: _Rows, names: list[str], place: dict[str, int]) -> Objects:
     low_x, low_y, high_x, high_y = (_corner(rows, name) for name in _CORNERS)
     boxes = np.column_stack([low_x - 1, low_y - 1, high_x - low_x + 1, high_y - low_y + 1])
-    return Objects(
-        image=np.array(rows.image, np.int32),
-        category=np.array([place[name] for name in names], np.int32),
-        boxes=boxes,
-        areas=boxes[:, 2] * boxes[:, 3],
-        numbers=np.arange(1, len(names) + 1, dtype=np.int64),
-        crowd=np.zeros(len(names), np.bool_),
+    return Objects.of(
+        rows.image,
+        [place[name] for name in names],
+        boxes,
         difficult=_flags(rows, "difficult"),
         truncated=_flags(rows, "truncated"),
         occluded=_flags(rows, "occluded"),

@@ -107,7 +107,7 @@ def decode(out: Path) -> float:
 
 def build(out: Path) -> float:
     """Return the seconds from files to a written manifest."""
-    from curation.benchmarks.elephant.lists import PROTOCOL
+    from curation.benchmarks.elephant import BENCHMARK
     from curation.manifest.store import write_manifest
     from curation.sources.opening import open_source
 
@@ -116,8 +116,8 @@ def build(out: Path) -> float:
     start = time.perf_counter()
     voc = open_source(voc_path, dataset="voc2007", part="test", cache=out / "build-cache")
     coco = open_source(coco_path, dataset="coco", part="train2017", cache=out / "build-cache")
-    parameters = {parameter.name: parameter.read(parameter.default) for parameter in PROTOCOL.parameters}
-    manifest = PROTOCOL.build({"voc2007-test": voc, "coco": coco}, parameters)
+    parameters = {parameter.name: parameter.read(parameter.default) for parameter in BENCHMARK.parameters}
+    manifest = BENCHMARK.build({"voc2007-test": voc, "coco": coco}, parameters)
     write_manifest(manifest, out / "build-manifest")
     seconds = time.perf_counter() - start
     assert len(manifest.ids("wilderness")) == 23_008

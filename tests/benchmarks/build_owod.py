@@ -54,7 +54,7 @@ def run(out: Path) -> list[dict[str, Any]]:
 def build(out: Path) -> float:
     """Return the seconds from files to a written manifest."""
     from curation.benchmarks.building import read_parameters
-    from curation.benchmarks.owod.lists import PROTOCOL
+    from curation.benchmarks.owod import BENCHMARK
     from curation.manifest.store import write_manifest
     from curation.sources.opening import open_source
 
@@ -66,7 +66,7 @@ def build(out: Path) -> float:
         ),
         "coco-val2017": open_source(_val_file(out), dataset="coco", part="val2017", cache=out / "owod-cache"),
     }
-    manifest = PROTOCOL.build(sources, read_parameters(PROTOCOL, {}))
+    manifest = BENCHMARK.build(sources, read_parameters(BENCHMARK, {}))
     write_manifest(manifest, out / "owod-manifest")
     seconds = time.perf_counter() - start
     assert len(manifest.header.parts) == 15

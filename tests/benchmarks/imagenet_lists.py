@@ -16,7 +16,8 @@ IMAGES = 1_281_167
 
 def run(out: Path) -> list[dict[str, Any]]:
     """Return one row a measurement: what, value, unit, what is required, and whether it is met."""
-    from curation.benchmarks.imagenet.lists import PROTOCOL, TRAIN, build
+    from curation.benchmarks.imagenet import BENCHMARK
+    from curation.benchmarks.imagenet.lists import TRAIN, build
     from curation.sources.imagenet import read_imagenet
 
     path = names_file(out)
@@ -26,7 +27,8 @@ def run(out: Path) -> list[dict[str, Any]]:
     names = source.images.file_names.tolist()
     values = {
         name: {
-            one.name: one.read(name if one.name == "protocol" else one.default) for one in PROTOCOL.parameters
+            one.name: one.read(name if one.name == "protocol" else one.default)
+            for one in BENCHMARK.parameters
         }
         for name in ("p1", "p2", "p3")
     }
@@ -84,12 +86,13 @@ def _of(source: Any, values: dict[str, Any]) -> int:
 
 def _split_rows(source: Any) -> list[dict[str, Any]]:
     """Return the seconds of the split of P3's images, and of scikit-learn's where it is installed."""
+    from curation.benchmarks.imagenet import BENCHMARK
     from curation.benchmarks.imagenet.images import ClassImages
-    from curation.benchmarks.imagenet.lists import PROTOCOL, class_partition
+    from curation.benchmarks.imagenet.lists import class_partition
     from curation.benchmarks.stratified import stratified_split
 
     values = {
-        one.name: one.read("p3" if one.name == "protocol" else one.default) for one in PROTOCOL.parameters
+        one.name: one.read("p3" if one.name == "protocol" else one.default) for one in BENCHMARK.parameters
     }
     found = class_partition(values)
     wnids = [*found.known, *found.negative]

@@ -298,7 +298,7 @@ def test_ids_are_those_of_a_truth_file_that_has_some(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A detector trained on a conversion with other ids than the manifest's is read by that conversion's ids."""
-    from curation.benchmarks.elephant.facts import KNOWN
+    from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 
     world = write_small_world(tmp_path, n_closed=20, n_wilderness=40)
     sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]

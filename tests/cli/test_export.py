@@ -232,7 +232,7 @@ def test_a_declared_part_names_the_command_that_completes_it(
     world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     declared = elephant.declare(
-        {"voc2007-test": read_voc(world.voc_root, "voc2007", "test")}, read_parameters(elephant.PROTOCOL, {})
+        {"voc2007-test": read_voc(world.voc_root, "voc2007", "test")}, read_parameters(elephant.BENCHMARK, {})
     )
     write_manifest(declared, tmp_path / "declared")
     command = arguments(world, tmp_path / "declared", "coco", "wr1")

@@ -127,7 +127,7 @@ def test_the_help_is_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
     text = " ".join(capsys.readouterr().out.split())
     for told in (
         "MANIFEST the manifest",
-        "-n N how many: 5 % more (default: 7)",
+        "-n N, --n N how many: 5 % more (default: 7)",
         "--quiet how much is told",
         "--out DIR write it",
         "--seam {drop,split} what becomes of signs across a seam (default: drop)",

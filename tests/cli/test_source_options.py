@@ -1,15 +1,14 @@
 """``--source`` in all its forms: a slot, a dataset's root, a part, a file, a table; and what is refused."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.elephant.lists import PROTOCOL
-from curation.benchmarks.protocol import SourceSlot
-from curation.cli.source_options import add_source_options, open_sources, pairs, require
+from curation.benchmarks.elephant import BENCHMARK
+from curation.cli.options import SourceOptions
 from curation.errors import MissingFileError, UsageError
+from curation.sources.slots import SourceSlot, require_slots
 from curation.sources.source import Source
 from tests.small_world import SmallWorld, write_small_world
 
@@ -23,18 +22,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
     return small
 
 
-def opened(*given: str, slots: Sequence[SourceSlot] = PROTOCOL.slots) -> dict[str, Source]:
-    parser = argparse.ArgumentParser()
-    add_source_options(parser)
-    options = parser.parse_args([*(f"--source={text}" for text in given), "--no-cache"])
-    return open_sources(options, slots)
-
-
-def test_pairs() -> None:
-    assert pairs(["a=b=c", "d=e"], "--set") == {"a": "b=c", "d": "e"}
-    for texts in (["a"], ["=b"], ["a="], ["a=b", "a=c"]):
-        with pytest.raises(UsageError):
-            pairs(texts, "--set")
+def opened(*given: str, slots: Sequence[SourceSlot] = BENCHMARK.slots) -> dict[str, Source]:
+    return SourceOptions(source=given, no_cache=True).open(slots)
 
 
 def test_a_dataset_s_root_gives_every_part_it_offers(world: SmallWorld) -> None:
@@ -152,7 +141,7 @@ def test_nothing_there(tmp_path: Path) -> None:
 def test_required_sources_are_named_with_the_command(world: SmallWorld) -> None:
     given = opened(f"coco={world.coco_json}")
     with pytest.raises(UsageError, match="closed test set") as caught:
-        require(PROTOCOL.slots, given, "curation build elephant")
+        require_slots(BENCHMARK.slots, given, "curation build elephant")
     assert "curation build elephant --source voc2007-test=PATH --source coco=PATH --out DIR" in str(
         caught.value
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
+from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.decisions.decision import Decision
 from curation.decisions.resolution import recorded_form
 from curation.manifest.manifest import Manifest
@@ -82,7 +82,7 @@ def decided(pool: str, stage: str, action: str, *natives: int | str, reason: str
 
 def build(sources: Mapping[str, Source], decisions: Sequence[Decision] = (), **settings: str) -> Manifest:
     recorded = {"decisions": recorded_form(decisions)} if decisions else {}
-    return PROTOCOL.build(sources, read_parameters(PROTOCOL, {**recorded, **settings}))
+    return BENCHMARK.build(sources, read_parameters(BENCHMARK, {**recorded, **settings}))
 
 
 def natives(manifest: Manifest, part: str) -> list[int | str]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.building import read_parameters
+from curation.benchmarks.osod3 import BENCHMARK
 from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
-from curation.benchmarks.osod3.lists import PROTOCOL
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
 
@@ -99,4 +99,4 @@ def signs(part: str, images: int, seed: int) -> Source:
 
 def built(sources: Mapping[str, Source], **settings: Any) -> Manifest:
     texts = {name: str(value) for name, value in settings.items()}
-    return PROTOCOL.build(sources, read_parameters(PROTOCOL, texts))
+    return BENCHMARK.build(sources, read_parameters(BENCHMARK, texts))

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from curation.benchmarks.building import complete, is_approximate, parameters_of, read_parameters, rebuild
-from curation.benchmarks.elephant.lists import PROTOCOL, build
+from curation.benchmarks.elephant import BENCHMARK
+from curation.benchmarks.elephant.lists import build
 from curation.errors import ManifestError, ProtocolError, UsageError
 from curation.manifest.header import Figure
 from curation.manifest.manifest import Manifest
@@ -26,24 +27,24 @@ def sources(draw: Draw) -> dict[str, Source]:
 
 
 def declared_for(sources: dict[str, Source], **fields: Any) -> Manifest:
-    assert PROTOCOL.declare is not None
-    declared = PROTOCOL.declare(sources, read_parameters(PROTOCOL, {}))
+    assert BENCHMARK.declare is not None
+    declared = BENCHMARK.declare(sources, read_parameters(BENCHMARK, {}))
     return Manifest(header=msgspec.structs.replace(declared.header, **fields), lists=declared.lists)
 
 
 def test_parameters_from_settings() -> None:
-    assert read_parameters(PROTOCOL, {"ratios": "0.5"})["ratios"] == ("0.5",)
-    assert read_parameters(PROTOCOL, {})["orders"] == ("cpython_set", "hash")
+    assert read_parameters(BENCHMARK, {"ratios": "0.5"})["ratios"] == ("0.5",)
+    assert read_parameters(BENCHMARK, {})["orders"] == ("cpython_set", "hash")
     with pytest.raises(UsageError) as caught:
-        read_parameters(PROTOCOL, {"ratio": "1"})
+        read_parameters(BENCHMARK, {"ratio": "1"})
     assert "did you mean ratios?" in str(caught.value)
     with pytest.raises(ProtocolError):
-        read_parameters(PROTOCOL, {"ratios": "x"})
+        read_parameters(BENCHMARK, {"ratios": "x"})
 
 
 def test_a_rebuild_gives_the_same_digest(sources: dict[str, Source], tmp_path: Path) -> None:
     manifest = build(
-        sources, read_parameters(PROTOCOL, {"ratios": "0.5,1.5", "orders": "id,hash", "salt": "s,t"})
+        sources, read_parameters(BENCHMARK, {"ratios": "0.5,1.5", "orders": "id,hash", "salt": "s,t"})
     )
     header = msgspec.structs.replace(
         manifest.header, name="my/own", version="3.2.1", notes=("by me",), title="Mine"
@@ -54,13 +55,13 @@ def test_a_rebuild_gives_the_same_digest(sources: dict[str, Source], tmp_path: P
 
 
 def test_a_rebuild_from_other_images_differs(sources: dict[str, Source], draw: Draw) -> None:
-    manifest = build(sources, read_parameters(PROTOCOL, {}))
+    manifest = build(sources, read_parameters(BENCHMARK, {}))
     other = {**sources, "coco": draw("coco", "train2017", {**COCO, 78: ["bear"]})}
     assert rebuild(manifest, other).digest != manifest.digest
 
 
 def test_a_header_without_its_parameters(sources: dict[str, Source]) -> None:
-    manifest = build(sources, read_parameters(PROTOCOL, {}))
+    manifest = build(sources, read_parameters(BENCHMARK, {}))
     rule = msgspec.structs.replace(manifest.header.rule, parameters={"ratios": ("1",)})
     with pytest.raises(ManifestError, match="parameter"):
         parameters_of(msgspec.structs.replace(manifest.header, rule=rule))
@@ -117,5 +118,5 @@ def test_completion_from_another_closed_set_is_refused(sources: dict[str, Source
 
 def test_presence_is_approximate(sources: dict[str, Source], draw: Draw) -> None:
     table = draw("coco", "train2017", COCO, presence=True)
-    assert is_approximate(build({**sources, "coco": table}, read_parameters(PROTOCOL, {})).header)
-    assert not is_approximate(build(sources, read_parameters(PROTOCOL, {})).header)
+    assert is_approximate(build({**sources, "coco": table}, read_parameters(BENCHMARK, {})).header)
+    assert not is_approximate(build(sources, read_parameters(BENCHMARK, {})).header)

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.facts import KNOWN, UNKNOWN, class_entries
-from curation.benchmarks.elephant.lists import PROTOCOL, build, default_name
+from curation.benchmarks.elephant import BENCHMARK
+from curation.benchmarks.elephant.lists import build, default_name
+from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
+from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
+from curation.benchmarks.parts import voc_classes as class_entries
 from curation.errors import PresenceOnlyError, ProtocolError
 from curation.manifest.check import check_header, check_lists
 from curation.manifest.manifest import Manifest
@@ -36,7 +39,7 @@ WILDERNESS = [9, 12, 500, 600, 131_081, 131_084]
 
 
 def parameters(**settings: str) -> dict[str, Any]:
-    return {one.name: one.read(settings.get(one.name, one.default)) for one in PROTOCOL.parameters}
+    return {one.name: one.read(settings.get(one.name, one.default)) for one in BENCHMARK.parameters}
 
 
 def built(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.recipes import RECIPES, find_recipe
+from curation.benchmarks.registry import find_recipe, recipes
 from curation.cli import main
 from curation.errors import UsageError
 from curation.manifest.importing import list_slices, pin_lists
@@ -53,7 +53,7 @@ def test_a_recipe_by_a_name_that_is_near() -> None:
     with pytest.raises(UsageError) as error:
         find_recipe("elephant/wr1-published")
     assert NAME in str(error.value.hint)
-    assert {name.partition("/")[0] for name in RECIPES} == {"elephant", "owod"}
+    assert {name.partition("/")[0] for name in recipes()} == {"elephant", "owod"}
 
 
 @real_files("owod_lists")

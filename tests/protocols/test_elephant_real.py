@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.elephant.lists import PROTOCOL, build
+from curation.benchmarks.elephant import BENCHMARK
+from curation.benchmarks.elephant.lists import build
 from curation.manifest.manifest import Manifest
 from curation.manifest.published import read_published
 from curation.manifest.verify import compare_with_published, verify_sources
@@ -36,7 +37,7 @@ def real_sources(shared: Path) -> dict[str, Source]:
 
 @cache
 def val2017(shared: Path) -> Manifest:
-    return build(real_sources(shared), read_parameters(PROTOCOL, {"ratios": "0.1"}))
+    return build(real_sources(shared), read_parameters(BENCHMARK, {"ratios": "0.1"}))
 
 
 @real_files("coco")
@@ -115,7 +116,7 @@ def check_wr_of_val2017_is_cpython_s_own_set_order(shared: Path) -> None:
 def check_presence_table_holds_every_wilderness_image_of_a_third_group(shared: Path) -> None:
     table = opened(shared / "data/coco/presence_2014_2017.csv", "coco", "train2017")
     sources = {**real_sources(shared), "coco": table}
-    manifest = build(sources, read_parameters(PROTOCOL, {}))
+    manifest = build(sources, read_parameters(BENCHMARK, {}))
     third = json.loads(
         (shared / "data/owod/published/opendet/wilderness_ids.json").read_text(encoding="utf-8")
     )

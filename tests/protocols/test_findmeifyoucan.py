@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters, rebuild
-from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
+from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.errors import ProtocolError
 from curation.manifest.check import check_header, check_lists
 from curation.manifest.manifest import Manifest
@@ -246,7 +246,7 @@ def test_a_decision_may_name_the_split_instead_of_the_pool(sources: dict[str, So
 
 
 def test_a_declared_manifest_is_completed_by_the_pinned_decisions_alone(sources: dict[str, Source]) -> None:
-    declared = PROTOCOL.declare(sources, read_parameters(PROTOCOL, {"pools": "coco"}))  # type: ignore[misc]
+    declared = BENCHMARK.declare(sources, read_parameters(BENCHMARK, {"pools": "coco"}))  # type: ignore[misc]
     assert declared.header.origin == "declared"
     assert set(declared.lists) == {"coco-rule", "coco-start"}
     _, missed = complete(declared, sources, decisions='[["coco","manual","remove","",["coco:000000000001"]]]')

@@ -1,15 +1,14 @@
 """Figures of the paper beside those obtained."""
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan import facts
-from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
+from curation.benchmarks.findmeifyoucan import BENCHMARK, facts
 from curation.manifest.header import Figure
 from tests.protocols.findmeifyoucan_world import build, coco, decided, listed
 
 
 def declared(pair: str) -> dict[str, Figure]:
-    assert PROTOCOL.declare is not None
-    header = PROTOCOL.declare({}, read_parameters(PROTOCOL, {"pair": pair})).header
+    assert BENCHMARK.declare is not None
+    header = BENCHMARK.declare({}, read_parameters(BENCHMARK, {"pair": pair})).header
     return {one.name: one for one in header.figures}
 
 

@@ -1,5 +1,7 @@
 """The overlap linter: an ID class in a near list or in the annotations does not go unnoticed."""
 
+from pathlib import Path
+
 import msgspec
 
 from curation.benchmarks.findmeifyoucan.overlap import (
@@ -9,7 +11,10 @@ from curation.benchmarks.findmeifyoucan.overlap import (
     near_list_overlaps,
 )
 from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC, Pair, Pool
+from curation.hierarchy import open_wordnet
+from curation.hierarchy.synset_maps import synset_map
 from curation.sources.coco_categories import COCO_CATEGORIES
+from tests.hierarchy.drawn_wordnet import database, rows_above, written
 
 COCO_POOL, OI_POOL = VOC.pools
 
@@ -68,3 +73,11 @@ def test_without_a_synset_map_names_alone_count() -> None:
         pools=(Pool(name="zoo", dataset="zoo", near={"DOG": "dog", "wolf": "dog"}),),
     )
     assert [one.category for one in near_list_overlaps(own)] == ["DOG"]
+
+
+def test_another_wordnet_says_what_is_a_kind(nltk_corpora: Path) -> None:
+    # Of the names below this WordNet has the bird and the duck alone.
+    written(nltk_corpora / "ducks", database(rows_above([synset_map("openimages")["Duck"]])))
+    wordnet = open_wordnet("nltk:ducks")
+    names = ["Duck", "Wheelchair", "Canoe", "Bird"]
+    assert id_class_of(VOC, OI_POOL, names, wordnet) == {"Duck": ("bird", "kind"), "Bird": ("bird", "name")}

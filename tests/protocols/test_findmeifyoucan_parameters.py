@@ -3,12 +3,12 @@
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
+from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.errors import CurationError
 
 
 def test_the_defaults_are_the_published_pair_without_decisions() -> None:
-    assert read_parameters(PROTOCOL, {}) == {
+    assert read_parameters(BENCHMARK, {}) == {
         "pair": "voc",
         "decisions": "",
         "pools": "",
@@ -18,6 +18,7 @@ def test_the_defaults_are_the_published_pair_without_decisions() -> None:
         "candidates": 0,
         "scan": "whole_image",
         "salt": "findmeifyoucan",
+        "wordnet": "",
     }
 
 
@@ -36,4 +37,4 @@ def test_the_defaults_are_the_published_pair_without_decisions() -> None:
 )
 def test_other_values_are_refused(name: str, value: str) -> None:
     with pytest.raises(CurationError):
-        read_parameters(PROTOCOL, {name: value})
+        read_parameters(BENCHMARK, {name: value})

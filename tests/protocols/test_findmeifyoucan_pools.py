@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
+from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.benchmarks.findmeifyoucan.pairs import VOC
 from curation.benchmarks.findmeifyoucan.pools import split_pool
 from curation.decisions.resolution import recorded_form
@@ -39,7 +39,7 @@ def test_the_splits_keep_what_the_decisions_say(
 ) -> None:
     decisions = [one for image, kind in verdicts.items() for one in decided("coco", *kind, image)]
     decisions += decided("coco", "candidate", "add_near", *sorted(added))
-    parameters = read_parameters(PROTOCOL, {"decisions": recorded_form(decisions)})
+    parameters = read_parameters(BENCHMARK, {"decisions": recorded_form(decisions)})
     splits = split_pool(VOC, VOC.pools[0], SOURCES, parameters)
     near, far = (native(splits.images(part)) for part in splits.pool.parts)
     assert not near & far
@@ -56,5 +56,5 @@ def test_the_splits_keep_what_the_decisions_say(
 def test_a_near_verdict_on_what_is_not_a_start_image_is_an_error() -> None:
     recorded = recorded_form(decided("coco", "auto_override", "keep_near", 77))
     with pytest.raises(CurationError) as caught:
-        split_pool(VOC, VOC.pools[0], SOURCES, read_parameters(PROTOCOL, {"decisions": recorded}))
+        split_pool(VOC, VOC.pools[0], SOURCES, read_parameters(BENCHMARK, {"decisions": recorded}))
     assert "77" in str(caught.value)

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters
-from curation.benchmarks.findmeifyoucan import facts
+from curation.benchmarks.findmeifyoucan import BENCHMARK, facts
 from curation.benchmarks.findmeifyoucan.decisions import read_recorded
-from curation.benchmarks.findmeifyoucan.lists import PROTOCOL
 from curation.decisions.resolution import recorded_digest
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
@@ -58,8 +57,8 @@ def sources(shared: Path, selection: dict[str, Any]) -> dict[str, Source]:
 
 def built(shared: Path, sources: dict[str, Source], **settings: str) -> Manifest:
     decisions = str(shared / "data/findmeifyoucan/manual_selection.json")
-    parameters = read_parameters(PROTOCOL, {"decisions": decisions, **settings})
-    return PROTOCOL.build(sources, parameters)
+    parameters = read_parameters(BENCHMARK, {"decisions": decisions, **settings})
+    return BENCHMARK.build(sources, parameters)
 
 
 @provided
@@ -181,7 +180,7 @@ def completed(
     open_images: dict[str, tuple[str, ...]],
 ) -> tuple[Manifest, tuple[Any, ...]]:
     """Complete a declared manifest from start lists that have the published counts."""
-    assert PROTOCOL.declare is not None
+    assert BENCHMARK.declare is not None
     given = {
         "coco-val2017": sources["coco-val2017"],
         "coco-train2017": sources["coco-train2017"],
@@ -191,8 +190,8 @@ def completed(
             "openimages", [native for native, names in open_images.items() if names != ("Salad",)]
         ),
     }
-    declared = PROTOCOL.declare(
-        {"coco-val2017": given["coco-val2017"]}, read_parameters(PROTOCOL, {"pair": pair})
+    declared = BENCHMARK.declare(
+        {"coco-val2017": given["coco-val2017"]}, read_parameters(BENCHMARK, {"pair": pair})
     )
     recorded = read_recorded(str(shared / "data/findmeifyoucan/manual_selection.json"))
     manifest, missed = complete(declared, given, decisions=recorded)

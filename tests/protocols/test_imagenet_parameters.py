@@ -20,6 +20,7 @@ def test_defaults_are_the_published_p1() -> None:
         "seed": 42,
         "formula": "sklearn-1.0",
         "missing": "refuse",
+        "wordnet": "",
     }
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.building import read_parameters, rebuild
-from curation.benchmarks.opendet.lists import OTHERS, PROTOCOL
+from curation.benchmarks.opendet import BENCHMARK
+from curation.benchmarks.opendet.lists import OTHERS
 from curation.manifest.check import check_header, check_lists
 from curation.manifest.manifest import Manifest
 from curation.sources.coco import read_coco
@@ -75,7 +76,7 @@ def sources(tmp_path: Path) -> dict[str, Source]:
 
 
 def built(sources: dict[str, Source]) -> Manifest:
-    manifest = PROTOCOL.build(sources, read_parameters(PROTOCOL, {}))
+    manifest = BENCHMARK.build(sources, read_parameters(BENCHMARK, {}))
     check_header(manifest.header, where="here")
     check_lists(manifest, where="here")
     return manifest

@@ -361,10 +361,10 @@ def test_class_entries_have_an_index_only_where_known() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"rotation": 5}, "out of range"),
-        ({"problem": "voc"}, "not one of the choices"),
-        ({"val_fraction": "0.9"}, "share"),
-        ({"seed": "-1"}, "out of range"),
+        ({"rotation": 5}, "cannot be used"),
+        ({"problem": "voc"}, "none of those there are"),
+        ({"val_fraction": "0.9"}, "cannot be used"),
+        ({"seed": "-1"}, "cannot be used"),
         ({"problem": "cub"}, "source is missing"),
         ({"case": "unknown1"}, "case has no effect"),
         ({"weighting": "pmi"}, "weighting has no effect"),

@@ -4,11 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.osod3.declared import declared_open_images
-from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
-from curation.benchmarks.osod3.names import NAMES
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.osod3 import BENCHMARK
+from curation.benchmarks.osod3.declared import declare
+from curation.benchmarks.osod3.facts import INNER_NODES, NAMES, SUPERCLASSES
+from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest
 from tests.real_files import real_files
+
+
+def _declared(superclass: str, rotation: int) -> Manifest:
+    given = {"superclass": superclass, "rotation": str(rotation)}
+    return declare({}, read_parameters(BENCHMARK, given))
+
 
 COMMITTED = Path(__file__).parents[2] / "manifests" / "osod3"
 
@@ -17,7 +25,7 @@ COMMITTED = Path(__file__).parents[2] / "manifests" / "osod3"
 def test_committed_manifests_are_the_rule(superclass: str) -> None:
     known: list[str] = []
     for rotation in (1, 2, 3, 4):
-        manifest = declared_open_images(superclass, rotation)
+        manifest = _declared(superclass, rotation)
         committed = read_manifest(COMMITTED / f"openimages-{superclass}-{rotation}" / "1.0.0")
         assert committed.digest == manifest.digest
         assert not committed.lists

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.osod3.declared import declared_open_images
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.osod3 import BENCHMARK
+from curation.benchmarks.osod3.declared import declare
 from curation.cli import main
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest, write_manifest
@@ -195,7 +197,7 @@ def test_what_is_declared_is_completed_from_raw_files(open_images: Path, tmp_pat
         for part in ("train", "validation", "test")
         for text in ("--source", f"openimages-{part}={open_images}")
     ]
-    declared = declared_open_images("vehicle", 3)
+    declared = declare({}, read_parameters(BENCHMARK, {"superclass": "vehicle", "rotation": "3"}))
     write_manifest(declared, tmp_path / "declared")
     run("build", tmp_path / "declared", *sources, "--out", tmp_path / "whole", "--no-cache")
     whole = read_manifest(tmp_path / "whole")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, is_approximate, read_parameters, rebuild
+from curation.benchmarks.owod import BENCHMARK
 from curation.benchmarks.owod.facts import SPLITS, VOC_CLASSES
-from curation.benchmarks.owod.lists import PROTOCOL
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.check import check_header, check_lists
 from curation.manifest.manifest import Manifest
@@ -79,7 +79,7 @@ def sources(files: tuple[Path, Path]) -> dict[str, Source]:
 
 def built(sources: dict[str, Source], **settings: str) -> Manifest:
     settings = {"val_size": "5", "exemplars": "3", **settings}
-    manifest = PROTOCOL.build(sources, read_parameters(PROTOCOL, settings))
+    manifest = BENCHMARK.build(sources, read_parameters(BENCHMARK, settings))
     check_header(manifest.header, where="here")
     check_lists(manifest, where="here")
     return manifest
@@ -243,9 +243,9 @@ def _voc_entries() -> list[Any]:
 
 
 def built_classes() -> list[Any]:
-    from curation.benchmarks.owod.facts import M_OWODB_TASKS, class_entries
+    from curation.benchmarks.owod.facts import TASKS, class_entries
 
-    return list(class_entries(M_OWODB_TASKS))
+    return list(class_entries(TASKS["m-owodb"]))
 
 
 def test_rebuilding_gives_the_same_digest(sources: dict[str, Source]) -> None:
@@ -255,8 +255,8 @@ def test_rebuilding_gives_the_same_digest(sources: dict[str, Source]) -> None:
 
 
 def test_a_declared_manifest_refuses_other_data(sources: dict[str, Source]) -> None:
-    declared = PROTOCOL.declare(  # type: ignore[misc]
-        {"coco-val2017": sources["coco-val2017"]}, read_parameters(PROTOCOL, {"split": "s-owodb"})
+    declared = BENCHMARK.declare(  # type: ignore[misc]
+        {"coco-val2017": sources["coco-val2017"]}, read_parameters(BENCHMARK, {"split": "s-owodb"})
     )
     check_header(declared.header, where="here")
     assert declared.header.origin == "declared"
@@ -265,7 +265,7 @@ def test_a_declared_manifest_refuses_other_data(sources: dict[str, Source]) -> N
     names = {figure.name for figure in missed}
     assert {"t1-train.images", "t1-train.list", "t1-test.images"} <= names
     with pytest.raises(UsageError, match="published split"):
-        PROTOCOL.declare(sources, read_parameters(PROTOCOL, {"split": "table2"}))  # type: ignore[misc]
+        BENCHMARK.declare(sources, read_parameters(BENCHMARK, {"split": "table2"}))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

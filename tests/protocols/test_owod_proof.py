@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters
-from curation.benchmarks.owod.facts import COCO_CLASSES, M_OWODB_TASKS, SPLITS, VOC_CLASSES
-from curation.benchmarks.owod.lists import PROTOCOL
+from curation.benchmarks.owod import BENCHMARK
+from curation.benchmarks.owod.facts import COCO_CLASSES, SPLITS, TASKS, VOC_CLASSES
 from curation.errors import ProtocolError
 from curation.manifest.header import TaskEntry
 from curation.manifest.manifest import Manifest
@@ -17,12 +17,14 @@ from curation.sources.source import Categories, Source
 from tests.protocols.drawn_source import Draw, drawn_source
 from tests.real_files import real_files
 
-FIRST = [task.introduced[0] for task in M_OWODB_TASKS]
+FIRST = [task.introduced[0] for task in TASKS["m-owodb"]]
 """One class of each task: airplane, truck, frisbee, bed."""
 
 
 def built(sources: dict[str, Source], **settings: str) -> Manifest:
-    return PROTOCOL.build(sources, read_parameters(PROTOCOL, {"val_size": "2", "exemplars": "3", **settings}))
+    return BENCHMARK.build(
+        sources, read_parameters(BENCHMARK, {"val_size": "2", "exemplars": "3", **settings})
+    )
 
 
 @pytest.fixture
@@ -119,7 +121,7 @@ def mixed(coco: dict[str, Source], draw: Draw) -> dict[str, Source]:
 
 def test_exemplars_of_m_owodb_s_first_classes_are_images_of_voc(mixed: dict[str, Source]) -> None:
     manifest = built(mixed, split="m-owodb")
-    for number, task in enumerate(M_OWODB_TASKS[1:], start=2):
+    for number, task in enumerate(TASKS["m-owodb"][1:], start=2):
         part = manifest.part(f"{task.name}-finetune")
         trained = {image for k in range(1, number + 1) for image in manifest.ids(f"t{k}-train")}
         ids = manifest.ids(part.name)
@@ -172,7 +174,7 @@ def check_a_declared_manifest_is_completed_and_proven(shared: Path, split: str) 
         shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False
     )
     sources = {"coco-val2017": test}
-    declared = PROTOCOL.declare(sources, read_parameters(PROTOCOL, {"split": split}))  # type: ignore[misc]
+    declared = BENCHMARK.declare(sources, read_parameters(BENCHMARK, {"split": split}))  # type: ignore[misc]
     sources["coco-train2017"] = _exact(shared, drawn_source, members, SPLITS[split].tasks)
     if split == "reowod":
         sources["val-list"] = open_source(

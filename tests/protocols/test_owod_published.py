@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.owod.facts import COCO_CLASSES, M_OWODB_TASKS, S_OWODB_TASKS, VOC_CLASSES
+from curation.benchmarks.owod.facts import COCO_CLASSES, TASKS, VOC_CLASSES
 from curation.benchmarks.owod.published import RECIPES
-from curation.benchmarks.recipes import find_recipe
+from curation.benchmarks.registry import find_recipe
 from curation.errors import DigestMismatchError, UsageError
 from curation.manifest.header import Header
 from curation.manifest.importing import LISTS, import_lists, list_slices, pin_lists
@@ -43,17 +43,17 @@ def imported(shared: Path) -> Callable[[str], Manifest]:
 
 
 def test_the_classes_of_the_tasks() -> None:
-    for tasks, sizes in ((M_OWODB_TASKS, [20] * 4), (S_OWODB_TASKS, [19, 21, 20, 20])):
+    for tasks, sizes in ((TASKS["m-owodb"], [20] * 4), (TASKS["s-owodb"], [19, 21, 20, 20])):
         names = [name for task in tasks for name in task.introduced]
         assert [len(task.introduced) for task in tasks] == sizes
         assert sorted(names) == sorted(COCO_CLASSES)
-    assert M_OWODB_TASKS[2].introduced == S_OWODB_TASKS[2].introduced
-    assert M_OWODB_TASKS[0].introduced == VOC_CLASSES
+    assert TASKS["m-owodb"][2].introduced == TASKS["s-owodb"][2].introduced
+    assert TASKS["m-owodb"][0].introduced == VOC_CLASSES
 
 
 def test_the_split_of_ow_detr_is_by_supercategory() -> None:
     parent = {name: supercategory for _, name, supercategory in COCO_CATEGORIES}
-    parents = [{parent[name] for name in task.introduced} for task in S_OWODB_TASKS]
+    parents = [{parent[name] for name in task.introduced} for task in TASKS["s-owodb"]]
     assert parents == [
         {"animal", "person", "vehicle"},
         {"appliance", "accessory", "outdoor", "furniture"},

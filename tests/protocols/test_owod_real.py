@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import read_parameters
+from curation.benchmarks.owod import BENCHMARK
 from curation.benchmarks.owod.facts import SPLITS
-from curation.benchmarks.owod.lists import PROTOCOL
 from curation.canonical import sha256_of_lines
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest
@@ -45,7 +45,7 @@ def sources(shared: Path) -> dict[str, Source]:
 @provided
 def reowod(sources: dict[str, Source]) -> Manifest:
     given = {name: source for name, source in sources.items() if not name.startswith("voc")}
-    return PROTOCOL.build(given, read_parameters(PROTOCOL, {"val": "published", "order": "annotation"}))
+    return BENCHMARK.build(given, read_parameters(BENCHMARK, {"val": "published", "order": "annotation"}))
 
 
 def published(shared: Path, name: str) -> list[str]:
@@ -127,14 +127,14 @@ def check_published_lists_follow_the_order_of_first_annotation(shared: Path) -> 
 def check_orders_mixed_test_list(shared: Path, sources: dict[str, Source]) -> None:
     """VOC2007 test and 1,914, 1,642 and 1,738 images of val2017: 10,246 lines, 9,119 images."""
     given = {name: sources[name] for name in ("coco-val2017", "voc2007-test")}
-    kept = PROTOCOL.build(given, read_parameters(PROTOCOL, {"split": "m-owodb", "repeats": "keep"}))
+    kept = BENCHMARK.build(given, read_parameters(BENCHMARK, {"split": "m-owodb", "repeats": "keep"}))
     figures = {figure.name: figure.obtained for figure in kept.header.figures}
     assert [figures[f"t{task}-test-selection.images"] for task in (1, 2, 3, 4)] == [4952, 1914, 1642, 1738]
     lines = (shared / "data/owod/published/ore/all_task_test.txt").read_text().split()
     ours = [one.partition(":")[2] for one in kept.lists["t1-test"]]
     assert sorted(ours) == sorted(lines)
     assert kept.part("t1-test").repeats == 1127
-    dropped = PROTOCOL.build(given, read_parameters(PROTOCOL, {"split": "m-owodb"}))
+    dropped = BENCHMARK.build(given, read_parameters(BENCHMARK, {"split": "m-owodb"}))
     assert len(dropped.lists["t1-test"]) == 9119
 
 
@@ -142,7 +142,7 @@ def check_orders_mixed_test_list(shared: Path, sources: dict[str, Source]) -> No
 def check_objects_of_the_test_tasks(reowod: Manifest, sources: dict[str, Source]) -> None:
     """OW-DETR prints 17786, 7159, 4826 and 6010 test objects, 1,000 short of val2017's 36,781: the last is 7,010."""
     given = {"coco-val2017": sources["coco-val2017"]}
-    by_super = PROTOCOL.build(given, read_parameters(PROTOCOL, {"split": "s-owodb"}))
+    by_super = BENCHMARK.build(given, read_parameters(BENCHMARK, {"split": "s-owodb"}))
     known = [by_super.part(f"t{task}-test").boxes["known"] for task in (1, 2, 3, 4)]
     assert known == [17_786, 7_159, 4_826, 7_010]
     assert sum(known) == 36_781

@@ -8,13 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.owod.selection import (
-    exemplars,
-    hash_ranks,
-    hash_validation,
-    listed_validation,
-    shown,
-)
+from curation.benchmarks.owod.selection import exemplars, hash_ranks, hash_validation, listed_validation
+from curation.benchmarks.shown import shown
 from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source

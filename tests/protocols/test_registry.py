@@ -5,22 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.registry import PROTOCOLS, find_protocol
+from curation.benchmarks.registry import benchmarks, find_benchmark
 from curation.errors import UsageError
 from curation.manifest.locate import manifest_folders
 from curation.manifest.store import read_manifest
 
 
 def test_names_and_near_names() -> None:
-    assert find_protocol("elephant").paper.year == 2020
+    assert find_benchmark("elephant").paper.year == 2020
     with pytest.raises(UsageError, match="no such protocol") as caught:
-        find_protocol("elefant")
+        find_benchmark("elefant")
     assert "did you mean elephant?" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", sorted(PROTOCOLS))
+@pytest.mark.parametrize("name", sorted(benchmarks()))
 def test_declarations_are_whole(name: str) -> None:
-    protocol = PROTOCOLS[name]
+    protocol = benchmarks()[name]
     assert protocol.name == name
     assert protocol.summary
     assert protocol.paper.bibtex.startswith("@")
@@ -41,12 +41,12 @@ COMMITTED = {
 }
 
 
-@pytest.mark.parametrize("name", [key for key, one in COMMITTED.items() if one.rule.protocol in PROTOCOLS])
+@pytest.mark.parametrize("name", [key for key, one in COMMITTED.items() if one.rule.protocol in benchmarks()])
 def test_the_parts_that_a_protocol_names_are_those_of_its_manifests(name: str) -> None:
     header = COMMITTED[name]
     stated = [
         re.compile(re.sub("[A-Z]+", "[a-z0-9._]+", re.escape(part)))
-        for part, _ in PROTOCOLS[header.rule.protocol].parts
+        for part, _ in benchmarks()[header.rule.protocol].parts
     ]
     for part in header.parts:
         assert any(pattern.fullmatch(part.name) for pattern in stated), part.name

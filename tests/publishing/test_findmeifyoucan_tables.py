@@ -10,8 +10,11 @@ import pyarrow as pa
 import pytest
 
 from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory
-from curation.benchmarks.findmeifyoucan.layout import plan_findmeifyoucan
-from curation.benchmarks.findmeifyoucan.tables import findmeifyoucan_tables, published_schema
+from curation.benchmarks.findmeifyoucan.layout import (
+    findmeifyoucan_tables,
+    plan_findmeifyoucan,
+    published_schema,
+)
 from curation.errors import ExportError, PublishError
 from curation.manifest.manifest import Manifest
 from curation.publishing.member import Member

@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.benchmarks.imagenet.lists import PROTOCOL, TRAIN, VAL, build
+from curation.benchmarks.imagenet import BENCHMARK
+from curation.benchmarks.imagenet.layout import write_imagefolder
+from curation.benchmarks.imagenet.lists import TRAIN, VAL, build
 from curation.cli import main
 from curation.errors import ExportError, MissingFileError, UsageError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import write_manifest
-from curation.publishing.imagefolder import write_imagefolder
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
 
@@ -39,7 +40,7 @@ def world(tmp_path: Path) -> World:
     sources = {TRAIN: read_imagenet(root, part="train"), VAL: read_imagenet(root, part="val")}
     values: dict[str, Any] = {
         one.name: one.read(str(protocol) if one.name == "protocol" else one.default)
-        for one in PROTOCOL.parameters
+        for one in BENCHMARK.parameters
     }
     return build(sources, values), sources, root
 

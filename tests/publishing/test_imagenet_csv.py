@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.imagenet.lists import PROTOCOL, TRAIN, VAL, build
+from curation.benchmarks.imagenet import BENCHMARK
+from curation.benchmarks.imagenet.layout import labelled_images, plan_imagenet_csv
+from curation.benchmarks.imagenet.lists import TRAIN, VAL, build
 from curation.errors import ExportError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import write_plan
-from curation.publishing.imagenet_csv import labelled_images, plan_imagenet_csv
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
 from tests.real_files import real_files
@@ -21,7 +22,7 @@ from tests.real_files import real_files
 def made(train: Path, val: Path, **given: str) -> tuple[Manifest, dict[str, Source]]:
     sources = {TRAIN: read_imagenet(train, part="train"), VAL: read_imagenet(val, part="val")}
     values: dict[str, Any] = {
-        one.name: one.read(given.get(one.name, one.default)) for one in PROTOCOL.parameters
+        one.name: one.read(given.get(one.name, one.default)) for one in BENCHMARK.parameters
     }
     return build(sources, values), sources
 

@@ -6,54 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from curation.benchmarks.elephant.facts import FIGURES, OFFICIAL_FIGURES, TRAINING_FIGURES
 from curation.benchmarks.parts import Part
 from curation.manifest.header import Figure, PartEntry
 from curation.sources.source import Source
 
-_CLOSED_FILE = "custom_voc_2007_test.json, and onlyKnown_instances.json of commit 1877f00"
 _TRAIN_IMAGES = "number of images of the split, as in the authors' custom_voc_*.json"
-
-CLOSED_FIGURES = {
-    "closed.images": (4952, _CLOSED_FILE),
-    "closed.boxes": (14976, _CLOSED_FILE),
-    "closed.non_difficult_boxes": (12032, "onlyKnown_instances.json of commit 1877f00, ignore = 0"),
-    "closed.difficult_boxes": (2944, "onlyKnown_instances.json of commit 1877f00, ignore = 1"),
-}
-WILDERNESS_FIGURES = {
-    "coco.images": (118287, "COCO train2017"),
-    "coco.annotated_images": (117266, "COCO train2017"),
-    "wilderness.images": (23008, "paper, size of the wilderness (Mixed_Unknowns.json)"),
-    "wilderness.annotated_images": (21987, "23008 less the images of train2017 without annotation"),
-    "wilderness.unannotated_images": (1021, "118287 images of train2017 less 117266 annotated ones"),
-    "wilderness.levels": (47, "Faster RCNN.pdf of the official repository: a curve of 47 points"),
-    "wr1.images": (4952, "paper: WR1 has as many images as VOC2007 test (WR1_Mixed_Unknowns.json)"),
-    "wr1.non_crowd_boxes": (15235, "log of the official code in issue 3 of the official repository"),
-}
-VAL2017_FIGURES = {
-    "val2017.images": (5000, "paper: the 5000 val images"),
-    "val2017.wilderness_images": (
-        969,
-        "paper, as images with none of the 80 classes: they are those with none of the 20 VOC classes",
-    ),
-}
-OFFICIAL_FIGURES = {
-    "train2017": (
-        "coco.images",
-        "coco.annotated_images",
-        "wilderness.images",
-        "wilderness.annotated_images",
-        "wilderness.unannotated_images",
-    ),
-    "val2017": ("val2017.images", "val2017.wilderness_images"),
-}
-"""Figures by which a file is known to be an official part of COCO."""
-TRAINING_FIGURES = {
-    "voc2007-train": (2501, 7844, 2705),
-    "voc2007-val": (2510, 7818, 2742),
-    "voc2012-train": (5717, 15774, 5019),
-    "voc2012-val": (5823, 15787, 5110),
-}
-"""Images, objects and persons of the authors' four training files."""
+CLOSED_FIGURES, WILDERNESS_FIGURES, VAL2017_FIGURES = (
+    FIGURES[group] for group in ("closed", "wilderness", "val2017")
+)
 
 
 def figures_of(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:

@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.elephant.expected import (
-    OFFICIAL_FIGURES,
     declared_figures,
     figures_of,
     official_part,
@@ -25,11 +24,11 @@ from curation.benchmarks.elephant.facts import (
     CLOSED,
     CLOSED_RULE,
     COCO,
-    DECLARED_BEFORE,
-    DECLARED_NOTES,
-    DECLARED_VERSION,
-    KNOWN,
+    HEADER_ONLY_BEFORE,
+    HEADER_ONLY_NOTES,
+    HEADER_ONLY_VERSION,
     LEVELS,
+    OFFICIAL_FIGURES,
     ORDER_RULES,
     ORDER_SUFFIX,
     PAPER,
@@ -39,11 +38,11 @@ from curation.benchmarks.elephant.facts import (
     TRAINING_VIEW,
     WILDERNESS_RULE,
     WR1,
-    class_entries,
 )
 from curation.benchmarks.elephant.parameters import PARAMETERS
 from curation.benchmarks.elephant.walks import Walks, walks_of
 from curation.benchmarks.parts import (
+    KNOWN_OF_VOC,
     Part,
     Selection,
     all_images,
@@ -51,8 +50,8 @@ from curation.benchmarks.parts import (
     source_entry,
     source_note,
     unread_entry,
+    voc_classes,
 )
-from curation.benchmarks.protocol import Protocol, SourceSlot
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, PartEntry, Rule
 from curation.manifest.manifest import Manifest
@@ -81,7 +80,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         A VOC source has no boxes.
     """
     coco = sources[COCO]
-    classes = class_entries(coco)
+    classes = voc_classes(coco)
     closed = closed_part(sources[CLOSED], classes)
     shows_known = known_images(coco, classes)
     wilderness = wilderness_part(coco, shows_known, classes)
@@ -120,7 +119,7 @@ def closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
     objects = source.require_objects("The closed part")
     used = np.unique(objects.category)
     names = [source.categories.names[category] for category in used.tolist()]
-    known = {name for pair in KNOWN for name in pair}
+    known = {name for pair in KNOWN_OF_VOC for name in pair}
     strangers = [name for name in names if name not in known]
     if strangers or not names:
         nothing = f"{len(source.images)} images without objects"
@@ -244,9 +243,9 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     UsageError
         A parameter is another.
     """
-    if parameters != {parameter.name: parameter.read(parameter.default) for parameter in PROTOCOL.parameters}:
+    if parameters != {parameter.name: parameter.read(parameter.default) for parameter in PARAMETERS}:
         raise UsageError("--declare writes the paper's own version", where="--set", expected="no parameters")
-    classes = class_entries()
+    classes = voc_classes()
     closed = closed_part(sources[CLOSED], classes)
     wilderness = PartEntry(
         name="wilderness", role="wilderness", sources=(COCO,), selection=WILDERNESS_RULE, view=TEST_VIEW
@@ -265,7 +264,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     header = Header(
         schema_version=SCHEMA_VERSION,
         name="elephant/train2017",
-        version=DECLARED_VERSION,
+        version=HEADER_ONLY_VERSION,
         title=f"{PAPER.title}: wilderness of COCO train2017",
         paper=PAPER,
         taxonomy="OSOD-I",
@@ -279,8 +278,8 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
             parameters={**parameters, "levels": LEVELS, "wilderness_evidence": "boxes"},
         ),
         figures=declared_figures(closed, {part.name: part for part in selected}["wr1"]),
-        notes=DECLARED_NOTES,
-        supersedes=DECLARED_BEFORE,
+        notes=HEADER_ONLY_NOTES,
+        supersedes=HEADER_ONLY_BEFORE,
     )
     return Manifest(header=header, lists={"closed": closed.ids})
 
@@ -334,38 +333,3 @@ def _ratio_rule(ratio: str, size: int, order: str) -> str:
 
 def _file_of(source: Source) -> str:
     return source.files[0].name if source.files else source.dataset
-
-
-_VOC = "VOC root, or COCO JSON with difficult flags"
-PROTOCOL = Protocol(
-    name="elephant",
-    paper=PAPER,
-    summary="VOC2007 test, and COCO images that show none of its 20 classes (the wilderness)",
-    slots=(
-        SourceSlot(CLOSED, "voc2007", "test", True, f"closed test set: {_VOC}"),
-        SourceSlot(
-            COCO,
-            "coco",
-            "",
-            True,
-            "wilderness: COCO instances JSON, or a root; train2017 as in the paper, or another part",
-            usual_part="train2017",
-        ),
-        SourceSlot("voc2007-train", "voc2007", "train", False, f"training part: {_VOC}"),
-        SourceSlot("voc2007-val", "voc2007", "val", False, f"training part: {_VOC}"),
-        SourceSlot("voc2012-train", "voc2012", "train", False, f"training part: {_VOC}"),
-        SourceSlot("voc2012-val", "voc2012", "val", False, f"training part: {_VOC}"),
-    ),
-    parameters=PARAMETERS,
-    parts=(
-        ("closed", "VOC2007 test"),
-        ("wilderness", "all COCO images without a known class"),
-        ("wrRATIO", "the first RATIO * 4,952 of them in the order of CPython's set"),
-        ("wrRATIO-ORDER", "the same in another order"),
-        ("voc2007-PART", "training part, where it is given"),
-        ("voc2012-PART", "training part, where it is given"),
-    ),
-    page="docs/elephant.md",
-    build=build,
-    declare=declare,
-)

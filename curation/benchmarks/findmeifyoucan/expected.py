@@ -16,6 +16,8 @@ from curation.benchmarks.findmeifyoucan.overlap import annotated_overlaps, near_
 from curation.benchmarks.findmeifyoucan.pairs import PAIRS, Pair
 from curation.benchmarks.findmeifyoucan.pools import Splits
 from curation.benchmarks.findmeifyoucan.rules import category_counts
+from curation.benchmarks.parameters import wordnet_of
+from curation.hierarchy import Wordnet
 from curation.manifest.header import Figure
 
 _SHOWN = 3
@@ -149,6 +151,8 @@ def _why(one: Splits, parameters: Mapping[str, Any]) -> str:
 def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a reader must know: overlaps with ID classes, what has no effect, shared images."""
     notes = []
+    if wordnet := wordnet_of(parameters):
+        notes.append(f"Overlaps by kind are those of {wordnet.name}, {wordnet.difference}.")
     if not parameters["decisions"]:
         notes.append(
             "No decisions were given: near and far are what the category lists say, a proposal and no judgement."
@@ -157,9 +161,9 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
         notes.append(
             "The decisions are named by their digest: `curation build` completes the splits with --decisions FILE."
         )
-    notes += [f"Overlap: {one}" for one in near_list_overlaps(pair)]
+    notes += [f"Overlap: {one}" for one in near_list_overlaps(pair, wordnet)]
     for one in splits:
-        notes += [f"Overlap: {found}" for found in _annotated(pair, one)]
+        notes += [f"Overlap: {found}" for found in _annotated(pair, one, wordnet)]
         notes += one.notes
         if left := disregarded(parameters["decisions"], one.pool):
             notes.append(
@@ -179,8 +183,8 @@ def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]
     return tuple(notes)
 
 
-def _annotated(pair: Pair, one: Splits) -> list[str]:
-    """Return the overlaps found in the annotations of the splits that are at hand."""
+def _annotated(pair: Pair, one: Splits, wordnet: Wordnet | None) -> list[str]:
+    """Return the overlaps found in the annotations of the splits that are available."""
     found: list[str] = []
     for part in one.pool.parts:
         if one.missing_of(part):
@@ -189,5 +193,5 @@ def _annotated(pair: Pair, one: Splits) -> list[str]:
         for selection in one.selections(part):
             for name, n in category_counts(selection.source, selection.positions).items():
                 counts[name] = counts.get(name, 0) + n
-        found += map(str, annotated_overlaps(pair, one.pool, part, counts))
+        found += map(str, annotated_overlaps(pair, one.pool, part, counts, wordnet))
     return found

@@ -12,14 +12,15 @@ from typing import Any
 
 import msgspec
 
+from curation.benchmarks.benchmark import SourceSlot
 from curation.benchmarks.findmeifyoucan import facts
 from curation.benchmarks.findmeifyoucan.expected import figures_of, notes_of
-from curation.benchmarks.findmeifyoucan.pairs import BDD, PAIRS, VOC, Pair, pair_of
+from curation.benchmarks.findmeifyoucan.pairs import PAIRS, Pair, pair_of
 from curation.benchmarks.findmeifyoucan.parameters import PARAMETERS
 from curation.benchmarks.findmeifyoucan.pools import Splits, split_pool
 from curation.benchmarks.findmeifyoucan.rules import positions_in
+from curation.benchmarks.parameters import stated
 from curation.benchmarks.parts import Part, Selection, make_part, source_entry, source_note
-from curation.benchmarks.protocol import Protocol, SourceSlot
 from curation.canonical import sha256_of_bytes
 from curation.decisions.resolution import recorded_digest
 from curation.errors import ProtocolError
@@ -128,7 +129,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
         rule=Rule(
             protocol="findmeifyoucan",
             algorithm_version=ALGORITHM_VERSION,
-            parameters={**parameters, "configuration_sha256": _configuration(pair)},
+            parameters={**stated(parameters, PARAMETERS), "configuration_sha256": _configuration(pair)},
         ),
         figures=figures_of(pair, splits, parameters),
         notes=notes_of(pair, splits, parameters),
@@ -233,24 +234,6 @@ def _configuration(pair: Pair) -> str:
     return sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
 
 
-def _slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
+def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
+    """Return the sources of the pools that the parameters choose."""
     return _chosen(parameters).slots()
-
-
-PROTOCOL = Protocol(
-    name="findmeifyoucan",
-    paper=facts.PAPER,
-    summary="Near, far and farther OOD splits of COCO and Open Images for detectors of VOC or BDD100k, or of one's own",
-    slots=tuple({slot.name: slot for pair in (VOC, BDD) for slot in pair.slots()}.values()),
-    parameters=PARAMETERS,
-    parts=(
-        ("DATASET-rule", "images without an ID class by their annotations"),
-        ("DATASET-start", "where the review by eye began"),
-        ("DATASET-LEVEL", "near, far or farther, after the decisions"),
-        ("DATASET-LEVEL-candidates", "images that a review may add"),
-    ),
-    page="docs/findmeifyoucan.md",
-    build=build,
-    declare=declare,
-    choose_slots=_slots,
-)

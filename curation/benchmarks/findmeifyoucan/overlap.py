@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from curation.benchmarks.findmeifyoucan.pairs import Pair, Pool
+from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.hierarchy import descendants
 from curation.hierarchy.synset_maps import DATASETS, synset_map
-from curation.hierarchy.wordnet import wordnet
 from curation.sources.datasets import family
 
 How = Literal["name", "alias", "kind"]
@@ -46,7 +46,9 @@ class Overlap:
         return f"{self.pool}, {self.place}: {self.category!r}{seen} {how} the ID class {self.id_class!r}."
 
 
-def id_class_of(pair: Pair, pool: Pool, categories: Iterable[str]) -> dict[str, tuple[str, How]]:
+def id_class_of(
+    pair: Pair, pool: Pool, categories: Iterable[str], wordnet: Wordnet | None = None
+) -> dict[str, tuple[str, How]]:
     """Return for each category that is an ID class which one, and how it is known; others are left out.
 
     Parameters
@@ -54,10 +56,12 @@ def id_class_of(pair: Pair, pool: Pool, categories: Iterable[str]) -> dict[str, 
     categories : iterable of str
         Names in the pool's source. Kinship is looked up only where the pair names the synset map of its ID classes and
         there is one of the pool's data set.
+    wordnet : Wordnet, optional
+        Says what is a kind of what; the built-in one by default.
     """
     by_name = {name.casefold(): name for name in pair.id_classes}
     by_alias = {alias.casefold(): owner for alias, owner in pair.names().items()}
-    kinds = _kinds(pair, pool)
+    kinds = _kinds(pair, pool, wordnet or open_wordnet())
     found: dict[str, tuple[str, How]] = {}
     for category in categories:
         folded = category.casefold()
@@ -70,16 +74,18 @@ def id_class_of(pair: Pair, pool: Pool, categories: Iterable[str]) -> dict[str, 
     return found
 
 
-def near_list_overlaps(pair: Pair) -> tuple[Overlap, ...]:
+def near_list_overlaps(pair: Pair, wordnet: Wordnet | None = None) -> tuple[Overlap, ...]:
     """Return every ID class that stands in a near list: FindMeIfYouCan's code calls "Dog" near a VOC class."""
     return tuple(
         Overlap(pool.name, NEAR_LIST, category, owner, how)
         for pool in pair.pools
-        for category, (owner, how) in id_class_of(pair, pool, pool.near).items()
+        for category, (owner, how) in id_class_of(pair, pool, pool.near, wordnet).items()
     )
 
 
-def annotated_overlaps(pair: Pair, pool: Pool, part: str, counts: Mapping[str, int]) -> tuple[Overlap, ...]:
+def annotated_overlaps(
+    pair: Pair, pool: Pool, part: str, counts: Mapping[str, int], wordnet: Wordnet | None = None
+) -> tuple[Overlap, ...]:
     """Return every category with objects in a part that is an ID class, most objects first.
 
     Parameters
@@ -90,20 +96,22 @@ def annotated_overlaps(pair: Pair, pool: Pool, part: str, counts: Mapping[str, i
     present = [name for name, n in counts.items() if n]
     found = [
         Overlap(pool.name, part, category, owner, how, counts[category])
-        for category, (owner, how) in id_class_of(pair, pool, present).items()
+        for category, (owner, how) in id_class_of(pair, pool, present, wordnet).items()
     ]
     return tuple(sorted(found, key=lambda one: (-one.objects, one.category)))
 
 
-def _kinds(pair: Pair, pool: Pool) -> dict[str, str]:
+def _kinds(pair: Pair, pool: Pool, wordnet: Wordnet) -> dict[str, str]:
     """Return the categories of the pool's data set whose synset lies at or below that of an ID class."""
     dataset = next((name for name in DATASETS if name == family(pool.dataset)), None)
     if not pair.synsets or dataset is None:
         return {}
-    of_id = synset_map(pair.synsets)
-    of_ood = synset_map(dataset)
+    of_id, of_ood = (
+        {name: synset for name, synset in synset_map(one).items() if synset in wordnet}
+        for one in (pair.synsets, dataset)
+    )
     # Only what lies above the two maps' synsets: the whole of WordNet takes seconds.
-    graph = wordnet(above={*of_id.values(), *of_ood.values()})
+    graph = wordnet.nouns({*of_id.values(), *of_ood.values()})
     kinds: dict[str, str] = {}
     for name in _known(pair.id_classes, of_id):
         below = descendants(graph, [of_id[name]]) | {of_id[name]}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from curation.benchmarks.benchmark import SourceSlot
 from curation.benchmarks.findmeifyoucan import facts
-from curation.benchmarks.protocol import SourceSlot
 from curation.errors import CurationError, ProtocolError
 from curation.hierarchy.declarations import read_declaration
 from curation.hierarchy.synset_maps import DATASETS as SYNSET_MAPS

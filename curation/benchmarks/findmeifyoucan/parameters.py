@@ -5,7 +5,7 @@ from __future__ import annotations
 from curation.benchmarks.findmeifyoucan.decisions import read_recorded
 from curation.benchmarks.findmeifyoucan.pairs import read_pair
 from curation.benchmarks.findmeifyoucan.rules import SCANS
-from curation.benchmarks.parameters import Parameter, choice, salt, whole
+from curation.benchmarks.parameters import Parameter, choice, salt, whole, wordnet_parameter
 
 START = {
     "published": "the published start list, where the pair has one; else the rule",
@@ -40,4 +40,5 @@ PARAMETERS = (
     whole("candidates", 0, "images a split to show to a reviewer; 0 for no such lists"),
     choice("scan", SCANS, default="whole_image"),
     salt("findmeifyoucan", "salt of the hash ranks of candidates"),
+    wordnet_parameter(),
 )

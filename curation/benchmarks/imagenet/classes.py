@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Literal
 
+from curation.benchmarks.facts import fact
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import leaves_under
 
@@ -63,59 +64,8 @@ class Partition:
         )
 
 
-RULES: Mapping[str, ClassRule] = {
-    # Section 3.1 and Table 3: all dogs against other four-legged animals, and things.
-    "p1": ClassRule(
-        cut="whole",
-        known=("n02084071",),
-        negative=(
-            "n02118333",
-            "n02115335",
-            "n02114100",
-            "n02120997",
-            "n02131653",
-            "n02441326",
-            "n02370806",
-            "n02469914",
-        ),
-        unknown=("n07555863", "n03791235", "n03183080"),
-    ),
-    # Table 4: hunting dogs in two halves against other animals.
-    "p2": ClassRule(
-        cut="halves",
-        known=("n02087122",),
-        unknown=(
-            "n02085374",
-            "n02118333",
-            "n02115335",
-            "n02114100",
-            "n02120997",
-            "n02131653",
-            "n02441326",
-            "n02370806",
-        ),
-    ),
-    # Table 5: thirteen superclasses mixed, five more unknown as a whole.
-    "p3": ClassRule(
-        cut="sixths",
-        known=(
-            "n02084071",
-            "n01503061",
-            "n02159955",
-            "n03405725",
-            "n02512053",
-            "n02484322",
-            "n02958343",
-            "n02120997",
-            "n04490091",
-            "n13134947",
-            "n12992868",
-            "n02858304",
-            "n03082979",
-        ),
-        unknown=("n01661091", "n03051540", "n02370806", "n07707451", "n02686568"),
-    ),
-}
+RULES = fact(__package__, "rules", dict[str, ClassRule])
+"""P1, P2 and P3."""
 
 
 def is_cut(text: str) -> bool:

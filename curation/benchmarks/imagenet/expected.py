@@ -5,59 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from curation.benchmarks.facts import fact, facts_of
 from curation.manifest.header import Figure, Paper
 
-PAPER = Paper(
-    title="Large-Scale Open-Set Classification Protocols for ImageNet",
-    authors="Jesus Andres Palechor Anacona, Annesha Bhoumik, Manuel Günther",
-    year=2023,
-    venue="WACV",
-    bibtex=(
-        "@inproceedings{palechor2023protocols, "
-        "title={Large-Scale Open-Set Classification Protocols for ImageNet}, "
-        'author={Palechor, Andres and Bhoumik, Annesha and G{\\"u}nther, Manuel}, '
-        "booktitle={Proceedings of the IEEE/CVF Winter Conference on Applications of Computer Vision (WACV)}, "
-        "year={2023}}"
-    ),
-)
-
-FIGURES = (
-    "known.classes",
-    "negative.classes",
-    "unknown.classes",
-    "train.known_images",
-    "train.negative_images",
-    "val.known_images",
-    "val.negative_images",
-    "test.known_images",
-    "test.negative_images",
-    "test.unknown_images",
-)
-TABLE_1: Mapping[str, tuple[int, ...]] = {
-    "p1": (116, 67, 166, 116_218, 69_680, 29_055, 17_420, 5_800, 3_350, 8_300),
-    "p2": (30, 31, 55, 28_895, 31_794, 7_224, 7_949, 1_500, 1_550, 2_750),
-    "p3": (151, 97, 164, 154_522, 98_202, 38_633, 24_549, 7_550, 4_850, 8_200),
-}
-"""Published figures in the order of `FIGURES`. Those of classes stand in Tables 3 to 5 as well."""
-
-TRAIN_RULE = (
-    "Training images of known and negative classes, each class's sorted by file name; 80 % of them by scikit-learn's "
-    "train_test_split stratified by class, in the order that it returns."
-)
-VAL_RULE = "The other 20 % of the training images of known and negative classes, in the order that the split returns."
-TEST_RULE = (
-    "ILSVRC-2012 validation images of known, then negative, then unknown classes, each sorted by class and file "
-    "name."
-)
-
-DAG_NOTE = (
-    "A correction, not the published protocol: every hypernym of WordNet 3.0 counts, so that Italian greyhound and "
-    "whippet are dogs. A class below two superclasses that are cut belongs to the one named first (minivan is a car)."
-)
-PUBLISHED_NOTE = (
-    "The published tree keeps one parent a synset: {dropped} of the 1,000 classes lie below a superclass in WordNet "
-    "and not in this protocol, among them {examples}."
-)
+_ROOM = __package__
+_FACTS = facts_of(_ROOM)
+PAPER = fact(_ROOM, "paper", Paper)
+FIGURES: tuple[str, ...] = tuple(_FACTS["figures"])
+TABLE_1 = fact(_ROOM, "table_1", dict[str, tuple[int, ...]])
+"""Published figures in the order of `FIGURES`."""
+TRAIN_RULE, VAL_RULE, TEST_RULE = (_FACTS[key] for key in ("train_rule", "val_rule", "test_rule"))
+DAG_NOTE: str = _FACTS["dag_note"]
+PUBLISHED_NOTE: str = _FACTS["published_note"]
 
 
 def figures_of(

@@ -7,6 +7,7 @@ and val; the validation images of all three are the test part.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,8 +27,8 @@ from curation.benchmarks.imagenet.expected import (
 )
 from curation.benchmarks.imagenet.images import ClassImages
 from curation.benchmarks.imagenet.parameters import PARAMETERS, declaration_of
+from curation.benchmarks.parameters import stated, wordnet_of
 from curation.benchmarks.parts import Part, Selection, make_part, source_entry, unread_entry
-from curation.benchmarks.protocol import Protocol, SourceSlot
 from curation.benchmarks.stratified import split_sizes
 from curation.canonical import sha256_of_lines
 from curation.errors import ProtocolError
@@ -101,21 +102,33 @@ def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None 
     Parameters
     ----------
     parameters : mapping
-        ``protocol`` and ``hierarchy`` count.
+        ``protocol``, ``hierarchy`` and ``wordnet`` count.
     leaves : sequence of str, optional
         The classes to cut; all 1,000 by default.
 
     Raises
     ------
     ProtocolError
-        See `partition`; or none of all 1,000 classes lies below the negative, or the unknown, superclasses.
+        See `partition`; or none of all 1,000 classes lies below the negative, or the unknown, superclasses; or another
+        WordNet is asked for the published tree.
+    HierarchyError
+        Another WordNet lacks a class.
     """
     published = parameters["hierarchy"] == "published"
+    other = wordnet_of(parameters)
+    if other is not None and published:
+        raise ProtocolError(
+            "The published tree is of WordNet 3.0",
+            where="--set wordnet",
+            expected="--set hierarchy=dag beside it",
+            found=other.name,
+        )
     rule = declaration_of(parameters["protocol"]).rule()
     chosen = ilsvrc2012_classes() if leaves is None else leaves
+    dag = imagenet_dag() if other is None else other.nouns(chosen)
     found = partition(
         rule,
-        imagenet_tree() if published else imagenet_dag(),
+        imagenet_tree() if published else dag,
         chosen,
         overlap="each" if published else "first",
     )
@@ -181,7 +194,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         rule=Rule(
             protocol="imagenet",
             algorithm_version=ALGORITHM_VERSION,
-            parameters={**parameters, **_facts(declaration.rule(), given.classes)},
+            parameters={**stated(parameters, PARAMETERS), **_facts(declaration.rule(), given.classes)},
         ),
         figures=figures_of(_obtained(given, selected), parameters, declaration.name, _absent(given)),
         notes=(*_hierarchy_notes(declaration.rule(), parameters), *notes),
@@ -212,6 +225,8 @@ def default_name(parameters: Mapping[str, Any]) -> str:
         f"-{parameters['formula']}": parameters["formula"] != "sklearn-1.0",
         f"-{parameters['missing']}": parameters["missing"] != "refuse",
     }
+    if which := parameters.get("wordnet", "").partition(" ")[0]:
+        marks["-" + re.sub(r"[^a-z0-9.]+", "-", which.lower())] = True
     name = declaration_of(parameters["protocol"]).name
     return f"imagenet/{name}" + "".join(mark for mark, applies in marks.items() if applies)
 
@@ -315,7 +330,11 @@ def _facts(rule: ClassRule, classes: Partition) -> dict[str, str | tuple[str, ..
 
 def _hierarchy_notes(rule: ClassRule, parameters: Mapping[str, Any]) -> tuple[str, ...]:
     if parameters["hierarchy"] == "dag":
-        return (DAG_NOTE,)
+        other = wordnet_of(parameters)
+        told = (
+            f"Not WordNet 3.0: the hypernyms are those of {other.name}, {other.difference}." if other else ""
+        )
+        return (DAG_NOTE, told) if told else (DAG_NOTE,)
     nodes = (*rule.known, *rule.negative, *rule.unknown)
     lost = dropped_leaves(imagenet_dag(), imagenet_tree(), nodes, ilsvrc2012_classes())
     leaves = sorted({leaf for several in lost.values() for leaf in several})
@@ -323,29 +342,3 @@ def _hierarchy_notes(rule: ClassRule, parameters: Mapping[str, Any]) -> tuple[st
         return ()
     examples = ", ".join(label(imagenet_dag(), leaf) for leaf in leaves[:3])
     return (PUBLISHED_NOTE.format(dropped=len(leaves), examples=examples),)
-
-
-_LAYOUTS = "a folder of class folders, a list of names, or JSON of names or counts by wnid"
-PROTOCOL = Protocol(
-    name="imagenet",
-    paper=PAPER,
-    summary="Open-set classification on ImageNet: P1, P2, P3, or superclasses of one's own",
-    slots=(
-        SourceSlot(TRAIN, "imagenet", "train", False, f"ILSVRC-2012 train: {_LAYOUTS}"),
-        SourceSlot(
-            VAL,
-            "imagenet",
-            "val",
-            False,
-            "ILSVRC-2012 val: a folder (a flat one with LOC_val_solution.csv or val.txt beside it), or such a file",
-        ),
-    ),
-    parameters=PARAMETERS,
-    parts=(
-        ("train", "known and negative classes"),
-        ("val", "known and negative classes, from the training images"),
-        ("test", "known, negative and unknown classes"),
-    ),
-    page="docs/imagenet.md",
-    build=build,
-)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from curation.benchmarks.imagenet.classes import CUTS, RULES, ClassRule, is_cut
-from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, whole
+from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, whole, wordnet_parameter
 from curation.canonical import canonical_json
 from curation.errors import ProtocolError
 from curation.hierarchy.declarations import read_declaration
@@ -131,4 +131,5 @@ PARAMETERS = (
         "order of two floating-point operations in the split: that of scikit-learn 1.0 and later, or of 0.24",
     ),
     choice("missing", MISSING),
+    wordnet_parameter(),
 )

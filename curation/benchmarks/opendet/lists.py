@@ -13,39 +13,38 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.elephant.facts import CLOSED_RULE, TEST_VIEW, class_entries
+from curation.benchmarks.facts import fact
 from curation.benchmarks.hashrank import hash_rank
-from curation.benchmarks.owod.facts import M_OWODB_TASKS
-from curation.benchmarks.owod.selection import Shown, shown
-from curation.benchmarks.parameters import salt
-from curation.benchmarks.parts import Part, Selection, all_images, make_part, source_entry, source_note
-from curation.benchmarks.protocol import Protocol, SourceSlot
+from curation.benchmarks.parts import (
+    Part,
+    Selection,
+    all_images,
+    make_part,
+    source_entry,
+    source_note,
+    voc_classes,
+)
+from curation.benchmarks.shown import Shown, shown
 from curation.errors import ProtocolError
-from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Figure, Header, Paper, PartRole, Rule
+from curation.manifest.header import (
+    SCHEMA_VERSION,
+    ClassEntry,
+    Figure,
+    Header,
+    LabelView,
+    Paper,
+    PartRole,
+    Rule,
+)
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source
 
 ALGORITHM_VERSION = 1
 CLOSED, COCO = "voc2007-test", "coco"
-PAPER = Paper(
-    title="Expanding Low-Density Latent Regions for Open-Set Object Detection",
-    authors="Jiaming Han, Yuqiang Ren, Jian Ding, Xingjia Pan, Ke Yan, Gui-Song Xia",
-    year=2022,
-    venue="CVPR",
-    bibtex=(
-        "@inproceedings{han2022opendet, title={Expanding Low-Density Latent Regions for Open-Set Object Detection}, "
-        "author={Han, Jiaming and Ren, Yuqiang and Ding, Jian and Pan, Xingjia and Yan, Ke and Xia, Gui-Song}, "
-        "booktitle={Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern Recognition (CVPR)}, "
-        "year={2022}}"
-    ),
-)
-RANGES = {20: 5_000, 40: 9_332, 60: 15_000}
-"""How many of the 60 other classes a range takes in, and how many images the authors' list adds to VOC2007 test; that
-of 40 is 668 short of the 10,000 that the paper names."""
-WILDERNESS = (2_500, 5_000, 10_000, 20_000)
-"""Images that the authors' wilderness lists add to VOC2007 test."""
-OTHERS = tuple(name for task in M_OWODB_TASKS[1:] for name in task.introduced)
-"""The 60 classes of COCO that VOC lacks, in the order of tasks 2 to 4."""
+PAPER = fact(__package__, "paper", Paper)
+RANGES = {int(count): size for count, size in fact(__package__, "ranges", dict[str, int]).items()}
+WILDERNESS = fact(__package__, "wilderness", tuple[int, ...])
+OTHERS = fact(__package__, "others", tuple[str, ...])
 
 _RANGE_RULE = (
     "Images with a class among the first {count} of the 60 others (order of the open-world tasks), none of the later "
@@ -72,7 +71,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     """
     closed, coco = sources[CLOSED], sources[COCO]
     closed.require_objects("The closed part")
-    classes = class_entries(coco)
+    classes = voc_classes(coco)
     what = shown(coco, classes)
     parts = [
         make_part(
@@ -80,8 +79,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             "test",
             Selection(CLOSED, closed, all_images(closed)),
             classes,
-            view=TEST_VIEW,
-            rule=CLOSED_RULE,
+            view=LabelView(),
+            rule=fact(__package__, "closed_rule", str),
         )
     ]
     for count, size in RANGES.items():
@@ -151,7 +150,7 @@ def _pool_and_draws(
     """Return the part of a whole pool, and one for each size that it is large enough for."""
     role: PartRole = "wilderness" if count is None else "test"
     rule = _WILDERNESS_RULE if count is None else _RANGE_RULE.format(count=count)
-    parts = [make_part(name, role, Selection(COCO, what.source, pool), classes, view=TEST_VIEW, rule=rule)]
+    parts = [make_part(name, role, Selection(COCO, what.source, pool), classes, view=LabelView(), rule=rule)]
     salt = f"{parameters['salt']}/{name}/"
     ranked = pool[hash_rank(what.source.image_ids[pool].tolist(), salt)]
     drawn = [
@@ -160,7 +159,7 @@ def _pool_and_draws(
             role,
             Selection(COCO, what.source, ranked[:size]),
             classes,
-            view=TEST_VIEW,
+            view=LabelView(),
             rule=_DRAWN.format(size=size, pool=name, salt=salt),
             subset_of=name,
         )
@@ -184,26 +183,3 @@ def _figures(parts: list[Part]) -> tuple[Figure, ...]:
         )
         for name, size in stated.items()
     )
-
-
-PROTOCOL = Protocol(
-    name="voc-coco",
-    paper=PAPER,
-    summary="Open-set detection: VOC2007 test with COCO images of further classes, or of none of VOC's (OpenDet)",
-    slots=(
-        SourceSlot(
-            CLOSED, "voc2007", "test", True, "closed test set: VOC root, or COCO JSON with difficult flags"
-        ),
-        SourceSlot(COCO, "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
-    ),
-    parameters=(salt("voc-coco", "salt of the hash rank"),),
-    parts=(
-        ("closed", "VOC2007 test"),
-        ("range-COUNT", "all images with one of the first COUNT other classes and none of the later"),
-        ("range-COUNT-SIZE", "as many of them as the list of the paper has"),
-        ("wilderness", "all annotated images without a known class"),
-        ("wilderness-SIZE", "as many of them as the list of the paper has"),
-    ),
-    page="docs/owod.md",
-    build=build,
-)

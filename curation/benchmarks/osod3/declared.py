@@ -2,39 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.building import read_parameters
 from curation.benchmarks.osod3.classes import open_images_roles
-from curation.benchmarks.osod3.facts import INNER_NODES, PAPER, SUPERCLASSES, TEST_VIEW, TRAIN_VIEW
-from curation.benchmarks.osod3.lists import ALGORITHM_VERSION, OURS, PROTOCOL, SELECTED, SLOTS
-from curation.benchmarks.osod3.names import NAMES
+from curation.benchmarks.osod3.facts import (
+    INNER_NODES,
+    NAMES,
+    OURS,
+    PAPER,
+    SELECTED,
+    SUPERCLASSES,
+    TEST_VIEW,
+    TRAIN_VIEW,
+)
+from curation.benchmarks.osod3.lists import ALGORITHM_VERSION, SLOTS
 from curation.benchmarks.parts import unread_entry
+from curation.errors import UsageError
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, Rule, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import facts_of
 from curation.sources.source import Categories, Images, Source
 
 
-def declared_open_images(superclass: str, rotation: int) -> Manifest:
-    """Return a rotation's manifest without lists: the classes of each role, views and rules, under the default split.
+def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return a rotation's manifest without lists: classes of each role, views and rules, as the parameters say.
 
     ``curation build`` completes it from the reader's own box files. Classes outside the super-class are not listed;
     the completed manifest has all 601.
 
     Parameters
     ----------
-    superclass : {"animal", "vehicle"}
-    rotation : int
-        1 to 4.
+    sources : mapping of str to Source
+        None is read.
+    parameters : mapping
+        Of ``problem=openimages``, with ``superclass`` animal or vehicle.
+
+    Raises
+    ------
+    UsageError
+        Another problem or super-class: its classes are known from its sources alone.
     """
-    parameters = read_parameters(PROTOCOL, {"superclass": superclass, "rotation": str(rotation)})
+    superclass = parameters["superclass"]
+    if parameters["problem"] != "openimages" or superclass not in SUPERCLASSES:
+        raise UsageError(
+            "Only Open Images animals and vehicles are known without their sources",
+            where=f"--set problem={parameters['problem']}",
+            expected=f"problem=openimages, superclass={' or '.join(SUPERCLASSES)}",
+            found=str(superclass)[:80],
+        )
     roles = open_images_roles(_classes_alone(superclass), parameters)
     views = {"train": TRAIN_VIEW, "val": TEST_VIEW, "test": TEST_VIEW}
     parts: Any = [
-        PartEntry(name=name, role=name, sources=(slot,), selection=rule, view=views[name])  # type: ignore[arg-type]
+        PartEntry(name=name, role=name, sources=(slot,), selection=rule, view=views[name])
         for name, (slot, _, rule) in SELECTED.items()
     ]
     header = Header(

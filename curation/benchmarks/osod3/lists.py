@@ -21,9 +21,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from curation.benchmarks.benchmark import SourceSlot
 from curation.benchmarks.osod3.classes import ClassRoles, cub_roles, open_images_roles
-from curation.benchmarks.osod3.facts import CUB_IMAGES, PAPER, TEST_VIEW, TRAIN_VIEW
-from curation.benchmarks.osod3.parameters import PARAMETERS, check_effects
+from curation.benchmarks.osod3.facts import AUTHORS, CUB_IMAGES, OURS, PAPER, SELECTED, TEST_VIEW, TRAIN_VIEW
+from curation.benchmarks.osod3.parameters import check_effects
 from curation.benchmarks.osod3.selection import (
     hidden_unknown,
     images_by_part,
@@ -33,7 +34,6 @@ from curation.benchmarks.osod3.selection import (
 )
 from curation.benchmarks.osod3.signs import mtsd_roles
 from curation.benchmarks.parts import Part, Selection, make_part, source_entry, source_note
-from curation.benchmarks.protocol import Protocol, SourceSlot
 from curation.errors import ProtocolError
 from curation.manifest.header import SCHEMA_VERSION, Figure, Header, LabelView, Rule
 from curation.manifest.manifest import Manifest
@@ -55,33 +55,6 @@ SLOTS = (
     SourceSlot(
         "mtsd-val", "mtsd", "val", False, "MTSD fully annotated, validation images (the annotated test set)"
     ),
-)
-SELECTED: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "train": (
-        "openimages-train",
-        ("known",),
-        "Images with a box of a known class; known boxes alone stay.",
-    ),
-    "val": (
-        "openimages-validation",
-        ("known",),
-        "Images with a box of a known class; known and unknown boxes are kept (the paper's text; the authors' "
-        "loader drops unknown boxes here).",
-    ),
-    "test": (
-        "openimages-test",
-        ("known", "unknown"),
-        "Images with a box of a known or unknown class: the same list in all four rotations.",
-    ),
-}
-"""Parts of the Open Images problems: source, roles of which an image shows a class, and the rule in words."""
-OURS = (
-    "The authors publish neither their splits nor the generator: this split is this project's. Their own lists come in "
-    "through their category files (docs/osod3.md)."
-)
-_AUTHORS = (
-    "The classes of each part are the authors' own lists (rule.parameters.published_digests); images follow from them "
-    "by the rules stated here."
 )
 _BY_PROBLEM = {"openimages": _OPEN_IMAGES, "cub": _CUB, "mtsd": _MTSD}
 
@@ -140,7 +113,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             protocol="osod3", algorithm_version=ALGORITHM_VERSION, parameters={**parameters, **roles.recorded}
         ),
         figures=(*roles.figures, *figures, *_images_of_parts(sources[_BY_PROBLEM[problem][0]], roles)),
-        notes=(_AUTHORS if roles.published else OURS,),
+        notes=(AUTHORS if roles.published else OURS,),
     )
     return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
@@ -176,7 +149,7 @@ def _open_images(
     for name, (slot, wanted, rule) in SELECTED.items():
         source, view = sources[slot], train if name == "train" else test
         chosen = Selection(slot, source, images_with_role(source, roles.entries, wanted))
-        parts.append(make_part(name, name, chosen, roles.entries, view=view, rule=rule))  # type: ignore[arg-type]
+        parts.append(make_part(name, name, chosen, roles.entries, view=view, rule=rule))
     return roles, parts, [_hidden(sources[_OPEN_IMAGES[0]], roles)]
 
 
@@ -276,20 +249,3 @@ def _hidden(source: Source, roles: ClassRoles) -> Figure:
         place="training images",
         explanation=f"boxes of unknown classes on {images} training images, unlabelled in training",
     )
-
-
-PROTOCOL = Protocol(
-    name="osod3",
-    paper=PAPER,
-    summary="known and unknown sub-classes of one super-class: Open Images animals and vehicles, CUB, MTSD",
-    slots=SLOTS,
-    parameters=PARAMETERS,
-    parts=(
-        ("train", "images of known classes"),
-        ("val", "for tuning"),
-        ("test", "known and unknown classes"),
-    ),
-    page="docs/osod3.md",
-    build=build,
-    choose_slots=choose_slots,
-)

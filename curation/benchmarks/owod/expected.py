@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.owod.benchmark import Benchmark
 from curation.benchmarks.owod.facts import COCO_TRAIN, COCO_VAL
-from curation.benchmarks.owod.selection import shown
+from curation.benchmarks.owod.setting import Setting
 from curation.benchmarks.parts import Part
+from curation.benchmarks.shown import shown
 from curation.manifest.header import Figure
 from curation.sources.source import Source
 
@@ -23,7 +23,7 @@ _LISTED = 100
 
 
 def figures_of(
-    benchmark: Benchmark,
+    benchmark: Setting,
     parts: Sequence[Part],
     sources: Mapping[str, Source],
     parameters: Mapping[str, Any],
@@ -57,7 +57,7 @@ def figures_of(
 
 
 def declared_figures(
-    benchmark: Benchmark, tested: Sequence[Part], sources: Mapping[str, Source]
+    benchmark: Setting, tested: Sequence[Part], sources: Mapping[str, Source]
 ) -> tuple[Figure, ...]:
     """Return the published figures: those of the test lists computed, the others to be met on completion."""
     sizes = {part.entry.name: len(part.ids) for part in tested}
@@ -79,7 +79,7 @@ def declared_figures(
 
 
 def notes_of(
-    benchmark: Benchmark, parts: Sequence[Part], sources: Mapping[str, Source], parameters: Mapping[str, Any]
+    benchmark: Setting, parts: Sequence[Part], sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Return what a reader of the manifest must know."""
     notes = []
@@ -118,7 +118,7 @@ def notes_of(
     return tuple(notes)
 
 
-def _test_selections(benchmark: Benchmark, sources: Mapping[str, Source]) -> dict[str, int]:
+def _test_selections(benchmark: Setting, sources: Mapping[str, Source]) -> dict[str, int]:
     """Return the images that each task adds to a mixed test list."""
     what = shown(sources[benchmark.test], benchmark.classes)
     sizes = {}
@@ -151,7 +151,7 @@ def _reason(
     name: str,
     paper: int,
     obtained: int | None,
-    benchmark: Benchmark,
+    benchmark: Setting,
     sources: Mapping[str, Source],
     parameters: Mapping[str, Any],
 ) -> str:

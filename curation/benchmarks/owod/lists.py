@@ -15,16 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.owod.benchmark import (
-    benchmark_of,
-    check_given,
-    check_selected,
-    check_source,
-    slots_of,
-)
 from curation.benchmarks.owod.expected import declared_figures, figures_of, notes_of
-from curation.benchmarks.owod.facts import KNOWN_VIEW, RE_OWOD_PAPER, TEST_VIEW, TRAIN_VIEW
-from curation.benchmarks.owod.parameters import PARAMETERS
+from curation.benchmarks.owod.facts import KNOWN_VIEW, TEST_VIEW, TRAIN_VIEW
 from curation.benchmarks.owod.request import Given
 from curation.benchmarks.owod.rules import (
     FINETUNE_RULE,
@@ -35,16 +27,20 @@ from curation.benchmarks.owod.rules import (
     VAL_RULES,
 )
 from curation.benchmarks.owod.selection import (
-    Shown,
     check_segments,
     exemplars,
     hash_ranks,
     hash_validation,
     listed_validation,
-    shown,
+)
+from curation.benchmarks.owod.setting import (
+    benchmark_of,
+    check_given,
+    check_selected,
+    check_source,
 )
 from curation.benchmarks.parts import Part, Selection, all_images, source_entry, source_note
-from curation.benchmarks.protocol import Protocol
+from curation.benchmarks.shown import Shown, shown
 from curation.errors import UsageError
 from curation.manifest.header import (
     SCHEMA_VERSION,
@@ -364,22 +360,3 @@ def _order(given: Given, role: PartRole = "train") -> str:
 def _evidence(given: Given) -> str:
     train = given.sources.get(given.benchmark.train)
     return "none" if train is None else "boxes" if train.objects is not None else "presence"
-
-
-PROTOCOL = Protocol(
-    name="owod",
-    paper=RE_OWOD_PAPER,
-    summary="Open-world detection: RE-OWOD, M-OWODB (ORE), S-OWODB (OW-DETR), or tasks of one's own",
-    slots=slots_of({"split": "m-owodb"}),
-    parameters=PARAMETERS,
-    parts=(
-        ("tN-train", "images with a class that task N introduces"),
-        ("tN-finetune", "exemplars of every class known by task N, from task 2 on"),
-        ("tN-val", "apart from training, where the split has it"),
-        ("tN-test", "the same images for every task; classes not known yet are unknown"),
-    ),
-    page="docs/owod.md",
-    build=build,
-    declare=declare,
-    choose_slots=slots_of,
-)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from curation.benchmarks.owod.benchmark import Benchmark
-from curation.benchmarks.owod.selection import Shown, shown
+from curation.benchmarks.owod.setting import Setting
 from curation.benchmarks.parts import Part, Selection, make_part
+from curation.benchmarks.shown import Shown, shown
 from curation.manifest.header import LabelView, PartRole, TaskEntry
 from curation.manifest.roles import roles_at
 from curation.sources.source import Source
@@ -18,7 +18,7 @@ from curation.sources.source import Source
 class Given:
     """What a build has to work with."""
 
-    benchmark: Benchmark
+    benchmark: Setting
     sources: Mapping[str, Source]
     parameters: Mapping[str, Any]
 

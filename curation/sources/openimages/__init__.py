@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from curation.errors import DanglingIdError
-from curation.sources.datasets import facts_of, namespace_of
-from curation.sources.integrity import BadBoxes, check_policy, positions, select, texts
+from curation.sources.integrity import BadBoxes, check_policy, positions, select
 from curation.sources.openimages.boxes import BoxRows, read_boxes
 from curation.sources.openimages.files import (
     OpenImagesContent,
@@ -78,17 +77,18 @@ def parse_openimages(content: OpenImagesContent, *, dataset: str, bad_boxes: Bad
         keep = image >= 0
         dropped["box on an image that is not listed"] = int((~keep).sum())
         objects = select(objects, keep)
-    facts = facts_of(dataset)
-    return Source(
-        dataset=dataset,
-        part=content.part,
-        namespace=namespace_of(dataset),
-        images=_image_columns(keys, sizes),
-        categories=_categories(rows, names),
+    return Source.of(
+        dataset,
+        content.part,
+        images=Images.of(
+            hex_texts(keys),
+            numbers=np.arange(len(keys), dtype=np.int64),
+            widths=np.ascontiguousarray(sizes[:, 0]),
+            heights=np.ascontiguousarray(sizes[:, 1]),
+        ),
+        categories=Categories.counted(rows.labels if names is None else tuple(names.values()), rows.labels),
         objects=objects,
         files=_records(content, rows, names, listed, counted),
-        licence=facts.licence,
-        media_redistributable=facts.media_redistributable,
         dropped=dropped,
         unit_boxes=True,
     )
@@ -145,17 +145,7 @@ def _objects(rows: BoxRows, image: Int32s, sizes: Int32s) -> Objects:
     boxes = rows.boxes
     if sizes.any():
         _scale(boxes, image, sizes)
-    nothing = np.zeros(len(image), np.bool_)
-    return Objects(
-        image=image,
-        category=rows.category,
-        boxes=boxes,
-        areas=boxes[:, 2] * boxes[:, 3],
-        numbers=rows.numbers,
-        difficult=nothing,
-        pose=np.zeros(len(image), np.int8),
-        **rows.columns,
-    )
+    return Objects.of(image, rows.category, boxes, numbers=rows.numbers, **rows.columns)
 
 
 def _scale(boxes: Floats, image: Int32s, sizes: Int32s) -> None:
@@ -166,22 +156,6 @@ def _scale(boxes: Floats, image: Int32s, sizes: Int32s) -> None:
         of_rows = factors[image[block]]
         boxes[block, :2] *= of_rows
         boxes[block, 2:] *= of_rows
-
-
-def _image_columns(keys: Keys, sizes: Int32s) -> Images:
-    return Images(
-        native=hex_texts(keys),
-        numbers=np.arange(len(keys), dtype=np.int64),
-        file_names=texts([""] * len(keys)),
-        widths=np.ascontiguousarray(sizes[:, 0]),
-        heights=np.ascontiguousarray(sizes[:, 1]),
-    )
-
-
-def _categories(rows: BoxRows, names: dict[str, str] | None) -> Categories:
-    shown = rows.labels if names is None else tuple(names.values())
-    numbers = tuple(range(1, len(shown) + 1))
-    return Categories(numbers, shown, ("",) * len(shown), rows.labels)
 
 
 def _records(

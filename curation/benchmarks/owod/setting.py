@@ -1,4 +1,4 @@
-"""`Benchmark`: a published split or a user's own tasks, with the sources that it draws from."""
+"""`Setting`: a published split or a user's own tasks, with the sources that it draws from."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from curation.benchmarks.benchmark import SourceSlot
 from curation.benchmarks.owod.facts import (
     COCO_CLASSES,
     COCO_TRAIN,
     COCO_VAL,
     KNOWN_VIEW,
-    RE_OWOD_PAPER,
+    PAPERS,
     SPLITS,
     TRAIN_VIEW,
     VAL_LIST,
@@ -26,7 +27,6 @@ from curation.benchmarks.owod.facts import (
 from curation.benchmarks.owod.parameters import CUSTOM
 from curation.benchmarks.owod.tasks import SOURCES, TaskFile, parse_tasks
 from curation.benchmarks.parts import source_entry, unread_entry
-from curation.benchmarks.protocol import SourceSlot
 from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry, Paper, PartEntry, PartRole, SourceEntry, TaskEntry
 from curation.manifest.views import class_positions
@@ -37,7 +37,7 @@ OFFICIAL_IMAGES = {COCO_TRAIN: 118_287, COCO_VAL: 5_000}
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmark:
+class Setting:
     """What the protocol needs to know of a split.
 
     Attributes
@@ -154,7 +154,7 @@ class Benchmark:
         return (*self.first_train, self.train) if role == "finetune" else (self.train,)
 
 
-def benchmark_of(parameters: Mapping[str, Any]) -> Benchmark:
+def benchmark_of(parameters: Mapping[str, Any]) -> Setting:
     """Return the benchmark that the parameters name.
 
     Raises
@@ -170,9 +170,9 @@ def benchmark_of(parameters: Mapping[str, Any]) -> Benchmark:
         )
     if parameters["split"] == CUSTOM:
         declared = parse_tasks(parameters["tasks"])
-        return Benchmark(
+        return Setting(
             title=declared.title or declared.name,
-            paper=RE_OWOD_PAPER,
+            paper=PAPERS["reowod"],
             tasks=declared.entries(),
             classes=declared.classes(),
             train="train",
@@ -180,7 +180,7 @@ def benchmark_of(parameters: Mapping[str, Any]) -> Benchmark:
             declared=declared,
         )
     split = SPLITS[parameters["split"]]
-    return Benchmark(
+    return Setting(
         title=split.title,
         paper=split.paper,
         tasks=split.tasks,
@@ -214,7 +214,7 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     return (*slots, *list_slots)
 
 
-def check_given(benchmark: Benchmark, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> None:
+def check_given(benchmark: Setting, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> None:
     """Raise `ProtocolError` for some of the training sources without the others, and for a list not asked for."""
     needed = (*benchmark.first_train, benchmark.train)
     missing = [slot for slot in needed if slot not in sources]
@@ -235,7 +235,7 @@ def check_given(benchmark: Benchmark, sources: Mapping[str, Source], parameters:
         )
 
 
-def check_selected(benchmark: Benchmark, tasks: Sequence[TaskEntry], selections: Sequence[Sized]) -> None:
+def check_selected(benchmark: Setting, tasks: Sequence[TaskEntry], selections: Sequence[Sized]) -> None:
     """Raise `ProtocolError` where a task selects no training image."""
     for task, selection in zip(tasks, selections, strict=True):
         if not len(selection):
@@ -247,7 +247,7 @@ def check_selected(benchmark: Benchmark, tasks: Sequence[TaskEntry], selections:
             )
 
 
-def check_source(benchmark: Benchmark, slot: str, sources: Mapping[str, Source]) -> None:
+def check_source(benchmark: Setting, slot: str, sources: Mapping[str, Source]) -> None:
     """Raise `ProtocolError` unless a source's classes are the benchmark's and its ids its own."""
     source = sources[slot]
     positions = class_positions(benchmark.classes, source)
@@ -296,7 +296,7 @@ def _hint_for(strangers: list[str], near: list[str], *, own: bool) -> str:
     return "; ".join(([alias] if alias else []) + [f"{ways[0]}: {ways[1]}, or {ways[2]}"])
 
 
-def _check_named(benchmark: Benchmark, sources: Mapping[str, Source]) -> None:
+def _check_named(benchmark: Setting, sources: Mapping[str, Source]) -> None:
     """Refuse a class of a user's task that no source has a category of: it is misspelt."""
     if benchmark.declared is None:
         return
@@ -317,7 +317,7 @@ def _check_named(benchmark: Benchmark, sources: Mapping[str, Source]) -> None:
         )
 
 
-def _check_apart(benchmark: Benchmark, slot: str, other: str, sources: Mapping[str, Source]) -> None:
+def _check_apart(benchmark: Setting, slot: str, other: str, sources: Mapping[str, Source]) -> None:
     taken = set(sources[other].images.native.tolist())
     shared = sorted(native for native in sources[slot].images.native.tolist() if native in taken)
     if shared:

@@ -1,0 +1,171 @@
+"""Lists as their authors published them, declared as facts: which file is which part, and what it is for.
+
+A table ``[published.KEY]`` of a room's ``facts.toml`` becomes a draft header;
+`curation.manifest.importing.pin_lists` fills in digests and counts from the authors' files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from curation.benchmarks.facts import facts_of
+from curation.benchmarks.parts import unread_entry
+from curation.manifest.header import (
+    SCHEMA_VERSION,
+    ClassEntry,
+    Figure,
+    Header,
+    LabelView,
+    Order,
+    Paper,
+    PartEntry,
+    PartRole,
+    Rule,
+    SourceEntry,
+    TaskEntry,
+)
+from curation.manifest.importing import LISTS, PROTOCOL
+
+
+class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the authors' files come from."""
+
+    dataset: str
+    part: str
+    note: str
+
+
+class ListedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One part, or one a task: ``{task}`` is the task in its texts, ``{first}-{last}`` are its 1,000 lines.
+
+    Attributes
+    ----------
+    file : str
+        ``FILE``, or ``FILE:FIRST-LAST`` for some of its lines.
+    view : str
+        Name of a label view of the room; the default view where it is empty.
+    of : tuple of int
+        Numbers of the tasks; empty for a benchmark without tasks.
+    """
+
+    name: str
+    file: str
+    role: PartRole
+    sources: tuple[str, ...]
+    selection: str
+    view: str = ""
+    of: tuple[int, ...] = ()
+    subset_of: str = ""
+    order: Order = "listed"
+
+
+class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A figure of the paper, or one a task where its name has ``{task}``."""
+
+    name: str
+    place: str
+    paper: tuple[int, ...] = ()
+    explanation: str = ""
+
+
+class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table ``[published.KEY]`` of a room's facts.
+
+    Attributes
+    ----------
+    datasets : dict of str to (str, str)
+        Dataset and part of a source whose name is not ``DATASET-PART``.
+    """
+
+    name: str
+    title: str
+    taxonomy: str
+    lists: Lists
+    parts: tuple[ListedPart, ...]
+    figures: tuple[Stated, ...] = ()
+    notes: tuple[str, ...] = ()
+    paper: str = ""
+    tasks: str = ""
+    datasets: dict[str, tuple[str, str]] = {}
+
+
+def draft(
+    room: str,
+    key: str,
+    *,
+    classes: tuple[ClassEntry, ...],
+    tasks: tuple[TaskEntry, ...] = (),
+    exhaustive: Mapping[str, tuple[str, ...]] | None = None,
+) -> Header:
+    """Return the draft header of published lists.
+
+    Parameters
+    ----------
+    room : str
+        Package of the room.
+    key : str
+        Of the table ``[published.KEY]``.
+    exhaustive : mapping of str to tuple of str, optional
+        Source to the classes that are annotated on every image of it.
+    """
+    facts = facts_of(room)
+    lists = msgspec.convert(facts["published"][key], Published)
+    paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]
+    views = {"": LabelView(), **msgspec.convert(facts.get("views", {}), dict[str, LabelView])}
+    listed = [
+        (
+            PartEntry(
+                name=part.name.format(task=task),
+                role=part.role,
+                sources=part.sources,
+                selection=part.selection.format(task=task),
+                view=views[part.view],
+                order=part.order,
+                subset_of=part.subset_of.format(task=task),
+                task=f"t{task}" if task else "",
+            ),
+            part.file.format(task=task, first=1000 * task - 999, last=1000 * task),
+        )
+        for part in lists.parts
+        for task in part.of or (0,)
+    ]
+    figures = [
+        Figure(
+            name=stated.name.format(task=number),
+            paper=paper_value,
+            obtained=None,
+            place=stated.place,
+            explanation=stated.explanation,
+        )
+        for stated in lists.figures
+        for number, paper_value in enumerate(stated.paper or (None,), start=1)
+    ]
+    slots = dict.fromkeys(slot for part, _ in listed for slot in part.sources)
+    return Header(
+        schema_version=SCHEMA_VERSION,
+        name=lists.name,
+        version="1.0.0",
+        title=lists.title,
+        paper=msgspec.convert(paper, Paper),
+        taxonomy=lists.taxonomy,
+        origin="as_published",
+        classes=classes,
+        parts=tuple(part for part, _ in listed),
+        sources=(
+            unread_entry(LISTS, lists.lists.dataset, lists.lists.part, note=lists.lists.note),
+            *(_images(slot, lists, (exhaustive or {}).get(slot, ())) for slot in slots),
+        ),
+        rule=Rule(
+            protocol=PROTOCOL, algorithm_version=1, parameters={part.name: file for part, file in listed}
+        ),
+        figures=tuple(figures),
+        notes=lists.notes,
+        tasks=tasks,
+    )
+
+
+def _images(slot: str, lists: Published, exhaustive: tuple[str, ...]) -> SourceEntry:
+    dataset, part = lists.datasets.get(slot) or slot.split("-", 1)
+    return unread_entry(slot, dataset, part, exhaustive=exhaustive)

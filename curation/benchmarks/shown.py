@@ -1,0 +1,79 @@
+"""`Shown`: which class each image of a source shows, in the order in which a rule goes through the annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from curation.manifest.header import ClassEntry
+from curation.manifest.views import class_positions
+from curation.sources.source import Bools, Int64s, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which class each image of a source shows, in the order in which images are selected.
+
+    Attributes
+    ----------
+    source : Source
+    order : ndarray of int64, shape (a,)
+        Positions of the annotated images, by their first annotation.
+    image, label : ndarray of int64, shape (p,)
+        Pairs of image position and class position, each once; what crowd regions alone show is left out on demand.
+    """
+
+    source: Source
+    order: Int64s
+    image: Int64s
+    label: Int64s
+
+    def of(self, labels: Sequence[int]) -> Int64s:
+        """Return the images that show any of some classes, in order."""
+        return self.order[self.mask(labels)[self.order]]
+
+    def by_label(self, usable: Bools) -> dict[int, Int64s]:
+        """Return the images that show each class, of those that are usable, shape (n,); classes without any apart."""
+        kept = usable[self.image]
+        # Numbers of 16 bits are sorted digit by digit, larger ones by comparison.
+        small = self.label.max(initial=0) < 1 << 15
+        image, label = self.image[kept], self.label[kept].astype(np.int16 if small else np.int32)
+        counts = np.bincount(label)
+        grouped = np.split(image[np.argsort(label, kind="stable")], np.cumsum(counts)[:-1])
+        return {number: images for number, images in enumerate(grouped) if len(images)}
+
+    def mask(self, labels: Sequence[int]) -> Bools:
+        """Return whether each image of the source shows any of some classes."""
+        shows = np.zeros(len(self.source.images), np.bool_)
+        shows[self.image[np.isin(self.label, labels)]] = True
+        return shows
+
+
+def shown(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) -> Shown:
+    """Return what the images of a source show.
+
+    Parameters
+    ----------
+    classes : sequence of ClassEntry
+        A source's category belongs to the class of its name or alias.
+    crowd : bool
+        Whether a crowd region shows its class, as in the published lists.
+    """
+    image, category = source.class_pairs()
+    first = np.full(len(source.images), len(image), np.int64)
+    np.minimum.at(first, image, np.arange(len(image)))
+    annotated = np.flatnonzero(first < len(image))
+    kept = slice(None) if crowd or source.objects is None else ~source.objects.crowd
+    label = class_positions(classes, source)[category[kept]].astype(np.int64)
+    # Sorting whole numbers is faster than sorting pairs, and than numpy's hash-based unique.
+    width = len(classes) + 1
+    pairs = np.sort(image[kept].astype(np.int64) * width + label + 1)
+    pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]
+    return Shown(
+        source=source,
+        order=annotated[np.argsort(first[annotated], kind="stable")],
+        image=pairs // width,
+        label=pairs % width - 1,
+    )

@@ -1,0 +1,195 @@
+"""`verify`: a manifest held against its digests, its sources, a rebuild, or a list that its authors published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.benchmarks.building import parameters_of
+from curation.benchmarks.building import rebuild as rebuilt_now
+from curation.benchmarks.registry import find_benchmark
+from curation.errors import UsageError
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.manifest.published import read_published
+from curation.manifest.verify import (
+    Finding,
+    Outcome,
+    PublishedComparison,
+    compare_with_published,
+    verify_lists,
+    verify_sources,
+)
+from curation.short_repr import html_table
+from curation.sources.slots import Reading, open_slots, require_slots
+from curation.sources.source import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came out of it.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    findings : tuple of Finding
+        One a check and subject, those that agree included.
+    file, part : str
+        The published list and the part that it was held against, ``""`` where none was given.
+    comparison : PublishedComparison or None
+    """
+
+    manifest: Manifest
+    findings: tuple[Finding, ...]
+    file: str = ""
+    part: str = ""
+    comparison: PublishedComparison | None = None
+
+    def __repr__(self) -> str:
+        header = self.manifest.header
+        failures = sum(one.outcome == "failure" for one in self.findings)
+        told = "ok" if self.ok else f"failed: {failures} failures"
+        return f"<Verification of {header.name} {header.version}, {len(self.findings)} findings, {told}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.outcome, one.check, one.subject, one.expected, one.found) for one in self.findings]
+        return html_table(("outcome", "check", "of", "expected", "found"), rows, caption=repr(self)[1:-1])
+
+    @property
+    def published_agrees(self) -> bool:
+        """Whether the published list is that of the part, in its order too where that order is the authors'."""
+        ordered = bool(self.part) and self.manifest.part(self.part).order == "listed"
+        one = self.comparison
+        return one is not None and one.equal and (one.same_order or not ordered)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no finding is a failure, and the published list, if any, is that of the part."""
+        failed = any(one.outcome == "failure" for one in self.findings)
+        return not failed and (self.comparison is None or self.published_agrees)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the findings as a table: check, subject, outcome, expected, found."""
+        import pandas as pd
+
+        return pd.DataFrame(self.as_data()["findings"])
+
+    def as_data(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        header, one = self.manifest.header, self.comparison
+        names = ("check", "subject", "outcome", "expected", "found")
+        data: dict[str, Any] = {
+            "name": header.name,
+            "version": header.version,
+            "digest": self.manifest.digest,
+            "ok": self.ok,
+            "findings": [{name: getattr(finding, name) for name in names} for finding in self.findings],
+        }
+        if one is not None:
+            data["published"] = {
+                "file": self.file,
+                "part": self.part,
+                "shared": one.shared,
+                "missing": list(one.missing),
+                "extra": list(one.extra),
+                "duplicates": list(one.duplicates),
+                "same_order": one.same_order,
+                "equal": one.equal,
+            }
+        return data
+
+
+def verify(
+    manifest: Manifest | Path | str,
+    sources: Mapping[str, Any] | None = None,
+    *,
+    strict: bool = False,
+    rebuild: bool = False,
+    published: Path | str | None = None,
+    part: str | None = None,
+    reading: Reading | None = None,
+) -> Verification:
+    """Hold a manifest against its digests, and against whatever else is given.
+
+    Parameters
+    ----------
+    manifest : Manifest, Path or str
+        Itself, its folder, or its name.
+    sources : mapping of str to path or annotations, optional
+        By ``NAME[@PART]``; every count is made again from them.
+    strict : bool
+        Whether other bytes of a source file are a failure, not a note.
+    rebuild : bool
+        Whether the protocol builds it again from the sources, and the two are compared.
+    published : Path or str, optional
+        An authors' list, ``.txt`` or ``.json``, to be held against `part`.
+    part : str, optional
+    reading : Reading, optional
+        How the sources are read.
+
+    Raises
+    ------
+    UsageError
+        A published list without part, or the reverse; a source that the manifest does not know.
+
+    Examples
+    --------
+    >>> import curation
+    >>> curation.verify("elephant/val2017").ok
+    True
+    """
+    if (part is None) != (published is None):
+        raise UsageError(
+            "--published FILE and --part PART go together",
+            expected="the list of one part: --published FILE --part PART",
+            found="--published alone" if part is None else "--part alone",
+            hint="`curation show MANIFEST` lists the parts; `curation import` checks a whole folder of lists",
+        )
+    held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
+    findings = verify_lists(held)
+    if sources or rebuild:
+        opened = open_slots(sources or {}, held.slots, reading or Reading())
+        findings += verify_sources(held, opened, strict=strict)
+        if rebuild:
+            findings += _rebuilt(held, opened, strict=strict)
+    comparison = None
+    if published is not None and part is not None:
+        ids = held.ids(part)
+        comparison = compare_with_published(ids, read_published(Path(published), ids))
+    return Verification(held, tuple(findings), str(published or ""), part or "", comparison)
+
+
+def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool) -> list[Finding]:
+    """Return whether the protocol gives the same digest, or at least the same lists, from these sources."""
+    if manifest.header.origin == "as_published":
+        return [Finding("rebuild", "manifest", "note", found="authors' lists: `curation import` checks them")]
+    protocol = find_benchmark(manifest.header.rule.protocol)
+    if manifest.header.origin == "declared":
+        return [Finding("rebuild", "manifest", "note", found="declared: `curation build` completes it")]
+    base = manifest.header.supersedes
+    if base is not None and "review_rule" in manifest.header.rule.parameters:
+        told = f"by `curation apply` from version {base.version} ({base.digest}) and its decisions"
+        return [Finding("rebuild", "manifest", "note", found=told)]
+    slots = protocol.slots_for(parameters_of(manifest.header))
+    require_slots(slots, sources, "curation verify MANIFEST --rebuild")
+    built = rebuilt_now(manifest, sources)
+    differing = [name for name in manifest.lists if built.lists.get(name) != manifest.lists[name]]
+    findings = [
+        Finding(
+            "rebuild",
+            name,
+            "failure" if name in differing else "ok",
+            manifest.part(name).sha256 or "",
+            next((part.sha256 or "" for part in built.header.parts if part.name == name), "no such part"),
+        )
+        for name in manifest.lists
+    ]
+    same = built.digest == manifest.digest
+    other: Outcome = "failure" if strict or differing else "note"
+    findings.append(Finding("rebuild", "manifest", "ok" if same else other, manifest.digest, built.digest))
+    return findings
