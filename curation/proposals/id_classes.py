@@ -10,7 +10,7 @@ import msgspec
 
 from curation.errors import HierarchyError, ProposalError
 from curation.hierarchy.declarations import read_declaration
-from curation.input_files import read_plain
+from curation.input_files import read_plain, utf8_text
 
 if TYPE_CHECKING:
     from curation.manifest.header import Header
@@ -78,12 +78,8 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
             )
         named = [IdClass(name, read.aliases.get(name, ())) for name in (*read.known, *read.id_classes)]
         return checked_classes([*named, *read.classes], str(path))
-    try:
-        text = read_plain(path, kind="file of ID classes").decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ProposalError(
-            "The file of ID classes is not UTF-8", where=str(path), found=str(error)[:120]
-        ) from None
+    data = read_plain(path, kind="file of ID classes")
+    text = utf8_text(data, str(path), ProposalError, "The file of ID classes is not UTF-8")
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     rows = [[name.strip() for name in line.split("=")] for line in lines]
     return checked_classes((IdClass(row[0], tuple(row[1:])) for row in rows), str(path))

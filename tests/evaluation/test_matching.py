@@ -9,8 +9,9 @@ from curation.errors import UsageError
 from curation.evaluation import matching
 from curation.evaluation.matching import best_overlap, overlaps_any, pair_iou, rows_by_class, thresholds
 from tests.evaluation import reference
-from tests.evaluation.reference import Guess, Thing, World
+from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, detections_of, match, truth_of, worlds
+from tests.worlds.boxes import Guess, Thing
 
 UNIT = (0, 0, 10, 10)
 
