@@ -1,4 +1,4 @@
-"""An audit for the eye: verdicts, breaches, how to fix them, and which data would decide the rest."""
+"""An audit for the eye: verdicts, violations, how to fix them, and which data would decide the rest."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from curation.cli.output import Table
 
 if TYPE_CHECKING:
     from curation.audit.forensics import Forensics
+    from curation.audit.report import Report, RuleResult
     from curation.audit.rule import Finding
-    from curation.audit.run import Audit, RuleResult
 
 _BROKEN = ("fail", "warn")
-_SHOWN_BREACHES = 6
+_SHOWN_VIOLATIONS = 6
 _SHOWN_EXAMPLES = 3
 _SHOWN_ALIKE = 6
 _SHOWN_FINDINGS = 20
 _ALL = "--json, --report FILE or --out DIR tells them"
 
 
-def audit_tables(
-    audit: Audit, digest: str = "", found: Forensics | None = None, *, whole: bool = True
-) -> list[Table]:
-    """Return the tables of an audit: parts of the lists, rules, breaches, numbers, fixes, missing data.
+def audit_tables(audit: Report, *, whole: bool = True) -> list[Table]:
+    """Return the tables of an audit: parts of the lists, rules, violations, numbers, fixes, missing data.
 
     Parameters
     ----------
@@ -31,11 +29,11 @@ def audit_tables(
         Whether rules that passed, numbers, and lists whose part is stated are told too; else what needs attention:
         rules that are broken or undecidable, guessed parts of lists, and what lists tell that is no mere information.
     """
-    title = f"Audit of {audit.target.name}  {digest}".rstrip()
+    title = f"Audit of {audit.target.name}  {audit.digest}".rstrip()
     told = [one for one in audit.results if whole or one.outcome.verdict in (*_BROKEN, "undecidable")]
     tables = [
         *([_remarks(audit)] if whole or audit.target.kind == "folder" else []),
-        *([_forensics(found, whole=whole)] if found else []),
+        *([_forensics(audit.forensics, whole=whole)] if audit.forensics else []),
         Table(title, ("rule", "verdict", "count", "a sound benchmark"), tuple(map(_row, told))),
         *([Table("Numbers", ("rule", "of", "found"), _numbers(audit))] if whole else []),
         Table("Breaches", ("rule", "", "of", "found"), tuple(_findings(audit, _BROKEN))),
@@ -46,7 +44,7 @@ def audit_tables(
     return [table for table in tables if table.rows]
 
 
-def _remarks(audit: Audit) -> Table:
+def _remarks(audit: Report) -> Table:
     """Return what is said of each list; what is said of many is said once."""
     by_part: dict[str, list[str]] = {}
     for text in audit.target.remarks:
@@ -60,7 +58,7 @@ def _remarks(audit: Audit) -> Table:
 
 
 def _forensics(found: Forensics, *, whole: bool) -> Table:
-    from curation.audit.forensics_findings import list_findings
+    from curation.audit.forensics import list_findings
 
     findings = [one for one in list_findings(found) if whole or one.gravity != "info"]
     rows = [
@@ -81,11 +79,11 @@ def _row(result: RuleResult) -> tuple[str, str, str, str]:
     return result.rule.name, outcome.verdict, f"{outcome.count:,}" if outcome.count else "", text
 
 
-def _broken(audit: Audit) -> list[RuleResult]:
+def _broken(audit: Report) -> list[RuleResult]:
     return [one for one in audit.results if one.outcome.verdict in _BROKEN]
 
 
-def _numbers(audit: Audit) -> tuple[tuple[str, str, str], ...]:
+def _numbers(audit: Report) -> tuple[tuple[str, str, str], ...]:
     return tuple(
         (one.rule.name, finding.about, finding.text)
         for one in audit.results
@@ -94,14 +92,14 @@ def _numbers(audit: Audit) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _findings(audit: Audit, verdicts: Sequence[str]) -> list[tuple[str, str, str, str]]:
+def _findings(audit: Report, verdicts: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """Return the findings of some verdicts that have something to tell, the first few of each rule."""
     rows: list[tuple[str, str, str, str]] = []
     for one in audit.results:
         found = [finding for finding in one.outcome.findings if finding.verdict in verdicts and finding.text]
-        rows += [(one.rule.name, f.verdict, f.about, _text(f)) for f in found[:_SHOWN_BREACHES]]
-        if len(found) > _SHOWN_BREACHES:
-            rest = f"{len(found) - _SHOWN_BREACHES} more: {_ALL}"
+        rows += [(one.rule.name, f.verdict, f.about, _text(f)) for f in found[:_SHOWN_VIOLATIONS]]
+        if len(found) > _SHOWN_VIOLATIONS:
+            rest = f"{len(found) - _SHOWN_VIOLATIONS} more: {_ALL}"
             rows.append((one.rule.name, "", "", rest))
     return rows
 
@@ -115,7 +113,7 @@ def _with_examples(text: str, examples: Sequence[str]) -> str:
     return f"{text}: {shown}" if shown else text
 
 
-def _needs(audit: Audit) -> tuple[tuple[str, str], ...]:
+def _needs(audit: Report) -> tuple[tuple[str, str], ...]:
     """Return each missing piece of data with the rules that it would decide."""
     rules: dict[str, list[str]] = {}
     for one in audit.results:

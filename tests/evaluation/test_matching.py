@@ -16,8 +16,9 @@ from curation.evaluation.matching import (
     thresholds,
 )
 from tests.evaluation import reference
-from tests.evaluation.reference import Guess, Thing, World
+from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, detections_of, truth_of, worlds
+from tests.worlds.boxes import Guess, Thing
 
 UNIT = (0, 0, 10, 10)
 

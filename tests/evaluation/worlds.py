@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from curation.evaluation.columns import Detections, GroundTruth
-from tests.evaluation.reference import Guess, Thing, World
+from tests.evaluation.reference import World
+from tests.worlds.boxes import Guess, Thing
 
 BOXES = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4), st.integers(1, 4))
 # Few values, so that ties in score and in IoU are the rule.

@@ -21,15 +21,6 @@ PROFILES: dict[str, str] = {
     "clean": "a detection takes the best object of its class that is still free, IoU >= 0.5; crowd regions are ignored",
     "voc": "a detection is compared with its best object of the class, free or not, IoU >= 0.5; crowd is ignored",
 }
-DEFINITIONS: dict[str, str] = {
-    "AP_known": "mean over known classes with objects of COCO AP (IoU 0.50:0.95, all areas, 100 detections a class and "
-    "image), in percent",
-    "AP_unk": "COCO AP of the one class unknown, in percent",
-    "A_OSE": "detections of known classes, score >= theta, that overlap an unknown object with IoU >= 0.5",
-    "FP_open": "those of them that are false positives",
-    "WI": "FP_open / (TP + FP - FP_open) = P_K / P_KU - 1 exactly (equation 1 of the paper)",
-    "WI_all_fp": "A_OSE / (TP + FP), what published code computes; not P_K / P_KU - 1",
-}
 THETAS = tuple(f"{step / 20:.2f}" for step in range(21))
 _TAXONOMY_NOTES = {
     "OSOD-I": "OSOD-I detects known classes alone: AP_unk is not defined",

@@ -1,4 +1,4 @@
-"""A FiftyOne dataset of the images under review, written in bulk.
+"""A review as a FiftyOne dataset: its fields, its samples, how the App shows them, and its saved views.
 
 FiftyOne makes an object for every sample and every box, which costs it milliseconds an image. Here it makes one sample,
 its stored document is taken as the mould, and the others are written as documents of that form, in batches. Where
@@ -7,18 +7,165 @@ FiftyOne stores anything but what was expected, all samples go through `add_samp
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
 
 from curation.errors import ReviewError
+from curation.manifest.views import ROLES
 from curation.proposals.proposal import Evidence
-from curation.review.appearance import arrange_app
-from curation.review.evidence_fields import EMBEDDING_KEY, FIELDS, GROUND_TRUTH, INFO_KEY, proposed
+from curation.proposals.proposal import Verdict as Proposed
 from curation.review.images import ReviewImages, box_slices
-from curation.review.saved_views import save_views
+from curation.review.verdicts import CONFLICT
 
 if TYPE_CHECKING:
     from curation.similarity.embeddings import Embeddings
+
+GROUND_TRUTH = "ground_truth"
+EMBEDDING_KEY = "look"
+"""Brain key of the similarity index: the App's sort-by-similarity offers it by this name."""
+
+INFO_KEY = "curation_review"
+"""Key of `dataset.info` under which a review dataset says which log and manifest it belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a sample: its name, its kind (``text``, ``texts``, ``whole``), its meaning."""
+
+    name: str
+    kind: str
+    meaning: str
+    indexed: bool = False
+
+
+EVIDENCE_FIELDS = (
+    Field("image_id", "text", "namespaced id, such as coco:000000397133", indexed=True),
+    Field("part", "text", "part of the manifest, or source, that the image stands in"),
+    Field("pool", "text", "what a decision on this image speaks of: the part, or the pool that was named"),
+    Field("classes", "texts", "classes that the annotations name, sorted"),
+    Field("proposal", "text", "what is proposed, not decided: remove?, near?, far?, farther?, undecided?"),
+    Field("reason", "text", "reason of the proposal", indexed=True),
+    Field("rank", "whole", "place among the proposals, the most suspect first", indexed=True),
+    Field("evidence", "texts", "each piece of evidence: kind, detail, score and threshold"),
+    Field("evidence_kinds", "texts", "kinds of the evidence, the strongest first"),
+    Field("id_classes", "texts", "ID classes that the evidence speaks of, sorted"),
+    Field("batch", "text", "batch that the image is reviewed in", indexed=True),
+)
+"""Written once, when the dataset is built."""
+
+VERDICT_FIELDS = (
+    Field(
+        "verdict", "text", "keep, remove, near, far, unsure; conflict where reviewers disagree", indexed=True
+    ),
+    Field("verdict_reason", "text", "reason of the last verdict"),
+    Field("reviewer", "text", "who gave the last verdict"),
+    Field("verdicts", "texts", "the standing verdict of each reviewer"),
+)
+"""Written with each verdict, after the log."""
+
+FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS
+
+
+def proposed(word: str) -> str:
+    """Return how a proposal is shown: ``remove?``, so that nobody takes it for a verdict."""
+    return f"{word}?"
+
+
+# Okabe and Ito's palette: told apart by colour-blind readers too.
+VERDICT_COLOURS = {
+    "keep": "#009e73",
+    "remove": "#d55e00",
+    "near": "#e69f00",
+    "far": "#0072b2",
+    "unsure": "#999999",
+    "conflict": "#cc79a7",
+}
+PROPOSAL_COLOURS = {
+    proposed(word): colour
+    for word, colour in {**VERDICT_COLOURS, "farther": "#56b4e9", "undecided": "#999999"}.items()
+    if word in get_args(Proposed)
+}
+ROLE_COLOURS = dict(zip(ROLES, ("#009e73", "#f0e442", "#d55e00", "#999999", "#56b4e9"), strict=True))
+
+
+def arrange_app(fiftyone: Any, dataset: Any, *, has_roles: bool) -> None:
+    """Give the App's sidebar a group of the review's fields, show verdict and proposal, and colour by value.
+
+    Boxes are coloured by role where they have one, by class else.
+    """
+    config = dataset.app_config
+    ours = [field.name for field in (*VERDICT_FIELDS, *EVIDENCE_FIELDS)]
+    groups = fiftyone.DatasetAppConfig.default_sidebar_groups(dataset)
+    for group in groups:
+        group.paths = [path for path in group.paths if path not in ours]
+        group.expanded = group.name == "labels"
+    review = fiftyone.SidebarGroupDocument(name="review", paths=ours, expanded=True)
+    config.sidebar_groups = [review, *groups]
+    shown = ["verdict", "proposal", GROUND_TRUTH]
+    # Older releases of FiftyOne show labels only, whatever is asked.
+    if hasattr(config, "active_fields") and hasattr(fiftyone.core.odm.dataset, "ActiveFields"):
+        config.active_fields = fiftyone.core.odm.dataset.ActiveFields(paths=shown)
+    config.color_scheme = fiftyone.ColorScheme(
+        color_by="value",
+        fields=[
+            _coloured("verdict", VERDICT_COLOURS),
+            _coloured("proposal", PROPOSAL_COLOURS),
+            *([{**_coloured(GROUND_TRUTH, ROLE_COLOURS), "colorByAttribute": "role"}] if has_roles else []),
+        ],
+    )
+    dataset.save()
+
+
+def _coloured(path: str, colours: dict[str, str]) -> dict[str, Any]:
+    return {
+        "path": path,
+        "valueColors": [{"value": value, "color": colour} for value, colour in colours.items()],
+    }
+
+
+OPEN_VIEW, CONFLICT_VIEW = "to decide", "conflicts"
+MOST_BATCH_VIEWS, MOST_REASON_VIEWS = 100, 50
+
+
+def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
+    """Save a view for what is open, for conflicts, for each reason and for each batch.
+
+    Beyond 50 reasons (the most frequent are taken) and 100 batches the menu could not be read; the operator *Next
+    batch* reaches every batch.
+    """
+    field = fiftyone.ViewField
+    dataset.save_view(OPEN_VIEW, dataset.match(field("verdict") == None), description="no verdict yet")  # noqa: E711
+    dataset.save_view(
+        CONFLICT_VIEW, dataset.match(field("verdict") == CONFLICT), description="reviewers differ"
+    )
+    counts = Counter(one.reason for one in images.proposals if one is not None and one.reason)
+    frequent = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_REASON_VIEWS]
+    names: set[str] = set()
+    for reason, count in frequent:
+        name = _free(fiftyone, reason[:90], names)
+        view = dataset.match(field("reason") == reason)
+        dataset.save_view(name, view, description=f"{count} images proposed: {reason}"[:200])
+    for batch, count in sorted(Counter(images.batches).items())[:MOST_BATCH_VIEWS]:
+        view = dataset.match(field("batch") == batch)
+        dataset.save_view(batch_view(batch), view, description=f"{count} images")
+
+
+def batch_view(batch: str) -> str:
+    """Return the name of the saved view of a batch."""
+    return f"batch {batch}"
+
+
+def _free(fiftyone: Any, name: str, taken: set[str]) -> str:
+    """Return the name, numbered where the App's short form of it is taken already."""
+    number, free = 1, name
+    while (short := fiftyone.core.utils.to_slug(free)) in taken:
+        number += 1
+        free = f"{name} ({number})"
+    taken.add(short)
+    return free
+
 
 INSERTED_AT_ONCE = 2000
 READY, BUILDING = "ready", "building"

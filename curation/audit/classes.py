@@ -1,22 +1,26 @@
-"""The classes of each task, from a benchmark's name, a manifest, or a file."""
+"""The classes of a benchmark and of each of its tasks; ``Aeroplane`` and ``airplane`` are one class."""
 
 from __future__ import annotations
 
 import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from curation.audit.class_names import known_aliases
-from curation.audit.target import TaskClasses
 from curation.benchmarks.owod.facts import TASKS
 from curation.errors import CurationError, UsageError
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
 from curation.manifest.locate import find_manifest
 from curation.manifest.store import HEADER_FILE, read_manifest
+from curation.sources.datasets import COCO_NAMES_OF_VOC
 from curation.storage import read_bytes
+
+UNKNOWN_NAME = "unknown"
 
 BENCHMARKS: dict[str, tuple[TaskEntry, ...]] = {
     "reowod": TASKS["m-owodb"],
@@ -28,6 +32,84 @@ BENCHMARKS: dict[str, tuple[TaskEntry, ...]] = {
 
 _MAX_BYTES = 16 << 20
 _EXAMPLE = '{"tasks": [{"name": "t1", "introduced": ["person", "dog"]}, …]}'
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClasses:
+    """What one task says of the classes.
+
+    Attributes
+    ----------
+    introduced : tuple of str
+        Classes that become known, in order.
+    known : tuple of str
+        Classes known by then, in the order of their index.
+    unknown : tuple of str
+        Classes that stay unknown.
+    """
+
+    name: str
+    introduced: tuple[str, ...]
+    known: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+class ClassNames:
+    """The classes of a benchmark, found by any of their names.
+
+    Parameters
+    ----------
+    classes : sequence of ClassEntry
+        In the order of their positions. Aliases of an entry count, and the six names in which VOC and COCO differ.
+    """
+
+    def __init__(self, classes: Sequence[ClassEntry]) -> None:
+        self._aliases = _aliases(classes)
+        self._position: dict[str, int] = {}
+        for position, entry in enumerate(classes):
+            self._position.setdefault(self.folded(entry.name), position)
+
+    def folded(self, name: str) -> str:
+        """Return the one form of all spellings of a class."""
+        plain = fold(name)
+        return self._aliases.get(plain, plain)
+
+    def position(self, name: str) -> int:
+        """Return the position of the class of this name, -1 where there is none."""
+        return self._position.get(self.folded(name), -1)
+
+    def is_unknown(self, name: str) -> bool:
+        """Return whether a name is the label of unknown objects and of no class."""
+        return fold(name) == UNKNOWN_NAME and self.position(name) < 0
+
+    def variants(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Return the different spellings among some names, by their common form, in order."""
+        groups: dict[str, list[str]] = {}
+        for name in dict.fromkeys(names):
+            groups.setdefault(self.folded(name), []).append(name)
+        return groups
+
+
+def fold(name: str) -> str:
+    """Return a name in lower case, with single blanks and none at the ends."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def known_aliases(name: str) -> tuple[str, ...]:
+    """Return VOC's name of a COCO class, or COCO's of a VOC class, where the two differ."""
+    plain = fold(name)
+    pairs = [pair for pair in COCO_NAMES_OF_VOC.items() if pair[0] != pair[1] and plain in pair]
+    return tuple(other for pair in pairs for other in pair if other != plain)
+
+
+def _aliases(classes: Sequence[ClassEntry]) -> Mapping[str, str]:
+    """Return the common form of each alias; an alias that is itself the name of a class of its own stays apart."""
+    found = {fold(voc): fold(coco) for voc, coco in COCO_NAMES_OF_VOC.items()}
+    for entry in classes:
+        common = found.get(fold(entry.name), fold(entry.name))
+        for alias in entry.aliases:
+            found.setdefault(fold(alias), common)
+    return found
 
 
 class _Task(msgspec.Struct, frozen=True):
@@ -77,33 +159,29 @@ def read_tasks(text: str) -> tuple[TaskClasses, ...]:
         ) from error
 
 
-def tasks_of(entries: tuple[TaskEntry, ...], never: tuple[str, ...] = ()) -> tuple[TaskClasses, ...]:
+def tasks_of(entries: Sequence[TaskEntry], never: Sequence[str] = ()) -> tuple[TaskClasses, ...]:
     """Return tasks with the classes known and unknown in each; those that are introduced never stay unknown."""
     every = tuple(dict.fromkeys((*(name for entry in entries for name in entry.introduced), *never)))
-    tasks = []
-    known: tuple[str, ...] = ()
-    for entry in entries:
-        known = tuple(dict.fromkeys((*known, *entry.introduced)))
-        unknown = tuple(name for name in every if name not in known)
-        tasks.append(TaskClasses(entry.name, entry.introduced, known, unknown))
-    return tuple(tasks)
+    return _accumulated(entries, every, every)
 
 
 def tasks_of_header(header: Header) -> tuple[TaskClasses, ...]:
     """Return the tasks of a manifest; known classes stand in the order of their index."""
-    index = {entry.name: entry.index for entry in header.classes}
+    ranked = [entry.name for entry in sorted(header.classes, key=lambda entry: entry.index)]
+    return _accumulated(header.tasks, ranked, [entry.name for entry in header.classes])
+
+
+def _accumulated(
+    entries: Sequence[TaskEntry], ranked: Sequence[str], every: Sequence[str]
+) -> tuple[TaskClasses, ...]:
+    """Return tasks whose known classes stand in the order of `ranked`, and their unknown ones in that of `every`."""
     tasks: list[TaskClasses] = []
-    known: list[str] = []
-    for task in header.tasks:
-        known += [name for name in dict.fromkeys(task.introduced) if name not in known]
-        tasks.append(
-            TaskClasses(
-                name=task.name,
-                introduced=task.introduced,
-                known=tuple(sorted(known, key=lambda name: index[name])),
-                unknown=tuple(entry.name for entry in header.classes if entry.name not in known),
-            )
-        )
+    known: set[str] = set()
+    for entry in entries:
+        known |= set(entry.introduced)
+        now = tuple(name for name in ranked if name in known)
+        later = tuple(name for name in every if name not in known)
+        tasks.append(TaskClasses(entry.name, entry.introduced, now, later))
     return tuple(tasks)
 
 
