@@ -1,12 +1,20 @@
 """What a result says of part, profile, variant, settings and truth, for each protocol that has them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from curation.evaluation.measured import measured
+from curation.evaluation.protocols import report_of
+from curation.evaluation.result import Scored
 
 DIGEST = "sha256:" + "a" * 64
+
+
+def measured(result: dict[str, Any]) -> Iterator[Scored]:
+    yield from report_of(result["protocol"]).scored(result)
+
+
 MANIFEST = {"name": "n", "version": "1.0.0", "digest": DIGEST}
 
 
@@ -33,7 +41,7 @@ def owod_result(manifest: dict[str, Any] | None) -> dict[str, Any]:
 
 def test_each_task_and_profile_of_owod_is_one_record_on_the_part_that_was_scored() -> None:
     found = list(measured(owod_result({**MANIFEST, "parts": ["t1-test", "mine"]})))
-    assert [(one.part, one.profile, one.name) for one in found] == [
+    assert [(one.part, one.variant, one.method) for one in found] == [
         ("t1-test", "clean", "t1"), ("t1-test", "ore", "t1"), ("mine", "clean", "t2"), ("mine", "ore", "t2"),
     ]  # fmt: skip
     assert [one.part for one in measured(owod_result(None))] == ["t1", "t1", "t2", "t2"]
@@ -74,7 +82,7 @@ def test_each_score_of_a_split_is_a_variant_and_both_files_are_its_predictions()
             }
         )
     )  # fmt: skip
-    assert [(one.variant, one.profile) for one in found] == [
+    assert [(one.score, one.variant) for one in found] == [
         ("", "official"), ("", "paper"), ("energy", "official"), ("energy", "paper"),
     ]  # fmt: skip
     assert found[0].settings == {"threshold": "zscore", "fpr": "first", "official_compat": "true"}
@@ -93,5 +101,5 @@ def test_only_a_named_part_pins_the_images_of_a_classifier(part: str | None) -> 
             "classifiers": {"EOS": {"background": "none", "oscr": {"exact": {"unknown": {}}}}},
         }
     )
-    assert (found.name, found.part, found.pinned) == ("EOS", part or "", part is not None)
+    assert (found.method, found.part, found.pinned) == ("EOS", part or "", part is not None)
     assert found.truth == {"labels": DIGEST}
