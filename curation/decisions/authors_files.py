@@ -207,8 +207,8 @@ def parse_yaml_selection(data: bytes, name: str) -> list[Decision]:
     Raises
     ------
     DecisionError
-        It is not such a file (see `parse_yaml_tree`), or an id is unquoted and would be read as a number where texts are
-        expected. The message names the line.
+        It is not such a file (see `parse_yaml_tree`), or an id is unquoted and would be read as a number where texts
+        are expected. The message names the line.
     """
     return _decisions(parse_yaml_tree(data, name), name)
 
