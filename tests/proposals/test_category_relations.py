@@ -10,8 +10,7 @@ from curation.proposals.category_relations import ClassTree, Relation, category_
 from curation.proposals.id_classes import IdClass, checked_classes
 from curation.proposals.synsets import synsets_of
 from curation.proposals.thresholds import Thresholds
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import COCO_NAMES_OF_VOC, VOC_NAMES
+from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, VOC_NAMES
 from tests.real_files import real_files
 
 VOC = checked_classes([IdClass(name) for name in VOC_NAMES], "VOC")
