@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from curation.audit.auditing import audit as audit
+    from curation.audit.run import audit as audit
     from curation.benchmarks.building import build as build
     from curation.benchmarks.publishing import publish as publish
     from curation.benchmarks.verification import verify as verify

@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import SourceError
+from curation.errors import CurationError, SourceError
 from curation.json_keys import SMALL as LARGEST_SEARCHED
 from curation.json_keys import repeated_key
 from curation.storage import open_binary, read_bytes
@@ -90,6 +90,24 @@ def plain(data: bytes, where: str) -> bytes:
         unpacking = Unpacking(where, len(data))
         data = b"".join((*unpacking.feed(data), *unpacking.end()))
     return data.removeprefix(BOM)
+
+
+def utf8_text(
+    data: bytes, where: str, error: type[CurationError], what: str, *, encoding: str = "utf-8-sig"
+) -> str:
+    """Return bytes as text without a byte order mark; any that are not UTF-8 are an `error` that says `what`."""
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as found:
+        raise error(what, where=where, found=str(found)[:200]) from None
+
+
+def filled_lines(
+    data: bytes, where: str, error: type[CurationError], what: str, *, encoding: str = "utf-8-sig"
+) -> list[tuple[int, str]]:
+    """Return number and text of each line that is not blank, blanks around it taken off (see `utf8_text`)."""
+    lines = utf8_text(data, where, error, what, encoding=encoding).split("\n")
+    return [(number, text) for number, line in enumerate(lines, start=1) if (text := line.strip())]
 
 
 class Unpacking:

@@ -37,7 +37,7 @@ VERBS: dict[str, str] = {
     "publish": "manifests as a dataset repository on a hub: card, tables, Croissant, citation, one commit and one tag",
     "pull": "bring a publication back from a hub, every file and every manifest checked",
     "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
-    "cut": "group classes that keep little company: normalized cut of co-occurrence",
+    "cut": "group weakly co-occurring classes: normalized cut of co-occurrence",
     "baseline": "reference methods of the papers, on saved predictions",
     "evaluate": "score predictions",
     "leaderboard": "results of several methods, ranked where they are comparable",

@@ -12,13 +12,12 @@ from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import NewFolder, OutputFile
 
 if TYPE_CHECKING:
-    from curation.audit.auditing import AuditReport
     from curation.audit.forensics import Forensics
+    from curation.audit.report import Report, RuleResult
     from curation.audit.rule import Finding
-    from curation.audit.run import Audit, RuleResult
 
 _BROKEN = ("fail", "warn")
-_SHOWN_BREACHES = 6
+_SHOWN_VIOLATIONS = 6
 _SHOWN_EXAMPLES = 3
 _SHOWN_ALIKE = 6
 _SHOWN_FINDINGS = 20
@@ -82,10 +81,11 @@ class Options(SourceOptions, Amount):
 
 def run(options: Options) -> Answer:
     """Print what needs attention, or with ``--all`` what every rule found; 0 when none is broken, else 1."""
-    from curation.audit.auditing import audit
+    from curation.audit.judgement import label_warnings
+    from curation.audit.run import audit
     from curation.storage import write_text
 
-    made = audit(
+    report = audit(
         options.target,
         options.sources,
         exhaustive=options.exhaustive,
@@ -101,25 +101,20 @@ def run(options: Options) -> Answer:
         reading=options.reading,
     )
     if options.report:
-        write_text(options.report, made.html())
+        write_text(options.report, report.html())
     if options.out:
-        made.save(options.out)
-    for text in made.warnings():
+        report.save(options.out)
+    for text in label_warnings(report.target):
         warn(text)
-    return Answer(made.as_data(), _lines(made, options), int(made.failed))
-
-
-def _lines(made: AuditReport, options: Options) -> list[str]:
-    tables = [] if options.quiet else audit_tables(made.audit, made.digest, made.lists, whole=options.all)
+    tables = [] if options.quiet else audit_tables(report, whole=options.all)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.tally().items())
+    verdict = f"{counts}: {'the audit failed' if report.failed else 'no rule is broken'}"
     lines = [line for table in tables for line in table_lines(table)]
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in made.audit.tally().items())
-    return [*lines, f"{counts}: {'the audit failed' if made.failed else 'no rule is broken'}"]
+    return Answer(report.data(), [*lines, verdict], report.exit_status)
 
 
-def audit_tables(
-    audit: Audit, digest: str = "", found: Forensics | None = None, *, whole: bool = True
-) -> list[Table]:
-    """Return the tables of an audit: parts of the lists, rules, breaches, numbers, fixes, missing data.
+def audit_tables(audit: Report, *, whole: bool = True) -> list[Table]:
+    """Return the tables of an audit: parts of the lists, rules, violations, numbers, fixes, missing data.
 
     Parameters
     ----------
@@ -127,11 +122,11 @@ def audit_tables(
         Whether rules that passed, numbers, and lists whose part is stated are told too; else what needs attention:
         rules that are broken or undecidable, guessed parts of lists, and what lists tell that is no mere information.
     """
-    title = f"Audit of {audit.target.name}  {digest}".rstrip()
+    title = f"Audit of {audit.target.name}  {audit.digest}".rstrip()
     told = [one for one in audit.results if whole or one.outcome.verdict in (*_BROKEN, "undecidable")]
     tables = [
         *([_remarks(audit)] if whole or audit.target.kind == "folder" else []),
-        *([_forensics(found, whole=whole)] if found else []),
+        *([_forensics(audit.forensics, whole=whole)] if audit.forensics else []),
         Table(title, ("rule", "verdict", "count", "a sound benchmark"), tuple(map(_row, told))),
         *([Table("Numbers", ("rule", "of", "found"), _numbers(audit))] if whole else []),
         Table("Breaches", ("rule", "", "of", "found"), tuple(_findings(audit, _BROKEN))),
@@ -142,7 +137,7 @@ def audit_tables(
     return [table for table in tables if table.rows]
 
 
-def _remarks(audit: Audit) -> Table:
+def _remarks(audit: Report) -> Table:
     """Return what is said of each list; what is said of many is said once."""
     by_part: dict[str, list[str]] = {}
     for text in audit.target.remarks:
@@ -156,7 +151,7 @@ def _remarks(audit: Audit) -> Table:
 
 
 def _forensics(found: Forensics, *, whole: bool) -> Table:
-    from curation.audit.forensics_findings import list_findings
+    from curation.audit.forensics import list_findings
 
     findings = [one for one in list_findings(found) if whole or one.gravity != "info"]
     rows = [
@@ -177,11 +172,11 @@ def _row(result: RuleResult) -> tuple[str, str, str, str]:
     return result.rule.name, outcome.verdict, f"{outcome.count:,}" if outcome.count else "", text
 
 
-def _broken(audit: Audit) -> list[RuleResult]:
+def _broken(audit: Report) -> list[RuleResult]:
     return [one for one in audit.results if one.outcome.verdict in _BROKEN]
 
 
-def _numbers(audit: Audit) -> tuple[tuple[str, str, str], ...]:
+def _numbers(audit: Report) -> tuple[tuple[str, str, str], ...]:
     return tuple(
         (one.rule.name, finding.about, finding.text)
         for one in audit.results
@@ -190,14 +185,14 @@ def _numbers(audit: Audit) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _findings(audit: Audit, verdicts: Sequence[str]) -> list[tuple[str, str, str, str]]:
+def _findings(audit: Report, verdicts: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """Return the findings of some verdicts that have something to tell, the first few of each rule."""
     rows: list[tuple[str, str, str, str]] = []
     for one in audit.results:
         found = [finding for finding in one.outcome.findings if finding.verdict in verdicts and finding.text]
-        rows += [(one.rule.name, f.verdict, f.about, _text(f)) for f in found[:_SHOWN_BREACHES]]
-        if len(found) > _SHOWN_BREACHES:
-            rest = f"{len(found) - _SHOWN_BREACHES} more: {_ALL}"
+        rows += [(one.rule.name, f.verdict, f.about, _text(f)) for f in found[:_SHOWN_VIOLATIONS]]
+        if len(found) > _SHOWN_VIOLATIONS:
+            rest = f"{len(found) - _SHOWN_VIOLATIONS} more: {_ALL}"
             rows.append((one.rule.name, "", "", rest))
     return rows
 
@@ -211,7 +206,7 @@ def _with_examples(text: str, examples: Sequence[str]) -> str:
     return f"{text}: {shown}" if shown else text
 
 
-def _needs(audit: Audit) -> tuple[tuple[str, str], ...]:
+def _needs(audit: Report) -> tuple[tuple[str, str], ...]:
     """Return each missing piece of data with the rules that it would decide."""
     rules: dict[str, list[str]] = {}
     for one in audit.results:

@@ -135,8 +135,8 @@ class Naive(Method):
 
     def apply(self, classes: OpenSetClasses) -> Applied:
         """Apply it for every value of its parameter."""
-        from curation.baselines.naive_unknown import NaiveOptions, naive_unknown
         from curation.baselines.score_vectors import read_score_vectors
+        from curation.baselines.unknown_boxes import NaiveOptions, naive_unknown
 
         vectors = read_score_vectors(self.file, n_classes=len(classes.known))
         background = self.compare_background
@@ -179,8 +179,7 @@ class CrossNms(Method):
 
     def apply(self, classes: OpenSetClasses) -> Applied:
         """Apply it for every value of its parameter."""
-        from curation.baselines.labelled_results import read_labelled
-        from curation.baselines.score_vectors import Labelled
+        from curation.baselines.score_vectors import Labelled, read_labelled
         from curation.baselines.suppression import keep_across_kinds
 
         source, _ = _truth_of(self, classes, None)
@@ -231,8 +230,8 @@ class Expelling(Method):
         """Apply it for every value of its parameter."""
         import numpy as np
 
-        from curation.baselines.expelling import calibrate, expel
         from curation.baselines.score_vectors import read_score_vectors
+        from curation.baselines.unknown_boxes import calibrate, expel
         from curation.evaluation.detections import RawColumns, locate
         from curation.evaluation.truth import KnownClasses, ground_truth
         from curation.sources.opening import open_source
@@ -291,8 +290,8 @@ class Confirmed(Method):
         """Apply it for every value of its parameter."""
         import numpy as np
 
-        from curation.baselines.proposal_confirmation import confirm
         from curation.baselines.score_vectors import Labelled, read_score_vectors
+        from curation.baselines.unknown_boxes import confirm
 
         vectors = read_score_vectors(self.file)
         auxiliary = read_score_vectors(self.auxiliary)
@@ -351,8 +350,8 @@ class Dropout(Method):
 
     def apply(self, classes: OpenSetClasses) -> Applied:
         """Apply it for every value of its parameter."""
-        from curation.baselines.dropout_merge import detections_of, merge_passes
         from curation.baselines.score_vectors import read_score_vectors
+        from curation.baselines.suppression import detections_of, merge_passes
 
         passes = [read_score_vectors(path, n_classes=len(classes.known)) for path in self.file]
         merged = merge_passes(passes)

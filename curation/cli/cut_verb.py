@@ -1,4 +1,4 @@
-"""``curation cut``: classes in k groups that keep little company with each other."""
+"""``curation cut``: classes in k groups that are weakly co-occurring."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from curation.cli.outputs import OutputFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.cooccurrence.counts import Cooccurrence
     from curation.cooccurrence.cut import Cut
-    from curation.cooccurrence.graph import ClassGraph
+    from curation.cooccurrence.graph import ClassGraph, Cooccurrence
     from curation.sources.source import Source
 
 _SHOWN = 60
@@ -24,7 +23,7 @@ _WEIGHTINGS = ("counts", "binary", "jaccard", "pmi")
 
 @dataclass(frozen=True)
 class Options(CacheOption):
-    """Group classes that keep little company: normalized cut of co-occurrence.
+    """Group weakly co-occurring classes: normalized cut of co-occurrence.
 
     Attributes
     ----------
@@ -41,7 +40,7 @@ class Options(CacheOption):
     weighting
         what an edge weighs (default: images with both)
     isolated
-        classes without company: into the largest cluster, left out, or refused
+        classes that co-occur with none: into the largest cluster, left out, or refused
     components
         a graph that falls apart: refuse, cut it as it is, or cut its largest component
     restarts
@@ -65,9 +64,8 @@ class Options(CacheOption):
 
 def run(options: Options) -> Answer:
     """Cut, print, and write what ``--out`` asks for."""
-    from curation.cooccurrence.counts import count_cooccurrence
     from curation.cooccurrence.cut import CutOptions, normalized_cut
-    from curation.cooccurrence.graph import class_graph
+    from curation.cooccurrence.graph import class_graph, count_cooccurrence
     from curation.sources.opening import open_source
 
     if not 0 <= options.restarts <= 100_000:

@@ -178,7 +178,8 @@ def _about(
 ) -> dict[str, Any]:
     """Return what the numbers rest on: version, digests of all inputs, and the classes of each case."""
     from curation import __version__
-    from curation.benchmarks.osod3.evaluation import DEFINITIONS, PROFILES
+    from curation.benchmarks.osod3.evaluation import PROFILES
+    from curation.benchmarks.osod3.report import DEFINITIONS
 
     return {
         "protocol": "osod3",

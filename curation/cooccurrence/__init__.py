@@ -1,1 +1,1 @@
-"""Which classes keep company: co-occurrence of classes in images, and normalized cuts of it."""
+"""Which classes co-occur in images, and normalized cuts of that graph."""

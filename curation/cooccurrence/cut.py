@@ -1,4 +1,4 @@
-"""`normalized_cut`: classes in k groups that keep as little company as can be found, and how sure that is."""
+"""`normalized_cut`: classes in k groups that co-occur as weakly as can be found, and how sure that is."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Literal
 
 import numpy as np
 
-from curation.cooccurrence.exact import MOST_PARTITIONS, best_labels, number_of_partitions
 from curation.cooccurrence.graph import ClassGraph
-from curation.cooccurrence.objective import (
+from curation.cooccurrence.search import (
+    MOST_PARTITIONS,
     Partition,
+    best_labels,
     between_clusters,
-    labels_of,
-    normalized_cut_value,
-    partition_of,
-)
-from curation.cooccurrence.refinement import refine
-from curation.cooccurrence.starts import (
     hashed_labels,
     kicked_labels,
+    labels_of,
     lower_bound,
+    normalized_cut_value,
+    number_of_partitions,
+    partition_of,
     recursive_sweep,
+    refine,
     spectral_starts,
 )
 from curation.errors import CutError
@@ -44,9 +44,9 @@ class CutOptions:
     Attributes
     ----------
     isolated : {"largest", "drop", "error"}
-        What becomes of classes without company: Ncut does not depend on them.
+        What becomes of classes that co-occur with none: Ncut does not depend on them.
     components : {"error", "cut", "giant"}
-        A graph of several components: refuse; cut it literally (a stray pair becomes a cluster); cut the largest
+        A graph of several components: refuse; cut it literally (a lone pair becomes a cluster); cut the largest
         component and treat the others as isolated classes.
     restarts, kicks : int
         Labellings from fixed hashes, and disturbances of the best, that are refined beside the spectral starts.
@@ -85,7 +85,7 @@ class Cut:
     certificate : {"exact", "bound", "none"}
         ``exact``: every partition was looked at; ``bound``: the value meets the lower bound (1e-9).
     isolated, apart : tuple of str
-        Classes without company; classes of smaller components (policy ``giant``).
+        Classes that co-occur with none; classes of smaller components (policy ``giant``).
     between : ndarray of int64, shape (k, k)
         Weight between clusters; inside a cluster each edge counts twice.
     starts : tuple of Start
@@ -119,7 +119,7 @@ def normalized_cut(graph: ClassGraph, k: int, options: CutOptions | None = None)
     Raises
     ------
     CutError
-        k is below 2 or above the number of classes with company; or the graph falls apart and the policy is ``error``.
+        k is below 2 or above the number of classes that co-occur; or the graph falls apart and the policy is ``error``.
     MissingExtraError
         scikit-learn is not installed (graphs small enough to be solved exactly do not need it).
     """
@@ -158,7 +158,7 @@ def _core(
     isolated, components = graph.isolated(), graph.components()
     if isolated and options.isolated == "error":
         raise CutError(
-            "Some classes keep no company",
+            "Some classes co-occur with no other",
             found=_listed(isolated),
             hint="isolated=largest puts them into the largest cluster, isolated=drop leaves them out",
         )
@@ -178,7 +178,7 @@ def _core(
     if not 2 <= k <= len(members):
         raise CutError(
             "The number of clusters does not fit the graph",
-            expected=f"2 to {len(members)}, the classes with company"
+            expected=f"2 to {len(members)}, the classes that co-occur"
             if len(members) >= 2
             else "a graph with edges",
             found=str(k),

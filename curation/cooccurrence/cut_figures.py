@@ -23,7 +23,7 @@ _MOST_EDGES = 250
 
 
 def matrix_figure(graph: ClassGraph, cut: Cut, stem: Path) -> list[Path]:
-    """Draw the weights with classes ordered by cluster, and within one by company; cluster borders as lines.
+    """Draw the weights with classes ordered by cluster, and within one by degree; cluster borders as lines.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""`ClassGraph`: classes as vertices, company as whole-number weights, and what to do where the graph falls apart."""
+"""Which classes co-occur: counts of images that show both, and `ClassGraph`, classes with whole-number weights."""
 
 from __future__ import annotations
 
@@ -7,10 +7,116 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from curation.cooccurrence.counts import Cooccurrence
 from curation.errors import CutError
-from curation.sources.source import Int64s
+from curation.sources.source import Int64s, Source
+
+MOST_CLASSES = 10_000
+"""A dense table of 10,000 classes takes 800 MB."""
+_KEYS_AT_ONCE = 1 << 21
+
+
+@dataclass(frozen=True)
+class Cooccurrence:
+    """Image counts of classes and of pairs of classes; classes are sorted by name.
+
+    Attributes
+    ----------
+    names : tuple of str, length n
+        Sorted by code point, unique.
+    images : ndarray of int64, shape (n,)
+        Images that show the class.
+    pairs : ndarray of int64, shape (n, n)
+        Images that show both classes; symmetric, the diagonal is 0.
+    total : int
+        Images looked at, those without any of the classes included.
+    """
+
+    names: tuple[str, ...]
+    images: Int64s
+    pairs: Int64s
+    total: int
+
+
+def count_cooccurrence(source: Source, classes: Sequence[str] | None = None) -> Cooccurrence:
+    """Return how often the classes of a source share an image; repeated objects in one image change nothing.
+
+    Parameters
+    ----------
+    source : Source
+        Boxes, crowd ones included, or a table of image and class.
+    classes : sequence of str, optional
+        Count these alone; default all classes of the source. Images are not restricted.
+
+    Raises
+    ------
+    CutError
+        A class is named twice or unknown to the source, or the source has two categories of one name.
+    """
+    place = _places(source, classes)
+    names = tuple(sorted(place))
+    if len(names) > MOST_CLASSES:
+        raise CutError(
+            "There are too many classes for a table of pairs",
+            expected=f"at most {MOST_CLASSES:,}",
+            found=f"{len(names):,}",
+            hint="name the classes to count",
+        )
+    number = np.full(len(source.categories), -1, np.int64)
+    for index, name in enumerate(names):
+        number[place[name]] = index
+    image, category = source.class_pairs()
+    shown = number[category]
+    keys = np.unique(image[shown >= 0].astype(np.int64) * max(len(names), 1) + shown[shown >= 0])
+    return _counted(names, keys // max(len(names), 1), keys % max(len(names), 1), len(source.images))
+
+
+def _places(source: Source, classes: Sequence[str] | None) -> dict[str, int]:
+    index = source.categories.index()
+    if len(index) < len(source.categories):
+        twice = next(name for name in index if source.categories.names.count(name) > 1)
+        raise CutError("Two categories have one name", where=f"{source.dataset} {source.part}", found=twice)
+    if classes is None:
+        return index
+    chosen = list(classes)
+    if strange := next((name for name in chosen if name not in index), None):
+        raise CutError(
+            "The source has no such class", where=f"{source.dataset} {source.part}", found=repr(strange)[:80]
+        )
+    if len(set(chosen)) < len(chosen):
+        raise CutError(
+            "A class is named twice", found=next(name for name in chosen if chosen.count(name) > 1)
+        )
+    return {name: index[name] for name in chosen}
+
+
+def _add(pairs: Int64s, keys: Int64s) -> None:
+    """Count keys into a table; one that is much longer than the keys is not walked through."""
+    if len(pairs) <= 4 * len(keys):
+        pairs += np.bincount(keys, minlength=len(pairs))
+    else:
+        found, count = np.unique(keys, return_counts=True)
+        pairs[found] += count
+
+
+def _counted(names: tuple[str, ...], images: Int64s, classes: Int64s, total: int) -> Cooccurrence:
+    """Count pairs from unique ``(image, class)`` statements that are sorted by image, then class."""
+    n = len(names)
+    pairs = np.zeros(n * n, np.int64)
+    starts = np.flatnonzero(np.r_[True, images[1:] != images[:-1]]) if len(images) else np.empty(0, np.int64)
+    sizes = np.diff(np.r_[starts, len(images)])
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        # All images that show this many classes at once: a block of shape (images, size).
+        block = classes[starts[sizes == size][:, None] + np.arange(size)]
+        first, second = np.triu_indices(size, 1)
+        step = max(1, _KEYS_AT_ONCE // len(first))
+        for low in range(0, len(block), step):
+            some = block[low : low + step]
+            _add(pairs, (some[:, first] * n + some[:, second]).ravel())
+    upper: npt.NDArray[np.int64] = pairs.reshape(n, n)
+    return Cooccurrence(names, np.bincount(classes, minlength=n).astype(np.int64), upper + upper.T, total)
+
 
 Weighting = Literal["counts", "binary", "jaccard", "pmi"]
 WEIGHTINGS: dict[Weighting, str] = {
@@ -21,7 +127,6 @@ WEIGHTINGS: dict[Weighting, str] = {
 }
 UNIT = 10**9
 """Fractional weights are rounded to whole multiples of 1e-9, so that every sum is exact in any order."""
-LARGEST_TOTAL = 2**62
 
 
 @dataclass(frozen=True)
@@ -48,7 +153,7 @@ class ClassGraph:
         return degrees
 
     def isolated(self) -> tuple[str, ...]:
-        """Return the vertices without any company."""
+        """Return the vertices that co-occur with no other."""
         return tuple(
             name for name, degree in zip(self.names, self.degrees.tolist(), strict=True) if not degree
         )
@@ -89,30 +194,3 @@ def class_graph(counts: Cooccurrence, weighting: Weighting = "counts") -> ClassG
         weights = np.rint(np.log(np.maximum(ratio, 1.0)) * UNIT).astype(np.int64)
     np.fill_diagonal(weights, 0)
     return ClassGraph(counts.names, weights, weighting)
-
-
-def graph_of(names: Sequence[str], weights: Int64s) -> ClassGraph:
-    """Return a checked graph of given whole-number weights, vertices in any order.
-
-    Raises
-    ------
-    CutError
-        Names repeat, or the weights are not square, symmetric, whole, free of negatives and of a diagonal.
-    """
-    table = np.asarray(weights)
-    if len(set(names)) < len(names):
-        raise CutError("Two vertices have one name", found=next(n for n in names if list(names).count(n) > 1))
-    if table.shape != (len(names), len(names)) or table.dtype.kind not in "iu":
-        raise CutError(
-            "The weights are no table of whole numbers",
-            expected=f"integers, shape ({len(names)}, {len(names)})",
-            found=f"{table.dtype}, shape {table.shape}",
-        )
-    if (table != table.T).any() or (table < 0).any() or np.diagonal(table).any():
-        raise CutError("The weights must be symmetric, not negative, and 0 on the diagonal")
-    if sum(int(row.astype(object).sum()) for row in table) > LARGEST_TOTAL:
-        raise CutError("The weights are too large to add up", expected=f"a sum of at most {LARGEST_TOTAL}")
-    order = np.array(sorted(range(len(names)), key=lambda place: names[place]), np.int64)
-    return ClassGraph(
-        tuple(names[place] for place in order.tolist()), table.astype(np.int64)[np.ix_(order, order)]
-    )

@@ -109,6 +109,12 @@ def place_of(measures: Sequence[Measure], key: str) -> tuple[int, str]:
     return next((place for place, one in enumerate(measures) if one.matches(key)), len(measures)), key
 
 
+def formulas(measures: Sequence[Measure], *keys: str) -> dict[str, str]:
+    """Return the formula of some measures by key, for the definitions of a result."""
+    by_key = {one.base: one.formula for one in measures}
+    return {key: by_key[key] for key in keys}
+
+
 def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
     """Return what a result says of its numbers: the rules given, then the formula of each measure by its base key."""
     return {**rules, **{one.base: one.formula for one in measures}}

@@ -15,7 +15,7 @@ from curation.evaluation.columns import Bools, GroundTruth, Int64s
 from curation.evaluation.tasks import OwodTask, known_classes
 from curation.evaluation.truth import UNKNOWN, Part, ground_truth
 from curation.ids import native_number, native_of
-from curation.input_files import read_plain
+from curation.input_files import read_plain, utf8_text
 from curation.sources.datasets import family
 from curation.sources.source import Source
 
@@ -133,10 +133,8 @@ def read_image_list(path: Path) -> tuple[str, ...]:
         It is no text, or names no image.
     """
     data = read_plain(path, kind="image list")
-    try:
-        ids = tuple(line.strip() for line in data.decode("utf-8-sig").splitlines() if line.strip())
-    except UnicodeDecodeError as error:
-        raise EvaluationError("The image list is no UTF-8 text", where=str(path), found=str(error)) from None
+    text = utf8_text(data, str(path), EvaluationError, "The image list is no UTF-8 text")
+    ids = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not ids:
         raise EvaluationError("The image list names no image", where=str(path), expected="an id a line")
     return ids

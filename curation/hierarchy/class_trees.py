@@ -20,6 +20,7 @@ import msgspec
 from curation.canonical import sha256_of_lines
 from curation.errors import HierarchyError, UsageError
 from curation.hierarchy.hierarchy import children, descendants, leaves_under, require_acyclic
+from curation.input_files import utf8_text
 from curation.json_keys import refuse_repeated_keys
 from curation.storage import read_bytes
 
@@ -103,10 +104,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
         raise HierarchyError(
             "The file is too large to be a class hierarchy", where=str(path), found=f"{len(data)} bytes"
         )
-    try:
-        lines = data.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise HierarchyError("The file is not UTF-8 text", where=str(path), found=str(error)[:200]) from None
+    lines = utf8_text(data, str(path), HierarchyError, "The file is not UTF-8 text").split("\n")
     return [
         (number, line.strip("\r "))
         for number, line in enumerate(lines, start=1)
@@ -171,7 +169,7 @@ def coco_hierarchy(categories: Iterable[tuple[int, str, str]]) -> Graph:
     Parameters
     ----------
     categories : iterable of (number, name, super-category)
-        For example `curation.sources.coco_categories.COCO_CATEGORIES`, or those of a file.
+        For example `curation.sources.datasets.COCO_CATEGORIES`, or those of a file.
     """
     import networkx as nx
 

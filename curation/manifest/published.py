@@ -12,7 +12,7 @@ import msgspec
 from curation.canonical import sha256_of_bytes
 from curation.errors import ManifestError, MissingFileError
 from curation.ids import native_of
-from curation.input_files import read_plain
+from curation.input_files import filled_lines, read_plain
 from curation.json_keys import refuse_repeated_keys
 from curation.storage import read_bytes
 
@@ -130,15 +130,9 @@ def read_published(path: Path, ids: Sequence[str]) -> list[str]:
 
 
 def _from_text(data: bytes, path: Path) -> list[str | int]:
-    try:
-        lines = data.decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise ManifestError(
-            "The published list is not UTF-8 text", where=str(path), found=str(error)[:200]
-        ) from None
-    entries: list[str | int] = []
-    for number, line in enumerate(lines, start=1):
-        word = line.strip()
+    what = "The published list is not UTF-8 text"
+    lines = filled_lines(data, str(path), ManifestError, what, encoding="utf-8")
+    for number, word in lines:
         if len(word.split()) > 1 or len(word) > 300 or not word.isprintable():
             raise ManifestError(
                 "A line of the published list is not one image id",
@@ -146,9 +140,8 @@ def _from_text(data: bytes, path: Path) -> list[str | int]:
                 expected="one id a line",
                 found=repr(word[:80]),
             )
-        if word:
-            entries.append(word)
-    return entries
+    words: list[str | int] = [word for _, word in lines]
+    return words
 
 
 def _from_json(data: bytes, path: Path) -> list[str | int]:

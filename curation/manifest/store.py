@@ -11,6 +11,7 @@ import msgspec
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, UsageError
+from curation.input_files import utf8_text
 from curation.manifest.check import (
     VERSION,
     check_header,
@@ -241,10 +242,7 @@ def _line_ends(data: bytes) -> str:
 
 
 def _lines(data: bytes, path: Path) -> tuple[str, ...]:
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ManifestError("An id list is not UTF-8", where=str(path), found=str(error)[:200]) from None
+    text = utf8_text(data, str(path), ManifestError, "An id list is not UTF-8", encoding="utf-8")
     if text and not text.endswith("\n"):
         raise ManifestError("An id list has no final line feed", where=str(path), found=repr(text[-40:]))
     if "\r" in text:

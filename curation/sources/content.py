@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
@@ -12,10 +12,13 @@ from threading import Thread
 from curation.canonical import sha256_of_bytes
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, SourceError
 from curation.ids import check_native
-from curation.input_files import plain
+from curation.input_files import filled_lines, plain
 from curation.sources.integrity import check_unique
 from curation.sources.source import FileRecord
 from curation.storage import inside, read_bytes
+
+_KIND = "annotation file"
+_PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\Z")
 
 
 class FileContent:
@@ -37,8 +40,8 @@ class FileContent:
     def __init__(self, path: Path) -> None:
         self.name = path.name
         self._path = path
-        self._stamp = _stamp(path)
-        raw = read_bytes(path, kind="annotation file")
+        self._stamp = stamp_of(path, _KIND)
+        raw = read_bytes(path, kind=_KIND)
         self.size = len(raw)
         self._digest = _in_thread(lambda: "sha256:" + hashlib.sha256(raw).hexdigest())
         self.data = plain(raw, str(path))
@@ -53,21 +56,23 @@ class FileContent:
             The file changed since it was opened, so that digest and parse may speak of different bytes.
         """
         digest = self._digest.result()
-        if _stamp(self._path) != self._stamp:
-            raise SourceError(
-                "The annotation file changed while it was read", where=str(self._path), hint="run again"
-            )
+        require_unchanged(self._path, _KIND, self._stamp)
         return digest
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def stamp_of(path: Path, kind: str) -> tuple[int, int, int]:
+    """Return size, time of change and inode of a file, as which `require_unchanged` knows it again."""
     try:
         facts = path.stat()
     except OSError as error:
-        raise MissingFileError(
-            f"The annotation file cannot be read: {error.strerror}", where=str(path)
-        ) from None
+        raise MissingFileError(f"The {kind} cannot be read: {error.strerror}", where=str(path)) from None
     return facts.st_size, facts.st_mtime_ns, facts.st_ino
+
+
+def require_unchanged(path: Path, kind: str, before: tuple[int, int, int]) -> None:
+    """Raise `SourceError` where a file is another than before: digest and parse may speak of different bytes."""
+    if stamp_of(path, kind) != before:
+        raise SourceError("The annotation file changed while it was read", where=str(path), hint="run again")
 
 
 def _in_thread(compute: Callable[[], str]) -> Future[str]:
@@ -83,9 +88,6 @@ def _in_thread(compute: Callable[[], str]) -> Future[str]:
     # A daemon: an input error must end the program at once, not after the rest of the file is hashed.
     Thread(target=work, daemon=True, name="sha256").start()
     return future
-
-
-_PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\Z")
 
 
 class SmallFiles:
@@ -112,7 +114,7 @@ class SmallFiles:
 
     def __init__(self, root: Path, names: Sequence[str]) -> None:
         paths = zip(names, paths_below(root, names), strict=True)
-        self.data = {name: read_bytes(Path(path), kind="annotation file") for name, path in paths}
+        self.data = {name: read_bytes(Path(path), kind=_KIND) for name, path in paths}
 
     @property
     def size(self) -> int:
@@ -128,9 +130,14 @@ class SmallFiles:
         """Return one file, or several under one name, for `Source.files`."""
         if len(files) == 1 and name == files[0]:
             return FileRecord(name, sha256_of_bytes(self.data[name]), len(self.data[name]), rows)
-        lines = [f"{sha256_of_bytes(self.data[one]).removeprefix('sha256:')}  {one}\n" for one in files]
-        digest = sha256_of_bytes("".join(sorted(lines)).encode("utf-8"))
-        return FileRecord(name, digest, sum(len(self.data[one]) for one in files), rows, len(files))
+        return record_of_many(name, {one: self.data[one] for one in files}, rows)
+
+
+def record_of_many(name: str, data: Mapping[str, bytes], rows: int) -> FileRecord:
+    """Return the record of several files under one name; their digest is that of the lines of a checksum file."""
+    lines = [f"{sha256_of_bytes(held).removeprefix('sha256:')}  {one}\n" for one, held in data.items()]
+    digest = sha256_of_bytes("".join(sorted(lines)).encode("utf-8"))
+    return FileRecord(name, digest, sum(map(len, data.values())), rows, len(data))
 
 
 def paths_below(root: Path, names: Sequence[str]) -> list[str]:
@@ -147,16 +154,10 @@ def listed_names(data: bytes, where: str) -> tuple[str, ...]:
     AnnotationFormatError, DuplicateIdError
         It is not UTF-8, or a line is no image name, or stands twice.
     """
-    try:
-        lines = [line.strip() for line in data.decode("utf-8-sig").split("\n")]
-    except UnicodeDecodeError as error:
-        raise AnnotationFormatError(
-            "The list is not UTF-8 text", where=where, found=str(error)[:200]
-        ) from None
-    for number, line in enumerate(lines, start=1):
-        if line:
-            check_name(line, f"{where}: line {number}")
-    names = tuple(filter(None, lines))
+    lines = filled_lines(data, where, AnnotationFormatError, "The list is not UTF-8 text")
+    for number, line in lines:
+        check_name(line, f"{where}: line {number}")
+    names = tuple(line for _, line in lines)
     check_unique(names, "image", lambda row: f"{where}: image {row + 1}")
     return names
 

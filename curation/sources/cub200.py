@@ -8,6 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from curation.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
+from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name
 from curation.sources.integrity import BadBoxes, check_policy, check_unique, select, sound_boxes
 from curation.sources.source import Categories, Images, Int32s, Int64s, Objects, Source
@@ -100,10 +101,8 @@ Rows = dict[str, list[list[str]]]
 
 def _rows(data: bytes, name: str) -> list[list[str]]:
     width = 5 if name == _BOXES else 2
-    try:
-        lines = data.decode("utf-8-sig").rstrip().split("\n") if data.strip() else []
-    except UnicodeDecodeError as error:
-        _refuse("The list is not UTF-8 text", name, 0, str(error))
+    text = utf8_text(data, name, AnnotationFormatError, "The list is not UTF-8 text")
+    lines = text.rstrip().split("\n") if text.strip() else []
     rows = [line.split() for line in lines]
     for number, row in enumerate(rows, start=1):
         if len(row) != width:

@@ -9,6 +9,7 @@ import numpy as np
 
 from curation.errors import AnnotationFormatError, ImageIdError
 from curation.ids import check_native, native_number, native_of
+from curation.input_files import filled_lines
 from curation.sources.content import FileContent
 from curation.sources.datasets import family, namespace_of
 from curation.sources.integrity import check_unique
@@ -30,7 +31,7 @@ def parse_id_list(content: FileContent, *, dataset: str, part: str) -> Source:
         An image stands twice.
     """
     namespace = namespace_of(dataset)
-    lines = _lines(content)
+    lines = filled_lines(content.data, content.name, AnnotationFormatError, "The list is not UTF-8 text")
     natives = [_native(line, namespace, f"{content.name}, line {number}") for number, line in lines]
     check_unique(natives, "image", lambda row: f"{content.name}, line {lines[row][0]}")
     return Source.of(
@@ -42,16 +43,6 @@ def parse_id_list(content: FileContent, *, dataset: str, part: str) -> Source:
         presence=np.empty((0, 2), np.int32),
         files=(FileRecord(content.name, content.sha256, content.size, len(natives)),),
     )
-
-
-def _lines(content: FileContent) -> list[tuple[int, str]]:
-    try:
-        lines = content.data.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise AnnotationFormatError(
-            "The list is not UTF-8 text", where=content.name, found=str(error)[:200]
-        ) from None
-    return [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
 def _native(line: str, namespace: str, where: str) -> str:

@@ -25,6 +25,7 @@ import numpy as np
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, UsageError
 from curation.ids import check_native
 from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.input_files import utf8_text
 from curation.json_keys import refuse_repeated_keys
 from curation.sources.content import FileContent
 from curation.sources.integrity import check_unique
@@ -277,12 +278,7 @@ def read_labels(path: Path, part: str) -> Labelled:
         It is of another part than the one asked for.
     """
     content = FileContent(path)
-    try:
-        text = content.data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise AnnotationFormatError(
-            "The list is not UTF-8 text", where=str(path), found=str(error)[:200]
-        ) from None
+    text = utf8_text(content.data, str(path), AnnotationFormatError, "The list is not UTF-8 text")
     if path.suffix.lower() == ".json":
         names, classes, counts_alone = _from_json(text, path)
     else:

@@ -84,8 +84,9 @@ def read_mtsd(
     AnnotationFormatError, DuplicateIdError, BoxError
         A file is not what it should be; the error names it.
     """
-    content = MtsdContent(locate_mtsd(root), part)
-    return parse_mtsd(content, dataset=dataset, bad_boxes=bad_boxes, seam=seam)
+    folder = locate_mtsd(root)
+    files = SmallFiles(folder, mtsd_names(folder, part))
+    return parse_mtsd(files, part=part, dataset=dataset, bad_boxes=bad_boxes, seam=seam)
 
 
 def locate_mtsd(root: Path) -> Path:
@@ -105,45 +106,12 @@ def mtsd_parts(root: Path) -> tuple[str, ...]:
     return tuple(part for part in ("train", "val", "test") if (root / "splits" / f"{part}.txt").is_file())
 
 
-class MtsdContent:
-    """A split and the JSON files of its images, in memory.
-
-    Attributes
-    ----------
-    part : str
-    keys : tuple of str
-        Image keys in the order of the split.
-    annotations : tuple of str
-        Names of their JSON files; none where no image of the split has one.
-    files : SmallFiles
-    """
-
-    def __init__(self, root: Path, part: str) -> None:
-        self.part = part
-        self.keys, self.annotations = _names(root, part)
-        self.files = SmallFiles(root, [_split(part), *self.annotations])
-
-    @property
-    def size(self) -> int:
-        """Bytes of all files."""
-        return self.files.size
-
-    @property
-    def sha256(self) -> str:
-        """``sha256:<hex>`` that changes with any of the files."""
-        return self.files.sha256
-
-
-def mtsd_paths(root: Path, part: str) -> list[str]:
-    """Return every file that a split's source is read from: the split, then the JSON files."""
-    return paths_below(root, [_split(part), *_names(root, part)[1]])
-
-
 def _split(part: str) -> str:
     return f"splits/{part}.txt"
 
 
-def _names(root: Path, part: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def mtsd_names(root: Path, part: str) -> tuple[str, ...]:
+    """Return the files that a split's source is read from: the split, and its images' JSON files if one is there."""
     path = inside(root, _split(part))
     if not path.is_file():
         raise MissingFileError(
@@ -154,11 +122,11 @@ def _names(root: Path, part: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     keys = listed_names(read_bytes(path, kind="split"), _split(part))
     names = tuple(f"annotations/{key}.json" for key in keys)
     present = [Path(path).is_file() for path in paths_below(root, names)]
-    return keys, names if any(present) else ()
+    return (_split(part), *(names if any(present) else ()))
 
 
 def parse_mtsd(
-    content: MtsdContent, *, dataset: str, bad_boxes: BadBoxes = "error", seam: Seam = "drop"
+    content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBoxes = "error", seam: Seam = "drop"
 ) -> Source:
     """Return the source in files that are in memory already (see `read_mtsd`)."""
     check_policy(bad_boxes)
@@ -166,8 +134,10 @@ def parse_mtsd(
         raise UsageError(
             "There is no such policy for seams", expected=", ".join(SEAMS), found=repr(seam)[:60]
         )
-    photos = [_photo(content.files.data[name], name) for name in content.annotations]
-    signs, crossing = _signs(photos, content.annotations, seam)
+    split, *annotations = content.data
+    keys = listed_names(content.data[split], split)
+    photos = [_photo(content.data[name], name) for name in annotations]
+    signs, crossing = _signs(photos, annotations, seam)
     categories = _categories(signs)
     objects: Objects | None = None
     dropped: dict[str, int] = {}
@@ -177,18 +147,14 @@ def parse_mtsd(
         objects = every if keep is None else select(every, keep)
     if crossing:
         dropped[f"sign across the seam of a panorama: {_DONE[seam]}"] = crossing
-    split = _split(content.part)
-    records = [content.files.record(split, [split], len(content.keys))]
+    records = [content.record(split, [split], len(keys))]
     if photos:
-        records.append(
-            content.files.record(
-                "annotations/*.json", content.annotations, sum(len(photo.objects) for photo in photos)
-            )
-        )
+        n_signs = sum(len(photo.objects) for photo in photos)
+        records.append(content.record("annotations/*.json", annotations, n_signs))
     return Source.of(
         dataset,
-        content.part,
-        images=_images(content.keys, photos),
+        part,
+        images=_images(keys, photos),
         categories=categories,
         objects=objects,
         presence=None if photos else np.empty((0, 2), np.int32),

@@ -21,7 +21,7 @@ from curation.sources.datasets import family
 from curation.sources.id_list import parse_id_list
 from curation.sources.imagenet import read_imagenet
 from curation.sources.integrity import BadBoxes, check_policy
-from curation.sources.mtsd import MtsdContent, Seam, locate_mtsd, mtsd_parts, mtsd_paths, parse_mtsd
+from curation.sources.mtsd import Seam, locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
 from curation.sources.openimages import parse_openimages
 from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
 from curation.sources.source import Source
@@ -252,9 +252,9 @@ def _cub200(root: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFil
 
 def _mtsd(root: Path, dataset: str, part: str, bad_boxes: BadBoxes, seam: Seam) -> _RawFiles:
     return _RawFiles(
-        partial(mtsd_paths, root, part),
-        partial(MtsdContent, root, part),
-        partial(parse_mtsd, dataset=dataset, bad_boxes=bad_boxes, seam=seam),
+        lambda: paths_below(root, mtsd_names(root, part)),
+        lambda: SmallFiles(root, mtsd_names(root, part)),
+        partial(parse_mtsd, part=part, dataset=dataset, bad_boxes=bad_boxes, seam=seam),
         {"seam": seam},
     )
 

@@ -18,6 +18,7 @@ from defusedxml.ElementTree import fromstring
 from curation.canonical import sha256_of_bytes
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError
 from curation.ids import check_native
+from curation.sources.content import record_of_many
 from curation.sources.datasets import VOC_NAMES, namespace_of
 from curation.sources.integrity import (
     BadBoxes,
@@ -37,7 +38,7 @@ from curation.sources.source import (
     Objects,
     Source,
 )
-from curation.storage import inside, open_binary, read_bytes
+from curation.storage import inside, read_bytes
 
 _SETS = "ImageSets/Main"
 _XML = "Annotations"
@@ -113,20 +114,12 @@ class VocContent:
     def __init__(self, root: Path, part: str) -> None:
         self.part = part
         listed, self.stems = _image_set(root, part)
-        self.documents = [_read_xml(path) for path in _xml_paths(root, self.stems)]
-        lines = [
-            f"{sha256_of_bytes(data).removeprefix('sha256:')}  {_XML}/{stem}.xml\n"
-            for stem, data in zip(self.stems, self.documents, strict=True)
-        ]
+        kind = "annotation file of a listed image"
+        self.documents = [read_bytes(Path(path), kind=kind) for path in _xml_paths(root, self.stems)]
+        held = {f"{_XML}/{stem}.xml": data for stem, data in zip(self.stems, self.documents, strict=True)}
         self.files = (
             FileRecord(f"{_SETS}/{part}.txt", sha256_of_bytes(listed), len(listed), len(self.stems)),
-            FileRecord(
-                f"{_XML}/*.xml",
-                sha256_of_bytes("".join(sorted(lines)).encode("utf-8")),
-                sum(map(len, self.documents)),
-                rows=0,
-                files=len(self.stems),
-            ),
+            record_of_many(f"{_XML}/*.xml", held, 0),
         )
 
     @property
@@ -184,14 +177,6 @@ def _image_set(root: Path, part: str) -> tuple[bytes, tuple[str, ...]]:
             _refuse(error.what, f"{where}: line {row + 1}", stem[:80])
     check_unique(stems, "image name", lambda row: f"{where}: image {row + 1}")
     return data, stems
-
-
-def _read_xml(path: str) -> bytes:
-    try:
-        with open_binary(path, kind="annotation file of a listed image") as stream:
-            return stream.read()
-    except OSError:
-        return read_bytes(Path(path), kind="annotation file of a listed image")
 
 
 @dataclass(slots=True)

@@ -7,8 +7,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from curation.audit.report import Report
 from curation.audit.rule import Rule
-from curation.audit.run import RULES, Audit, run_audit
+from curation.audit.rules import RULES
+from curation.audit.run import run_audit
 from curation.audit.target import AuditTarget
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
@@ -21,11 +23,11 @@ UNDECIDED_WITHOUT_PHOTOS = {"DS3": "undecidable"}
 SOUND = {rule.name: "pass" for rule in RULES} | INFORMING | UNDECIDED_WITHOUT_PHOTOS
 
 
-def verdicts(audit: Audit) -> dict[str, str]:
+def verdicts(audit: Report) -> dict[str, str]:
     return {one.rule.name: one.outcome.verdict for one in audit.results}
 
 
-def count(audit: Audit, name: str) -> int:
+def count(audit: Report, name: str) -> int:
     return next(one.outcome.count for one in audit.results if one.rule.name == name)
 
 
@@ -239,7 +241,7 @@ def test_an_info_rule_reports_a_number_and_changes_no_verdict() -> None:
     assert without_unknown(after) == [number + 1 for number in without_unknown(before)] == [1, 2, 5]
 
 
-def without_unknown(audit: Audit) -> list[int]:
+def without_unknown(audit: Report) -> list[int]:
     [shares] = [one.outcome for one in audit.results if one.rule.name == "LI4"]
     return [finding.count for finding in shares.findings]
 

@@ -9,12 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.baselines.dropout_merge import detections_of, merge_passes
-from curation.baselines.expelling import ClassThresholds, calibrate, expel
-from curation.baselines.naive_unknown import NaiveOptions, naive_unknown
-from curation.baselines.proposal_confirmation import confirm
 from curation.baselines.score_vectors import ScoreVectors, read_score_vectors
-from curation.baselines.suppression import keep_across_kinds, keep_within_labels
+from curation.baselines.suppression import detections_of, keep_across_kinds, keep_within_labels, merge_passes
+from curation.baselines.unknown_boxes import (
+    ClassThresholds,
+    NaiveOptions,
+    calibrate,
+    confirm,
+    expel,
+    naive_unknown,
+)
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.columns import GroundTruth
 

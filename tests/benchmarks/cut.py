@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from curation.cooccurrence.cut import CutOptions, normalized_cut
-from curation.cooccurrence.exact import best_labels
-from curation.cooccurrence.graph import ClassGraph, graph_of
-from curation.cooccurrence.objective import normalized_cut_value
-from curation.cooccurrence.starts import recursive_sweep
+from curation.cooccurrence.graph import ClassGraph
+from curation.cooccurrence.search import best_labels, normalized_cut_value, recursive_sweep
 from curation.figure_style import MARKERS, SERIES, save_figure
 from tests.benchmarks.measured import measured
+from tests.cooccurrence.graphs import graph_of
 
 SMALL_GRAPHS, RANDOM_RESTARTS = 40, 50
 SIZES = (100, 200, 400, 1000, 2000)

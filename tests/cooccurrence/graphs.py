@@ -5,8 +5,15 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
-from curation.cooccurrence.graph import ClassGraph, graph_of
+from curation.cooccurrence.graph import ClassGraph
+
+
+def graph_of(names: Sequence[str], weights: npt.NDArray[np.int64]) -> ClassGraph:
+    """Return the graph of given weights, vertices in any order."""
+    order = sorted(range(len(names)), key=lambda place: names[place])
+    return ClassGraph(tuple(names[place] for place in order), weights[np.ix_(order, order)])
 
 
 def from_images(images: Sequence[Sequence[str]], names: Sequence[str]) -> ClassGraph:

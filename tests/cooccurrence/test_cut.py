@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from curation.cooccurrence.cut import CutOptions, normalized_cut
-from curation.cooccurrence.exact import best_labels, number_of_partitions
-from curation.cooccurrence.graph import ClassGraph, graph_of
-from curation.cooccurrence.objective import normalized_cut_value, partition_of
+from curation.cooccurrence.graph import ClassGraph
+from curation.cooccurrence.search import best_labels, normalized_cut_value, number_of_partitions, partition_of
 from curation.errors import CutError
-from tests.cooccurrence.graphs import best_by_force, from_images, planted_graph, small_graph
+from tests.cooccurrence.graphs import best_by_force, from_images, graph_of, planted_graph, small_graph
 from tests.real_files import real_files
 
 SEARCH = CutOptions(exact=False, components="cut", isolated="drop")
@@ -142,7 +141,7 @@ def test_isolated_classes() -> None:
     dropped = normalized_cut(graph, 2, CutOptions(isolated="drop"))
     assert dropped.clusters == (("a", "b"), ("c", "d"))
     assert dropped.value == alone.value
-    with pytest.raises(CutError, match="keep no company"):
+    with pytest.raises(CutError, match="co-occur with no other"):
         normalized_cut(graph, 2, CutOptions(isolated="error"))
 
 
@@ -174,8 +173,7 @@ def test_as_many_clusters_as_classes() -> None:
 
 @real_files("coco")
 def check_never_above_scikit_learn(shared: Path) -> None:
-    from curation.cooccurrence.counts import count_cooccurrence
-    from curation.cooccurrence.graph import class_graph
+    from curation.cooccurrence.graph import class_graph, count_cooccurrence
     from curation.sources.opening import open_source
 
     path = shared / "data/coco/instances_val2017_rebuilt.json"

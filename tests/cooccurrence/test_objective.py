@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.cooccurrence.graph import graph_of
-from curation.cooccurrence.objective import (
+from curation.cooccurrence.search import (
     between_clusters,
     labels_of,
     normalized_cut_value,
     partition_of,
+    refine,
 )
-from curation.cooccurrence.refinement import refine
 from curation.errors import CutError
 from tests.cooccurrence.graphs import ncut_in_loops, small_graph
 
@@ -24,7 +23,7 @@ def test_formula(seed: int, labels: list[int]) -> None:
     labels[:3] = [0, 1, 2]
     between = between_clusters(graph, np.array(labels), 3)
     if (between.sum(axis=1) == 0).any():
-        with pytest.raises(CutError, match="without company"):
+        with pytest.raises(CutError, match="co-occurs with nothing"):
             normalized_cut_value(graph, labels)
         return
     value = normalized_cut_value(graph, labels)
@@ -51,24 +50,3 @@ def test_partition_and_labels() -> None:
     partition = partition_of(names, [1, 0, 1, 2, 2])
     assert partition == (("a", "c"), ("d", "e"), ("b",))
     assert partition_of(names, labels_of(names, partition)) == partition
-
-
-@pytest.mark.parametrize(
-    ("weights", "words"),
-    [
-        ([[0, 1], [2, 0]], "symmetric"),
-        ([[0, -1], [-1, 0]], "symmetric"),
-        ([[1, 1], [1, 0]], "diagonal"),
-        ([[0.0, 1.0], [1.0, 0.0]], "whole numbers"),
-        ([[0, 1, 1], [1, 0, 1]], "whole numbers"),
-        ([[0, 2**62], [2**62, 0]], "too large"),
-    ],
-)
-def test_weights_that_are_refused(weights: list[list[int]], words: str) -> None:
-    with pytest.raises(CutError, match=words):
-        graph_of(["a", "b"], np.array(weights))
-
-
-def test_names_that_repeat() -> None:
-    with pytest.raises(CutError, match="one name"):
-        graph_of(["a", "a"], np.zeros((2, 2), np.int64))

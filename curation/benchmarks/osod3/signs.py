@@ -1,4 +1,4 @@
-"""Traffic signs in three clusters that keep little company: the MTSD problem of OSOD-III."""
+"""Traffic signs in three clusters that weakly co-occur: the MTSD problem of OSOD-III."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 from curation.benchmarks.osod3.classes import ClassRoles, class_entries
 from curation.benchmarks.osod3.facts import MTSD_CLUSTERS
 from curation.benchmarks.osod3.published import published_parts
-from curation.cooccurrence.counts import Cooccurrence, count_cooccurrence
 from curation.cooccurrence.cut import SOLVER_VERSION, Cut, CutOptions, normalized_cut
-from curation.cooccurrence.graph import UNIT, class_graph
+from curation.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
 from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry, ClassRole, Figure, ParameterValue
 from curation.sources.mtsd import OTHER_SIGN

@@ -10,8 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from curation.errors import AnnotationFormatError, MissingFileError, SourceError
+from curation.errors import AnnotationFormatError
 from curation.input_files import GZIP, Unpacking, beginning
+from curation.sources.content import require_unchanged, stamp_of
 from curation.sources.source import FileRecord
 from curation.storage import open_binary
 
@@ -51,7 +52,7 @@ class StreamedCsv:
     def __init__(self, path: Path) -> None:
         self.name = path.name
         self.path = path
-        self._stamp = _stamp(path)
+        self._stamp = stamp_of(path, "table")
         self.size = self._stamp[0]
         self.header = _header(path)
         self._digest: Callable[[], str] | None = None
@@ -158,10 +159,7 @@ class StreamedCsv:
             )
 
     def _finish(self, digest: Callable[[], str]) -> None:
-        if _stamp(self.path) != self._stamp:
-            raise SourceError(
-                "The annotation file changed while it was read", where=str(self.path), hint="run again"
-            )
+        require_unchanged(self.path, "table", self._stamp)
         self._digest = digest
 
 
@@ -227,14 +225,6 @@ class _Hashing:
         """Return the digest of what was read, when it is there."""
         self._is_whole = True
         return self._hasher.submit(self._digest.hexdigest)
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    try:
-        facts = path.stat()
-    except OSError as error:
-        raise MissingFileError(f"The table cannot be read: {error.strerror}", where=str(path)) from None
-    return facts.st_size, facts.st_mtime_ns, facts.st_ino
 
 
 def _is_gzip(path: Path) -> bool:
