@@ -8,7 +8,7 @@ from curation.evaluation.measures import Measure, formulas
 from curation.evaluation.result import Data, Report, Scored, stem_of
 
 _FLOOR = 0.05
-_OSOD3 = "Hosoya et al., Open-set object detection: towards unified problem formulation and benchmarking"
+_OSOD3 = "Hosoya et al., arXiv 2207.09775"
 
 
 def _average(key: str, name: str, formula: str, *, is_ranked: bool = False) -> Measure:
