@@ -3,10 +3,9 @@ import math
 import pytest
 
 from curation.errors import ProposalError
-from curation.proposals.clip_overlap import prompts_of
+from curation.proposals.clip_overlap import prompts_of, reference_of
 from curation.proposals.id_classes import IdClass
 from curation.proposals.propose import Lenses, OodPool, propose
-from curation.proposals.reference import reference_of
 from tests.proposals.embedding_world import embedded
 from tests.proposals.proposal_world import source_of
 from tests.rounding import cosine_error

@@ -21,7 +21,9 @@ from curation.benchmarks.elephant.fbeta import (
     fbeta_operating_points,
 )
 from curation.benchmarks.elephant.official import official_profile
+from curation.benchmarks.elephant.open_set import open_set_errors, owod_metrics
 from curation.benchmarks.elephant.report import DEFINITIONS, REPORT
+from curation.benchmarks.elephant.variants import OFFICIAL, PAPER
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.bootstrap import bootstrap_intervals
 from curation.evaluation.columns import Detections, GroundTruth
@@ -39,21 +41,26 @@ from curation.evaluation.inputs import (
     manifest_record,
     require_manifest_for_ids,
 )
-from curation.evaluation.levels import LEVEL_COUNTS, LevelCounts, Levels, wilderness_levels
-from curation.evaluation.matching import Difficult, Matches, OperatingPoints, match, thresholds
-from curation.evaluation.open_set import open_set_errors, owod_metrics
+from curation.evaluation.matching import Matches, OperatingPoints, assign, thresholds
+from curation.evaluation.open_set import (
+    LEVEL_COUNTS,
+    LevelCounts,
+    Levels,
+    wilderness_impact,
+    wilderness_levels,
+)
 from curation.evaluation.result import Result
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
+from curation.evaluation.variants import Difficult
 from curation.evaluation.voc import precision_recall
-from curation.evaluation.wilderness import average_precision_by_level, wilderness_impact
+from curation.evaluation.wilderness import average_precision_by_level
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
 
 Profile = Literal["paper", "official", "all"]
 PROFILES: dict[str, str] = {
-    "paper": "the paper's text: matching by class, fixed thresholds, WI = FP_o / (TP_c + FP_c)",
-    "official": "the published code: matching of any class, interpolated precision, ratio of class means",
+    **{one.name: one.meaning for one in (PAPER, OFFICIAL)},
     "all": "both, difficult objects ignored and counted, integer and float32 level counts",
 }
 PARTS = ("closed", "wilderness")
@@ -274,7 +281,7 @@ class _Run:
         self.closed, self.inside = closed, closed_detections
         self.wilderness, self.outside = wilderness, wilderness_detections
         self.options = options
-        self.matches = match(closed, closed_detections, difficult=options.difficult)
+        self.matches = assign(closed, closed_detections, replace(PAPER, difficult=options.difficult))
         self.points = thresholds(self.matches, closed_detections, options.tenths)
         self.levels = wilderness_levels(closed.n_images, wilderness.n_images, counts=options.level_counts)
 
@@ -329,7 +336,7 @@ class _Run:
             )
         if difficult == self.options.difficult:
             return self._paper(difficult, self.matches, self.points)
-        matches = match(self.closed, self.inside, difficult=difficult)
+        matches = assign(self.closed, self.inside, replace(PAPER, difficult=difficult))
         return self._paper(difficult, matches, thresholds(matches, self.inside, self.options.tenths))
 
     def _paper(self, difficult: Difficult, matches: Matches, points: OperatingPoints) -> dict[str, Any]:

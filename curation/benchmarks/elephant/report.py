@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.evaluation.measures import Measure, formulas
+from curation.evaluation.open_set import READINGS
 from curation.evaluation.result import (
     Column,
     Data,
@@ -21,7 +22,6 @@ from curation.evaluation.result import (
     stem_of,
     truth_digests,
 )
-from curation.evaluation.wilderness import READINGS
 
 _PAPER = "Dhamija et al., WACV 2020"
 _CODE = "the paper's eval.py and WIC.py"

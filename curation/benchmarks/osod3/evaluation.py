@@ -13,14 +13,29 @@ from curation.errors import UsageError
 from curation.evaluation.coco_engine import Engine, coco_input_order, coco_precision
 from curation.evaluation.columns import Bools, Detections
 from curation.evaluation.input_order import InputOrder, contested_objects, decided_by_order
-from curation.evaluation.matching import match, overlapping_pairs
-from curation.evaluation.outcomes import match_free
+from curation.evaluation.matching import assign, positives
+from curation.evaluation.open_set import counts_at_thresholds, lies_on
+from curation.evaluation.variants import Rules
 
 Profile = Literal["clean", "voc"]
-PROFILES: dict[str, str] = {
-    "clean": "a detection takes the best object of its class that is still free, IoU >= 0.5; crowd regions are ignored",
-    "voc": "a detection is compared with its best object of the class, free or not, IoU >= 0.5; crowd is ignored",
+VARIANTS: dict[str, Rules] = {
+    one.name: one
+    for one in (
+        Rules(
+            name="clean",
+            meaning="a detection takes the best object of its class that is still free, IoU >= 0.5; crowd regions are "
+            "ignored",
+            taken="best_free",
+            crowd="cover",
+        ),
+        Rules(
+            name="voc",
+            meaning="a detection is compared with its best object of the class, free or not, IoU >= 0.5; crowd is "
+            "ignored",
+        ),
+    )
 }
+PROFILES: dict[str, str] = {name: rules.meaning for name, rules in VARIANTS.items()}
 THETAS = tuple(f"{step / 20:.2f}" for step in range(21))
 _TAXONOMY_NOTES = {
     "OSOD-I": "OSOD-I detects known classes alone: AP_unk is not defined",
@@ -83,12 +98,12 @@ def _curve_order(truth: OpenSetTruth, detections: Detections, profile: Profile) 
     """Return what input order decided of A-OSE and WI: which of some equal scores finds an object that they contest."""
     known = detections.label < truth.unknown
     if profile == "clean":
-        contested = contested_objects(truth.truth, detections, ~(truth.truth.crowd | truth.truth.difficult))
+        contested = contested_objects(truth.truth, detections, positives(truth.truth, VARIANTS[profile]))
         counted = contested & known
         return decided_by_order(
             detections, np.ones(len(detections), np.int8), counted=counted, contested=contested
         )
-    claim = match(truth.truth, detections).claim
+    claim = assign(truth.truth, detections, VARIANTS[profile]).claim
     # Each object is a ranking of its own: a threshold keeps equal scores or none.
     by_object = replace(detections, label=claim)
     is_open = _flags(truth, detections, profile)[1]
@@ -144,52 +159,16 @@ def threshold_curve(
     """
     known = detections.label < truth.unknown
     outcome, is_open = _flags(truth, detections, profile)
-    order = np.argsort(detections.scores[known], kind="stable")
-    scores = detections.scores[known][order]
-    columns = {
-        "TP": outcome[known][order] == 1,
-        "FP": outcome[known][order] == 0,
-        "A_OSE": is_open[known][order],
-        "FP_open": (is_open & (outcome == 0))[known][order],
-    }
-    totals = {name: np.append(0, np.cumsum(flags)) for name, flags in columns.items()}
-    rows = []
-    for theta in thetas:
-        first = int(np.searchsorted(scores, theta, side="left"))
-        counts = {name: int(total[-1] - total[first]) for name, total in totals.items()}
-        rows.append({"theta": theta, **counts, **_rates(counts)})
-    return rows
-
-
-def _rates(counts: Mapping[str, int]) -> dict[str, float | None]:
-    tp, fp, is_open, fp_open = (counts[name] for name in ("TP", "FP", "A_OSE", "FP_open"))
-    return {
-        "WI": _ratio(fp_open, tp + fp - fp_open),
-        "WI_all_fp": _ratio(is_open, tp + fp),
-        "P_K": _ratio(tp, tp + fp - fp_open),
-        "P_KU": _ratio(tp, tp + fp),
-    }
-
-
-def _ratio(above: int, below: int) -> float | None:
-    return above / below if below else None
+    return counts_at_thresholds(detections.scores[known], outcome[known], is_open[known], thetas)
 
 
 def _flags(truth: OpenSetTruth, detections: Detections, profile: Profile) -> tuple[Any, Bools]:
     """Return the outcome of each detection, and which lie on an unknown object."""
-    if profile == "clean":
-        outcome, _ = match_free(truth.truth, detections)
-    elif profile == "voc":
-        outcome = match(truth.truth, detections).outcome
-    else:
+    if profile not in VARIANTS:
         raise UsageError("Unknown profile", expected=", ".join(PROFILES), found=repr(profile)[:80])
-    mask = (truth.truth.label == truth.unknown) & ~truth.truth.crowd
-    pairs = overlapping_pairs(
-        truth.truth, detections, same_class=False, mask=mask, iou_threshold=0.5, strict=False
-    )
-    is_open = np.zeros(len(detections), np.bool_)
-    is_open[pairs.row] = True
-    return outcome, is_open
+    outcome = assign(truth.truth, detections, VARIANTS[profile]).outcome
+    unknown = (truth.truth.label == truth.unknown) & ~truth.truth.crowd
+    return outcome, lies_on(truth.truth, detections, unknown, VARIANTS[profile])
 
 
 def _thresholds(thetas: Sequence[str]) -> list[float]:

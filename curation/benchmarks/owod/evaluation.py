@@ -9,17 +9,10 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 
 from curation.benchmarks.owod.detections import TaskDetections, read_task_detections
-from curation.benchmarks.owod.known import (
-    TENTHS,
-    average_precision,
-    mean,
-    on_unknown_objects,
-    plateaus,
-    wilderness_impact,
-)
+from curation.benchmarks.owod.outcomes import PROFILES, outcomes
 from curation.benchmarks.owod.report import DEFINITIONS, REPORT
-from curation.benchmarks.owod.unknown import operating_curve, targets, unknown_by_class, unknown_counts
 from curation.errors import UsageError
+from curation.evaluation.average_precision import average_precision
 from curation.evaluation.columns import Detections
 from curation.evaluation.inputs import (
     POLICY,
@@ -32,8 +25,16 @@ from curation.evaluation.inputs import (
     manifest_record,
     require_manifest_for_ids,
 )
-from curation.evaluation.outcomes import PROFILES, Outcomes, outcomes
-from curation.evaluation.outcomes import Profile as Rules
+from curation.evaluation.open_set import (
+    TENTHS,
+    Outcomes,
+    impact_at_recalls,
+    operating_curve,
+    plateaus,
+    targets,
+    unknown_by_class,
+    unknown_counts,
+)
 from curation.evaluation.result import Result
 from curation.evaluation.task_truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
 from curation.evaluation.tasks import (
@@ -45,6 +46,7 @@ from curation.evaluation.tasks import (
     tasks_of_manifest,
 )
 from curation.evaluation.truth import UNKNOWN
+from curation.evaluation.variants import Rules
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -295,33 +297,33 @@ def evaluate_task(
     cached: dict[bool, Outcomes] = {}
     sections = {}
     for name in profiles:
-        profile = PROFILES[name]
+        rules = PROFILES[name]
         # Profiles ore and owdetr differ in AP alone.
-        if profile.as_text not in cached:
-            cached[profile.as_text] = outcomes(truth, detections, profile)
-        sections[f"{truth.task.name}/{name}"] = _Section(truth, cached[profile.as_text], profile).result()
+        if rules.text not in cached:
+            cached[rules.text] = outcomes(truth, detections, rules)
+        sections[f"{truth.task.name}/{name}"] = _Section(truth, cached[rules.text], rules).result()
     return sections
 
 
 class _Section:
     """One task under one profile."""
 
-    def __init__(self, truth: TaskTruth, found: Outcomes, profile: Rules) -> None:
-        self.truth, self.found, self.profile = truth, found, profile
+    def __init__(self, truth: TaskTruth, found: Outcomes, rules: Rules) -> None:
+        self.truth, self.found, self.rules = truth, found, rules
         self.classes = truth.truth.classes
-        self.hits = on_unknown_objects(found)
+        self.hits = found.on_unknown()
         self.undefined: dict[str, str] = {}
         self.has_unknown = bool(found.target.any())
         # What the official code prints where there is nothing to divide by; also for no detections at all.
-        self.nothing = 0.0 if profile.zero_for_nothing or not len(found.label) else None
+        self.nothing = 0.0 if rules.nothing == "zero" or not len(found.label) else None
 
     def result(self) -> dict[str, Any]:
         sections = {**self._known(), **self._unknown(), **self._impact(), **self._tables()}
         notes = self._notes()
         return {
             "task": self.truth.task.name,
-            "profile": self.profile.name,
-            "profile_meaning": self.profile.meaning,
+            "profile": self.rules.name,
+            "profile_meaning": self.rules.meaning,
             **sections,
             "counts": self._counts(),
             "input_order": self.found.order.record(_BY_ORDER),
@@ -330,8 +332,19 @@ class _Section:
             "notes": notes,
         }
 
+    def _average_precisions(self) -> list[float | None]:
+        """Return the AP of each class, unknown last, in percent; None for a class without objects."""
+        found = self.found
+        values: list[float | None] = []
+        for number, rows in found.ranked():
+            n = int(found.n_positive[number])
+            rows = rows[found.outcome[rows] >= 0]
+            ap = average_precision(found.scores[rows], found.outcome[rows] == 1, n, self.rules)
+            values.append(100 * ap if n else None)
+        return values
+
     def _known(self) -> dict[str, Any]:
-        self.ap = average_precision(self.found, self.profile)
+        self.ap = self._average_precisions()
         n_previous = len(self.truth.task.previous)
         groups = {
             "mAP_prev": self.ap[:n_previous],
@@ -368,8 +381,8 @@ class _Section:
         }
 
     def _impact(self) -> dict[str, Any]:
-        by_class = plateaus(self.found)
-        curve = wilderness_impact(by_class, self.classes)
+        by_class = plateaus(self.found, self.truth.unknown)
+        curve = impact_at_recalls(by_class, self.classes)
         readings = ("WI", "WI_closed_set_denominator")
         for name in readings:
             values = [
@@ -453,14 +466,14 @@ class _Section:
         }
 
     def _settings(self) -> dict[str, Any]:
-        text = self.profile.as_text
+        text = self.rules.text
         return {
             "iou": "> 0.5" if text else ">= 0.5",
             "boxes": "scores .3f, corners .1f, whole ground-truth corners" if text else "continuous",
             "crowd": "ordinary objects" if text else "ignored",
             "difficult": "ignored (A-OSE and WI count overlaps with them)" if text else "ignored",
             "average_precision": "11-point, recalls k * 0.1 in floating point"
-            if self.profile.eleven_points
+            if self.rules.average_precision == "eleven_point_in_floats"
             else "area",
             "ties": "equal scores in input order",
             "WI_recall": "0.8",
@@ -479,7 +492,7 @@ class _Section:
             notes.append(
                 "there are no detections: precision and WI are given as 0, as the official code does"
             )
-        if self.profile.as_text and self.truth.truth.crowd.any():
+        if self.rules.text and self.truth.truth.crowd.any():
             notes.append(
                 f"{int(self.truth.truth.crowd.sum())} crowd regions count as ordinary objects, as in the official files"
             )
@@ -490,3 +503,9 @@ class _Section:
                 f"{self.truth.repeated_lines} repeated lines of the image list count again: they lower recall"
             )
         return notes
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the numbers among some values; None where there is none."""
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None
