@@ -23,7 +23,7 @@ _FLOOR = 0.05
 _CURVE = ("theta", "TP", "FP", "A_OSE", "FP_open", "WI", "WI_all_fp", "P_K", "P_KU")
 _AVERAGES = ("AP_known", "AP_known50", "AP_known75", "AP_unk", "AP_unk50", "AP_unk75")
 _SHOWN_THETAS = 6
-_OSOD3 = "Hosoya et al., Open-set object detection: towards unified problem formulation and benchmarking"
+_OSOD3 = "Hosoya et al., arXiv 2207.09775"
 
 
 def _average(key: str, name: str, formula: str, *, is_ranked: bool = False) -> Measure:
