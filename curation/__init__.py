@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from curation.audit.run import audit as audit
     from curation.benchmarks.building import build as build
+    from curation.benchmarks.building import import_published as import_lists
+    from curation.benchmarks.exporting import export as export
     from curation.benchmarks.publishing import publish as publish
     from curation.benchmarks.verification import verify as verify
     from curation.errors import CurationError as CurationError
@@ -33,6 +35,8 @@ _HOMES = {
     "build": "curation.benchmarks.building:build",
     "diff": "curation.manifest.diff:diff",
     "evaluate": "curation.interface:evaluate",
+    "export": "curation.benchmarks.exporting:export",
+    "import_lists": "curation.benchmarks.building:import_published",
     "leaderboard": "curation.evaluation.leaderboard.board:leaderboard",
     "load": "curation.interface:load",
     "open_source": "curation.sources.given:open_source",
@@ -50,6 +54,8 @@ __all__ = [
     "build",
     "diff",
     "evaluate",
+    "export",
+    "import_lists",
     "leaderboard",
     "load",
     "open_source",
