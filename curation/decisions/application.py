@@ -31,7 +31,7 @@ class Staleness:
     Attributes
     ----------
     gone : tuple of str
-        Images that stand in no part that the decision speaks of, nor, for candidates, in any part or source at hand.
+        Images that stand in no part that the decision speaks of, nor, for candidates, in any part or available source.
     unheard : dict of str to int
         Decisions by data set that speak of no part of the manifest.
     other_manifests : dict of str to int
@@ -459,7 +459,7 @@ def apply_decisions(
     DecisionError
         See `strict`; or a list that must contain another would no longer do so.
     MissingListError
-        A list of the manifest is not at hand.
+        A list of the manifest is not available.
     UsageError
         The version is not greater, or decisions need a near or far part that is not named.
     """
