@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 
 from curation.audit.judgement import SOURCES, missing_lists
-from curation.audit.rule import Finding, Outcome, Rule, not_applicable, undecidable
+from curation.audit.rule import Check, Finding, Outcome, not_applicable, undecidable
 from curation.audit.rules.photos import photos_are_distinct
 from curation.audit.target import AuditedList, AuditTarget, lines_of
 from curation.sources.datasets import namespace_of
@@ -144,53 +144,10 @@ def _collisions(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("fail", about, len(images), text, target.examples(images, target.files))
 
 
-RULES = (
-    Rule(
-        "DS1",
-        "error",
-        "No list names an image twice",
-        "the lists",
-        "write every id once: `sort -u`, or keep the order and drop the later lines",
-        lists_name_images_once,
-        tasks=False,
-    ),
-    Rule(
-        "DS2",
-        "error",
-        "No image of a validation list is trained on in any task, and no test image is trained, tuned or validated on",
-        "the lists with their roles",
-        "remove the shared images from the train and finetune lists of every task",
-        roles_share_no_image,
-        roles=("train", "finetune", "val"),
-        tasks=False,
-    ),
-    Rule(
-        "DS3",
-        "error",
-        "No photo stands under two ids in lists of different roles (same pixels: error; nearly the same: warning)",
-        "the lists with their roles, and the photos",
-        "remove one of the two photos",
-        photos_are_distinct,
-        roles=("train", "finetune", "val", "test"),
-        tasks=False,
-    ),
-    Rule(
-        "DS4",
-        "error",
-        "Validation lists of different tasks share no image",
-        "the validation lists",
-        "draw the validation lists task by task, leaving out what was drawn before",
-        validation_lists_are_disjoint,
-        roles=("val",),
-        tasks=False,
-    ),
-    Rule(
-        "DS5",
-        "error",
-        "An id names one image, not one in each of two datasets",
-        "the lists and their sources",
-        "put the dataset before the id: coco:000000000139, voc2007:000012",
-        ids_name_one_file,
-        tasks=False,
-    ),
-)
+CHECKS: dict[str, Check] = {
+    "DS1": lists_name_images_once,
+    "DS2": roles_share_no_image,
+    "DS3": photos_are_distinct,
+    "DS4": validation_lists_are_disjoint,
+    "DS5": ids_name_one_file,
+}
