@@ -17,7 +17,7 @@ from curation.audit.judgement import (
     unlocated_finding,
 )
 from curation.audit.labels import uncovered, view_labels
-from curation.audit.rule import Check, SHOWN_EXAMPLES, Finding, Outcome, Verdict, joined, undecidable
+from curation.audit.rule import SHOWN_EXAMPLES, Check, Finding, Outcome, Verdict, joined, undecidable
 from curation.audit.target import AuditedList, AuditedSource, AuditTarget
 from curation.sources.source import Bools, Int32s
 
