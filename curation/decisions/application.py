@@ -14,9 +14,8 @@ from curation.decisions.replay import Ineffective
 from curation.decisions.resolution import Resolution
 from curation.decisions.staleness import Staleness, find_stale
 from curation.errors import DecisionError, UsageError
-from curation.manifest.check import VERSION
 from curation.manifest.header import Rule, Supersedes
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import VERSION, Manifest
 from curation.sources.source import Source
 
 _SHOWN = 3

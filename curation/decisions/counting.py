@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from curation.canonical import sha256_of_lines
-from curation.manifest.header import Figure, Header, PartEntry
+from curation.manifest.header import Figure, Header, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import classes_in
 from curation.manifest.views import count_annotated, count_objects, locate_images
 from curation.sources.source import Source
 

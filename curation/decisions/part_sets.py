@@ -13,9 +13,8 @@ from curation.decisions.decision import Action, Decision, Stage
 from curation.decisions.replay import Ineffective
 from curation.decisions.staleness import images_in, parts_spoken_of
 from curation.errors import DecisionError, UsageError
-from curation.manifest.check import PART_NAME
 from curation.manifest.header import PartEntry
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import PART_NAME, Manifest
 from curation.sources.source import Source
 
 _NEAR: tuple[Action, ...] = ("keep_near", "to_near", "add_near")
