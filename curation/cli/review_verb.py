@@ -145,7 +145,7 @@ def _built(options: Options) -> Started:
 
 
 def _images(options: Options, manifest: Manifest | None) -> ReviewImages:
-    from curation.proposals.files import read_proposals
+    from curation.proposals.proposal import read_proposals
     from curation.review.images import arranged, part_images, source_images
     from curation.sources.slots import named_slots
 
@@ -243,7 +243,7 @@ def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
     also
         decisions of another reviewer, taken from another review of the same images (repeatable)
     """
-    from curation.review.folder_status import folder_progress
+    from curation.review.progress import folder_progress
 
     record, progress = folder_progress(folder, also=also)
     data = {
@@ -256,7 +256,7 @@ def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
 
 
 def _status_lines(progress: Progress) -> list[str]:
-    from curation.review.progress_text import kappa_text
+    from curation.review.progress import kappa_text
 
     verdicts = ", ".join(f"{word} {count}" for word, count in progress.verdicts.items())
     lines = [
@@ -304,8 +304,7 @@ def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
     out
         a .jsonl or .csv file
     """
-    from curation.review.exporting import export_decisions
-    from curation.review.review_folder import LOG_FILE, read_record
+    from curation.review.review_folder import LOG_FILE, export_decisions, read_record
 
     read_record(folder)
     written = export_decisions(folder / LOG_FILE, out)

@@ -10,12 +10,9 @@ from typing import Any
 
 from curation.decisions.decision import STAGES, Stage
 from curation.errors import ReviewError
-from curation.review.dataset_building import READY, info_of
-from curation.review.evidence_fields import VERDICT_FIELDS
-from curation.review.exporting import export_decisions
+from curation.review.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
 from curation.review.progress import Progress, measure_progress, next_batch
-from curation.review.review_folder import require_log
-from curation.review.saved_views import OPEN_VIEW
+from curation.review.review_folder import export_decisions, require_log
 from curation.review.verdicts import Key, Standing, VerdictBook, checked_reviewer
 from curation.storage import inside
 

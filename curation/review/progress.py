@@ -1,14 +1,18 @@
-"""How far a review is: by batch, by reviewer, and how far reviewers agree."""
+"""How far a review is: by batch, by reviewer, how far reviewers agree; from a dataset or from its folder alone."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from curation.decisions.agreement import Kappa, Pair, agreement
-from curation.review.verdicts import CONFLICT, VERDICTS, Key, Standing, word_of
+from curation.decisions.resolution import standing_verdicts
+from curation.review.review_folder import LOG_FILE, ReviewRecord, read_record
+from curation.review.verdicts import CONFLICT, VERDICTS, Key, Standing, VerdictBook, word_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +129,113 @@ def _reviewers(standing: Mapping[Key, Standing]) -> tuple[ReviewerProgress, ...]
         )
         for name in sorted(words)
     )
+
+
+def folder_progress(folder: Path, *, also: Sequence[Path] = ()) -> tuple[ReviewRecord, Progress]:
+    """Return the record and the progress of a review's folder.
+
+    Of one reviewer's verdicts on an image in several logs the last one stands. Batches are those that the verdicts were
+    given in. A decided image of no batch of this review counts as a stranger.
+
+    Parameters
+    ----------
+    also : sequence of Path
+        Decisions of other reviewers on the same images.
+
+    Raises
+    ------
+    MissingFileError, ReviewError
+        The folder holds no review; see also `read_decisions` for the errors of logs.
+    """
+    record = read_record(folder)
+    standing: dict[Key, Standing] = {}
+    for path in (folder / LOG_FILE, *also):
+        book = VerdictBook(path, stage=record.stage)
+        book.refresh(required=path in also)
+        for key, one in book.all_standing().items():
+            standing[key] = Standing(
+                standing_verdicts((*standing.get(key, Standing(())).verdicts, *one.verdicts))
+            )
+    batch_of = {key: batch for key, one in standing.items() if (batch := _batch_of(one)) in record.batches}
+    measured = measure_progress(batch_of, standing)
+    found = {one.batch: one for one in measured.batches}
+    batches = tuple(
+        BatchProgress(batch, size, found[batch].decided, found[batch].conflicts)
+        if batch in found
+        else BatchProgress(batch, size, 0, 0)
+        for batch, size in record.batches.items()
+    )
+    return record, replace(measured, images=record.images, batches=batches)
+
+
+def _batch_of(standing: Standing) -> str:
+    return next((one.batch for one in standing.verdicts if one.batch), "")
+
+
+_MOST_BATCHES = 12
+
+
+def progress_markdown(progress: Progress) -> str:
+    """Return the progress as Markdown: a sentence, then tables of reviewers, agreement and open batches."""
+    return "\n\n".join(
+        part
+        for part in (_sentence(progress), _reviewer_table(progress), _agreement(progress), _batches(progress))
+        if part
+    )
+
+
+def _sentence(progress: Progress) -> str:
+    share = 100 * progress.decided // progress.images if progress.images else 0
+    conflicts = f", **{progress.conflicts}** in conflict" if progress.conflicts else ""
+    return f"**{progress.decided}** of {progress.images} images decided ({share} %){conflicts}"
+
+
+def _reviewer_table(progress: Progress) -> str:
+    rows = [
+        (
+            one.reviewer or "unnamed",
+            str(one.images),
+            ", ".join(f"{word} {n}" for word, n in one.verdicts.items()),
+        )
+        for one in progress.reviewers
+    ]
+    return _table(("Reviewer", "Images", "Verdicts"), rows)
+
+
+def _agreement(progress: Progress) -> str:
+    rows = [
+        (f"{one.first}, {one.second}", str(one.images), str(one.same), kappa_text(one.kappa))
+        for one in progress.agreement
+    ]
+    table = _table(("Reviewers", "Both", "Same", "Cohen's kappa"), rows)
+    return f"{table}\n\nFleiss' kappa of all: {kappa_text(progress.fleiss)}" if progress.fleiss else table
+
+
+def kappa_text(kappa: Kappa) -> str:
+    """Return a kappa with two decimals, or why there is none."""
+    return f"undefined: {kappa.reason}" if kappa.value is None else f"{kappa.value:.2f}"
+
+
+def _batches(progress: Progress) -> str:
+    waiting = [one for one in progress.batches if one.decided < one.images]
+    rows = [
+        (one.batch, f"{one.decided} of {one.images}", str(one.conflicts)) for one in waiting[:_MOST_BATCHES]
+    ]
+    more = len(waiting) - len(rows)
+    table = _table(("Open batch", "Decided", "Conflicts"), rows)
+    return f"{table}\n\nand {more} more" if more else table
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(_cell(cell) if row is not lines[1] else cell for cell in row) + " |"
+        for row in lines
+    )
+
+
+def _cell(text: str) -> str:
+    """Return a text as Markdown shows it literally: reviewers' names and reasons are not ours."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~-])", r"\\\1", text)

@@ -13,8 +13,7 @@ from curation.canonical import sha256_of_value
 from curation.decisions.decision import Stage
 from curation.errors import ReviewError
 from curation.review.database import load_fiftyone
-from curation.review.dataset_building import READY, build_dataset, info_of
-from curation.review.evidence_fields import FIELDS
+from curation.review.dataset import FIELDS, READY, build_dataset, info_of
 from curation.review.images import ReviewImages
 from curation.review.live_review import LiveReview, open_review
 from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record

@@ -36,7 +36,7 @@ def run(out: Path) -> list[dict[str, Any]]:
 
 
 def _building(fiftyone: Any) -> list[dict[str, Any]]:
-    from curation.review.dataset_building import _declare, _samples, build_dataset
+    from curation.review.dataset import _declare, _samples, build_dataset
 
     ours = {}
     for count in (IMAGES, MANY):

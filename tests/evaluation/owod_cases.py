@@ -9,11 +9,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from curation.benchmarks.owod.evaluation import evaluate_task
+from curation.benchmarks.owod.outcomes import CLEAN
 from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.matching import assign
 from curation.evaluation.task_truth import TaskTruth
 from curation.evaluation.tasks import OwodTask
 from curation.evaluation.truth import Part
-from tests.evaluation.owod_reference import UNKNOWN, Case, Guess, Object
+from tests.evaluation.owod_reference import Case
+from tests.worlds.boxes import UNKNOWN, Guess, Thing
 
 PROFILES = ("clean", "ore", "owdetr")
 
@@ -44,7 +47,7 @@ def cases(draw: st.DrawFn, *, repeats: bool = False, distinct: bool = False) -> 
     lines = [1 + draw(st.integers(0, 2)) if repeats else 1 for _ in range(n_images)]
     listed = [image for image, count in enumerate(lines, 1) for _ in range(count)]
     objects = [
-        Object(image, draw(names), draw(BOXES), draw(flags), draw(flags))
+        Thing(image, draw(names), draw(BOXES), draw(flags), draw(flags))
         for image in range(1, n_images + 1)
         for _ in range(draw(st.integers(0, 4)))
     ]
@@ -76,7 +79,7 @@ def truth_of(case: Case, *, repeats: str = "keep", originals: Sequence[str] | No
         classes=classes,
         class_numbers=tuple(range(len(classes))),
         image=np.array([images.index(thing.image) for _, thing in things], np.int32),
-        label=np.array([classes.index(thing.name) for _, thing in things], np.int32),
+        label=np.array([classes.index(thing.label) for _, thing in things], np.int32),
         boxes=boxes,
         crowd=np.array([thing.crowd for _, thing in things], bool),
         difficult=np.array([thing.difficult for _, thing in things], bool),
@@ -94,7 +97,7 @@ def detections_of(case: Case, truth: TaskTruth) -> Detections:
     n = len(case.guesses)
     return Detections(
         image=np.array([images.index(guess.image) for guess in case.guesses], np.int32),
-        label=np.array([classes.index(guess.name) for guess in case.guesses], np.int32),
+        label=np.array([classes.index(guess.label) for guess in case.guesses], np.int32),
         boxes=np.array([[float(v) for v in g.box] for g in case.guesses], np.float64).reshape(n, 4),
         scores=np.array([float(guess.score) for guess in case.guesses], np.float64),
     )
@@ -135,7 +138,7 @@ def example() -> tuple[Case, tuple[str, ...]]:
 
     originals = tuple(name.split()[0] for objects, _ in EXAMPLE.values() for name, _ in objects)
     objects = [
-        Object(image, name if name in KNOWN else UNKNOWN, box(at), name.endswith("crowd"))
+        Thing(image, name if name in KNOWN else UNKNOWN, box(at), name.endswith("crowd"))
         for image, (things, _) in EXAMPLE.items()
         for name, at in things
     ]
@@ -145,3 +148,9 @@ def example() -> tuple[Case, tuple[str, ...]]:
         for name, score, at in found
     ]
     return Case((), KNOWN, tuple(EXAMPLE), tuple(objects), tuple(guesses)), originals
+
+
+def match_free(truth: GroundTruth, detections: Detections) -> tuple[np.ndarray, np.ndarray]:
+    """The clean assignment, the best object that is still free: outcomes, and the objects found."""
+    found = assign(truth, detections, CLEAN)
+    return found.outcome, found.truth

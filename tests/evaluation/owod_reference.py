@@ -10,30 +10,9 @@ from fractions import Fraction
 from math import trunc
 from typing import Any
 
-UNKNOWN = "unknown"
+from tests.worlds.boxes import UNKNOWN, Box, Guess, Thing, common, iou, size
+
 HALF = Fraction(1, 2)
-Box = tuple[Decimal, Decimal, Decimal, Decimal]
-
-
-@dataclass(frozen=True)
-class Object:
-    """A labelled object: image number, class (``unknown`` included), box ``x, y, w, h``, flags."""
-
-    image: int
-    name: str
-    box: Box
-    crowd: bool = False
-    difficult: bool = False
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A detection."""
-
-    image: int
-    name: str
-    box: Box
-    score: Decimal
 
 
 @dataclass(frozen=True)
@@ -43,45 +22,37 @@ class Case:
     previous: tuple[str, ...]
     current: tuple[str, ...]
     listed: tuple[int, ...]
-    objects: tuple[Object, ...]
+    objects: tuple[Thing, ...]
     guesses: tuple[Guess, ...] = field(default=())
-
-
-def sides(box: Box) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    x, y, w, h = map(Fraction, box)
-    return x, y, x + w, y + h
-
-
-def common(a: tuple[Fraction, ...], b: tuple[Fraction, ...]) -> Fraction:
-    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    return width * height if width > 0 and height > 0 else Fraction(0)
-
-
-def size(a: tuple[Fraction, ...]) -> Fraction:
-    return (a[2] - a[0]) * (a[3] - a[1])
-
-
-def iou(a: tuple[Fraction, ...], b: tuple[Fraction, ...]) -> Fraction:
-    shared = common(a, b)
-    return shared / (size(a) + size(b) - shared) if shared else Fraction(0)
 
 
 def text(value: Decimal, places: str) -> Decimal:
     return value.quantize(Decimal(places), rounding=ROUND_HALF_EVEN)
 
 
-def official_object(box: Box) -> tuple[Fraction, ...]:
-    """XML corners ``int(x + 1) .. int(x + w + 1)``, both ends belonging to the box."""
+def between(low: list[Fraction], high: list[Fraction]) -> Box:
+    """Return a box by its corners, both ends belonging to it."""
+    return low[0], low[1], high[0] + 1 - low[0], high[1] + 1 - low[1]
+
+
+def official_object(box: Box) -> Box:
+    """XML corners ``int(x + 1) .. int(x + w + 1)``."""
     x, y, w, h = box
-    low = [Fraction(trunc(x + 1)), Fraction(trunc(y + 1))]
-    high = [Fraction(trunc(x + w + 1)), Fraction(trunc(y + h + 1))]
-    return low[0], low[1], high[0] + 1, high[1] + 1
+    return between(
+        [Fraction(trunc(x + 1)), Fraction(trunc(y + 1))],
+        [Fraction(trunc(x + w + 1)), Fraction(trunc(y + h + 1))],
+    )
 
 
-def official_guess(box: Box) -> tuple[Fraction, ...]:
+def official_guess(box: Box) -> Box:
     x, y, w, h = box
     x1, y1, x2, y2 = (Fraction(text(value, "0.1")) for value in (x + 1, y + 1, x + w, y + h))
-    return x1, y1, x2 + 1, y2 + 1
+    return between([x1, y1], [x2, y2])
+
+
+def as_given(box: Box) -> Box:
+    x, y, w, h = map(Fraction, box)
+    return x, y, w, h
 
 
 class Evaluation:
@@ -89,9 +60,9 @@ class Evaluation:
 
     def __init__(self, case: Case, profile: str) -> None:
         self.case, self.official, self.profile = case, profile != "clean", profile
-        shape = official_object if self.official else sides
+        shape = official_object if self.official else as_given
         self.boxes = [shape(thing.box) for thing in case.objects]
-        shape = official_guess if self.official else sides
+        shape = official_guess if self.official else as_given
         self.drawn = [shape(guess.box) for guess in case.guesses]
         self.scores = [text(g.score, "0.001") if self.official else g.score for g in case.guesses]
         self.copies = {image: case.listed.count(image) for image in case.listed}
@@ -108,7 +79,7 @@ class Evaluation:
         return thing.difficult or (thing.crowd and not self.official)
 
     def ranked(self, name: str) -> list[int]:
-        mine = [k for k, guess in enumerate(self.case.guesses) if guess.name == name]
+        mine = [k for k, guess in enumerate(self.case.guesses) if guess.label == name]
         return sorted(mine, key=lambda k: -self.scores[k])
 
     def _match(self, name: str) -> None:
@@ -116,7 +87,7 @@ class Evaluation:
             here = [
                 (k, iou(self.drawn[g], self.boxes[k]))
                 for k, thing in enumerate(self.case.objects)
-                if thing.name == name and thing.image == self.case.guesses[g].image
+                if thing.label == name and thing.image == self.case.guesses[g].image
             ]
             self.verdict[g] = self._official(g, here) if self.official else self._clean(g, here)
 
@@ -152,7 +123,7 @@ class Evaluation:
         return sum(
             self.copies[thing.image]
             for k, thing in enumerate(self.case.objects)
-            if thing.name == name and not self.is_ignored(k)
+            if thing.label == name and not self.is_ignored(k)
         )
 
     def average_precision(self, name: str) -> Fraction | None:
@@ -178,7 +149,7 @@ class Evaluation:
         )
 
     def unknown_objects(self) -> list[int]:
-        return [k for k, thing in enumerate(self.case.objects) if thing.name == UNKNOWN]
+        return [k for k, thing in enumerate(self.case.objects) if thing.label == UNKNOWN]
 
     def lies_on(self, g: int) -> bool:
         """Whether a detection overlaps an unknown object that A-OSE looks at."""
@@ -190,7 +161,7 @@ class Evaluation:
         )
 
     def known_guesses(self) -> list[int]:
-        return [g for g, guess in enumerate(self.case.guesses) if guess.name != UNKNOWN]
+        return [g for g, guess in enumerate(self.case.guesses) if guess.label != UNKNOWN]
 
     def result(self) -> dict[str, Any]:
         case = self.case

@@ -7,28 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from struct import pack, unpack
 
-Box = tuple[int, int, int, int]
-
-
-@dataclass(frozen=True)
-class Thing:
-    """An object: image position, class position (-1: unknown), box, flags."""
-
-    image: int
-    label: int
-    box: Box
-    crowd: bool = False
-    difficult: bool = False
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A detection; `score` is in thousandths, so that it is exact."""
-
-    image: int
-    label: int
-    box: Box
-    score: int
+from tests.worlds.boxes import Guess, Thing, iou
 
 
 @dataclass(frozen=True)
@@ -42,14 +21,6 @@ class World:
     wild: tuple[Thing, ...]
     inside: tuple[Guess, ...]
     outside: tuple[Guess, ...]
-
-
-def iou(a: Box, b: Box) -> Fraction:
-    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
-    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
-    common = max(width, 0) * max(height, 0)
-    union = a[2] * a[3] + b[2] * b[3] - common
-    return Fraction(common, union) if union else Fraction(0)
 
 
 def best_of(guess: Guess, things: list[tuple[int, Thing]]) -> tuple[int, Fraction]:

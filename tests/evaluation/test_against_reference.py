@@ -8,11 +8,11 @@ from hypothesis import given, settings
 
 from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
 from curation.benchmarks.elephant.official import official_profile
-from curation.evaluation.matching import match
-from curation.evaluation.open_set import owod_metrics
+from curation.benchmarks.elephant.open_set import owod_metrics
 from tests.evaluation import reference
 from tests.evaluation.reference import World
-from tests.evaluation.worlds import columns_of, worlds
+from tests.evaluation.worlds import columns_of, match, worlds
+from tests.worlds.boxes import Guess, Thing
 
 CODES = {"TP": 1, "FP": 0, "ignored": -1}
 
@@ -94,18 +94,18 @@ def test_the_reference_solves_the_worked_example_by_hand() -> None:
     wild_cats += [(9, 990, (100, 100, 100, 50))]
     wild_dogs = [(6, 950, (100, 100, 30, 50)), (7, 300, big)]
 
-    def guesses(entries: Any, label: int) -> list[reference.Guess]:
-        return [reference.Guess(image, label, box, score) for image, score, box in entries]
+    def guesses(entries: Any, label: int) -> list[Guess]:
+        return [Guess(image, label, box, score) for image, score, box in entries]
 
     world = World(
         n_classes=2,
         n_closed=10,
         n_wild=10,
         closed=(
-            *(reference.Thing(image, 0, big) for image in range(10)),
-            reference.Thing(0, 1, (300, 100, 100, 100)),
+            *(Thing(image, 0, big) for image in range(10)),
+            Thing(0, 1, (300, 100, 100, 100)),
         ),
-        wild=tuple(reference.Thing(image, -1, big) for image in range(10) if image != 4),
+        wild=tuple(Thing(image, -1, big) for image in range(10) if image != 4),
         inside=(*guesses(cats, 0), *guesses(dogs, 1)),
         outside=(*guesses(wild_cats, 0), *guesses(wild_dogs, 1)),
     )

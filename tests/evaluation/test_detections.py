@@ -11,8 +11,8 @@ from curation.canonical import sha256_of_file
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.columns import GroundTruth
 from curation.evaluation.detections import Policy, read_coco_results
-from tests.evaluation.reference import Thing
 from tests.evaluation.worlds import truth_of
+from tests.worlds.boxes import Thing
 
 GOOD: dict[str, Any] = {"image_id": 2, "category_id": 1, "bbox": [1, 2, 3.5, 4], "score": 0.5}
 

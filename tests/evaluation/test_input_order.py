@@ -17,8 +17,9 @@ from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.voc import voc_average_precision
 from tests.evaluation.owod_cases import cases, evaluated, once_a_line
 from tests.evaluation.owod_reference import Case
-from tests.evaluation.reference import Guess, Thing, World
+from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, detections_of, truth_of, worlds
+from tests.worlds.boxes import Guess, Thing
 
 BOX, ASIDE = (0, 0, 10, 10), (50, 50, 10, 10)
 NOTHING = detections_of([])

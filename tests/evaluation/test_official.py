@@ -3,8 +3,8 @@
 import pytest
 
 from curation.benchmarks.elephant.official import official_profile
-from tests.evaluation.reference import Guess, Thing
 from tests.evaluation.worlds import detections_of, truth_of
+from tests.worlds.boxes import Guess, Thing
 
 BOX = (0, 0, 10, 10)
 NOTHING = detections_of([])

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curation.benchmarks.owod.outcomes import PROFILES, outcomes
 from curation.errors import UsageError
 from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.matching import overlapping_pairs, overlaps_any, pair_intersection, pair_iou
-from curation.evaluation.outcomes import PROFILES, match_free, outcomes, profile_of
-from tests.evaluation.owod_cases import cases, detections_of, truth_of
-from tests.evaluation.owod_reference import Case, Guess, Object
+from curation.evaluation.variants import rules_of
+from tests.evaluation.owod_cases import cases, detections_of, match_free, truth_of
+from tests.evaluation.owod_reference import Case
+from tests.worlds.boxes import Guess, Thing
 
 
 def one_class(objects: list[Any], boxes: list[Any], scores: list[float]) -> tuple[GroundTruth, Detections]:
@@ -103,7 +105,7 @@ def test_outcomes_are_consistent(case: Case) -> None:
 def test_boxes_of_voc_xml_are_the_corners_of_the_file() -> None:
     # xmin 101, xmax 102 in the file: continuous 100 to 102. The official evaluator sees just that, and IoU 1.
     two = (Decimal(100), Decimal(100), Decimal(2), Decimal(2))
-    case = Case((), ("dog",), (1,), (Object(1, "dog", two),), (Guess(1, "dog", two, Decimal("0.75")),))
+    case = Case((), ("dog",), (1,), (Thing(1, "dog", two),), (Guess(1, "dog", two, Decimal("0.75")),))
     truth = truth_of(case)
     from_xml = replace(truth, voc_corners=np.ones(1, bool))
     detections = detections_of(case, truth)
@@ -113,7 +115,7 @@ def test_boxes_of_voc_xml_are_the_corners_of_the_file() -> None:
 
 def test_an_unknown_profile_is_refused_with_the_names() -> None:
     with pytest.raises(UsageError, match="Unknown profile") as caught:
-        profile_of("official")
+        rules_of("official", PROFILES)
     assert "owdetr" in (caught.value.expected or "")
 
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.evaluation.owod_cases import PROFILES, cases, evaluated, example, once_a_line
-from tests.evaluation.owod_reference import UNKNOWN, Case, Evaluation, Guess, Object, common, iou, size
+from tests.evaluation.owod_reference import Case, Evaluation
+from tests.worlds.boxes import UNKNOWN, Guess, Thing, common, iou, size
 
 AP_KEYS = {
     "mAP_prev", "mAP_cur", "mAP_both", "AP_per_class", "AP_unknown", "classes", "profile", "profile_meaning",
@@ -94,9 +95,9 @@ def test_nothing_undefined_is_a_number_and_each_has_its_reason(case: Case) -> No
 
 @given(case=cases(), objects=st.booleans())
 def test_without_unknown_objects_their_rates_are_undefined(case: Case, objects: bool) -> None:
-    kept = tuple(thing for thing in case.objects if thing.name != UNKNOWN)
+    kept = tuple(thing for thing in case.objects if thing.label != UNKNOWN)
     # Difficult unknown objects count nowhere.
-    extra = (Object(1, UNKNOWN, (Decimal(0),) * 2 + (Decimal(5),) * 2, difficult=True),) if objects else ()
+    extra = (Thing(1, UNKNOWN, (Decimal(0),) * 2 + (Decimal(5),) * 2, difficult=True),) if objects else ()
     for found in evaluated(replace(case, objects=kept + extra)).values():
         names = (
             "UR",
@@ -204,7 +205,7 @@ def test_no_detections_give_zeros_and_only_udp_is_undefined() -> None:
 
 def test_a_detector_that_calls_nothing_unknown_still_has_udr() -> None:
     case, _ = example()
-    known = tuple(guess for guess in case.guesses if guess.name != UNKNOWN)
+    known = tuple(guess for guess in case.guesses if guess.label != UNKNOWN)
     found = evaluated(replace(case, guesses=known))
     assert [found["clean"][k] for k in ("UR", "UDP")] == [0, 0]
     assert found["clean"]["UDR"] == pytest.approx(50.0)
@@ -250,7 +251,7 @@ def test_wi_is_read_from_the_points_of_the_classes(case: Case) -> None:
 
 def test_a_small_perfect_detection_is_missed_under_the_official_corners() -> None:
     two = (Decimal(100), Decimal(100), Decimal(2), Decimal(2))
-    case = Case((), ("dog",), (1,), (Object(1, "dog", two),), (Guess(1, "dog", two, Decimal("0.75")),))
+    case = Case((), ("dog",), (1,), (Thing(1, "dog", two),), (Guess(1, "dog", two, Decimal("0.75")),))
     found = evaluated(case)
     # 2 x 2 against 3 x 3: IoU 4/9.
     assert (found["ore"]["mAP_cur"], found["clean"]["mAP_cur"]) == (0, 100)
@@ -272,7 +273,7 @@ def test_owdetr_reaches_its_eleven_recalls_as_its_authors_floats_do(right: int) 
     def box(k: int) -> Any:
         return Decimal(100 * k), Decimal(0), Decimal(50), Decimal(50)
 
-    objects = tuple(Object(1, "dog", box(k)) for k in range(10))
+    objects = tuple(Thing(1, "dog", box(k)) for k in range(10))
     guesses = tuple(Guess(1, "dog", box(k), Decimal("0.9") - k * Decimal("0.01")) for k in range(right))
     found = evaluated(Case((), ("dog",), (1,), objects, guesses))["owdetr"]
     assert found["mAP_cur"] == pytest.approx(100 * voc_ap_of_ow_detr([1] * right, 10), abs=1e-12)
@@ -285,7 +286,7 @@ def test_copies_of_an_object_that_was_found_are_no_fn_u_star() -> None:
     def box(x: int) -> Any:
         return Decimal(x), Decimal(0), Decimal(50), Decimal(50)
 
-    objects = (Object(1, UNKNOWN, box(0)), Object(1, UNKNOWN, box(100)))
+    objects = (Thing(1, UNKNOWN, box(0)), Thing(1, UNKNOWN, box(100)))
     guesses = (
         Guess(1, UNKNOWN, box(0), Decimal("0.9")),
         Guess(1, "dog", box(0), Decimal("0.8")),

@@ -7,9 +7,9 @@ from curation.evaluation.truth import Part, classes_of_source, ground_truth
 from curation.evaluation.voc import precision_recall, voc_average_precision
 from curation.evaluation.voc_results import read_voc_results
 from curation.sources.coco import read_coco
-from tests.evaluation.reference import Guess, Thing
 from tests.evaluation.worlds import detections_of, truth_of
 from tests.real_files import provided, real_files
+from tests.worlds.boxes import Guess, Thing
 
 BOX = (0, 0, 10, 10)
 

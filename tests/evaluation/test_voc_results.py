@@ -8,8 +8,8 @@ from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.columns import GroundTruth
 from curation.evaluation.detections import Policy
 from curation.evaluation.voc_results import is_voc_results, read_voc_results
-from tests.evaluation.reference import Thing
 from tests.evaluation.worlds import truth_of
+from tests.worlds.boxes import Thing
 
 NAMES = ("000001", "2008_000008")
 LINE = "000001 0.5 1 1 10 20\n"

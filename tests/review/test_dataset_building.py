@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from curation.errors import ReviewError
-from curation.review.dataset_building import build_dataset, info_of, state_of
-from curation.review.evidence_fields import EMBEDDING_KEY
+from curation.review.dataset import EMBEDDING_KEY, build_dataset, info_of, state_of
 from curation.review.live_review import LiveReview
 from curation.similarity.embeddings import Embeddings
 from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id

@@ -1,6 +1,5 @@
 from curation.decisions.decision import Decision
-from curation.review.progress import measure_progress, next_batch
-from curation.review.progress_text import progress_markdown
+from curation.review.progress import measure_progress, next_batch, progress_markdown
 from curation.review.verdicts import Key, Standing
 
 KEYS: list[Key] = [("pool", f"coco:{number}") for number in range(10)]

@@ -22,7 +22,7 @@ def files(folder: Path) -> dict[str, Path]:
                 {
                     "id": k,
                     "image_id": thing.image,
-                    "category_id": NAMES.index(thing.name) + 1,
+                    "category_id": NAMES.index(thing.label) + 1,
                     "bbox": list(thing.box),
                     "area": thing.box[2] * thing.box[3],
                     "iscrowd": int(thing.crowd),
@@ -34,12 +34,12 @@ def files(folder: Path) -> dict[str, Path]:
         "detections": [
             {
                 "image_id": guess.image,
-                "category_id": NAMES.index(guess.name) + 1,
+                "category_id": NAMES.index(guess.label) + 1,
                 "bbox": list(guess.box),
                 "score": guess.score / 100,
             }
             for guess in guesses
-            if guess.name in NAMES
+            if guess.label in NAMES
         ],
     }
     paths = {name: folder / f"{name}.json" for name in content}

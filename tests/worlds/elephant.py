@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.evaluation import reference
-from tests.evaluation.reference import Guess, Thing, World
+from tests.evaluation.reference import World
 from tests.worlds import elephant_reference
+from tests.worlds.boxes import Box, Guess, Thing
 from tests.worlds.drawing import Draws
 
 CLASSES = ("bird", "chair", "cow", "dog", "person")
@@ -28,14 +29,14 @@ SCORES = (50, 120, 300, 301, 500, 500, 725, 900, 900, 1000)
 FIRST_WILD = 1001
 
 
-def near(draws: Draws, box: reference.Box) -> reference.Box:
+def near(draws: Draws, box: Box) -> Box:
     """Return a box near another one: the same, shifted, or cut so that IoU is one half."""
     x, y, w, h = box
     shift = draws.among((0, 0, 1, 2, w // 3))
     return (x + shift, y, w, h // 2) if draws.one_in(6) else (x + shift, y, w, h)
 
 
-def a_box(draws: Draws) -> reference.Box:
+def a_box(draws: Draws) -> Box:
     side = draws.among((4, 6, 8, 12))
     return draws.below(24), draws.below(12), side, draws.among((side, 6, 10))
 

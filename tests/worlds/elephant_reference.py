@@ -5,7 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from tests.evaluation import reference
-from tests.evaluation.reference import Guess, Thing, World
+from tests.evaluation.reference import World
+from tests.worlds.boxes import Guess, Thing, iou
 
 SIMILAR = ({"bird", "cow", "dog", "person"},)
 """Hoiem's sets, reduced to the classes of the world: animals with persons."""
@@ -32,7 +33,7 @@ def limits(world: World, tenths: int, difficult: str = "ignore") -> dict[int, in
 
 def lies_on(guess: Guess, things: Sequence[Thing], allowed: set[int]) -> bool:
     return any(
-        thing.image == guess.image and thing.label in allowed and reference.iou(guess.box, thing.box) >= TENTH
+        thing.image == guess.image and thing.label in allowed and iou(guess.box, thing.box) >= TENTH
         for thing in things
     )
 
@@ -183,7 +184,7 @@ def a_ose(world: World, classes: Sequence[str], points: dict[int, dict[int, int]
                 for k, thing in enumerate(things)
                 if thing.label == -1
                 and thing.image == guess.image
-                and reference.iou(guess.box, thing.box) > Fraction(1, 2)
+                and iou(guess.box, thing.box) > Fraction(1, 2)
             ]
             if on:
                 hits.append((guess, on))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.worlds import osod3_reference as reference
+from tests.worlds.boxes import UNKNOWN, Box, Guess, Thing
 from tests.worlds.drawing import Draws
-from tests.worlds.osod3_reference import UNKNOWN, Box, Guess, Thing
 
 KNOWN, HIDDEN, OUTSIDE = ("cat", "dog", "fox", "owl"), ("lynx", "wolf"), ("teapot",)
 N_IMAGES = 20
@@ -67,7 +67,7 @@ def files(folder: Path) -> dict[str, Path]:
                 {
                     "id": k,
                     "image_id": f"{thing.image:016x}",
-                    "category_id": names.index(thing.name) + 1,
+                    "category_id": names.index(thing.label) + 1,
                     "bbox": list(thing.box),
                     "area": thing.box[2] * thing.box[3],
                     "iscrowd": int(thing.crowd),
@@ -79,7 +79,7 @@ def files(folder: Path) -> dict[str, Path]:
         "detections": [
             {
                 "image_id": f"{guess.image:016x}",
-                "category": guess.name,
+                "category": guess.label,
                 "bbox": list(guess.box),
                 "score": guess.score / 100,
             }

@@ -8,41 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-Box = tuple[int, int, int, int]
-UNKNOWN = "unknown"
+from tests.worlds.boxes import UNKNOWN, Box, Guess, Thing, common, iou
+
 EPSILON = 2.0**-52
 IOUS = tuple(Fraction(k, 100) for k in range(50, 100, 5))
 MOST = 100
-
-
-@dataclass(frozen=True)
-class Thing:
-    """An object: image number, class in the file, box ``x, y, w, h``, crowd region or not."""
-
-    image: int
-    name: str
-    box: Box
-    crowd: bool = False
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A detection; `score` is in hundredths."""
-
-    image: int
-    name: str
-    box: Box
-    score: int
-
-
-def common(a: Box, b: Box) -> int:
-    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
-    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
-    return max(width, 0) * max(height, 0)
-
-
-def iou(a: Box, b: Box) -> Fraction:
-    return Fraction(common(a, b), a[2] * a[3] + b[2] * b[3] - common(a, b))
 
 
 def inside(guess: Box, region: Box) -> Fraction:
@@ -56,9 +26,9 @@ def relabelled(
     """Return what the evaluation sees: unknown classes as one, outside ones deleted, or kept as ignored regions."""
     seen = []
     for thing in things:
-        if thing.name in known:
+        if thing.label in known:
             seen.append(thing)
-        elif thing.name in unknown:
+        elif thing.label in unknown:
             seen.append(Thing(thing.image, UNKNOWN, thing.box, thing.crowd))
         elif outside == "ignore":
             seen.append(Thing(thing.image, UNKNOWN, thing.box, crowd=True))
@@ -103,13 +73,13 @@ def points_of(
     things: list[Thing], guesses: list[Guess], name: str, images: int, setting: Setting
 ) -> list[tuple[float, float]] | None:
     """Return recall and precision after each detection of one class; None without objects that count."""
-    n = sum(thing.name == name and not thing.crowd and not setting.leaves_out(thing.box) for thing in things)
+    n = sum(thing.label == name and not thing.crowd and not setting.leaves_out(thing.box) for thing in things)
     if not n:
         return None
     rows: list[tuple[int, bool, bool]] = []
     for image in range(1, images + 1):
-        here = [thing for thing in things if thing.image == image and thing.name == name]
-        rows += flags(here, [g for g in guesses if g.image == image and g.name == name], setting)
+        here = [thing for thing in things if thing.image == image and thing.label == name]
+        rows += flags(here, [g for g in guesses if g.image == image and g.label == name], setting)
     rows.sort(key=lambda row: -row[0])
     tp = fp = 0
     points = []
@@ -200,15 +170,15 @@ def curve(
     verdicts: list[tuple[int, str, bool]] = []
     for name in known:
         taken: set[int] = set()
-        for guess in sorted((one for one in guesses if one.name == name), key=lambda one: -one.score):
+        for guess in sorted((one for one in guesses if one.label == name), key=lambda one: -one.score):
             own = [
                 (k, thing)
                 for k, thing in enumerate(things)
-                if thing.image == guess.image and thing.name == name
+                if thing.image == guess.image and thing.label == name
             ]
             opened = any(
                 thing.image == guess.image
-                and thing.name == UNKNOWN
+                and thing.label == UNKNOWN
                 and not thing.crowd
                 and iou(guess.box, thing.box) >= half
                 for thing in things

@@ -11,7 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tests.evaluation.owod_reference import UNKNOWN, Box, Case, Evaluation, Guess, Object, iou, sides
+from tests.evaluation.owod_reference import Case, Evaluation
+from tests.worlds.boxes import UNKNOWN, Box, Guess, Thing, iou
 from tests.worlds.drawing import Draws
 
 PREVIOUS, CURRENT, REST = ("dog", "person"), ("car", "cat"), ("cup", "kite", "truck")
@@ -35,7 +36,7 @@ def near(draws: Draws, box: Box) -> Box:
 def drawn() -> tuple[Case, tuple[str, ...]]:
     """Return the case, each image listed once, and the class of each object in the file."""
     draws = Draws("owod")
-    objects: list[Object] = []
+    objects: list[Thing] = []
     originals: list[str] = []
     guesses: list[Guess] = []
     for image in range(1, N_IMAGES + 1):
@@ -43,7 +44,7 @@ def drawn() -> tuple[Case, tuple[str, ...]]:
             original = draws.among((*PREVIOUS, *CURRENT, *REST))
             crowd, difficult = draws.one_in(9), draws.one_in(9)
             name = UNKNOWN if original in REST else original
-            objects.append(Object(image, name, a_box(draws), crowd, difficult))
+            objects.append(Thing(image, name, a_box(draws), crowd, difficult))
             originals.append(original)
             for _ in range(draws.below(4)):
                 guessed = (
@@ -64,7 +65,7 @@ def without_fives(case: Case, originals: list[str]) -> tuple[Case, tuple[str, ..
     while True:
         for name in (*PREVIOUS, *CURRENT, UNKNOWN):
             if five(case, name):
-                last = max(k for k, thing in enumerate(case.objects) if thing.name == name)
+                last = max(k for k, thing in enumerate(case.objects) if thing.label == name)
                 case = replace(case, objects=case.objects[:last] + case.objects[last + 1 :])
                 del originals[last]
                 break
@@ -86,12 +87,12 @@ def repeated() -> tuple[Case, tuple[str, ...]]:
     listed: list[int] = []
     for image in case.listed:
         here = [guess for guess in case.guesses if guess.image == image]
-        found = any(guess.name == UNKNOWN for guess in here)
+        found = any(guess.label == UNKNOWN for guess in here)
         called = any(
-            guess.name != UNKNOWN
-            and thing.name == UNKNOWN
+            guess.label != UNKNOWN
+            and thing.label == UNKNOWN
             and thing.image == image
-            and iou(sides(guess.box), sides(thing.box)) > 0
+            and iou(guess.box, thing.box) > 0
             for guess in here
             for thing in case.objects
         )
@@ -128,7 +129,7 @@ def files(folder: Path, case: Case, originals: tuple[str, ...]) -> dict[str, Pat
         "detections": [
             {
                 "image_id": guess.image,
-                "category": guess.name,
+                "category": guess.label,
                 "bbox": [float(number) for number in guess.box],
                 "score": float(guess.score),
             }

@@ -13,7 +13,7 @@ import fiftyone.operators.types as types
 
 from curation.errors import CurationError
 from curation.review.live_review import LiveReview, open_review, waiting_view
-from curation.review.progress_text import progress_markdown
+from curation.review.progress import progress_markdown
 from curation.review.session import REVIEWER_VARIABLE
 from curation.review.verdicts import ACTIONS, VERDICTS
 

@@ -10,7 +10,7 @@ import fiftyone.operators.types as types
 from curation.errors import CurationError
 from curation.review.live_review import open_review
 from curation.review.plugin import operators
-from curation.review.progress_text import progress_markdown
+from curation.review.progress import progress_markdown
 from curation.review.verdicts import ACTIONS
 
 

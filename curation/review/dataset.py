@@ -1,0 +1,404 @@
+"""A review as a FiftyOne dataset: its fields, its samples, how the App shows them, and its saved views.
+
+FiftyOne makes an object for every sample and every box, which costs it milliseconds an image. Here it makes one sample,
+its stored document is taken as the mould, and the others are written as documents of that form, in batches. Where
+FiftyOne stores anything but what was expected, all samples go through `add_samples` instead: slower, never different.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+from curation.errors import ReviewError
+from curation.manifest.views import ROLES
+from curation.proposals.proposal import Evidence
+from curation.proposals.proposal import Verdict as Proposed
+from curation.review.images import ReviewImages, box_slices
+from curation.review.verdicts import CONFLICT
+
+if TYPE_CHECKING:
+    from curation.similarity.embeddings import Embeddings
+
+GROUND_TRUTH = "ground_truth"
+EMBEDDING_KEY = "look"
+"""Brain key of the similarity index: the App's sort-by-similarity offers it by this name."""
+
+INFO_KEY = "curation_review"
+"""Key of `dataset.info` under which a review dataset says which log and manifest it belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a sample: its name, its kind (``text``, ``texts``, ``whole``), its meaning."""
+
+    name: str
+    kind: str
+    meaning: str
+    indexed: bool = False
+
+
+EVIDENCE_FIELDS = (
+    Field("image_id", "text", "namespaced id, such as coco:000000397133", indexed=True),
+    Field("part", "text", "part of the manifest, or source, that the image stands in"),
+    Field("pool", "text", "what a decision on this image speaks of: the part, or the pool that was named"),
+    Field("classes", "texts", "classes that the annotations name, sorted"),
+    Field("proposal", "text", "what is proposed, not decided: remove?, near?, far?, farther?, undecided?"),
+    Field("reason", "text", "reason of the proposal", indexed=True),
+    Field("rank", "whole", "place among the proposals, the most suspect first", indexed=True),
+    Field("evidence", "texts", "each piece of evidence: kind, detail, score and threshold"),
+    Field("evidence_kinds", "texts", "kinds of the evidence, the strongest first"),
+    Field("id_classes", "texts", "ID classes that the evidence speaks of, sorted"),
+    Field("batch", "text", "batch that the image is reviewed in", indexed=True),
+)
+"""Written once, when the dataset is built."""
+
+VERDICT_FIELDS = (
+    Field(
+        "verdict", "text", "keep, remove, near, far, unsure; conflict where reviewers disagree", indexed=True
+    ),
+    Field("verdict_reason", "text", "reason of the last verdict"),
+    Field("reviewer", "text", "who gave the last verdict"),
+    Field("verdicts", "texts", "the standing verdict of each reviewer"),
+)
+"""Written with each verdict, after the log."""
+
+FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS
+
+
+def proposed(word: str) -> str:
+    """Return how a proposal is shown: ``remove?``, so that nobody takes it for a verdict."""
+    return f"{word}?"
+
+
+# Okabe and Ito's palette: told apart by colour-blind readers too.
+VERDICT_COLOURS = {
+    "keep": "#009e73",
+    "remove": "#d55e00",
+    "near": "#e69f00",
+    "far": "#0072b2",
+    "unsure": "#999999",
+    "conflict": "#cc79a7",
+}
+PROPOSAL_COLOURS = {
+    proposed(word): colour
+    for word, colour in {**VERDICT_COLOURS, "farther": "#56b4e9", "undecided": "#999999"}.items()
+    if word in get_args(Proposed)
+}
+ROLE_COLOURS = dict(zip(ROLES, ("#009e73", "#f0e442", "#d55e00", "#999999", "#56b4e9"), strict=True))
+
+
+def arrange_app(fiftyone: Any, dataset: Any, *, has_roles: bool) -> None:
+    """Give the App's sidebar a group of the review's fields, show verdict and proposal, and colour by value.
+
+    Boxes are coloured by role where they have one, by class else.
+    """
+    config = dataset.app_config
+    ours = [field.name for field in (*VERDICT_FIELDS, *EVIDENCE_FIELDS)]
+    groups = fiftyone.DatasetAppConfig.default_sidebar_groups(dataset)
+    for group in groups:
+        group.paths = [path for path in group.paths if path not in ours]
+        group.expanded = group.name == "labels"
+    review = fiftyone.SidebarGroupDocument(name="review", paths=ours, expanded=True)
+    config.sidebar_groups = [review, *groups]
+    shown = ["verdict", "proposal", GROUND_TRUTH]
+    # Older releases of FiftyOne show labels only, whatever is asked.
+    if hasattr(config, "active_fields") and hasattr(fiftyone.core.odm.dataset, "ActiveFields"):
+        config.active_fields = fiftyone.core.odm.dataset.ActiveFields(paths=shown)
+    config.color_scheme = fiftyone.ColorScheme(
+        color_by="value",
+        fields=[
+            _coloured("verdict", VERDICT_COLOURS),
+            _coloured("proposal", PROPOSAL_COLOURS),
+            *([{**_coloured(GROUND_TRUTH, ROLE_COLOURS), "colorByAttribute": "role"}] if has_roles else []),
+        ],
+    )
+    dataset.save()
+
+
+def _coloured(path: str, colours: dict[str, str]) -> dict[str, Any]:
+    return {
+        "path": path,
+        "valueColors": [{"value": value, "color": colour} for value, colour in colours.items()],
+    }
+
+
+OPEN_VIEW, CONFLICT_VIEW = "to decide", "conflicts"
+MOST_BATCH_VIEWS, MOST_REASON_VIEWS = 100, 50
+
+
+def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
+    """Save a view for what is open, for conflicts, for each reason and for each batch.
+
+    Beyond 50 reasons (the most frequent are taken) and 100 batches the menu could not be read; the operator *Next
+    batch* reaches every batch.
+    """
+    field = fiftyone.ViewField
+    dataset.save_view(OPEN_VIEW, dataset.match(field("verdict") == None), description="no verdict yet")  # noqa: E711
+    dataset.save_view(
+        CONFLICT_VIEW, dataset.match(field("verdict") == CONFLICT), description="reviewers differ"
+    )
+    counts = Counter(one.reason for one in images.proposals if one is not None and one.reason)
+    frequent = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_REASON_VIEWS]
+    names: set[str] = set()
+    for reason, count in frequent:
+        name = _free(fiftyone, reason[:90], names)
+        view = dataset.match(field("reason") == reason)
+        dataset.save_view(name, view, description=f"{count} images proposed: {reason}"[:200])
+    for batch, count in sorted(Counter(images.batches).items())[:MOST_BATCH_VIEWS]:
+        view = dataset.match(field("batch") == batch)
+        dataset.save_view(batch_view(batch), view, description=f"{count} images")
+
+
+def batch_view(batch: str) -> str:
+    """Return the name of the saved view of a batch."""
+    return f"batch {batch}"
+
+
+def _free(fiftyone: Any, name: str, taken: set[str]) -> str:
+    """Return the name, numbered where the App's short form of it is taken already."""
+    number, free = 1, name
+    while (short := fiftyone.core.utils.to_slug(free)) in taken:
+        number += 1
+        free = f"{name} ({number})"
+    taken.add(short)
+    return free
+
+
+INSERTED_AT_ONCE = 2000
+READY, BUILDING = "ready", "building"
+_VOLATILE = ("_id", "_rand", "created_at", "last_modified_at")
+
+
+def build_dataset(
+    fiftyone: Any,
+    name: str,
+    images: ReviewImages,
+    info: Mapping[str, Any],
+    *,
+    embeddings: Embeddings | None = None,
+    in_bulk: bool = True,
+) -> Any:
+    """Return a new persistent dataset of the images, with fields, boxes, indexes, saved views and similarity.
+
+    Killed midway it leaves a dataset whose info says ``building``; the next build replaces it.
+
+    Parameters
+    ----------
+    fiftyone : module
+        From `curation.review.database.load_fiftyone`.
+    info : mapping
+        What the dataset says of itself under `INFO_KEY`.
+    embeddings : Embeddings, optional
+        For sort-by-similarity; images without one cannot be sorted by.
+    in_bulk : bool
+        False lets FiftyOne make every sample itself.
+
+    Raises
+    ------
+    ReviewError
+        A finished dataset of this name is there already.
+    """
+    if fiftyone.dataset_exists(name):
+        if state_of(fiftyone.load_dataset(name)) != BUILDING:
+            raise ReviewError(
+                "A dataset of this name exists", where=name, hint="--rebuild, or another --name"
+            )
+        fiftyone.delete_dataset(name)
+    dataset = fiftyone.Dataset(name, persistent=True)
+    _declare(fiftyone, dataset)
+    _say(dataset, {**info, "state": BUILDING})
+    mould = _mould(fiftyone, dataset, images) if in_bulk and len(images) else None
+    if mould is None:
+        dataset.add_samples(_samples(fiftyone, images), num_samples=len(images), expand_schema=False)
+    else:
+        _insert(dataset, images, mould)
+    for field in FIELDS:
+        if field.indexed:
+            dataset.create_index(field.name)
+    save_views(fiftyone, dataset, images)
+    arrange_app(fiftyone, dataset, has_roles=any(images.boxes.roles))
+    if embeddings is not None:
+        _index_by_look(dataset, images, embeddings)
+    _say(dataset, {**info, "state": READY})
+    return dataset
+
+
+def info_of(dataset: Any) -> dict[str, Any]:
+    """Return what a dataset says of its review, empty where it is none of ours."""
+    info = dataset.info.get(INFO_KEY)
+    return dict(info) if isinstance(info, Mapping) else {}
+
+
+def state_of(dataset: Any) -> str:
+    """Return ``ready``, ``building`` for a dataset whose build was killed, ``""`` for one that is not ours."""
+    state = info_of(dataset).get("state")
+    return state if isinstance(state, str) else ""
+
+
+def _say(dataset: Any, info: Mapping[str, Any]) -> None:
+    dataset.info[INFO_KEY] = dict(info)
+    dataset.save()
+
+
+def _declare(fiftyone: Any, dataset: Any) -> None:
+    kinds = {
+        "text": (fiftyone.StringField, None),
+        "texts": (fiftyone.ListField, fiftyone.StringField),
+        "whole": (fiftyone.IntField, None),
+    }
+    for field in FIELDS:
+        kind, subfield = kinds[field.kind]
+        dataset.add_sample_field(field.name, kind, subfield=subfield, description=field.meaning)
+    dataset.add_sample_field(
+        GROUND_TRUTH,
+        fiftyone.EmbeddedDocumentField,
+        embedded_doc_type=fiftyone.Detections,
+        description="annotated boxes as the label view of the part leaves them",
+    )
+    dataset.add_sample_field(f"{GROUND_TRUTH}.detections.role", fiftyone.StringField)
+    dataset.add_sample_field(f"{GROUND_TRUTH}.detections.ignore", fiftyone.BooleanField)
+
+
+def _values(images: ReviewImages, row: int) -> dict[str, Any]:
+    """Return the evidence fields of an image; what is unknown is left out."""
+    values: dict[str, Any] = {
+        "image_id": images.ids[row],
+        "part": images.parts[row],
+        "pool": images.pools[row],
+        "classes": list(images.classes[row]),
+        "batch": images.batches[row],
+    }
+    proposal = images.proposals[row]
+    if proposal is not None:
+        values |= {
+            "proposal": proposed(proposal.proposal),
+            "reason": proposal.reason,
+            "rank": proposal.rank,
+            "evidence": [_told(one) for one in proposal.evidence],
+            "evidence_kinds": list(dict.fromkeys(one.kind for one in proposal.evidence)),
+            "id_classes": sorted({one.id_class for one in proposal.evidence if one.id_class}),
+        }
+    return values
+
+
+def _told(evidence: Evidence) -> str:
+    numbers = [evidence.score, f"threshold {evidence.threshold}" if evidence.threshold else ""]
+    told = ", ".join(one for one in numbers if one)
+    return f"{evidence.kind}: {evidence.detail}" + (f" ({told})" if told else "")
+
+
+def _boxes(images: ReviewImages, row: int, among: slice) -> list[dict[str, Any]]:
+    """Return the boxes of an image as FiftyOne states them: relative ``x, y, w, h``, label, role, ignore."""
+    width, height = images.sizes[row].tolist()
+    relative = images.boxes.xywh[among] / (width or 1, height or 1, width or 1, height or 1)
+    columns = (
+        relative.tolist(),
+        *(c[among] for c in (images.boxes.labels, images.boxes.roles, images.boxes.ignore)),
+    )
+    return [
+        {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
+        for box, label, role, ignore in zip(*columns, strict=True)
+    ]
+
+
+def _samples(fiftyone: Any, images: ReviewImages, rows: Sequence[int] | None = None) -> Iterator[Any]:
+    """Yield samples as FiftyOne's own objects."""
+    slices = list(box_slices(images))
+    for row in range(len(images)) if rows is None else rows:
+        boxes = [fiftyone.Detection(**one) for one in _boxes(images, row, slices[row])]
+        width, height = images.sizes[row].tolist()
+        yield fiftyone.Sample(
+            filepath=str(images.paths[row]),
+            metadata=fiftyone.ImageMetadata(width=width, height=height) if width and height else None,
+            **_values(images, row),
+            **{GROUND_TRUTH: fiftyone.Detections(detections=boxes)},
+        )
+
+
+def _documents(
+    images: ReviewImages, mould: Mapping[str, Any], rows: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Yield samples as the documents that FiftyOne stores; what none of our fields says comes from the mould."""
+    from bson import ObjectId
+
+    slices = list(box_slices(images))
+    for row in rows:
+        boxes = [
+            {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": [], **one}
+            for one in _boxes(images, row, slices[row])
+        ]
+        width, height = images.sizes[row].tolist()
+        size = (
+            {"metadata": {"_cls": "ImageMetadata", "width": width, "height": height}}
+            if width and height
+            else {}
+        )
+        yield {
+            **mould,
+            "tags": [],
+            "filepath": str(images.paths[row]),
+            **size,
+            **_values(images, row),
+            GROUND_TRUTH: {"_cls": "Detections", "detections": boxes},
+        }
+
+
+def _mould(fiftyone: Any, dataset: Any, images: ReviewImages) -> dict[str, Any] | None:
+    """Return what FiftyOne stores of a sample beyond our fields; None where it stores our fields otherwise."""
+    boxed = images.boxes.image.tolist()
+    row = boxed[0] if boxed else 0
+    dataset.add_samples(_samples(fiftyone, images, [row]), expand_schema=False)
+    stored = dataset._sample_collection.find_one()
+    dataset.clear()
+    (ours,) = _documents(images, {}, [row])
+    extra = {
+        key: value for key, value in stored.items() if key not in ours and key not in ("_id", "metadata")
+    }
+    return extra if _comparable({**extra, **ours}) == _comparable(stored) else None
+
+
+def _comparable(document: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {key: value for key, value in document.items() if key not in _VOLATILE}
+    boxes = [{k: v for k, v in one.items() if k != "_id"} for one in plain[GROUND_TRUTH]["detections"]]
+    return {**plain, GROUND_TRUTH: {**plain[GROUND_TRUTH], "detections": boxes}}
+
+
+def _insert(dataset: Any, images: ReviewImages, mould: Mapping[str, Any]) -> None:
+    from tqdm import tqdm
+
+    with tqdm(total=len(images), desc="samples", unit=" images", disable=None) as bar:
+        rows: list[dict[str, Any]] = []
+        for document in _documents(images, mould, range(len(images))):
+            rows.append(document)
+            if len(rows) == INSERTED_AT_ONCE:
+                dataset._sample_collection.insert_many(rows)
+                bar.update(len(rows))
+                rows = []
+        if rows:
+            dataset._sample_collection.insert_many(rows)
+            bar.update(len(rows))
+
+
+def _index_by_look(dataset: Any, images: ReviewImages, embeddings: Embeddings) -> None:
+    """Give the dataset a similarity index over the images that have an embedding, cosine distance."""
+    import fiftyone.brain as brain
+    import numpy as np
+
+    place = {one: row for row, one in enumerate(embeddings.ids)}
+    found = [(row, place[one]) for row, one in enumerate(images.ids) if one in place]
+    if not found:
+        raise ReviewError(
+            "The embeddings are of none of the images under review",
+            expected=images.ids[0] if len(images) else None,
+            found=embeddings.ids[0] if embeddings.ids else "an empty store",
+        )
+    ids = dataset.values("id")
+    index = brain.compute_similarity(
+        dataset, embeddings=False, brain_key=EMBEDDING_KEY, backend="sklearn", metric="cosine"
+    )
+    vectors = np.asarray(embeddings.vectors[[theirs for _, theirs in found]], np.float32)
+    index.add_to_index(vectors, np.array([ids[ours] for ours, _ in found]), warn_existing=False)
+    index.save()
