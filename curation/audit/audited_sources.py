@@ -15,8 +15,7 @@ from curation.audit.classes import ClassNames
 from curation.audit.id_vocabulary import Vocabulary
 from curation.audit.target import AuditedSource
 from curation.manifest.header import ClassEntry
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import VOC_NAMES, family
+from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.integrity import select
 from curation.sources.source import Categories, Int32s, Objects, Source
 
