@@ -39,6 +39,9 @@ class Benchmark:
     evaluate : str
         ``MODULE:FUNCTION`` of its evaluation, a function from inputs to a `curation.evaluation.result.Result`; loaded
         only when it is used. ``""`` for none.
+    formats : str
+        ``MODULE:NAME`` of the layouts of the authors' own files, a tuple of `curation.publishing.exporting.Format`;
+        loaded only when they are used. ``""`` for none.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Benchmark:
     choose_slots: Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None = None
     recipes: Mapping[str, Callable[[], Header]] = field(default_factory=dict)
     evaluate: str = ""
+    formats: str = ""
 
     def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         """Return the sources that a build with these parameters reads."""
