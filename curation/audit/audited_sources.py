@@ -1,17 +1,21 @@
-"""Raw sources as the rules see them: classes under the benchmark's names, tables as objects without size."""
+"""Raw sources as the rules see them: classes under the benchmark's names, tables as objects without size.
+
+And which image of a source an id in somebody's list means: by native id, by file name, or by number.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 import numpy as np
 
-from curation.audit.class_names import ClassNames
+from curation.audit.classes import ClassNames
+from curation.audit.id_vocabulary import Vocabulary
 from curation.audit.target import AuditedSource
 from curation.manifest.header import ClassEntry
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import VOC_NAMES, family
+from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.integrity import select
 from curation.sources.source import Categories, Int32s, Objects, Source
 
@@ -78,3 +82,42 @@ def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
 def _pairs(image: Int32s, category: Int32s) -> Objects:
     """Return pairs of image and class as objects without size or flag."""
     return Objects.of(image, category, np.zeros((len(image), 4)))
+
+
+def positions_of(vocabulary: Vocabulary, sources: Sequence[Source]) -> Int32s:
+    """Return the position of each id among the images of each source, -1 where it has none.
+
+    Returns
+    -------
+    ndarray of int32, shape (sources, ids)
+    """
+    positions = np.full((len(sources), len(vocabulary)), -1, np.int32)
+    for number, source in enumerate(sources):
+        rows = np.flatnonzero(vocabulary.may_be_of(source.namespace))
+        positions[number, rows] = positions_in(source, vocabulary.natives[rows].tolist())
+    return positions
+
+
+def positions_in(source: Source, wanted: Sequence[str]) -> Int32s:
+    """Return the position of each id among the images of a source, -1 where it has none.
+
+    Lists name images by the dataset's own id, by the stem of the file name, or by the number in the annotation file.
+    One way of naming holds for the whole source: the one that finds the most ids, in this order where several do.
+    """
+    best = np.full(len(wanted), -1, np.int32)
+    for rows in _namings(source):
+        found = np.array([rows.get(text, -1) for text in wanted], np.int32)
+        if int((found >= 0).sum()) > int((best >= 0).sum()):
+            best = found
+        if len(wanted) and (best >= 0).all():
+            break
+    return best
+
+
+def _namings(source: Source) -> Iterator[dict[str, int]]:
+    images = source.images
+    yield {native: row for row, native in enumerate(images.native.tolist())}
+    names = images.file_names.tolist()
+    yield {PurePosixPath(name.replace("\\", "/")).stem: row for row, name in enumerate(names) if name}
+    # As the annotation file writes it: with leading zeros, COCO's 000000000005 and VOC's 000005 would be one number.
+    yield {str(number): row for row, number in enumerate(images.numbers.tolist())}

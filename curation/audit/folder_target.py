@@ -1,31 +1,22 @@
-"""A folder of somebody's lists as the target of an audit."""
+"""A folder of somebody's lists as the target of an audit.
+
+What part a list plays is guessed from the names that open-world repositories use, or said by the user.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
-from curation.audit.audited_sources import audited_source
-from curation.audit.id_vocabulary import NAMESPACES, Vocabulary
-from curation.audit.image_match import positions_in
+from curation.audit.audited_sources import audited_source, positions_of
+from curation.audit.classes import TaskClasses, classes_of
 from curation.audit.list_roles import ALL_TASKS, RoleOfList, guess_roles, read_role, slice_of, tasks_by_name
 from curation.audit.lists import ListSet
-from curation.audit.target import (
-    DEFAULT_EXEMPLARS,
-    PRINCIPLE,
-    AuditedList,
-    AuditedSource,
-    AuditTarget,
-    LabelFile,
-    TaskClasses,
-)
-from curation.audit.task_classes import classes_of
+from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditedList, AuditTarget, LabelFile
 from curation.errors import UsageError
 from curation.manifest.header import LabelView
-from curation.sources.source import Bools, Int32s, Source
+from curation.sources.source import Source
 
 
 @dataclass(frozen=True)
@@ -84,7 +75,7 @@ def folder_target(
     used = [
         _with_role(one, role, tasks, options) for one in files for role in _roles(one, files, tasks, options)
     ]
-    return AuditTarget(
+    target = AuditTarget(
         name=lists.name,
         kind="folder",
         classes=classes,
@@ -93,15 +84,13 @@ def folder_target(
         files=files,
         lists=tuple(one for one in used if one.role),
         sources=audited,
-        positions=_positions(lists.vocabulary, audited),
+        positions=positions_of(lists.vocabulary, [one.raw for one in audited]),
         exemplars=options.exemplars,
         photos=options.photos,
         digests=lists.digests,
-        remarks=(
-            *(_remark(one, tasks) for one in used),
-            *(f"{name}: no list ({why})" for name, why in lists.skipped.items()),
-        ),
     )
+    skipped = [f"{name}: no list ({why})" for name, why in lists.skipped.items()]
+    return replace(target, remarks=(*(_remark(one, target) for one in used), *skipped))
 
 
 def _roles(
@@ -109,17 +98,13 @@ def _roles(
 ) -> list[RoleOfList]:
     task_names = [task.name for task in tasks]
     said = [
-        _sliced(read_role(text, task_names, f"--role {key}={text}"), lines)
+        replace(read_role(text, task_names, f"--role {key}={text}"), lines=lines)
         for key, text in options.roles.items()
         for name, lines in [_named(key, [one.name])]
         if name == one.name
     ]
     names = [other.name for other in files]
     return said or guess_roles(one.name, len(one.members), len(tasks) or tasks_by_name(names), names)
-
-
-def _sliced(role: RoleOfList, lines: tuple[int, int] | None) -> RoleOfList:
-    return RoleOfList(role.role, role.task, role.said_by, lines)
 
 
 def _named(key: str, names: Collection[str]) -> tuple[str, tuple[int, int] | None]:
@@ -157,7 +142,7 @@ def _with_role(
     first, last = role.lines or (1, int(one.lines[-1]) if len(one.lines) else 0)
     chosen = (one.lines >= first) & (one.lines <= last)
     numbers = (
-        range(len(tasks)) if role.task == ALL_TASKS else [role.task - 1] if role.task <= len(tasks) else []
+        range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
     )
     whole = role.lines is None
     view = options.views.get(role.role, PRINCIPLE.get(role.role))
@@ -171,7 +156,7 @@ def _with_role(
         lines=one.lines[chosen],
         view=view,
         view_declared=role.role in options.views,
-        labels=_labels(one, list(numbers), tasks, options) if whole else {},
+        labels=_labels(one, numbers, tasks, options) if whole else {},
         said_by=role.said_by,
     )
 
@@ -184,11 +169,7 @@ def _labels(
         text, _, task = key.partition(":")
         if _named(text, [one.name])[0] != one.name:
             continue
-        chosen = (
-            [number for number in numbers if task in (tasks[number].name, str(number + 1))]
-            if task
-            else numbers
-        )
+        chosen = [number for number in numbers if not task or task in (tasks[number].name, str(number + 1))]
         if len(chosen) != 1:
             raise UsageError(
                 "A label file holds the labels of one task",
@@ -199,28 +180,8 @@ def _labels(
     return found
 
 
-def _positions(vocabulary: Vocabulary, sources: Sequence[AuditedSource]) -> Int32s:
-    positions = np.full((len(sources), len(vocabulary)), -1, np.int32)
-    for number, source in enumerate(sources):
-        rows = np.flatnonzero(_may_be_of(vocabulary, source.raw.namespace))
-        positions[number, rows] = positions_in(source.raw, vocabulary.natives[rows].tolist())
-    return positions
-
-
-def _may_be_of(vocabulary: Vocabulary, namespace: str) -> Bools:
-    """Return which ids a source may hold: those of its namespace, and those of which it is not sure.
-
-    Digits in COCO's or VOC's form are theirs where a source of theirs is at hand, and may be any other dataset's too.
-    """
-    open_spaces = {"", namespace} | (set() if namespace in NAMESPACES else set(NAMESPACES))
-    fits = np.array([name in open_spaces for name in vocabulary.namespace_names], np.bool_)
-    return fits[vocabulary.namespace_codes]
-
-
-def _remark(one: AuditedList, tasks: Sequence[TaskClasses]) -> str:
+def _remark(one: AuditedList, target: AuditTarget) -> str:
     if not one.role:
         return f"{one.name}: no role ({one.said_by})"
-    if not one.tasks:
-        return f"{one.name}: {one.role} ({one.said_by})"
-    names = [tasks[number].name if number < len(tasks) else f"task {number + 1}" for number in one.tasks]
-    return f"{one.name}: {one.role} of {', '.join(names)} ({one.said_by})"
+    of_tasks = f" of {', '.join(target.task_names(one))}" if one.tasks else ""
+    return f"{one.name}: {one.role}{of_tasks} ({one.said_by})"

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from curation.audit.image_match import positions_in
-from curation.audit.target import AuditedList, AuditedSource, AuditTarget
+from curation.audit.audited_sources import positions_in
+from curation.audit.target import AuditedList, AuditTarget
 from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import ClassEntry, ClassRole, LabelView
 from curation.manifest.roles import UNKNOWN_ID
@@ -103,10 +103,10 @@ def file_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels:
     image_of = np.full(len(file.source.images) + 1, -1, np.int32)
     image_of[_positions_in_file(target, one, task)] = one.unique
     image_of[-1] = -1
-    label_of = np.array([_label_of(target, name) for name in file.source.categories.names] + [-1], np.int32)
+    names = file.source.categories.names
+    label_of = np.array([*(target.label_of(name) for name in names), -1], np.int32)
     ignored_class = np.array(
-        [target.names.folded(name) in target.ignored for name in file.source.categories.names] + [False],
-        np.bool_,
+        [*(target.names.folded(name) in target.ignored for name in names), False], np.bool_
     )
     rows = np.flatnonzero((image_of[objects.image] >= 0) & ~ignored_class[objects.category])
     labels = Labels(
@@ -126,17 +126,18 @@ def file_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels:
     return chosen(labels, ~flagged | at_places_of(labels, raw_labels(target, one)))
 
 
+def hidden_unknowns(target: AuditTarget, one: AuditedList, task: int) -> tuple[Int32s, int]:
+    """Return the images of a list that show objects of classes still unknown in a task, and how many such objects."""
+    labels = raw_labels(target, one)
+    later = np.append(target.introduced_in > task, [True, False])
+    rows = np.flatnonzero(later[labels.label])
+    return np.unique(labels.image[rows]), len(rows)
+
+
 def chosen(labels: Labels, rows: Bools) -> Labels:
     """Return some rows of labels."""
-    return replace(
-        labels,
-        image=labels.image[rows],
-        label=labels.label[rows],
-        boxes=labels.boxes[rows],
-        crowd=labels.crowd[rows],
-        difficult=labels.difficult[rows],
-        ignore=labels.ignore[rows],
-    )
+    columns = ("image", "label", "boxes", "crowd", "difficult", "ignore")
+    return replace(labels, **{name: getattr(labels, name)[rows] for name in columns})
 
 
 def keys_of(labels: Labels, label: Int32s) -> npt.NDArray[np.uint64]:
@@ -187,7 +188,7 @@ def _positions_in_file(target: AuditTarget, one: AuditedList, task: int) -> Int3
 
 def located(target: AuditTarget, one: AuditedList) -> PartImages:
     """Return where the images of a list lie in the sources, those in none left out."""
-    images = one.unique[target.home[one.unique] >= 0]
+    images = target.held(one)
     return PartImages(
         sources=tuple(source.objects for source in target.sources),
         source=target.home[images],
@@ -198,16 +199,17 @@ def located(target: AuditTarget, one: AuditedList) -> PartImages:
 def unit_of(target: AuditTarget, one: AuditedList) -> str:
     """Return what the sources of a list's images count: boxes, or pairs of image and class where one is a table."""
     homes = np.unique(target.home[one.unique])
-    chosen: list[AuditedSource] = [target.sources[home] for home in homes.tolist() if home >= 0]
-    return next((source.unit for source in chosen if not source.has_boxes), "boxes")
+    units = [target.sources[home].unit for home in homes.tolist() if home >= 0]
+    return next((unit for unit in units if unit != "boxes"), "boxes")
 
 
 def _applied(
     target: AuditTarget, one: AuditedList, view: LabelView, classes: tuple[ClassEntry, ...], origin: str
 ) -> Labels:
-    images = one.unique[target.home[one.unique] >= 0]
+    images = target.held(one)
     if not len(images):
-        return _none(origin)
+        empty, never = np.empty(0, np.int32), np.empty(0, np.bool_)
+        return Labels(empty, empty, np.empty((0, 4)), never, never, never, "boxes", origin)
     kept = select_objects(classes, view, located(target, one))
     boxes = np.zeros((len(kept), 4))
     for number, source in enumerate(target.sources):
@@ -225,15 +227,6 @@ def _applied(
         unit=unit_of(target, one),
         origin=origin,
     )
-
-
-def _none(origin: str) -> Labels:
-    empty, never = np.empty(0, np.int32), np.empty(0, np.bool_)
-    return Labels(empty, empty, np.empty((0, 4)), never, never, never, "boxes", origin)
-
-
-def _label_of(target: AuditTarget, name: str) -> int:
-    return target.unknown_label if target.names.is_unknown(name) else target.names.position(name)
 
 
 def _natives(target: AuditTarget, one: AuditedList) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from curation.audit.audited_sources import audited_source, known_exhaustive
-from curation.audit.class_names import ClassNames
+from curation.audit.classes import ClassNames, tasks_of_header
 from curation.audit.target import (
     DEFAULT_EXEMPLARS,
     AuditedList,
@@ -18,10 +18,8 @@ from curation.audit.target import (
     LabelFile,
     ListRole,
 )
-from curation.audit.task_classes import tasks_of_header
-from curation.audit.universe import numbered
 from curation.errors import UsageError
-from curation.manifest.header import Header, PartEntry, SourceEntry
+from curation.manifest.header import Header, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int32s, Source, Texts
 
@@ -55,8 +53,13 @@ def manifest_target(
     UsageError
         A label file is given for a part that the manifest lacks.
     """
-    header = _without_ignored(manifest.header)
-    entries = tuple(_with_known_facts(entry) for entry in header.sources)
+    # Ignored classes are neither known nor unknown: no rule speaks of them.
+    kept = tuple(entry for entry in manifest.header.classes if entry.role != "ignored")
+    header = msgspec.structs.replace(manifest.header, classes=kept)
+    entries = tuple(
+        msgspec.structs.replace(entry, exhaustive=entry.exhaustive or known_exhaustive(entry.dataset))
+        for entry in header.sources
+    )
     audited = tuple(
         audited_source(
             entry.name, sources[entry.name], header.classes, stated=entry.exhaustive, complete=complete
@@ -85,27 +88,16 @@ def manifest_target(
         entries=entries,
         exemplars=exemplars,
         photos=photos or {},
-        remarks=tuple(_remark(part, header) for part in header.parts if not _role(part, header)),
+        remarks=tuple(_remark(part) for part in header.parts if not _role(part, header)),
         ignored=_ignored(manifest.header),
         digests={part.name: part.sha256 for part in header.parts if part.sha256},
     )
-
-
-def _without_ignored(header: Header) -> Header:
-    """Return the header without ignored classes: they are neither known nor unknown, and no rule speaks of them."""
-    kept = tuple(entry for entry in header.classes if entry.role != "ignored")
-    return msgspec.structs.replace(header, classes=kept)
 
 
 def _ignored(header: Header) -> frozenset[str]:
     names = ClassNames(header.classes)
     ignored = [entry for entry in header.classes if entry.role == "ignored"]
     return frozenset(names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases))
-
-
-def _with_known_facts(entry: SourceEntry) -> SourceEntry:
-    stated = entry.exhaustive or known_exhaustive(entry.dataset)
-    return msgspec.structs.replace(entry, exhaustive=stated)
 
 
 def _positions(ids: Texts, sources: tuple[AuditedSource, ...]) -> Int32s:
@@ -125,14 +117,14 @@ def _role(part: PartEntry, header: Header) -> ListRole:
     return part.role
 
 
-def _remark(part: PartEntry, header: Header) -> str:
+def _remark(part: PartEntry) -> str:
     return (
         f"{part.name}: no role beside {part.task}-{part.role}, which is the {part.role} list of {part.task}"
     )
 
 
 def _list_of(
-    part: PartEntry, lines: Int32s, header: Header, at_hand: bool, labels: Source | None
+    part: PartEntry, lines: Int32s, header: Header, available: bool, labels: Source | None
 ) -> AuditedList:
     numbers = tuple(number for number, task in enumerate(header.tasks) if task.name == part.task)
     file = None if labels is None else LabelFile(labels.files[0].name, labels)
@@ -147,7 +139,7 @@ def _list_of(
         labels=dict.fromkeys(numbers, file) if file else {},
         sources=part.sources,
         said_by="the manifest",
-        at_hand=at_hand,
+        available=available,
         stated_repeats=part.repeats,
     )
 
@@ -168,3 +160,24 @@ def _require_parts(header: Header, labels: Mapping[str, Source]) -> None:
             where=f"--labels {wrong[0][:80]}",
             expected=", ".join(parts),
         )
+
+
+def numbered(lists: Sequence[Sequence[str]]) -> tuple[Texts, list[Int32s]]:
+    """Return every id once, in the order of its first line, and each list as positions among them.
+
+    Returns
+    -------
+    ids : ndarray of object, shape (u,)
+    members : list of ndarray of int32
+        One array a list, one entry a line, repeats kept.
+    """
+    import pandas as pd
+
+    lines = np.empty(sum(len(one) for one in lists), object)
+    start = 0
+    for one in lists:
+        lines[start : start + len(one)] = one
+        start += len(one)
+    codes, distinct = pd.factorize(lines)
+    ends = np.cumsum([len(one) for one in lists]).tolist()
+    return np.asarray(distinct, object), np.split(codes.astype(np.int32), ends)[:-1]

@@ -1,18 +1,39 @@
-"""What an audit found, as plain data and as tables of comma-separated values."""
+"""`Report`: what every rule found, as tables, plain data and one HTML page; and what each task consists of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from curation.audit.labels import raw_labels
-from curation.audit.needs import label_warnings
-from curation.audit.run import Audit
+from curation.audit.forensics import Forensics, forensics_data, forensics_tables, overlap_matrix
+from curation.audit.judgement import label_warnings
+from curation.audit.labels import hidden_unknowns
+from curation.audit.overlap_figure import MOST_LISTS as MOST_DRAWN
+from curation.audit.overlap_figure import overlap_figure
+from curation.audit.rule import PRINCIPLES, VERDICTS, Outcome, Rule, Severity
 from curation.audit.target import AuditedList, AuditTarget
 from curation.csv_table import as_csv
+from curation.pages import page
+from curation.short_repr import cut
+from curation.storage import publishing_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TableName = Literal["rules", "findings", "tasks"]
+
+MOST_LISTS = 24
+"""Lists that the page's matrix of overlaps shows: a larger one is unreadable."""
+
+_ROLES = ("train", "finetune", "val", "test")
+_RULE_COLUMNS = ("rule", "severity", "verdict", "count", "definition", "examples", "missing", "fix")
+_FINDING_COLUMNS = ("rule", "verdict", "about", "count", "text", "examples", "missing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +65,232 @@ class TaskComposition:
     hiding_at_least: bool = False
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class RuleResult:
+    """One rule with what it found."""
+
+    rule: Rule
+    outcome: Outcome
+
+    def __repr__(self) -> str:
+        return f"RuleResult({self.rule.name}: {self.outcome.verdict})"
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What an audit found.
+
+    Attributes
+    ----------
+    target : AuditTarget
+        What was judged.
+    results : tuple of RuleResult
+        Those of all rules that were asked for, by principle.
+    digest : str
+        Of the manifest, ``""`` for a folder.
+    forensics : Forensics or None
+        What the lists of a folder tell by themselves; None for a manifest.
+    fail_on : {"error", "warning"}
+        What makes the audit fail: a rule broken as an error, or also one broken as a warning.
+    """
+
+    target: AuditTarget
+    results: tuple[RuleResult, ...]
+    digest: str = ""
+    forensics: Forensics | None = None
+    fail_on: Severity = "error"
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{count} {verdict}" for verdict, count in self.tally().items())
+        return f"Report({cut(self.target.name, 60)!r}: {told})"
+
+    def _repr_html_(self) -> str:
+        """Return the rules and their verdicts as a small table for a notebook."""
+        shown = self.to_frame("rules")[["rule", "verdict", "count", "definition"]]
+        return str(shown.to_html(index=False, max_rows=None))
+
+    @property
+    def failed(self) -> bool:
+        """Whether a rule is broken."""
+        bad = {"fail", "warn"} if self.fail_on == "warning" else {"fail"}
+        return any(one.outcome.verdict in bad for one in self.results)
+
+    @property
+    def exit_status(self) -> int:
+        """What ``curation audit`` ends with: 1 where a rule is broken, else 0."""
+        return int(self.failed)
+
+    @property
+    def findings(self) -> pd.DataFrame:
+        """One row a finding (see `to_frame`)."""
+        return self.to_frame()
+
+    def verdict(self, name: str) -> str:
+        """Return the verdict of a rule."""
+        return next(one.outcome.verdict for one in self.results if one.rule.name == name)
+
+    def tally(self) -> dict[str, int]:
+        """Return how many rules came to each verdict, strongest first, absent ones left out."""
+        counts = Counter(one.outcome.verdict for one in self.results)
+        return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+
+    def to_frame(self, table: TableName = "findings") -> pd.DataFrame:
+        """Return a table.
+
+        Parameters
+        ----------
+        table : {"findings", "rules", "tasks"}
+            ``findings``: rule, verdict, what it is about, count, text, examples, missing data. ``rules``: name,
+            severity, verdict, count, definition, examples, missing data, how to fix. ``tasks``: see `TaskComposition`.
+        """
+        import pandas as pd
+
+        columns, rows = self._table(table)
+        return pd.DataFrame(list(rows), columns=list(columns))
+
+    def to_csv(self, table: TableName = "findings") -> str:
+        """Return a table as CSV text; an empty cell where a number is not known."""
+        return as_csv(*self._table(table))
+
+    def _table(self, table: TableName) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        if table == "tasks":
+            tasks = task_composition(self.target)
+            return TaskComposition.__slots__, [
+                [getattr(one, name) for name in one.__slots__] for one in tasks
+            ]
+        rules = [_rule_data(one) for one in self.results]
+        if table == "rules":
+            return _RULE_COLUMNS, [_cells(one, _RULE_COLUMNS) for one in rules]
+        findings = [{"rule": one["rule"], **finding} for one in rules for finding in one["findings"]]
+        return _FINDING_COLUMNS, [_cells(one, _FINDING_COLUMNS) for one in findings]
+
+    def data(self) -> dict[str, Any]:
+        """Return plain data for JSON: what was judged, from which files, and what every rule found."""
+        target = self.target
+        return {
+            "target": target.name,
+            "kind": target.kind,
+            **({"digest": self.digest} if self.digest else {}),
+            "failed": self.failed,
+            "tally": self.tally(),
+            "lists": [_list_data(target, one) for one in target.files],
+            "roles": [_role_data(target, one) for one in target.lists],
+            "sources": [
+                {
+                    "name": source.name,
+                    "dataset": source.raw.dataset,
+                    "part": source.raw.part,
+                    "unit": source.unit,
+                    "files": [{"name": f.name, "sha256": f.sha256, "rows": f.rows} for f in source.raw.files],
+                }
+                for source in target.sources
+            ],
+            "remarks": list(target.remarks),
+            "warnings": label_warnings(target),
+            "rules": [_rule_data(one) for one in self.results],
+            "composition": [
+                {name: getattr(one, name) for name in one.__slots__} for one in task_composition(target)
+            ],
+            **({"forensics": forensics_data(self.forensics)} if self.forensics else {}),
+        }
+
+    def html(self) -> str:
+        """Return one HTML page: no script, no other file, for screen, phone and paper, light and dark."""
+        from curation import __version__
+
+        verdicts = {one.rule.name: one.outcome.verdict for one in self.results}
+        by_principle = [
+            (name, [one for one in self.results if one.rule.name.startswith(prefix)])
+            for prefix, name in PRINCIPLES.items()
+        ]
+        tasks = task_composition(self.target) if self.target.tasks and self.target.lists else []
+        lists = [one for one in self.target.files if one.available]
+        shown = lists[:MOST_LISTS]
+        shared = overlap_matrix([one.unique for one in shown], len(self.target.ids)).tolist()
+        return page(
+            "audit.html",
+            report=self,
+            version=__version__,
+            broken=[name for name, verdict in verdicts.items() if verdict == "fail"],
+            undecided=sum(verdict == "undecidable" for verdict in verdicts.values()),
+            warnings=label_warnings(self.target),
+            principles=[(name, results) for name, results in by_principle if results],
+            ranked=lambda findings: sorted(findings, key=lambda one: VERDICTS.index(one.verdict)),
+            tasks=composition_svg(tasks) if tasks else "",
+            bound=", as far as is known" if any(one.hiding_at_least for one in tasks) else "",
+            shared=overlap_svg([one.name for one in shown], shared) if len(shown) > 1 else "",
+            most_lists=MOST_LISTS,
+            left_out=len(lists) - len(shown),
+            sections=[*(forensics_tables(self.forensics) if self.forensics else ()), *self._inputs()],
+        )
+
+    def _inputs(self) -> list[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
+        """Return the tables of lists and sources that were read: title, column names, rows."""
+        target = self.target
+        lists = [
+            (
+                one.name,
+                f"{len(one.members):,}" if one.available else "not at hand",
+                f"{len(one.unique):,}" if one.available else "",
+                "; ".join(_parts_played(target, one.file)),
+                target.digests.get(one.name, ""),
+            )
+            for one in target.files
+        ]
+        sources = [
+            (source.name, f"{source.raw.dataset} {source.raw.part}", source.unit, file.name, file.sha256)
+            for source in target.sources
+            for file in source.raw.files
+        ]
+        tables = [("Lists", ("list", "lines", "images", "part", "digest"), lists)]
+        if target.sources:
+            tables.append(("Sources", ("name", "dataset", "holds", "file", "digest"), sources))
+        return tables  # type: ignore[return-value]
+
+    def save(self, folder: Path) -> None:
+        """Write ``report.html``, ``audit.json``, the tables as CSV and the figure of overlaps into a new folder.
+
+        Raises
+        ------
+        UsageError
+            The folder exists already.
+        """
+        with publishing_folder(folder) as new:
+            (new / "report.html").write_text(self.html(), encoding="utf-8")
+            text = json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False)
+            (new / "audit.json").write_text(text + "\n", encoding="utf-8")
+            for table in ("rules", "findings", "tasks"):
+                (new / f"{table}.csv").write_text(self.to_csv(table), encoding="utf-8")
+            if self.forensics and 1 < len(self.forensics.facts) <= MOST_DRAWN:
+                overlap_figure(self.forensics, new / "overlap")
+
+
 def task_composition(target: AuditTarget) -> list[TaskComposition]:
     """Return what each task consists of."""
     return [_composition(target, number) for number in range(len(target.tasks))]
 
 
+def composition_svg(tasks: Sequence[TaskComposition]) -> str:
+    """Return bars of the images of each task and role; the dark part of train hides objects still unknown."""
+    roles = [name for name in _ROLES if any(getattr(one, name) is not None for one in tasks)]
+    return page("audit_tasks.html", tasks=tasks, roles=roles)
+
+
+def overlap_svg(names: Sequence[str], shared: Sequence[Sequence[int]]) -> str:
+    """Return the matrix of shared images; a cell is as dark as the share of the row's list that the column's holds."""
+    return page("audit_overlap.html", names=names, shared=shared)
+
+
 def _composition(target: AuditTarget, number: int) -> TaskComposition:
     task = target.tasks[number]
-    images = {
-        role: _images(target, target.with_role(role, task=number))
-        for role in ("train", "finetune", "val", "test")
-    }
+    images: dict[str, int | None] = {}
+    for role in _ROLES:
+        lists = target.with_role(role, task=number)
+        told = lists and all(one.available for one in lists)
+        images[role] = int(target.mask(lists).sum()) if told else None
     trains = target.with_role("train", task=number)
-    hiding = _hiding(target, trains, number)
+    located = [one for one in trains if (target.home[one.unique] >= 0).any()]
+    shown = np.concatenate([[], *(hidden_unknowns(target, one, number)[0] for one in located)])
     trained = np.flatnonzero(target.mask(trains)).astype(np.int32)
     silent = target.unannotated(trained, target.introduced_in > number)
     return TaskComposition(
@@ -65,69 +299,20 @@ def _composition(target: AuditTarget, number: int) -> TaskComposition:
         known=len(task.known),
         unknown=len(task.unknown),
         **images,
-        hiding=hiding,
-        hiding_at_least=bool(hiding is not None and task.unknown and silent.any()),
+        hiding=len(np.unique(shown)) if located else None,
+        hiding_at_least=bool(located and task.unknown and silent.any()),
     )
 
 
-def _images(target: AuditTarget, lists: list[AuditedList]) -> int | None:
-    return int(target.mask(lists).sum()) if lists and all(one.at_hand for one in lists) else None
-
-
-def _hiding(target: AuditTarget, lists: list[AuditedList], task: int) -> int | None:
-    located = [one for one in lists if (target.home[one.unique] >= 0).any()]
-    if not located:
-        return None
-    later = np.append(target.introduced_in > task, [True, False])
-    shown = np.zeros(len(target.ids), np.bool_)
-    for one in located:
-        labels = raw_labels(target, one)
-        shown[labels.image[later[labels.label]]] = True
-    return int(shown.sum())
-
-
-def audit_data(audit: Audit, *, digest: str = "") -> dict[str, Any]:
-    """Return an audit as plain data: what was judged, from which files, and what every rule found.
-
-    Parameters
-    ----------
-    digest : str
-        Of the manifest, ``""`` for a folder.
-    """
-    target = audit.target
-    return {
-        "target": target.name,
-        "kind": target.kind,
-        **({"digest": digest} if digest else {}),
-        "failed": audit.failed(),
-        "tally": audit.tally(),
-        "lists": [_list_data(target, one) for one in target.files],
-        "roles": [_role_data(target, one) for one in target.lists],
-        "sources": [
-            {
-                "name": source.name,
-                "dataset": source.raw.dataset,
-                "part": source.raw.part,
-                "unit": source.unit,
-                "files": [{"name": f.name, "sha256": f.sha256, "rows": f.rows} for f in source.raw.files],
-            }
-            for source in target.sources
-        ],
-        "remarks": list(target.remarks),
-        "warnings": label_warnings(target),
-        "rules": [_rule_data(one.rule.name, audit) for one in audit.results],
-        "composition": [
-            {name: getattr(one, name) for name in TaskComposition.__slots__}
-            for one in task_composition(target)
-        ],
-    }
+def _cells(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
+    return ["; ".join(cell) if isinstance(cell := row[name], list) else cell for name in columns]
 
 
 def _list_data(target: AuditTarget, one: AuditedList) -> dict[str, Any]:
     return {
         "name": one.name,
-        "lines": len(one.members) if one.at_hand else None,
-        "images": len(one.unique) if one.at_hand else None,
+        "lines": len(one.members) if one.available else None,
+        "images": len(one.unique) if one.available else None,
         "sha256": target.digests.get(one.name),
     }
 
@@ -136,15 +321,14 @@ def _role_data(target: AuditTarget, one: AuditedList) -> dict[str, Any]:
     return {
         "list": one.name,
         "role": one.role,
-        "tasks": [target.tasks[n].name if n < len(target.tasks) else f"task {n + 1}" for n in one.tasks],
+        "tasks": target.task_names(one),
         "said_by": one.said_by,
         "view_declared": one.view_declared,
         "label_files": sorted({file.name for file in one.labels.values()}),
     }
 
 
-def _rule_data(name: str, audit: Audit) -> dict[str, Any]:
-    result = next(one for one in audit.results if one.rule.name == name)
+def _rule_data(result: RuleResult) -> dict[str, Any]:
     rule, outcome = result.rule, result.outcome
     return {
         "rule": rule.name,
@@ -170,37 +354,14 @@ def _rule_data(name: str, audit: Audit) -> dict[str, Any]:
     }
 
 
-def rules_csv(audit: Audit) -> str:
-    """Return one row a rule: name, severity, verdict, count, definition, examples, missing data, how to fix."""
-    header = ("rule", "severity", "verdict", "count", "definition", "examples", "missing", "fix")
-    rows = (
-        (
-            one.rule.name,
-            one.rule.severity,
-            one.outcome.verdict,
-            one.outcome.count,
-            one.rule.definition,
-            "; ".join(one.outcome.examples),
-            "; ".join(one.outcome.needs),
-            one.rule.fix,
-        )
-        for one in audit.results
-    )
-    return as_csv(header, rows)
-
-
-def findings_csv(audit: Audit) -> str:
-    """Return one row a finding: rule, verdict, what it is about, count, text, examples, missing data."""
-    header = ("rule", "verdict", "about", "count", "text", "examples", "missing")
-    rows = (
-        (one.rule.name, f.verdict, f.about, f.count, f.text, "; ".join(f.examples), f.need)
-        for one in audit.results
-        for f in one.outcome.findings
-    )
-    return as_csv(header, rows)
-
-
-def composition_csv(compositions: Iterable[TaskComposition]) -> str:
-    """Return one row a task; an empty cell where a number is not known."""
-    names = TaskComposition.__slots__
-    return as_csv(names, ([getattr(one, name) for name in names] for one in compositions))
+def _parts_played(target: AuditTarget, file: str) -> list[str]:
+    """Return what is said of a list and its slices, and in a manifest what parts it plays."""
+    told = [text.partition(": ") for text in target.remarks]
+    remarks = [text for name, _, text in told if name == file]
+    sliced = [f"{name}: {text}" for name, _, text in told if name.startswith(f"{file}[")]
+    declared = [
+        f"{one.role} of {', '.join(target.task_names(one)) or 'all'}"
+        for one in target.lists
+        if one.file == file and target.kind == "manifest"
+    ]
+    return remarks + sliced + declared

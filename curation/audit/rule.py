@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +11,15 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "info"]
 Verdict = Literal["fail", "warn", "undecidable", "info", "pass", "not applicable"]
+
+PRINCIPLES: Mapping[str, str] = {
+    "CO": "Class openness",
+    "TI": "Task increment",
+    "AS": "Annotation specificity",
+    "LI": "Label integrity",
+    "DS": "Data specificity",
+}
+"""By the letters of their rules: Zhao et al., Revisiting Open World Object Detection, arXiv 2201.00471, section 3."""
 
 VERDICTS: tuple[Verdict, ...] = ("fail", "warn", "undecidable", "info", "pass", "not applicable")
 """Strongest first: the verdict of a rule is the strongest among those of its findings."""
@@ -29,12 +38,12 @@ class Finding:
     about : str
         What is judged: ``t2-train``, ``val against train``.
     count : int
-        Breaches that are proven, or the number that an info rule reports. Where data are partly missing, the text says
-        ``at least`` or ``at most``.
+        Violations that are proven, or the number that an info rule reports. Where data are partly missing, the text
+        says ``at least`` or ``at most``.
     text : str
         What was found, one sentence without a final full stop.
     examples : tuple of str
-        The first few breaches with their place, sorted.
+        The first few violations with their place, sorted.
     need : str
         Undecidable findings alone: which data are missing and how to give them.
     """
@@ -55,7 +64,7 @@ class Outcome:
     ----------
     findings : tuple of Finding
     total : int or None
-        Breaches over all findings where these overlap and do not add up; None where they do.
+        Violations over all findings where these overlap and do not add up; None where they do.
     """
 
     findings: tuple[Finding, ...]
@@ -69,7 +78,7 @@ class Outcome:
 
     @property
     def count(self) -> int:
-        """How many breaches stand behind the verdict."""
+        """How many violations stand behind the verdict."""
         if self.total is not None:
             return self.total
         return sum(one.count for one in self.findings if one.verdict == self.verdict)
@@ -93,7 +102,7 @@ class Rule:
     Attributes
     ----------
     name : str
-        ``CO1`` to ``DS5``; the letters name the principle (Revisiting Open World Object Detection, section 3).
+        ``CO1`` to ``DS5``; the letters name the principle (see `PRINCIPLES`).
     severity : {"error", "warning", "info"}
     definition : str
         What a sound benchmark satisfies, one sentence.
@@ -102,7 +111,13 @@ class Rule:
     fix : str
         What to do when it is broken.
     check : callable
-        ``check(target) -> Outcome``: pure.
+        ``check(target)`` returns findings, or an `Outcome` where these overlap: pure.
+    roles : tuple of str
+        Roles of the lists that it judges: without a list of any of them it is undecidable, or does not apply.
+    tasks : bool
+        Whether it judges tasks, and is undecidable where they are not known.
+    each : bool
+        Whether lists are judged one by one: ``check(target, list, task)`` for each list and each of its tasks.
     """
 
     name: str
@@ -110,12 +125,21 @@ class Rule:
     definition: str
     needs: str
     fix: str
-    check: Callable[[AuditTarget], Outcome]
+    check: Callable[..., Outcome | Iterable[Finding]]
+    roles: tuple[str, ...] = ()
+    tasks: bool = True
+    each: bool = False
 
-
-def outcome(findings: Iterable[Finding], total: int | None = None) -> Outcome:
-    """Return the outcome of some findings."""
-    return Outcome(tuple(findings), total)
+    def on(self, target: AuditTarget) -> Outcome:
+        """Return what the rule says of a target that has all that it needs."""
+        if not self.each:
+            found = self.check(target)
+            return found if isinstance(found, Outcome) else Outcome(tuple(found))
+        findings: list[Finding] = []
+        for one in target.with_role(*self.roles):
+            for task in one.tasks:
+                findings += self.check(target, one, task)  # type: ignore[arg-type]  # a check of one list gives findings
+        return Outcome(tuple(findings))
 
 
 def undecidable(about: str, need: str, text: str = "", examples: tuple[str, ...] = ()) -> Finding:

@@ -1,87 +1,230 @@
-"""`run_audit`: every rule on one target, in the order of the principles."""
+"""`audit`: every rule on a manifest, or on any folder of somebody's lists."""
 
 from __future__ import annotations
 
-import difflib
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
-from curation.audit.rule import VERDICTS, Outcome, Rule, Severity
-from curation.audit.rules import annotation, class_openness, data, label_integrity, task_increment
-from curation.audit.target import AuditTarget
+from curation.audit.classes import TaskClasses, read_tasks
+from curation.audit.folder_target import FolderOptions, folder_target
+from curation.audit.forensics import forensics
+from curation.audit.judgement import judged
+from curation.audit.list_roles import read_view
+from curation.audit.lists import ListSet, read_lists
+from curation.audit.manifest_target import manifest_target
+from curation.audit.report import Report, RuleResult
+from curation.audit.rule import Rule, Severity
+from curation.audit.rules import RULES, chosen_rules
+from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
 from curation.errors import UsageError
-from curation.short_repr import short_repr
+from curation.ids import ImageId
+from curation.manifest.header import LabelView
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.manifest.store import HEADER_FILE
+from curation.sources.datasets import family
+from curation.sources.given import as_source
+from curation.sources.slots import Reading, SourceSlot, open_slots
+from curation.sources.source import Source
 
-RULES: tuple[Rule, ...] = (
-    *class_openness.RULES,
-    *task_increment.RULES,
-    *annotation.RULES,
-    *label_integrity.RULES,
-    *data.RULES,
-)
-"""All rules by principle: class openness, task increment, annotation specificity, label and data integrity."""
+Place = str | PathLike[str]
+"""Where a file or folder lies."""
 
-
-@dataclass(frozen=True, slots=True)
-class RuleResult:
-    """One rule with what it found."""
-
-    __repr__ = short_repr
-
-    rule: Rule
-    outcome: Outcome
+_USUAL_PARTS = {"coco-train": "train2017", "coco-val": "val2017"}
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """The results of all rules that were asked for."""
+def audit(
+    target: Manifest | Place,
+    sources: Mapping[str, Any] | None = None,
+    *,
+    exhaustive: Collection[str] = (),
+    tasks: str | Sequence[TaskClasses] | None = None,
+    namespace: str | None = None,
+    roles: Mapping[str, str] | None = None,
+    views: Mapping[str, str | LabelView] | None = None,
+    labels: Mapping[str, Any] | None = None,
+    photos: Mapping[str, Place] | None = None,
+    exemplars: int = DEFAULT_EXEMPLARS,
+    rules: str | None = None,
+    fail_on: Severity = "error",
+    reading: Reading | None = None,
+) -> Report:
+    """Return what the rules of a sound benchmark say of this one.
 
-    __repr__ = short_repr
+    Parameters
+    ----------
+    target : Manifest, str or path
+        A manifest, its folder or ``NAME@VERSION``; or a folder of ``.txt`` and ``.json`` lists of image ids.
+    sources : mapping of str to path or annotations, optional
+        Raw datasets (see `curation.sources.given.as_source`): by the names in the manifest's header; of a folder's
+        lists by any name, where one such as ``coco-train2017`` or ``voc2007-test`` says what it is. Rules without the
+        data that they need are undecidable.
+    exhaustive : collection of str
+        Sources that miss no object of any of their classes (known of COCO and VOC annotation files).
+    tasks : str or sequence of TaskClasses, optional
+        Of a folder: the classes of each task: ``reowod``, ``ore`` (``m-owodb``), ``s-owodb``, a ``.json`` or ``.toml``
+        file, or a manifest.
+    namespace : str, optional
+        Of a folder: the dataset of ids whose form does not tell it; that of the sources, where they share one.
+    roles : mapping of str to str, optional
+        Of a folder: ``ROLE[:TASK]`` by list, of train, finetune, val, test, wilderness, none; ``LIST[1-1000]`` names
+        some lines. Lists that are not named are guessed from their names.
+    views : mapping of str to str or LabelView, optional
+        Of a folder: the labels that lists of a role carry: ``train``, ``finetune``, ``val`` or ``test`` for what the
+        principle asks of these, or ``known=keep,previous=drop,unknown=rename:unknown``.
+    labels : mapping of str to path or annotations, optional
+        The labels as they were written out, COCO JSON: by part, or by ``LIST`` or ``LIST:TASK`` of a folder. Of a
+        folder whose tasks are known, COCO JSON beside a list of its name is read too.
+    photos : mapping of str to path, optional
+        Folders of the photos of sources, for the rule DS3.
+    exemplars : int
+        Images of each known class that a finetuning list should hold.
+    rules : str, optional
+        Only these rules or principles, such as ``CO1,DS2`` or ``DS``.
+    fail_on : {"error", "warning"}
+        What makes the audit fail.
+    reading : Reading, optional
+        How annotation files are read.
 
-    target: AuditTarget
-    results: tuple[RuleResult, ...]
-
-    def verdict(self, name: str) -> str:
-        """Return the verdict of a rule."""
-        return next(one.outcome.verdict for one in self.results if one.rule.name == name)
-
-    def failed(self, *, fail_on: Severity = "error") -> bool:
-        """Return whether the audit failed: a rule was broken as an error, or with ``warning`` as a warning too."""
-        bad = {"fail", "warn"} if fail_on == "warning" else {"fail"}
-        return any(one.outcome.verdict in bad for one in self.results)
-
-    def tally(self) -> dict[str, int]:
-        """Return how many rules came to each verdict, strongest first, absent ones left out."""
-        counts = Counter(one.outcome.verdict for one in self.results)
-        return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
-
-
-def run_audit(target: AuditTarget, rules: Sequence[Rule] = RULES) -> Audit:
-    """Return what some rules say of a target."""
-    from tqdm import tqdm
-
-    progress = tqdm(rules, desc="rules", disable=None, leave=False)
-    return Audit(target, tuple(RuleResult(rule, rule.check(target)) for rule in progress))
-
-
-def chosen_rules(names: str) -> tuple[Rule, ...]:
-    """Return the rules of a text such as ``CO1,DS2`` or ``DS``, in their own order.
+    Returns
+    -------
+    Report
 
     Raises
     ------
     UsageError
-        There is no rule or principle of this name.
+        A list, part, source, role, task, view or rule is named that is not there.
+    MissingFileError
+        A file or folder does not exist.
+
+    Examples
+    --------
+    >>> from curation.audit.run import audit
+    >>> audit("owod/reowod@1.0.0", rules="CO1,TI1")
+    Report('owod/reowod 1.0.0': 2 pass)
     """
-    wanted = [name.strip().upper() for name in names.split(",") if name.strip()]
-    for name in wanted:
-        if not any(rule.name.startswith(name) for rule in RULES):
-            every = [rule.name for rule in RULES]
-            near = difflib.get_close_matches(name, every, cutoff=0.5)
-            raise UsageError(
-                "There is no such rule",
-                where=f"--rules {name[:40]}",
-                expected=", ".join(every),
-                hint=f"did you mean {near[0]}?" if near else None,
-            )
-    return tuple(rule for rule in RULES if any(rule.name.startswith(name) for name in wanted))
+    if exemplars < 1:
+        raise UsageError("--exemplars needs a number of 1 or more", found=str(exemplars))
+    reading = reading or Reading()
+    chosen = chosen_rules(rules) if rules else RULES
+    subject = target if isinstance(target, Manifest) else subject_of(target)
+    slots = source_slots(subject, sources or {})
+    _require_names(exhaustive, photos or {}, [slot.name for slot in slots])
+    given = open_slots(sources or {}, slots, reading)
+    folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
+    if isinstance(subject, Manifest):
+        for name, value in (("tasks", tasks), ("role", roles), ("view", views), ("namespace", namespace)):
+            if value:
+                raise UsageError(
+                    f"A manifest says this itself, --{name} is for a folder of lists", where=f"--{name}"
+                )
+        target_of_rules = manifest_target(
+            subject,
+            given,
+            labels=_opened_labels(labels or {}, reading),
+            complete=exhaustive,
+            exemplars=exemplars,
+            photos=folders,
+        )
+        return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
+    # Bare ids are of the sources where these share a namespace; their form tells where not.
+    spaces = {source.namespace for source in given.values()}
+    lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""))
+    known = tuple(tasks or ()) if not isinstance(tasks, str) else read_tasks(tasks) if tasks else ()
+    options = FolderOptions(
+        roles=roles or {},
+        views={role: _view(role, view) for role, view in (views or {}).items()},
+        labels=_opened_labels({**_beside(lists, known, labels or {}), **(labels or {})}, reading),
+        complete=exhaustive,
+        exemplars=exemplars,
+        photos=folders,
+    )
+    report = run_audit(folder_target(lists, tasks=known, sources=given, options=options), chosen)
+    return replace(report, forensics=forensics(lists, given), fail_on=fail_on)
+
+
+def run_audit(target: AuditTarget, rules: Sequence[Rule] = RULES) -> Report:
+    """Return what some rules say of a target."""
+    from tqdm import tqdm
+
+    progress = tqdm(rules, desc="rules", disable=None, leave=False)
+    return Report(target, tuple(RuleResult(rule, judged(rule, target)) for rule in progress))
+
+
+def subject_of(place: Place) -> Manifest | Path:
+    """Return the manifest that a path or name denotes, or the path of a folder of lists.
+
+    Raises
+    ------
+    MissingFileError
+        It is neither.
+    """
+    path = Path(place)
+    if path.is_dir() and not (path / HEADER_FILE).is_file():
+        lists = any(entry.suffix.lower() in (".txt", ".json") for entry in path.iterdir())
+        if lists or not any(path.rglob(HEADER_FILE)):
+            return path
+    return load_manifest(str(place))
+
+
+def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[SourceSlot, ...]:
+    """Return the sources that an audit may read: those of a manifest, or of a folder those that are named.
+
+    A name such as ``coco-train2017`` or ``voc2007-test`` says what a folder's source is; of any other dataset, the
+    whole name is its own, so that ids of two of them stay apart.
+    """
+    if isinstance(subject, Manifest):
+        return subject.slots
+    slots = []
+    for key in names:
+        name = key.partition("@")[0]
+        dataset, _, part = name.partition("-")
+        if family(dataset) == dataset and family(dataset) != "coco":
+            dataset, part = name.replace("-", "_"), ""
+        ImageId(dataset, "0")
+        slots.append(SourceSlot(name, dataset, _USUAL_PARTS.get(name, part), False, ""))
+    return tuple(slots)
+
+
+def _require_names(exhaustive: Collection[str], photos: Collection[str], names: Sequence[str]) -> None:
+    for option, given in (("--exhaustive", exhaustive), ("--photos", photos)):
+        for name in given:
+            # Photos of a folder's lists may be there without annotations: any name serves then.
+            if name not in names and (names or option == "--exhaustive"):
+                raise UsageError(
+                    "There is no such source here",
+                    where=f"{option} {name[:80]}",
+                    expected=", ".join(names) or "a name given with --source",
+                )
+
+
+def _existing(name: str, folder: Path) -> Path:
+    if not folder.is_dir():
+        raise UsageError("The folder of photos does not exist", where=f"--photos {name}={folder}")
+    return folder
+
+
+def _opened_labels(given: Mapping[str, Any], reading: Reading) -> dict[str, Source]:
+    return {
+        name: as_source(one, dataset="labels", part="", cache=reading.cache, bad_boxes=reading.bad_boxes)
+        for name, one in given.items()
+    }
+
+
+def _beside(lists: ListSet, tasks: Sequence[TaskClasses], labels: Collection[str]) -> Mapping[str, Path]:
+    """Return the label files that lie in the folder under the names of its lists; without tasks none is read."""
+    given = {name.partition(":")[0] for name in labels}
+    return {name: path for name, path in lists.labels.items() if tasks and name not in given}
+
+
+def _view(role: str, view: str | LabelView) -> LabelView:
+    if role not in PRINCIPLE:
+        raise UsageError(
+            "--view needs ROLE=VIEW, each role once",
+            where=f"--view {role}={view}"[:127],
+            expected=f"a role of {', '.join(PRINCIPLE)}",
+        )
+    return view if isinstance(view, LabelView) else read_view(view, f"--view {role}={view}")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from curation.audit.class_names import ClassNames
+from curation.audit.classes import ClassNames, TaskClasses
 from curation.audit.rule import SHOWN_EXAMPLES
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
 from curation.short_repr import short_repr
@@ -32,26 +32,6 @@ PRINCIPLE: Mapping[str, LabelView] = {
     "test": LabelView(known="keep", previous="keep", unknown="rename:unknown"),
 }
 """The label view that the principle of annotation specificity asks of each role (paper, section 3.1)."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskClasses:
-    """What one task says of the classes.
-
-    Attributes
-    ----------
-    introduced : tuple of str
-        Classes that become known, in order.
-    known : tuple of str
-        Classes known by then, in the order of their index.
-    unknown : tuple of str
-        Classes that stay unknown.
-    """
-
-    name: str
-    introduced: tuple[str, ...]
-    known: tuple[str, ...]
-    unknown: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +106,7 @@ class AuditedList:
         Sources that its images come from; empty where that is not said.
     said_by : str
         How the role is known: a sentence for the report.
-    at_hand : bool
+    available : bool
         False for a part of a manifest whose list does not lie beside its header.
     stated_repeats : int
         Lines that name an image again, as the manifest says.
@@ -145,7 +125,7 @@ class AuditedList:
     labels: Mapping[int, LabelFile] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
     said_by: str = ""
-    at_hand: bool = True
+    available: bool = True
     stated_repeats: int = 0
 
     @cached_property
@@ -230,6 +210,15 @@ class AuditTarget:
         """The label of unknown objects in `curation.audit.labels.Labels`: the number of classes."""
         return len(self.classes)
 
+    def label_of(self, name: str) -> int:
+        """Return the label of a class by its name in a file: that of unknown for ``unknown``, -1 for a foreign one."""
+        return self.unknown_label if self.names.is_unknown(name) else self.names.position(name)
+
+    def task_names(self, one: AuditedList) -> list[str]:
+        """Return the names of the tasks in which a list is used; without tasks, ``task 2``."""
+        n_tasks = len(self.tasks)
+        return [self.tasks[number].name if number < n_tasks else f"task {number + 1}" for number in one.tasks]
+
     def with_role(self, *roles: str, task: int | None = None) -> list[AuditedList]:
         """Return the lists that play one of some roles, in one task where it is given."""
         return [one for one in self.lists if one.role in roles and (task is None or task in one.tasks)]
@@ -239,6 +228,12 @@ class AuditTarget:
         shown = np.zeros(len(self.ids), np.bool_)
         for one in lists:
             shown[one.members] = True
+        return shown
+
+    def where(self, images: Int32s) -> Bools:
+        """Return which ids are among some images, shape (u,)."""
+        shown = np.zeros(len(self.ids), np.bool_)
+        shown[images] = True
         return shown
 
     def shared(self, first: AuditedList, second: AuditedList) -> Bools:
@@ -277,28 +272,32 @@ class AuditTarget:
             first[self.positions[number] >= 0] = number
         return first
 
+    def held(self, one: AuditedList) -> Int32s:
+        """Return the images of a list that an available source holds, ascending."""
+        return one.unique[self.home[one.unique] >= 0]
+
     def unlocated(self, one: AuditedList) -> Int32s:
-        """Return the images of a list that are in no source at hand."""
+        """Return the images of a list that are in no available source."""
         return one.unique[self.home[one.unique] < 0]
 
     def absent(self, one: AuditedList) -> Int32s:
-        """Return the images of a list that are missing from a source at hand to which they should belong.
+        """Return the images of a list that are missing from an available source to which they should belong.
 
         A manifest says which sources a list draws from. Of a folder's list, an image is taken to be missing where the
-        sources at hand hold other images of this list whose ids are of the same form.
+        available sources hold other images of this list whose ids are of the same form.
         """
         images = self.unlocated(one)
         if self.kind == "manifest":
             given = {source.name for source in self.sources}
             return images if one.sources and set(one.sources) <= given else images[:0]
-        located = one.unique[self.home[one.unique] >= 0]
+        located = self.held(one)
         if not (len(images) and len(located)):
             return images[:0]
         forms = set(_forms(self.ids[located]))
         return images[np.array([form in forms for form in _forms(self.ids[images])], np.bool_)]
 
     def incomplete(self, images: Int32s) -> Bools:
-        """Return which images come from a source whose silence about a class proves nothing, or from none at hand."""
+        """Return which images come from a source whose silence about a class proves nothing, or from none."""
         partial = np.array([not source.complete for source in self.sources] + [True], np.bool_)
         return partial[self.home[images]]
 

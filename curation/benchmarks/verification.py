@@ -129,6 +129,7 @@ def verify(
     published : Path or str, optional
         An authors' list, ``.txt`` or ``.json``, to be held against `part`.
     part : str, optional
+        The part that the published list is of.
     reading : Reading, optional
         How the sources are read.
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from curation.cli.options import Amount, SourceOptions
-from curation.cli.output import Answer, table_lines, warn
+from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import NewFolder, OutputFile
-from curation.cli.signature import pairs
-from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.audit.forensics import Forensics
-    from curation.audit.run import Audit
-    from curation.audit.target import AuditTarget
-    from curation.sources.slots import SourceSlot
-    from curation.sources.source import Source
+    from curation.audit.report import Report, RuleResult
+    from curation.audit.rule import Finding
 
-_FOLDER_ONLY = ("tasks", "role", "view", "namespace")
-_USUAL_PARTS = {"coco-train": "train2017", "coco-val": "val2017"}
+_BROKEN = ("fail", "warn")
+_SHOWN_VIOLATIONS = 6
+_SHOWN_EXAMPLES = 3
+_SHOWN_ALIKE = 6
+_SHOWN_FINDINGS = 20
+_ALL = "--json, --report FILE or --out DIR tells them"
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class Options(SourceOptions, Amount):
     exhaustive: tuple[Annotated[str, "NAME"], ...] = ()
     tasks: Annotated[str | None, "TASKS"] = None
     namespace: Annotated[str | None, "NAME"] = None
-    role: tuple[Annotated[str, "LIST=ROLE[:TASK]"], ...] = ()
-    view: tuple[Annotated[str, "ROLE=VIEW"], ...] = ()
-    labels: tuple[Annotated[str, "LIST[:TASK]=FILE"], ...] = ()
-    photos: tuple[Annotated[str, "NAME=DIR"], ...] = ()
+    role: Annotated[Mapping[str, str], "LIST=ROLE[:TASK]"] = field(default_factory=dict)
+    view: Annotated[Mapping[str, str], "ROLE=VIEW"] = field(default_factory=dict)
+    labels: Annotated[Mapping[str, Path], "LIST[:TASK]=FILE"] = field(default_factory=dict)
+    photos: Annotated[Mapping[str, Path], "NAME=DIR"] = field(default_factory=dict)
     exemplars: int = 50
     rules: Annotated[str | None, "NAMES"] = None
     fail_on: Literal["error", "warning"] = "error"
@@ -81,203 +81,135 @@ class Options(SourceOptions, Amount):
 
 def run(options: Options) -> Answer:
     """Print what needs attention, or with ``--all`` what every rule found; 0 when none is broken, else 1."""
-    from curation.audit.forensics_findings import forensics_data
-    from curation.audit.needs import label_warnings
-    from curation.audit.report import audit_data
-    from curation.audit.run import RULES, chosen_rules, run_audit
+    from curation.audit.judgement import label_warnings
+    from curation.audit.run import audit
+    from curation.storage import write_text
 
-    if options.exemplars < 1:
-        raise UsageError("--exemplars needs a number of 1 or more", found=str(options.exemplars))
-    rules = chosen_rules(options.rules) if options.rules else RULES
-    is_folder = _is_folder_of_lists(options.target)
-    target, digest, found = _folder(options) if is_folder else _manifest(options)
-    audit = run_audit(target, rules)
-    failed = audit.failed(fail_on=options.fail_on)
-    data = {**audit_data(audit, digest=digest), "failed": failed}
-    if found:
-        data["forensics"] = forensics_data(found)
-    _write(audit, data, digest, found, options)
-    for text in label_warnings(target):
-        warn(text)
-    return Answer(data, _lines(audit, digest, found, options, failed=failed), int(failed))
-
-
-def _is_folder_of_lists(text: str) -> bool:
-    from curation.manifest.store import HEADER_FILE
-
-    path = Path(text)
-    if not path.is_dir() or (path / HEADER_FILE).is_file():
-        return False
-    lists = [entry for entry in path.iterdir() if entry.suffix.lower() in (".txt", ".json")]
-    return bool(lists) or not any(path.rglob(HEADER_FILE))
-
-
-def _manifest(options: Options) -> tuple[AuditTarget, str, None]:
-    from curation.audit.manifest_target import manifest_target
-    from curation.manifest.locate import load_manifest
-
-    for name in _FOLDER_ONLY:
-        if getattr(options, name):
-            raise UsageError(
-                f"A manifest says this itself, --{name} is for a folder of lists", where=f"--{name}"
-            )
-    manifest = load_manifest(options.target)
-    _require_names(options, [entry.name for entry in manifest.header.sources])
-    target = manifest_target(
-        manifest,
-        options.open(manifest.slots),
-        labels=_labels(options),
-        complete=options.exhaustive,
+    report = audit(
+        options.target,
+        options.sources,
+        exhaustive=options.exhaustive,
+        tasks=options.tasks,
+        namespace=options.namespace,
+        roles=options.role,
+        views=options.view,
+        labels=options.labels,
+        photos=options.photos,
         exemplars=options.exemplars,
-        photos=_photos(options),
+        rules=options.rules,
+        fail_on=options.fail_on,
+        reading=options.reading,
     )
-    return target, manifest.digest, None
-
-
-def _folder(options: Options) -> tuple[AuditTarget, str, Forensics]:
-    from curation.audit.folder_target import FolderOptions, folder_target
-    from curation.audit.forensics import forensics
-    from curation.audit.list_roles import read_view
-    from curation.audit.lists import read_lists
-    from curation.audit.task_classes import read_tasks
-
-    slots = _slots(options)
-    _require_names(options, [slot.name for slot in slots])
-    sources = options.open(slots) if slots else {}
-    lists = read_lists(Path(options.target), namespace=options.namespace or _own_namespace(sources))
-    tasks = read_tasks(options.tasks) if options.tasks else ()
-    said = FolderOptions(
-        roles=pairs(options.role, "--role"),
-        views={role: read_view(text, f"--view {role}={text}") for role, text in _views(options).items()},
-        labels={**_labels_beside(lists.labels, bool(tasks), options), **_labels(options)},
-        complete=options.exhaustive,
-        exemplars=options.exemplars,
-        photos=_photos(options),
-    )
-    target = folder_target(lists, tasks=tasks, sources=sources, options=said)
-    return target, "", forensics(lists, sources)
-
-
-def _own_namespace(sources: Mapping[str, Source]) -> str:
-    """Return the namespace of bare ids: that of the sources where they share one; by the form of ids where not."""
-    spaces = {source.namespace for source in sources.values()}
-    return spaces.pop() if len(spaces) == 1 else ""
-
-
-def _labels_beside(files: Mapping[str, Path], wanted: bool, options: Options) -> dict[str, Source]:
-    """Return the label files that lie in the folder under the names of its lists; without tasks none is read."""
-    given = {name.partition(":")[0] for name in pairs(options.labels, "--labels")}
-    return {name: _open_labels(path, options) for name, path in files.items() if wanted and name not in given}
-
-
-def _views(options: Options) -> dict[str, str]:
-    from curation.audit.target import PRINCIPLE
-
-    views: dict[str, str] = {}
-    for text in options.view:
-        role, equals, view = text.partition("=")
-        if role not in PRINCIPLE or not equals or role in views:
-            raise UsageError(
-                "--view needs ROLE=VIEW, each role once",
-                where=f"--view {text[:120]}",
-                expected=f"a role of {', '.join(PRINCIPLE)}",
-            )
-        views[role] = view
-    return views
-
-
-def _slots(options: Options) -> list[SourceSlot]:
-    """Return the sources of a folder's audit; a name such as ``coco-train2017`` or ``voc2007-test`` says what it is."""
-    from curation.ids import ImageId
-    from curation.sources.datasets import family
-    from curation.sources.slots import SourceSlot
-
-    slots = []
-    for text in options.source:
-        name = text.partition("=")[0].partition("@")[0]
-        dataset, _, part = name.partition("-")
-        if family(dataset) == dataset and family(dataset) != "coco":
-            # Any other dataset: the whole name is its own, so that ids of two of them stay apart.
-            dataset, part = name.replace("-", "_"), ""
-        ImageId(dataset, "0")
-        slots.append(SourceSlot(name, dataset, _USUAL_PARTS.get(name, part), False, ""))
-    return slots
-
-
-def _require_names(options: Options, names: list[str]) -> None:
-    for option, given in (
-        ("--exhaustive", options.exhaustive),
-        ("--photos", pairs(options.photos, "--photos")),
-    ):
-        for name in given:
-            # Photos of a folder's lists may be at hand without annotations: any name serves then.
-            if name not in names and (names or option == "--exhaustive"):
-                raise UsageError(
-                    "There is no such source here",
-                    where=f"{option} {name[:80]}",
-                    expected=", ".join(names) or "a name given with --source",
-                )
-
-
-def _photos(options: Options) -> dict[str, Path]:
-    folders = {name: Path(text) for name, text in pairs(options.photos, "--photos").items()}
-    for name, folder in folders.items():
-        if not folder.is_dir():
-            raise UsageError("The folder of photos does not exist", where=f"--photos {name}={folder}")
-    return folders
-
-
-def _labels(options: Options) -> dict[str, Source]:
-    return {
-        name: _open_labels(Path(path), options) for name, path in pairs(options.labels, "--labels").items()
-    }
-
-
-def _open_labels(path: Path, options: Options) -> Source:
-    from curation.sources.opening import open_source
-
-    return open_source(
-        path, dataset="labels", part="", cache=not options.no_cache, bad_boxes=options.bad_boxes
-    )
-
-
-def _write(
-    audit: Audit, data: dict[str, object], digest: str, found: Forensics | None, options: Options
-) -> None:
-    import json
-
-    from curation.audit import report
-    from curation.audit.forensics_findings import forensics_tables
-    from curation.audit.list_figures import MOST_LISTS, overlap_figure
-    from curation.audit.report_html import report_html
-    from curation.storage import publishing_folder, write_text
-
-    if not (options.report or options.out):
-        return
-    page = report_html(audit, digest=digest, sections=forensics_tables(found) if found else ())
     if options.report:
-        write_text(options.report, page)
+        write_text(options.report, report.html())
     if options.out:
-        with publishing_folder(options.out) as folder:
-            (folder / "report.html").write_text(page, encoding="utf-8")
-            text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
-            (folder / "audit.json").write_text(text + "\n", encoding="utf-8")
-            for name, table in (
-                ("rules", report.rules_csv(audit)),
-                ("findings", report.findings_csv(audit)),
-                ("tasks", report.composition_csv(report.task_composition(audit.target))),
-            ):
-                (folder / f"{name}.csv").write_text(table, encoding="utf-8")
-            if found and 1 < len(found.facts) <= MOST_LISTS:
-                overlap_figure(found, folder / "overlap")
-
-
-def _lines(
-    audit: Audit, digest: str, found: Forensics | None, options: Options, *, failed: bool
-) -> list[str]:
-    from curation.cli.audit_tables import audit_tables
-
-    tables = [] if options.quiet else audit_tables(audit, digest, found, whole=options.all)
+        report.save(options.out)
+    for text in label_warnings(report.target):
+        warn(text)
+    tables = [] if options.quiet else audit_tables(report, whole=options.all)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.tally().items())
+    verdict = f"{counts}: {'the audit failed' if report.failed else 'no rule is broken'}"
     lines = [line for table in tables for line in table_lines(table)]
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in audit.tally().items())
-    return [*lines, f"{counts}: {'the audit failed' if failed else 'no rule is broken'}"]
+    return Answer(report.data(), [*lines, verdict], report.exit_status)
+
+
+def audit_tables(audit: Report, *, whole: bool = True) -> list[Table]:
+    """Return the tables of an audit: parts of the lists, rules, violations, numbers, fixes, missing data.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether rules that passed, numbers, and lists whose part is stated are told too; else what needs attention:
+        rules that are broken or undecidable, guessed parts of lists, and what lists tell that is no mere information.
+    """
+    title = f"Audit of {audit.target.name}  {audit.digest}".rstrip()
+    told = [one for one in audit.results if whole or one.outcome.verdict in (*_BROKEN, "undecidable")]
+    tables = [
+        *([_remarks(audit)] if whole or audit.target.kind == "folder" else []),
+        *([_forensics(audit.forensics, whole=whole)] if audit.forensics else []),
+        Table(title, ("rule", "verdict", "count", "a sound benchmark"), tuple(map(_row, told))),
+        *([Table("Numbers", ("rule", "of", "found"), _numbers(audit))] if whole else []),
+        Table("Violations", ("rule", "", "of", "found"), tuple(_findings(audit, _BROKEN))),
+        Table("How to fix", ("", ""), tuple((one.rule.name, one.rule.fix) for one in _broken(audit))),
+        Table("Undecidable", ("rule", "", "of", "found"), tuple(_findings(audit, ("undecidable",)))),
+        Table("Undecidable: data are missing", ("rules", "needed"), _needs(audit)),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _remarks(audit: Report) -> Table:
+    """Return what is said of each list; what is said of many is said once."""
+    by_part: dict[str, list[str]] = {}
+    for text in audit.target.remarks:
+        name, _, part = text.partition(": ")
+        by_part.setdefault(part, []).append(name)
+    rows = []
+    for part, names in by_part.items():
+        many = len(names) > _SHOWN_ALIKE
+        rows += [(f"{len(names)} lists", part)] if many else [(name, part) for name in names]
+    return Table("Lists, and the part that each plays", ("list", "part"), tuple(rows))
+
+
+def _forensics(found: Forensics, *, whole: bool) -> Table:
+    from curation.audit.forensics import list_findings
+
+    findings = [one for one in list_findings(found) if whole or one.gravity != "info"]
+    rows = [
+        (one.gravity, one.kind, _with_examples(one.text, one.examples)) for one in findings[:_SHOWN_FINDINGS]
+    ]
+    if len(findings) > _SHOWN_FINDINGS:
+        rows.append(("info", "", f"{len(findings) - _SHOWN_FINDINGS} more: {_ALL}"))
+    return Table("What the lists tell by themselves", ("", "", ""), tuple(rows))
+
+
+def _row(result: RuleResult) -> tuple[str, str, str, str]:
+    outcome = result.outcome
+    text = result.rule.definition
+    if outcome.verdict == "undecidable":
+        text = "data are missing, see below"
+    if outcome.verdict == "not applicable":
+        text = next((one.text for one in outcome.findings if one.text), text)
+    return result.rule.name, outcome.verdict, f"{outcome.count:,}" if outcome.count else "", text
+
+
+def _broken(audit: Report) -> list[RuleResult]:
+    return [one for one in audit.results if one.outcome.verdict in _BROKEN]
+
+
+def _numbers(audit: Report) -> tuple[tuple[str, str, str], ...]:
+    return tuple(
+        (one.rule.name, finding.about, finding.text)
+        for one in audit.results
+        for finding in one.outcome.findings
+        if finding.verdict == "info"
+    )
+
+
+def _findings(audit: Report, verdicts: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    """Return the findings of some verdicts that have something to tell, the first few of each rule."""
+    rows: list[tuple[str, str, str, str]] = []
+    for one in audit.results:
+        found = [finding for finding in one.outcome.findings if finding.verdict in verdicts and finding.text]
+        rows += [(one.rule.name, f.verdict, f.about, _text(f)) for f in found[:_SHOWN_VIOLATIONS]]
+        if len(found) > _SHOWN_VIOLATIONS:
+            rest = f"{len(found) - _SHOWN_VIOLATIONS} more: {_ALL}"
+            rows.append((one.rule.name, "", "", rest))
+    return rows
+
+
+def _text(finding: Finding) -> str:
+    return _with_examples(finding.text, finding.examples)
+
+
+def _with_examples(text: str, examples: Sequence[str]) -> str:
+    shown = "; ".join(examples[:_SHOWN_EXAMPLES])
+    return f"{text}: {shown}" if shown else text
+
+
+def _needs(audit: Report) -> tuple[tuple[str, str], ...]:
+    """Return each missing piece of data with the rules that it would decide."""
+    rules: dict[str, list[str]] = {}
+    for one in audit.results:
+        for need in one.outcome.needs:
+            rules.setdefault(need, []).append(one.rule.name)
+    return tuple((", ".join(names), need) for need, names in rules.items())

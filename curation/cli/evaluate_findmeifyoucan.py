@@ -267,8 +267,8 @@ def _about(
     import numpy as np
 
     from curation import __version__
-    from curation.benchmarks.findmeifyoucan.evaluation import DEFINITIONS
     from curation.benchmarks.findmeifyoucan.profiles import profiles_of
+    from curation.benchmarks.findmeifyoucan.report import DEFINITIONS
     from curation.canonical import sha256_of_file
     from curation.evaluation.ood.curves import FPR_RULES
     from curation.evaluation.ood.thresholds import RULES, UNKNOWN_IF

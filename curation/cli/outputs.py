@@ -11,7 +11,6 @@ import argparse
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -84,16 +83,18 @@ class OutputResult(Output):
 
     Attributes
     ----------
-    module : str
-        That has the protocol's ``REPORT``: what may be written there is read from it only when it is needed.
+    protocol : str
+        Its report says what may be written there; it is read only when that is needed.
     """
 
-    module: str
+    protocol: str
 
     @property
     def folder(self) -> OutputFolder:
         """Return what may be written there."""
-        report = import_module(self.module).REPORT
+        from curation.evaluation.protocols import report_of
+
+        report = report_of(self.protocol)
         return OutputFolder(("results.json", *(f"{stem}.csv" for stem in report.files)), report.figures)
 
     @property

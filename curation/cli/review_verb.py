@@ -145,7 +145,7 @@ def _built(options: Options) -> Started:
 
 
 def _images(options: Options, manifest: Manifest | None) -> ReviewImages:
-    from curation.proposals.files import read_proposals
+    from curation.proposals.proposal import read_proposals
     from curation.review.images import arranged, part_images, source_images
     from curation.sources.slots import named_slots
 

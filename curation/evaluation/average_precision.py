@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from curation.evaluation.columns import Bools, Floats, Int64s
+from curation.evaluation.variants import Rules
 
 Ties = Literal["grouped", "input_order"]
 """``grouped``: a point of the curve exists only after the last detection of equal score (default).
@@ -129,6 +130,17 @@ def area(curve: Curve) -> Floats:
         return np.zeros(len(curve.tp))
     gained = np.diff(curve.tp, axis=1, prepend=0)
     return np.asarray((gained * curve.envelope).sum(axis=1) / curve.n_positive, np.float64)
+
+
+def average_precision(scores: Floats, correct: Bools, n_positive: int, rules: Rules) -> float:
+    """Return the AP of one class in the flavour of a variant, in [0, 1], from its detections that count."""
+    flavours = {
+        "area": area,
+        "eleven_point": eleven_point,
+        "eleven_point_in_floats": eleven_point_in_floats,
+    }
+    curve = Ranking(scores, correct, n_positive).curve(rules.ties)
+    return float(flavours[rules.average_precision](curve)[0])
 
 
 def full_curve(scores: Floats, correct: Bools, n_positive: int) -> dict[str, list[float]]:

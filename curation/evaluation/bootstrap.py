@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
-from curation.evaluation.matching import Difficult, Matches, positives
+from curation.evaluation.matching import Matches, positives
+from curation.evaluation.variants import Difficult, Rules
 
 UInt64s = npt.NDArray[np.uint64]
 READINGS = ("macro", "pooled", "ratio_of_mean_precision")
@@ -253,7 +254,7 @@ def _starts(ends: Int64s) -> Int64s:
 
 def _positives(truth: GroundTruth, matches: Matches, difficult: Difficult) -> Int64s:
     """Return the positives of each class in each image, shape (K, n_images)."""
-    counted = positives(truth, difficult)
+    counted = positives(truth, Rules(name="", difficult=difficult))
     cell = truth.label[counted].astype(np.int64) * truth.n_images + truth.image[counted]
     by_image = np.bincount(cell, minlength=len(truth.classes) * truth.n_images).reshape(-1, truth.n_images)
     if not np.array_equal(by_image.sum(axis=1), matches.n_positive):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from curation.errors import UsageError
 from curation.evaluation.detections import Policy, ReadDetections, read_coco_results
@@ -35,6 +35,7 @@ __all__ = [
     "detections_of",
     "known_classes",
 ]
+Given = TypeVar("Given")
 Truth = Path | Source
 """A COCO JSON file, a dataset root, or a source that is open already."""
 
@@ -77,6 +78,27 @@ class Reading:
 
 READING = Reading()
 POLICY = Policy()
+
+
+def by_part(given: Mapping[str, Given] | Given, option: str, parts: Sequence[str]) -> dict[str, Given]:
+    """Return what was given for each part.
+
+    Raises
+    ------
+    UsageError
+        Something is of no part, or nothing is of one.
+    """
+    expected = " ".join(f"{option} {part}=FILE" for part in parts)
+    named = given if isinstance(given, Mapping) else {"": given}
+    if stray := [part for part in named if part not in parts]:
+        raise UsageError(
+            f"{option} needs to say which part it is of",
+            where=f"{stray[0]}{'=' * bool(stray[0])}{named[stray[0]]}"[:200],
+            expected=expected,
+        )
+    if missing := [part for part in parts if part not in named]:
+        raise UsageError(f"{option} is missing for {' and '.join(missing)}", expected=expected)
+    return dict(named)
 
 
 def known_classes(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from curation.errors import UsageError
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.variants import IOU, Rules
 
-Difficult = Literal["ignore", "count"]
 _PAIRS_AT_ONCE = 1 << 20
 _LARGEST_TABLE = 1 << 22
 
@@ -26,8 +25,8 @@ class Matches:
     outcome : ndarray of int8, shape (d,)
         1 true positive, 0 false positive, -1 ignored (its best object is difficult or crowd).
     truth : ndarray of int32, shape (d,)
-        Position of the object of the same class and image with the highest IoU, -1 where there is none. It is kept
-        below the IoU threshold too.
+        Position of the object in the image that it is compared with, -1 where there is none: the one of highest IoU,
+        kept below the IoU threshold too; where the best free object is taken, the one that it took.
     iou : ndarray of float64, shape (d,)
         IoU with that object, 0 where there is none.
     n_positive : ndarray of int64, shape (K,)
@@ -78,54 +77,114 @@ class OverlappingPairs:
     iou: Floats
 
 
-def match(
-    truth: GroundTruth,
-    detections: Detections,
-    *,
-    iou_threshold: float = 0.5,
-    strict: bool = False,
-    difficult: Difficult = "ignore",
+def assign(
+    truth: GroundTruth, detections: Detections, rules: Rules, *, competing: Bools | None = None
 ) -> Matches:
-    """Return the outcome of each detection under the ``paper`` profile (VOC matching).
+    """Return the outcome of each detection: the one assignment of detections to objects, under a row of rules.
 
-    Within each class, by falling score with ties in input order, a detection takes the object of highest IoU in its
-    image, be it taken already or not: a second detection of an object is a false positive. A detection whose best
-    object is crowd, or difficult under ``difficult="ignore"``, is ignored.
+    Under the default rules (VOC's), within each class and by falling score with ties in input order, a detection takes
+    the object of highest IoU in its image, be it taken already or not: a second detection of an object is a false
+    positive. A detection whose best object is crowd or difficult is ignored.
 
     Parameters
     ----------
-    iou_threshold : float
-        A match needs IoU >= it.
-    strict : bool
-        A match needs IoU > it (VOC and OWOD code).
-    difficult : {"ignore", "count"}
-        Whether difficult objects are ignored or ordinary. Crowd is always ignored.
+    rules : Rules
+        See `curation.evaluation.variants.Rules` for every way in which variants differ.
+    competing : ndarray of bool, shape (d,), optional
+        The detections that may take an object; all by default.
     """
-    positive = positives(truth, difficult)
-    position, iou = best_overlap(truth, detections, same_class=True)
-    matched = position >= 0
-    matched &= iou > iou_threshold if strict else iou >= iou_threshold
+    positive = positives(truth, rules)
+    labels = np.zeros_like(truth.label) if rules.objects == "all" else truth.label
+    counts = np.bincount(labels[positive], minlength=len(truth.classes)).astype(np.int64)
+    if rules.taken == "best_free":
+        return _best_free(truth, detections, rules, positive, counts)
+    position, iou = best_overlap(
+        truth,
+        detections,
+        same_class=rules.objects == "own_class",
+        mask=~truth.crowd if rules.crowd == "pass_over" else None,
+        dtype=rules.dtype,
+    )
+    matched = (position >= 0) & rules.reached(iou)
+    if rules.objects == "any_class":
+        rows = np.flatnonzero(matched)
+        matched[rows] = truth.label[position[rows]] == detections.label[rows]
     ignored = matched.copy()
     ignored[matched] = ~positive[position[matched]]
-    candidates = np.flatnonzero(matched & ~ignored)
-    candidates = candidates[np.argsort(-detections.scores[candidates], kind="stable")]
+    claims = matched & ~ignored
+    candidates = np.flatnonzero(claims if competing is None else claims & competing)
+    if rules.order == "score":
+        candidates = candidates[np.argsort(-detections.scores[candidates], kind="stable")]
     _, first = np.unique(position[candidates], return_index=True)
     outcome = np.zeros(len(detections), np.int8)
     outcome[candidates[first]] = 1
     outcome[ignored] = -1
-    counts = np.bincount(truth.label[positive], minlength=len(truth.classes)).astype(np.int64)
-    claim = np.where(matched & ~ignored, position, -1).astype(np.int32)
-    return Matches(outcome, position, iou, counts, claim)
+    return Matches(outcome, position, iou, counts, np.where(claims, position, -1).astype(np.int32))
 
 
-def positives(truth: GroundTruth, difficult: Difficult = "ignore") -> Bools:
-    """Return which objects have to be found: of known class, not crowd, and not difficult unless those count."""
-    if difficult not in ("ignore", "count"):
-        raise UsageError(
-            "Unknown treatment of difficult objects", expected="ignore, count", found=repr(difficult)
-        )
-    counted = (truth.label >= 0) & ~truth.crowd
-    return counted if difficult == "count" else counted & ~truth.difficult
+def positives(truth: GroundTruth, rules: Rules) -> Bools:
+    """Return which objects have to be found: of known class, neither crowd nor difficult where rules ignore these."""
+    counted = np.ones(len(truth.label), bool) if rules.objects == "all" else truth.label >= 0
+    if rules.crowd in ("ignore", "cover"):
+        counted &= ~truth.crowd
+    return counted & ~truth.difficult if rules.difficult == "ignore" else counted
+
+
+def _best_free(
+    truth: GroundTruth, detections: Detections, rules: Rules, positive: Bools, counts: Int64s
+) -> Matches:
+    """Return the outcome when each detection, by falling score, takes the best object that none has taken yet.
+
+    One that is left over is ignored where its intersection with an ignored object of its class is at least half of its
+    own area (IoU >= 0.5 implies that); else it is a false positive.
+    """
+    pairs = overlapping_pairs(
+        truth, detections, same_class=True, mask=positive, iou_threshold=IOU, strict=rules.strict
+    )
+    taken, iou = _first_come(pairs, detections.scores, len(truth.label))
+    outcome = np.zeros(len(detections), np.int8)
+    outcome[_covering(truth, detections, ~positive)] = -1
+    outcome[taken >= 0] = 1
+    return Matches(outcome, taken, iou, counts, taken)
+
+
+def _first_come(pairs: OverlappingPairs, scores: Floats, n_objects: int) -> tuple[Int32s, Floats]:
+    """Return the object of each detection when they choose one after the other, by falling score, and their IoU.
+
+    All choose at once and the highest-ranked suitor of an object keeps it, until none is turned away: objects agree on
+    who comes first, so that this ends where choosing one by one does (the only stable matching).
+    """
+    order = np.lexsort((pairs.position, -pairs.iou, pairs.row))
+    wish = pairs.position[order]
+    suitors, first, count = np.unique(pairs.row[order], return_index=True, return_counts=True)
+    last = first + count
+    current, keeper = first.copy(), np.full(n_objects, len(suitors), np.int64)
+    # Suitors in rank order, so that the lowest position in this order is the highest-ranked.
+    by_rank = np.argsort(-scores[suitors], kind="stable")
+    current, last, suitors = current[by_rank], last[by_rank], suitors[by_rank]
+    active = np.arange(len(suitors))
+    while len(active):
+        wanted = wish[current[active]]
+        before = keeper[wanted]
+        np.minimum.at(keeper, wanted, active)
+        turned_away = np.concatenate([active, before[before < len(suitors)]])
+        turned_away = np.unique(turned_away[keeper[wish[current[turned_away]]] != turned_away])
+        current[turned_away] += 1
+        active = turned_away[current[turned_away] < last[turned_away]]
+    taken, iou = np.full(len(scores), -1, np.int32), np.zeros(len(scores))
+    held = np.flatnonzero(keeper < len(suitors))
+    taken[suitors[keeper[held]]] = held
+    iou[suitors[keeper[held]]] = pairs.iou[order[current[keeper[held]]]]
+    return taken, iou
+
+
+def _covering(truth: GroundTruth, detections: Detections, ignored: Bools) -> Int64s:
+    """Return the detections half of whose area or more lies in an ignored object of their class."""
+    pairs = overlapping_pairs(truth, detections, same_class=True, mask=ignored, iou_threshold=0, strict=True)
+    boxes = detections.boxes[pairs.row]
+    common = pair_intersection(boxes, truth.boxes[pairs.position])
+    covering: Int64s = pairs.row[common >= 0.5 * boxes[:, 2] * boxes[:, 3]]
+    return covering
 
 
 def thresholds(

@@ -109,13 +109,19 @@ def place_of(measures: Sequence[Measure], key: str) -> tuple[int, str]:
     return next((place for place, one in enumerate(measures) if one.matches(key)), len(measures)), key
 
 
+def formulas(measures: Sequence[Measure], *keys: str) -> dict[str, str]:
+    """Return the formula of some measures by key, for the definitions of a result."""
+    by_key = {one.base: one.formula for one in measures}
+    return {key: by_key[key] for key in keys}
+
+
 def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
     """Return what a result says of its numbers: the rules given, then the formula of each measure by its base key."""
     return {**rules, **{one.base: one.formula for one in measures}}
 
 
 def measure_table(measures: Iterable[Measure]) -> list[str]:
-    """Return the lines of a Markdown table of measures, for docs/metrics.md."""
+    """Return the lines of a Markdown table of measures, ranked ones in bold, for docs/metrics.md."""
     lines = [
         "| measure | meaning | formula | unit | better | source | undefined |",
         "|---|---|---|---|---|---|---|",
@@ -123,7 +129,8 @@ def measure_table(measures: Iterable[Measure]) -> list[str]:
     for one in measures:
         cells = (one.name, one.formula, one.unit, one.better or "", one.source, one.undefined)
         escaped = (cell.replace("|", "\\|").replace("*", "\\*") for cell in cells)
-        lines.append(" | ".join((f"| `{one.key}`", *escaped)) + " |")
+        key = f"**`{one.key}`**" if one.ranked else f"`{one.key}`"
+        lines.append(" | ".join((f"| {key}", *escaped)) + " |")
     return lines
 
 

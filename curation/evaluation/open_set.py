@@ -1,191 +1,574 @@
-"""Wilderness impact and absolute open-set error as the OWOD code computes them (``voc_eval``)."""
+"""Counts of open-set detection: unknown objects found, taken for known classes or missed, and wilderness impact.
+
+Every reading of wilderness impact stands here: at fixed thresholds over levels of wilderness, at the index of nearest
+recall with or without the open-set errors in its denominator, and at confidence thresholds.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
-from curation.evaluation.input_order import InputOrder, decided_by_order, joined, joined_claims, kinds
+from curation.errors import EvaluationError, UsageError
+from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.input_order import InputOrder
 from curation.evaluation.matching import (
+    Matches,
     OperatingPoints,
-    best_overlap,
-    match,
-    overlaps_any,
+    OverlappingPairs,
+    overlapping_pairs,
     recall_names,
     rows_by_class,
 )
+from curation.evaluation.task_truth import TaskTruth
+from curation.evaluation.variants import IOU, Rules
 
-IOU = 0.5
-"""An overlap counts when it is strictly above."""
+TENTHS = tuple(range(1, 10))
+HUNDREDTHS = tuple(range(1, 101))
+LevelCounts = Literal["integer", "float32"]
+LEVEL_COUNTS: dict[str, str] = {
+    "integer": "n_k = k*N // 10 in integers",
+    "float32": "n_k = int(float32(k/10) * N), the ratio rounded to single precision and multiplied in double: what the "
+    "official code computes under NumPy 1, which it needs; under NumPy 2 the product would be single too, and some "
+    "levels would have one image more (N = 40, level 0.7: 27 here, 28 there)",
+}
+OFFICIAL_LEVELS = 50
+"""The official code asks for ``arange(0, 5, 0.1)`` and stops earlier where the images run out."""
 
-Part = tuple[GroundTruth, Detections]
+
+READINGS: dict[str, str] = {
+    "macro": "mean over classes of FP_o / (TP_c + FP_c)",
+    "pooled": "sum over classes of FP_o / sum over classes of (TP_c + FP_c)",
+    "ratio_of_mean_precision": "mean over classes of closed precision / mean of open precision - 1",
+}
+"""How wilderness impact is averaged over classes; the paper does not say (`macro` is the default)."""
+
+Values = list[float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
-    """Of each detection: its class, rounded score, whether it is TP or FP, TP, and on an unknown object."""
+class Levels:
+    """The wilderness levels that the images at hand allow.
 
-    label: Int64s
+    Attributes
+    ----------
+    names : tuple of str, length L
+        Wilderness ratios as decimal texts: ``0.0``, ``0.1``, …
+    images : ndarray of int64, shape (L,)
+        How many wilderness images belong to each; never falling.
+    counts : {"integer", "float32"}
+    """
+
+    names: tuple[str, ...]
+    images: Int64s
+    counts: str
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def first_level(self, position: Int32s | Int64s) -> Int64s:
+        """Return the first level that holds the image at each position of the wilderness; L where none does."""
+        return np.searchsorted(self.images, position, side="right")
+
+
+def wilderness_levels(
+    n_closed: int, n_wilderness: int, *, counts: LevelCounts = "integer", most: int | None = None
+) -> Levels:
+    """Return the levels k/10 for k = 0, 1, … while ``n_k`` wilderness images are at hand.
+
+    Parameters
+    ----------
+    n_closed, n_wilderness : int
+        Images of the two parts.
+    counts : {"integer", "float32"}
+        See `LEVEL_COUNTS`.
+    most : int, optional
+        Highest number of levels.
+    """
+    if counts not in LEVEL_COUNTS:
+        raise UsageError(
+            "Unknown rule for level counts", expected=", ".join(LEVEL_COUNTS), found=repr(counts)[:80]
+        )
+    if n_closed < 1:
+        raise EvaluationError("The closed part has no images", expected="at least one image")
+    # n_k > k*N/10 - 1, so no level beyond this one can fit.
+    end = 10 * (n_wilderness + 1) // n_closed + 2
+    k = np.arange(end if most is None else min(end, most), dtype=np.int64)
+    images = k * n_closed // 10 if counts == "integer" else _float32_counts(k, n_closed)
+    images = images[images <= n_wilderness]
+    return Levels(tuple(f"{n // 10}.{n % 10}" for n in range(len(images))), images, counts)
+
+
+def _float32_counts(k: Int64s, n_closed: int) -> Int64s:
+    return ((k / 10).astype(np.float32).astype(np.float64) * n_closed).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What became of each detection, and which unknown objects detections of known classes lie on.
+
+    Attributes
+    ----------
+    label : ndarray of int32, shape (d,)
+        The last class is unknown.
+    scores : ndarray of float64, shape (d,)
+        As the variant ranks by them.
+    outcome : ndarray of int8, shape (d,)
+        1 true positive, 0 false positive, -1 ignored.
+    n_positive : ndarray of int64, shape (K + 1,)
+        Objects of each class that count, once for each line of the image list.
+    target : ndarray of bool, shape (m,)
+        Unknown objects that count.
+    taken : ndarray of int32, shape (d,)
+        The object that each true positive found; of no meaning elsewhere.
+    pairs : OverlappingPairs
+        Detections of known classes with unknown objects that their IoU reaches.
+    order : InputOrder
+        What the order of the detections decided.
+    """
+
+    label: Int32s
     scores: Floats
-    counted: Bools
-    correct: Bools
-    on_unknown: Bools
+    outcome: npt.NDArray[np.int8]
     n_positive: Int64s
+    target: Bools
+    taken: Int32s
+    pairs: OverlappingPairs
     order: InputOrder
 
+    def ranked(self) -> Iterator[tuple[int, Int64s]]:
+        """Yield each class with its detections by falling score, ties in input order."""
+        order = np.argsort(-self.scores, kind="stable")
+        # Numbers of 16 bits are sorted digit by digit, the others by comparison.
+        kind = np.int16 if len(self.n_positive) < 1 << 15 else np.int32
+        for number, places in rows_by_class(self.label[order].astype(kind), len(self.n_positive)):
+            yield number, order[places]
 
-def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
-    """Return OWOD's wilderness impact at recalls 0.1 to 0.9 and its A-OSE, over all parts taken together.
+    def on_unknown(self) -> Bools:
+        """Return which detections are of a known class and lie on an unknown object, shape (d,)."""
+        hits = np.zeros(len(self.label), bool)
+        hits[self.pairs.row] = True
+        return hits
 
-    As in the official text files, scores are rounded to 3 decimals and corners to 1. Equal scores keep input order
-    (the official sort is unstable). A class without ground truth is left out of wilderness impact and listed.
 
-    Returns
-    -------
-    dict
-        ``WI[recall]``: mean over classes of detections on an unknown object / mean of TP + FP, each at the index whose
-        recall is nearest; None with ``reason`` where no class has detections and ground truth. ``nearest_recall``:
-        the recall found, by class. ``AOSE_total``, ``AOSE_per_class``: detections of any score with IoU > 0.5 to an
-        unknown object, difficult and crowd ones included. ``AOSE_instances``: distinct unknown objects hit.
-        ``n_unknown``: unknown objects. ``classes_left_out`` with reasons. ``input_order``: see `InputOrder.record`.
+@dataclass(frozen=True, slots=True)
+class Plateaus:
+    """The detections of one known class by falling score, at the first detection of each recall that it reaches.
+
+    Wilderness impact is read at the first index of nearest recall, which is always one of these.
+
+    Attributes
+    ----------
+    rank : ndarray of int64, shape (p,)
+        Position of the detection in the class's order, from 0.
+    score, recall : ndarray of float64, shape (p,)
+    kept : ndarray of int64, shape (p,)
+        True and false positives up to and with it: the code's denominator.
+    kept_closed : ndarray of int64, shape (p,)
+        The same without false positives on unknown objects: the closed-set denominator.
+    on_unknown : ndarray of int64, shape (p,)
+        Detections up to and with it that lie on an unknown object.
+    tp, n_positive : int
+        True positives at the end, and objects that count.
     """
-    rounded = tuple((truth, round_as_text(detections)) for truth, detections in parts)
-    classes = parts[0][0].classes
-    outcome = _outcome(rounded)
-    indices: dict[str, tuple[Floats, Int64s, Int64s]] = {}
-    left_out = {}
-    for number, rows in rows_by_class(outcome.label, len(classes)):
-        n = int(outcome.n_positive[number])
-        if not n or not len(rows):
-            left_out[classes[number]] = "no detections" if n else "no ground truth"
+
+    rank: Int64s
+    score: Floats
+    recall: Floats
+    kept: Int64s
+    kept_closed: Int64s
+    on_unknown: Int64s
+    tp: int
+    n_positive: int
+
+    def nearest(self, recall: float) -> int:
+        """Return the first position whose recall is nearest."""
+        # In floats, as the official code does: at a midpoint the nearer one is what it takes for nearer.
+        return int(np.argmin(np.abs(self.recall - recall)))
+
+    def as_lists(self) -> dict[str, list[Any]]:
+        """Return the columns as equally long lists, by name."""
+        names = ("rank", "score", "recall", "kept", "kept_closed", "on_unknown")
+        return {name: getattr(self, name).tolist() for name in names}
+
+
+def plateaus(found: Outcomes, n_known: int) -> dict[int, Plateaus]:
+    """Return the plateaus of each known class that has both objects and detections, by label."""
+    hits = found.on_unknown()
+    result = {}
+    for number, rows in found.ranked():
+        n = int(found.n_positive[number])
+        if number >= n_known or not n or not len(rows):
             continue
-        rows = rows[np.argsort(-outcome.scores[rows], kind="stable")]
-        recall = np.cumsum(outcome.correct[rows]) / n
-        indices[classes[number]] = (
-            recall,
-            np.cumsum(outcome.counted[rows]),
-            np.cumsum(outcome.on_unknown[rows]),
+        correct, counted, hit = found.outcome[rows] == 1, found.outcome[rows] >= 0, hits[rows]
+        at = np.flatnonzero(correct)
+        at = at if correct[0] else np.append(0, at)
+        tp = np.cumsum(correct, dtype=np.int64)
+        result[number] = Plateaus(
+            rank=at,
+            score=found.scores[rows][at],
+            recall=(tp / n)[at],
+            kept=np.cumsum(counted, dtype=np.int64)[at],
+            kept_closed=np.cumsum(counted & (correct | ~hit), dtype=np.int64)[at],
+            on_unknown=np.cumsum(hit, dtype=np.int64)[at],
+            tp=int(tp[-1]),
+            n_positive=n,
         )
-    impact, nearest = _impacts(indices)
-    per_class = np.bincount(outcome.label[outcome.on_unknown], minlength=len(classes))
-    result: dict[str, Any] = {
-        "WI": impact,
-        "nearest_recall": nearest,
-        "classes_left_out": left_out,
-        "AOSE_total": int(outcome.on_unknown.sum()),
-        "AOSE_per_class": dict(zip(classes, per_class.tolist(), strict=True)),
-        "AOSE_instances": sum(_objects_hit(truth, detections) for truth, detections in rounded),
-        "n_unknown": sum(int((truth.label < 0).sum()) for truth, _ in parts),
-        "input_order": outcome.order.record("WI"),
-    }
-    if None in impact.values():
-        result["reason"] = "no class has both ground truth and detections, or none is right or wrong so far"
     return result
 
 
-def open_set_errors(parts: tuple[Part, ...], points: OperatingPoints) -> dict[str, Any]:
-    """Return A-OSE at all scores and at each operating point: detections of a known class on an unknown object.
+def impact_at_recalls(by_class: dict[int, Plateaus], classes: Sequence[str]) -> dict[str, Any]:
+    """Return wilderness impact at recalls 0.01 to 1.00, over the classes with objects and detections.
 
-    Boxes and scores as they are, IoU > 0.5 (Miller et al., ICRA 2018, count at an operating point; OWOD at all
-    scores).
+    Each class is read at the first index whose recall is nearest (RE-OWOD's code); one that never reaches a recall is
+    read at its highest.
 
     Returns
     -------
     dict
-        ``all`` and each recall: ``total``, ``per_class`` (None for a class without threshold), ``instances``:
-        distinct unknown objects hit; also ``n_unknown``.
+        Lists over ``recall`` (decimal texts): ``WI`` = sum of ``on_unknown`` / sum of ``kept`` over classes,
+        ``WI_closed_set_denominator`` (sum of ``kept_closed`` instead), None where a sum is 0; these three sums;
+        ``classes_reaching``; and ``classes_never_reaching``: names, by recall in tenths.
     """
-    classes = parts[0][0].classes
-    hits = tuple((truth, detections.take(_on_unknown(truth, detections))) for truth, detections in parts)
-    everything = np.full(len(classes), -np.inf)
-    limits = dict(zip(("all", *recall_names(points)), (everything, *points.threshold), strict=True))
-    result: dict[str, Any] = {"n_unknown": sum(int((truth.label < 0).sum()) for truth, _ in parts)}
-    for name, limit in limits.items():
-        kept = [(truth, hit.take(hit.scores >= limit[hit.label])) for truth, hit in hits]
-        counts = sum(np.bincount(hit.label, minlength=len(classes)) for _, hit in kept)
-        result[name] = {
-            "total": int(np.sum(counts)),
-            "per_class": {
-                known: None if np.isnan(limit[number]) else int(np.asarray(counts)[number])
-                for number, known in enumerate(classes)
-            },
-            "instances": sum(_objects_hit(truth, hit) for truth, hit in kept),
+    sums = np.zeros((3, len(HUNDREDTHS)), np.int64)
+    reaching = np.zeros(len(HUNDREDTHS), np.int64)
+    never: dict[str, list[str]] = {f"0.{tenths}": [] for tenths in TENTHS}
+    levels = (np.array(HUNDREDTHS) / 100).tolist()
+    for number, one in by_class.items():
+        places = np.array([one.nearest(level) for level in levels])
+        sums += np.stack([one.on_unknown[places], one.kept[places], one.kept_closed[places]])
+        reaching += 100 * one.tp >= np.array(HUNDREDTHS) * one.n_positive
+        for tenths in TENTHS:
+            if 10 * one.tp < tenths * one.n_positive:
+                never[f"0.{tenths}"].append(classes[number])
+    on_unknown, kept, kept_closed = sums.tolist()
+    return {
+        "recall": [f"{level // 100}.{level % 100:02d}" for level in HUNDREDTHS],
+        "WI": _ratios(on_unknown, kept),
+        "WI_closed_set_denominator": _ratios(on_unknown, kept_closed),
+        "on_unknown": on_unknown,
+        "kept": kept,
+        "kept_closed": kept_closed,
+        "classes": len(by_class),
+        "classes_reaching": reaching.tolist(),
+        "classes_never_reaching": never,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The N unknown objects that count, one entry each.
+
+    Attributes
+    ----------
+    position : ndarray of int64, shape (N,)
+        In the ground truth.
+    copies : ndarray of int64, shape (N,)
+        Lines of the image list that name its image.
+    found_at : ndarray of float64, shape (N,)
+        Score of the unknown detection that found it, -inf where none did.
+    called_at, called_wrongly_at : ndarray of float64, shape (N,)
+        Highest score of a detection of a known class on it, of any and of those that are no true positive; -inf where
+        there is none.
+    """
+
+    position: Int64s
+    copies: Int64s
+    found_at: Floats
+    called_at: Floats
+    called_wrongly_at: Floats
+
+
+def targets(truth: TaskTruth, found: Outcomes) -> Targets:
+    """Return the unknown objects that count, with the scores at which each is found and called known."""
+    size = len(found.target)
+    found_at, called_at, wrongly_at = (np.full(size, -np.inf) for _ in range(3))
+    right = np.flatnonzero((found.outcome == 1) & (found.label == truth.unknown))
+    found_at[found.taken[right]] = found.scores[right]
+    rows, position = found.pairs.row, found.pairs.position
+    np.maximum.at(called_at, position, found.scores[rows])
+    wrong = found.outcome[rows] != 1
+    np.maximum.at(wrongly_at, position[wrong], found.scores[rows[wrong]])
+    place = np.flatnonzero(found.target)
+    copies = truth.lines[truth.truth.image[place]]
+    return Targets(place, copies, found_at[place], called_at[place], wrongly_at[place])
+
+
+def unknown_counts(one: Targets, rows: Bools | slice = slice(None)) -> dict[str, Any]:
+    """Return how many unknown objects are found, called known and missed, and the rates that follow, in percent.
+
+    An object counts once for each line that names its image, and is found once: its further copies are in FN_u.
+    ``FN_u_star``: the copies of objects that were not found and have a detection of a known class on them; those of an
+    object that was found are not among them. ``UR = UDR * UDP`` whenever all three are defined (Revisiting Open World
+    Object Detection, section 5.1).
+    """
+    copies = one.copies[rows]
+    found = np.isfinite(one.found_at[rows])
+    missed = np.where(found, 0, copies)
+    n, tp = int(copies.sum()), int(found.sum())
+    result: dict[str, Any] = {
+        "num_unknown_gt": n,
+        "TP_u": tp,
+        "FN_u": n - tp,
+        "UR": _percent(tp, n),
+        "A_OSE_objects": int(copies[np.isfinite(one.called_at[rows])].sum()),
+    }
+    for suffix, called in (("", one.called_at[rows]), ("_excl_known_tp", one.called_wrongly_at[rows])):
+        star = int(missed[np.isfinite(called)].sum())
+        result |= {
+            f"FN_u_star{suffix}": star,
+            f"UDR{suffix}": _percent(tp + star, n),
+            f"UDP{suffix}": _percent(tp, tp + star) if n else None,
         }
     return result
 
 
-def round_as_text(detections: Detections) -> Detections:
-    """Return the detections as detectron2's VOC text files hold them: score ``.3f``, corners ``.1f`` (1-based)."""
-    x, y, w, h = detections.boxes.T
-    left, top = round_decimal(x + 1, 1) - 1, round_decimal(y + 1, 1) - 1
-    right, bottom = round_decimal(x + w, 1), round_decimal(y + h, 1)
-    boxes = np.stack([left, top, right - left, bottom - top], axis=1)
-    return Detections(detections.image, detections.label, boxes, round_decimal(detections.scores, 3))
+def unknown_by_class(truth: TaskTruth, found: Outcomes, one: Targets) -> dict[str, dict[str, Any]] | None:
+    """Return `unknown_counts` and ``A_OSE_detections`` of each original class of unknown objects, by name.
 
-
-def round_decimal(values: Floats, places: int) -> Floats:
-    """Return the numbers that ``float(format(value, f".{places}f"))`` gives: exact decimal rounding, half to even.
-
-    `numpy.round` multiplies first and so rounds 0.0005 (which lies above the decimal half) to 0.
+    A detection counts for the class of the first object of highest IoU that it lies on. None where the ground truth
+    does not say what its unknown objects are.
     """
-    factor = 10.0**places
-    # Of the magnitude: the fraction of a number that is not negative is exact, that of a negative one is not.
-    size = np.abs(values)
-    product = size * factor
-    # Veltkamp's split: both halves times the factor are exact, hence so is the error of the product.
-    split = size * 134217729.0
-    high = split - (split - size)
-    error = (high * factor - product) + (size - high) * factor
-    floor = np.floor(product)
-    beyond_half = product - floor - 0.5
-    up = (beyond_half > 0) | ((beyond_half == 0) & ((error > 0) | ((error == 0) & (floor % 2 == 1))))
-    return np.asarray(np.copysign((floor + up) / factor, values), np.float64)
+    originals = truth.truth.original
+    if originals is None or not all(originals[place] for place in one.position.tolist()):
+        return None
+    names, kind = np.unique(np.array(originals, object), return_inverse=True)
+    detections = _kinds_hit(found, kind, len(names))
+    return {
+        names[number]: {
+            **unknown_counts(one, kind[one.position] == number),
+            "A_OSE_detections": int(detections[number]),
+        }
+        for number in np.unique(kind[one.position]).tolist()
+    }
 
 
-def _outcome(parts: tuple[Part, ...]) -> _Outcome:
-    matches = [match(truth, detections, iou_threshold=IOU, strict=True) for truth, detections in parts]
-    outcome = np.concatenate([one.outcome for one in matches])
-    on_unknown = np.concatenate([_on_unknown(*part) for part in parts])
-    everything = joined(*(detections for _, detections in parts))
-    return _Outcome(
-        label=everything.label.astype(np.int64),
-        scores=everything.scores,
-        counted=outcome >= 0,
-        correct=outcome == 1,
-        on_unknown=on_unknown,
-        order=decided_by_order(
-            everything,
-            kinds(outcome, on_unknown),
-            claim=np.where(on_unknown, -1, joined_claims(*(one.claim for one in matches))),
-            read_at_first=True,
-        ),
-        n_positive=np.sum([one.n_positive for one in matches], axis=0),
+def operating_curve(one: Targets, found: Outcomes, unknown: int) -> dict[str, list[Any]]:
+    """Return what keeping detections of score >= s gives, for falling s.
+
+    Scores are those at which an unknown object is found or first called known, and the lowest of all detections (the
+    operating point).
+
+    Returns
+    -------
+    dict
+        Equally long lists ``score``, ``TP_u``, ``unknown_detections`` (true and false positives), ``UR``,
+        ``P_unknown``, ``FN_u_star``, ``UDR``, ``UDP``: percent, None where undefined.
+    """
+    n = int(one.copies.sum())
+    counted = found.scores[(found.label == unknown) & (found.outcome >= 0)]
+    told = np.concatenate([one.found_at, one.called_at, found.scores.min(keepdims=True, initial=np.inf)])
+    limits = np.unique(told[np.isfinite(told)])[::-1]
+    called = _at_least(one.called_at, one.copies, limits)
+    both = _at_least(np.minimum(one.called_at, one.found_at), one.copies, limits)
+    tp = _at_least(one.found_at, np.ones_like(one.copies), limits)
+    kept = _at_least(counted, np.ones(len(counted), np.int64), limits)
+    star = [a - b for a, b in zip(called, both, strict=True)]
+    return {
+        "score": limits.tolist(),
+        "TP_u": tp,
+        "unknown_detections": kept,
+        "UR": [_percent(a, n) for a in tp],
+        "P_unknown": [_percent(a, b) for a, b in zip(tp, kept, strict=True)],
+        "FN_u_star": star,
+        "UDR": [_percent(a + b, n) for a, b in zip(tp, star, strict=True)],
+        "UDP": [_percent(a, a + b) if n else None for a, b in zip(tp, star, strict=True)],
+    }
+
+
+def _at_least(scores: Floats, weights: Int64s, limits: Floats) -> list[int]:
+    """Return the summed weight of the entries with score >= each limit."""
+    order = np.argsort(scores, kind="stable")
+    total = np.append(0, np.cumsum(weights[order]))
+    counts: list[int] = (total[-1] - total[np.searchsorted(scores[order], limits)]).tolist()
+    return counts
+
+
+def _kinds_hit(found: Outcomes, kind: Int64s, n_kinds: int) -> Int64s:
+    """Return how many detections of known classes lie on each kind of object, by the best object of each."""
+    pairs = found.pairs
+    best = np.lexsort((pairs.position, -pairs.iou, pairs.row))
+    _, first = np.unique(pairs.row[best], return_index=True)
+    return np.bincount(kind[pairs.position[best[first]]], minlength=n_kinds)
+
+
+def _percent(above: int, below: int) -> float | None:
+    return 100 * above / below if below else None
+
+
+def lies_on(truth: GroundTruth, detections: Detections, mask: Bools, rules: Rules) -> Bools:
+    """Return which detections, of whatever class, overlap an object under `mask` enough for a match, shape (d,)."""
+    pairs = overlapping_pairs(
+        truth, detections, same_class=False, mask=mask, iou_threshold=IOU, strict=rules.strict
     )
-
-
-def _on_unknown(truth: GroundTruth, detections: Detections) -> Bools:
-    hit: Bools = best_overlap(truth, detections, same_class=False, mask=truth.label < 0)[1] > IOU
+    hit = np.zeros(len(detections), bool)
+    hit[pairs.row] = True
     return hit
 
 
-def _objects_hit(truth: GroundTruth, detections: Detections) -> int:
-    return int(overlaps_any(truth, detections, truth.label < 0, iou_threshold=IOU, strict=True).sum())
+def counts_at_thresholds(
+    scores: Floats, outcome: npt.NDArray[np.int8], is_open: Bools, thetas: Sequence[float]
+) -> list[dict[str, Any]]:
+    """Return the counts of detections with score >= theta, and wilderness impact in its readings, for each theta.
+
+    Matching goes from the highest score down, so that a threshold never changes what a kept detection is.
+
+    Parameters
+    ----------
+    scores, outcome, is_open : ndarray, shape (d,)
+        Of the detections of known classes; `is_open`: on an unknown object.
+
+    Returns
+    -------
+    list of dict
+        ``theta``; ``TP``, ``FP``, ``A_OSE``, ``FP_open`` (those of A_OSE that are false positives); ``WI`` =
+        FP_open / (TP + FP - FP_open), ``WI_all_fp`` = A_OSE / (TP + FP), and the precisions ``P_K`` and ``P_KU``
+        without and with FP_open. None where nothing is kept.
+    """
+    order = np.argsort(scores, kind="stable")
+    scores, outcome, is_open = scores[order], outcome[order], is_open[order]
+    columns = {"TP": outcome == 1, "FP": outcome == 0, "A_OSE": is_open, "FP_open": is_open & (outcome == 0)}
+    totals = {name: np.append(0, np.cumsum(flags)) for name, flags in columns.items()}
+    rows = []
+    for theta in thetas:
+        first = int(np.searchsorted(scores, theta, side="left"))
+        counts = {name: int(total[-1] - total[first]) for name, total in totals.items()}
+        rows.append({"theta": theta, **counts, **_rates(counts)})
+    return rows
 
 
-def _impacts(
-    indices: dict[str, tuple[Floats, Int64s, Int64s]],
-) -> tuple[dict[str, float | None], dict[str, dict[str, float]]]:
-    impact: dict[str, float | None] = {}
-    nearest: dict[str, dict[str, float]] = {}
-    for tenths in range(1, 10):
-        name = f"0.{tenths}"
-        # In floats, as the official code does: at a midpoint the nearer one is what it takes for nearer.
-        places = {known: int(np.argmin(np.abs(column[0] - tenths / 10))) for known, column in indices.items()}
-        kept = sum(int(indices[known][1][place]) for known, place in places.items())
-        hits = sum(int(indices[known][2][place]) for known, place in places.items())
-        impact[name] = hits / kept if kept else None
-        nearest[name] = {known: float(indices[known][0][place]) for known, place in places.items()}
-    return impact, nearest
+def _rates(counts: Mapping[str, int]) -> dict[str, float | None]:
+    tp, fp, is_open, fp_open = (counts[name] for name in ("TP", "FP", "A_OSE", "FP_open"))
+    above, below = (fp_open, is_open, tp, tp), (tp + fp - fp_open, tp + fp, tp + fp - fp_open, tp + fp)
+    return dict(zip(("WI", "WI_all_fp", "P_K", "P_KU"), _ratios(above, below), strict=True))
+
+
+def wilderness_impact(
+    classes: tuple[str, ...],
+    matches: Matches,
+    points: OperatingPoints,
+    wilderness: Detections,
+    levels: Levels,
+) -> dict[str, Any]:
+    """Return wilderness impact ``FP_o / (TP_c + FP_c)`` per recall and level (Elephant paper, Fig. 5, Table 2).
+
+    FP_o counts all detections of the class with score >= its threshold on the wilderness images of the level; the
+    threshold is that of the closed set at every level. A class that never reaches the recall, or has no ground truth,
+    is left out of the averages and listed.
+
+    Returns
+    -------
+    dict
+        ``thresholds[recall][class]``: threshold, TP_c, FP_c, recall; None with a reason where unreachable.
+        ``WI[recall]``: ``per_class`` and ``fp_open`` (lists over levels by class), the three `READINGS` (lists over
+        levels, None where no class is left), ``classes_averaged``, ``classes_left_out`` with reasons.
+        ``AWI[recall][reading]``: ``excl_level0`` (mean over k >= 1, None where there is none) and ``incl_level0``.
+    """
+    opened = _open_false_positives(points, wilderness, levels, len(classes))
+    result: dict[str, Any] = {"thresholds": {}, "WI": {}, "AWI": {}}
+    for row, recall in enumerate(recall_names(points)):
+        left_out = _left_out(classes, matches, points, row)
+        result["thresholds"][recall] = {
+            name: _operating_point(points, matches, row, number, left_out.get(name))
+            for number, name in enumerate(classes)
+        }
+        impact = _impact_at(classes, points.tp[row], points.fp[row], opened[row], left_out)
+        result["WI"][recall] = impact
+        result["AWI"][recall] = {reading: average_impact(impact[reading]) for reading in READINGS}
+    return result
+
+
+def average_impact(values: Values) -> dict[str, float | None]:
+    """Return the mean of wilderness impact over levels, without and with level 0; None where any level is undefined."""
+    if any(value is None for value in values):
+        return {"excl_level0": None, "incl_level0": None}
+    numbers = np.array(values, np.float64)
+    return {
+        "excl_level0": float(numbers[1:].mean()) if len(numbers) > 1 else None,
+        "incl_level0": float(numbers.mean()),
+    }
+
+
+def _open_false_positives(
+    points: OperatingPoints, wilderness: Detections, levels: Levels, n_classes: int
+) -> Int64s:
+    """Return FP_o, shape (R, K, L): wilderness detections at or above the threshold, cumulated over levels."""
+    width = len(levels) + 1
+    cell = wilderness.label.astype(np.int64) * width + levels.first_level(wilderness.image)
+    counts = [
+        np.bincount(cell[wilderness.scores >= limits[wilderness.label]], minlength=n_classes * width)
+        for limits in points.threshold
+    ]
+    table = np.array(counts, np.int64).reshape(len(counts), n_classes, width)
+    return table[:, :, :-1].cumsum(axis=2)
+
+
+def _impact_at(
+    classes: tuple[str, ...], tp: Int64s, fp: Int64s, opened: Int64s, left_out: dict[str, str]
+) -> dict[str, Any]:
+    impacts = {
+        name: None if name in left_out else (opened[number] / (tp[number] + fp[number])).tolist()
+        for number, name in enumerate(classes)
+    }
+    kept = np.array([name not in left_out for name in classes], bool)
+    n_levels = opened.shape[1]
+    result: dict[str, Any] = {
+        "per_class": impacts,
+        "fp_open": {
+            name: None if name in left_out else opened[number].tolist() for number, name in enumerate(classes)
+        },
+        **(
+            _readings(tp[kept], fp[kept], opened[kept])
+            if kept.any()
+            else dict.fromkeys(READINGS, [None] * n_levels)
+        ),
+        "classes_averaged": [name for name in classes if name not in left_out],
+        "classes_left_out": left_out,
+    }
+    if not kept.any():
+        result["reason"] = "no class reaches this recall on the closed set"
+    return result
+
+
+def _readings(tp: Int64s, fp: Int64s, opened: Int64s) -> dict[str, Values]:
+    """Return the three averages over the classes that have a threshold, shapes (C,), (C,), (C, L)."""
+    kept = (tp + fp)[:, None]
+    closed_precision = (tp[:, None] / kept).mean(axis=0)
+    open_precision = (tp[:, None] / (kept + opened)).mean(axis=0)
+    return {
+        "macro": (opened / kept).mean(axis=0).tolist(),
+        "pooled": (opened.sum(axis=0) / kept.sum()).tolist(),
+        "ratio_of_mean_precision": (closed_precision / open_precision - 1).tolist(),
+    }
+
+
+def _left_out(
+    classes: tuple[str, ...], matches: Matches, points: OperatingPoints, row: int
+) -> dict[str, str]:
+    return {
+        name: "no ground truth" if matches.n_positive[number] == 0 else "never reaches this recall"
+        for number, name in enumerate(classes)
+        if np.isnan(points.threshold[row, number])
+    }
+
+
+def _operating_point(
+    points: OperatingPoints, matches: Matches, row: int, number: int, reason: str | None
+) -> dict[str, Any]:
+    if reason is not None:
+        return {"threshold": None, "TP_c": None, "FP_c": None, "recall": None, "reason": reason}
+    tp, fp = int(points.tp[row, number]), int(points.fp[row, number])
+    return {
+        "threshold": float(points.threshold[row, number]),
+        "TP_c": tp,
+        "FP_c": fp,
+        "recall": tp / int(matches.n_positive[number]),
+    }
+
+
+def _ratios(above: Sequence[int], below: Sequence[int]) -> list[float | None]:
+    return [a / b if b else None for a, b in zip(above, below, strict=True)]

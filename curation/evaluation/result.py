@@ -221,6 +221,8 @@ class Scored:
         Whether manifest and part say which images were scored.
     manifest : mapping or None
         Name, version and digest, where a result has one for each case; else the result's own.
+    of_several : bool
+        Whether a result may hold several methods, which then tell its numbers apart.
     """
 
     variant: str
@@ -237,11 +239,13 @@ class Scored:
     operating_point: dict[str, str] = field(default_factory=dict)
     pinned: bool = True
     manifest: Data | None = None
+    of_several: bool = False
 
     @property
     def label(self) -> str:
         """Return what tells this one apart in its result, ``t1/clean``."""
-        return "/".join(filter(None, (self.task, self.split, self.case, self.score, self.variant)))
+        method = self.method if self.of_several else ""
+        return "/".join(filter(None, (self.task, self.split, self.case, method, self.score, self.variant)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,9 +13,9 @@ from curation.evaluation.average_precision import full_curve
 from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.detections import Boxes, Stray
 from curation.evaluation.inputs import READING, OnePart, Policy, Reading, Truth
-from curation.evaluation.levels import wilderness_levels
-from curation.evaluation.matching import Difficult, match, rows_by_class
+from curation.evaluation.matching import assign, rows_by_class
 from curation.evaluation.measures import Measure, definitions
+from curation.evaluation.open_set import wilderness_levels
 from curation.evaluation.result import (
     Column,
     Data,
@@ -29,9 +29,16 @@ from curation.evaluation.result import (
     stem_of,
     truth_digests,
 )
+from curation.evaluation.variants import Difficult, Rules
 from curation.evaluation.wilderness import average_precision_by_level
 from curation.progress import stage
 
+VOC = Rules(
+    name="voc",
+    meaning="best object of the class, free or not, IoU >= 0.5; difficult and crowd ignored; equal scores one point",
+    average_precision="eleven_point",
+    ties="grouped",
+)
 _OF_CLASS = (
     Measure(
         "AP11",
@@ -148,7 +155,7 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
         by class, None without objects. ``input_order`` (of ``mAP11_ties_in_input_order``), ``npos``, ``n_images``,
         ``n_detections``, ``classes_averaged``, ``classes_left_out`` with reasons, ``definitions``.
     """
-    matches = match(truth, detections)
+    matches = assign(truth, detections, VOC)
     levels = wilderness_levels(truth.n_images, 0, most=1)
     nothing = Detections(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 4)), np.empty(0))
     found = average_precision_by_level(truth.classes, detections, matches, nothing, levels)
@@ -177,7 +184,7 @@ def precision_recall(
     truth: GroundTruth, detections: Detections, *, difficult: Difficult = "ignore"
 ) -> dict[str, dict[str, list[float]]]:
     """Return the precision-recall curve of each class with objects: ``recall``, ``precision``, ``score`` lists."""
-    matches = match(truth, detections, difficult=difficult)
+    matches = assign(truth, detections, replace(VOC, difficult=difficult))
     curves = {}
     for number, rows in rows_by_class(detections.label, len(truth.classes)):
         counted = rows[matches.outcome[rows] >= 0]

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from curation.errors import ManifestError
+from curation.errors import ManifestError, UsageError
+from curation.manifest.header import Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import HEADER_FILE, read_manifest
 
@@ -126,6 +127,24 @@ def _superseding_all(folders: list[Path]) -> Path | None:
 def load_manifest(target: str | Path) -> Manifest:
     """Return the manifest that a path or name denotes (see `find_manifest`, `read_manifest`)."""
     return read_manifest(find_manifest(str(target)))
+
+
+def is_approximate(header: Header) -> bool:
+    """Return whether a list was selected by presence labels instead of annotations."""
+    evidence = ("wilderness_evidence", "train_evidence")
+    return any(header.rule.parameters.get(name) == "presence" for name in evidence)
+
+
+def keep_approximate_out(manifest: Manifest, out: Path) -> None:
+    """Raise `UsageError` where an approximate list would land among the manifests that others trust."""
+    trusted = [root for root in manifest_roots() if out.resolve().is_relative_to(root.resolve())]
+    if trusted and is_approximate(manifest.header):
+        raise UsageError(
+            "An approximate list does not go among the trusted manifests",
+            where=f"--out {out}",
+            expected="annotations with boxes, or a folder elsewhere",
+            found=f"a table of image and class, and a folder below {trusted[0]}",
+        )
 
 
 def _folders_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,6 +16,8 @@ from curation.manifest.header import Header, LabelView, PartEntry, SourceEntry
 from curation.short_repr import cut, html_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from curation.sources.slots import SourceSlot
 
 
@@ -91,6 +94,58 @@ class Manifest:
         if part.name not in self.lists:
             raise self._missing(name)
         return self.lists[part.name]
+
+    def frame(self, name: str | None = None) -> pd.DataFrame:
+        """Return one row an image of a part, or of every part with a list: part, role, task, image_id, native id.
+
+        >>> import curation
+        >>> curation.load("elephant/val2017").frame("wilderness").shape
+        (969, 5)
+        """
+        import pandas as pd
+
+        entries = [self.part(one) for one in ([name] if name else self.lists)]
+        columns = ("part", "role", "task", "image_id", "native")
+        rows = [
+            (entry.name, entry.role, entry.task, one, one.partition(":")[2])
+            for entry in entries
+            for one in self.ids(entry.name)
+        ]
+        return pd.DataFrame(rows, columns=list(columns))
+
+    def photos(self, name: str, root: Path | str | Mapping[str, Path]) -> dict[str, Path]:
+        """Return where the photo of each image of a part lies below a folder, or below one by namespace.
+
+        A photo is found by the native half of its id, anywhere below the folder.
+
+        Raises
+        ------
+        MissingFileError
+            A folder does not exist, or a photo is in none.
+        """
+        from curation.sources.photos import photos_of_ids
+
+        return photos_of_ids(self.ids(name), root)
+
+    def save(self, folder: Path | str) -> Path:
+        """Write the manifest as a folder that appears whole, and return it (see `curation.manifest.store`).
+
+        Raises
+        ------
+        UsageError
+            Another manifest is there, or an approximate list would land among the trusted manifests.
+        """
+        from curation.manifest.locate import keep_approximate_out
+        from curation.manifest.store import write_manifest
+
+        keep_approximate_out(self, Path(folder))
+        write_manifest(self, Path(folder))
+        return Path(folder)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of its parts."""
+        return tuple(part.name for part in self.header.parts)
 
     def _missing(self, name: str) -> MissingListError:
         target = f"{self.header.name}@{self.header.version}"

@@ -19,14 +19,14 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 import numpy as np
 
 from curation.canonical import sha256_of_value
 from curation.errors import CurationError
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source, texts
+from curation.sources.source import Images, Objects, Source, texts
 from curation.storage import remove_abandoned, replacing, write_bytes
 
 READER_VERSION = 2
@@ -36,19 +36,19 @@ _TEXTS = ("images.file_names", "objects.original")
 _SHAPES = {"objects.boxes": 4, "presence": 2}
 
 
-class _Header(msgspec.Struct, forbid_unknown_fields=True):
-    version: int
-    key: str
-    dataset: str
-    part: str
-    namespace: str
-    licence: str
-    media_redistributable: bool
-    categories: Categories
-    files: tuple[FileRecord, ...]
-    dropped: dict[str, int]
-    columns: dict[str, tuple[str, int]]
-    unit_boxes: bool = False
+_PLAIN = tuple(field.name for field in fields(Source) if field.name not in ("images", "objects", "presence"))
+_KINDS = get_type_hints(Source)
+_Header: Any = msgspec.defstruct(
+    "_Header",
+    [
+        ("version", int),
+        ("key", str),
+        ("columns", dict[str, tuple[str, int]]),
+        *((name, _KINDS[name]) for name in _PLAIN),
+    ],
+    forbid_unknown_fields=True,
+)
+"""What a file says of itself, and all of a source that is no column."""
 
 
 def frozen(source: Source) -> Source:
@@ -139,7 +139,9 @@ class Cache:
         """Write a source under its key, atomically."""
         path = self._path(key, size)
         columns = _columns(source)
-        header = _header(source, key, columns)
+        shapes = {name: (values.dtype.str, len(values)) for name, values in columns.items()}
+        plain = {name: getattr(source, name) for name in _PLAIN}
+        header = _Header(version=READER_VERSION, key=key, columns=shapes, **plain)
         packed = np.frombuffer(msgspec.json.encode(header), np.uint8)
         try:
             with replacing(path, guarded=False) as partial:
@@ -200,23 +202,6 @@ def _unpack_texts(columns: dict[str, Any], name: str) -> None:
         columns[name] = texts([text[start:end] for start, end in zip(starts, ends.tolist(), strict=True)])
 
 
-def _header(source: Source, key: str, columns: Mapping[str, Any]) -> _Header:
-    return _Header(
-        version=READER_VERSION,
-        key=key,
-        dataset=source.dataset,
-        part=source.part,
-        namespace=source.namespace,
-        licence=source.licence,
-        media_redistributable=source.media_redistributable,
-        categories=source.categories,
-        files=source.files,
-        dropped=source.dropped,
-        columns={name: (values.dtype.str, len(values)) for name, values in columns.items()},
-        unit_boxes=source.unit_boxes,
-    )
-
-
 def _unpack(archive: zipfile.ZipFile, key: str) -> Source:
     header = msgspec.json.decode(_array(archive, "header").tobytes(), type=_Header)
     if header.version != READER_VERSION or header.key != key:
@@ -247,28 +232,16 @@ def _array(archive: zipfile.ZipFile, name: str) -> Any:
     return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape)
 
 
-def _source(header: _Header, columns: Mapping[str, Any]) -> Source:
+def _source(header: Any, columns: Mapping[str, Any]) -> Source:
     tables: dict[str, dict[str, Any]] = {"images": {}, "objects": {}}
     for name, values in columns.items():
         table, _, column = name.partition(".")
         if column:
             tables[table][column] = values
-    return frozen(
-        Source(
-            dataset=header.dataset,
-            part=header.part,
-            namespace=header.namespace,
-            images=Images(**tables["images"]),
-            categories=header.categories,
-            objects=Objects(**tables["objects"]) if tables["objects"] else None,
-            presence=columns.get("presence"),
-            files=header.files,
-            licence=header.licence,
-            media_redistributable=header.media_redistributable,
-            dropped=header.dropped,
-            unit_boxes=header.unit_boxes,
-        )
-    )
+    objects = Objects(**tables["objects"]) if tables["objects"] else None
+    plain = {name: getattr(header, name) for name in _PLAIN}
+    presence = columns.get("presence")
+    return frozen(Source(images=Images(**tables["images"]), objects=objects, presence=presence, **plain))
 
 
 _RACY = 2_000_000_000

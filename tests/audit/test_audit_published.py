@@ -3,12 +3,14 @@
 from functools import cache
 from pathlib import Path
 
+from curation.audit.classes import read_tasks
 from curation.audit.folder_target import FolderOptions, folder_target
 from curation.audit.lists import read_lists
+from curation.audit.report import Report
 from curation.audit.rule import Finding
-from curation.audit.run import Audit, chosen_rules, run_audit
+from curation.audit.rules import chosen_rules
+from curation.audit.run import run_audit
 from curation.audit.target import PRINCIPLE
-from curation.audit.task_classes import read_tasks
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.real_files import real_files
@@ -30,7 +32,7 @@ def _sources(data: Path) -> dict[str, Source]:
 
 
 @cache
-def _audit(data: Path, folder: str, tasks: str, *, val_as_test: bool = False) -> Audit:
+def _audit(data: Path, folder: str, tasks: str, *, val_as_test: bool = False) -> Report:
     return run_audit(
         folder_target(
             read_lists(data / "owod" / "published" / folder),
@@ -41,12 +43,12 @@ def _audit(data: Path, folder: str, tasks: str, *, val_as_test: bool = False) ->
     )
 
 
-def findings(audit: Audit, name: str) -> dict[str, Finding]:
+def findings(audit: Report, name: str) -> dict[str, Finding]:
     [outcome] = [one.outcome for one in audit.results if one.rule.name == name]
     return {finding.about: finding for finding in outcome.findings}
 
 
-def count(audit: Audit, name: str) -> int:
+def count(audit: Report, name: str) -> int:
     return next(one.outcome.count for one in audit.results if one.rule.name == name)
 
 
@@ -55,7 +57,7 @@ def check_re_owod_keeps_the_principles_that_its_lists_decide(shared: Path) -> No
     audit = _audit(shared / "data", "reowod", "reowod")
     for name in ("CO1", "TI1", "TI2", "DS1", "DS2", "DS4", "LI1", "LI2"):
         assert audit.verdict(name) == "pass", name
-    assert not audit.failed()
+    assert not audit.failed
     # The overlap that the specification states; allowed between train lists.
     assert findings(audit, "DS2")["t2_train and t1_train"].count == 32_380
 
@@ -114,7 +116,7 @@ def check_s_owodb_repeats_nothing_and_has_no_validation(shared: Path) -> None:
     audit = _audit(shared / "data", "owdetr", "s-owodb")
     assert audit.verdict("DS1") == audit.verdict("DS2") == "pass"
     assert audit.verdict("AS2") == audit.verdict("DS4") == "not applicable"
-    assert not audit.failed()
+    assert not audit.failed
 
 
 @real_files("owod_audits")

@@ -2,17 +2,17 @@
 
 import pytest
 
+from curation.audit.classes import classes_of, read_tasks, tasks_of
 from curation.audit.folder_target import FolderOptions, folder_target
-from curation.audit.report import task_composition
+from curation.audit.report import Report, task_composition
 from curation.audit.rule import Finding
-from curation.audit.run import Audit, run_audit
+from curation.audit.run import run_audit
 from curation.audit.target import AuditTarget
-from curation.audit.task_classes import classes_of, read_tasks, tasks_of
 from curation.manifest.header import LabelView, TaskEntry
 from tests.audit.benchmark_world import LISTS, TASKS, VIEWS, World, list_set, make_table
 
 
-def findings(audit: Audit, rule: str, about: str = "") -> list[Finding]:
+def findings(audit: Report, rule: str, about: str = "") -> list[Finding]:
     [outcome] = [one.outcome for one in audit.results if one.rule.name == rule]
     return [one for one in outcome.findings if one.about.startswith(about)]
 
@@ -25,7 +25,7 @@ def with_tables(world: World) -> AuditTarget:
     return world.target()
 
 
-def partly_unlocated(tmp_path_factory: pytest.TempPathFactory, ids: list[str], exemplars: int) -> Audit:
+def partly_unlocated(tmp_path_factory: pytest.TempPathFactory, ids: list[str], exemplars: int) -> Report:
     """The benchmark as a folder, with further exemplars of task 2 that are in no source."""
     lists = {name.replace("-", "_"): list(one) for name, one in LISTS.items()}
     lists["t2_finetune"] += ids

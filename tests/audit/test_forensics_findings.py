@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.forensics import forensics
-from curation.audit.forensics_findings import ListFinding, forensics_data, forensics_tables, list_findings
+from curation.audit.forensics import ListFinding, forensics, forensics_data, forensics_tables, list_findings
 from curation.audit.lists import read_lists
 from tests.audit.benchmark_world import list_set, make_source
 from tests.real_files import real_files

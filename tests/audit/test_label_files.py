@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from curation.audit.needs import label_warnings
+from curation.audit.judgement import label_warnings
+from curation.audit.report import Report
 from curation.audit.rule import Finding
-from curation.audit.run import Audit, run_audit
+from curation.audit.run import run_audit
 from curation.sources.source import Source
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World, labels_for_testing, make_source
 
@@ -14,13 +15,13 @@ T1 = {"a1": ["person"], "a2": ["dog"], "a3": ["person", "dog"]}
 """What task 1 may label on its training images."""
 
 
-def written(part: str, images: dict[str, list[str]], *without: str) -> Audit:
+def written(part: str, images: dict[str, list[str]], *without: str) -> Report:
     world = World()
     world.labels[part] = make_source(images, dataset="labels")
     return run_audit(world.target(*without))
 
 
-def findings(audit: Audit, rule: str, about: str) -> list[Finding]:
+def findings(audit: Report, rule: str, about: str) -> list[Finding]:
     [outcome] = [one.outcome for one in audit.results if one.rule.name == rule]
     return [one for one in outcome.findings if one.about.startswith(about)]
 
@@ -72,7 +73,7 @@ def test_a_file_that_covers_no_test_image_decides_nothing(images: dict[str, list
     for rule in ("CO3", "AS1", "AS3"):
         assert audit.verdict(rule) == "undecidable", rule
     # Without the file the other tasks' views count, and no rule fails for want of this one.
-    assert not audit.failed()
+    assert not audit.failed
 
 
 def test_images_that_a_file_lacks_are_told_and_the_rest_is_judged() -> None:
@@ -88,7 +89,7 @@ def test_images_that_a_file_lacks_are_told_and_the_rest_is_judged() -> None:
     assert [text.split()[0] for text in rest.examples] == ["toy:v1", "toy:v2", "toy:v3"]
     [warning] = label_warnings(target)
     assert "toy:v1 (t1-train line 4)" in warning
-    # A breach on the covered images is a breach.
+    # A violation on the covered images is a violation.
     world.labels["t1-train"] = make_source(T1 | {"a1": ["unknown"]}, dataset="labels")
     [broken, _] = findings(run_audit(world.target()), "CO2", "t1-train")
     assert (broken.verdict, broken.count) == ("fail", 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.audit.forensics import forensics
-from curation.audit.list_figures import MOST_LISTS, overlap_figure
+from curation.audit.overlap_figure import MOST_LISTS, overlap_figure
 from curation.errors import UsageError
 from tests.audit.benchmark_world import list_set
 

@@ -5,27 +5,22 @@ import io
 import json
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from defusedxml import ElementTree
 
-from curation.audit.forensics import overlap_matrix
-from curation.audit.report import (
-    audit_data,
-    composition_csv,
-    findings_csv,
-    rules_csv,
-    task_composition,
-)
-from curation.audit.report_figures import clean, composition_svg, overlap_svg
-from curation.audit.report_html import report_html
-from curation.audit.run import RULES, Audit, chosen_rules, run_audit
+from curation.audit.forensics import forensics, overlap_matrix
+from curation.audit.report import Report, composition_svg, overlap_svg, task_composition
+from curation.audit.rules import RULES, chosen_rules
+from curation.audit.run import run_audit
 from curation.errors import UsageError
-from tests.audit.benchmark_world import World
+from curation.pages import clean
+from tests.audit.benchmark_world import World, list_set
 
 
 @pytest.fixture
-def broken() -> Audit:
+def broken() -> Report:
     world = World()
     world.lists["t1-train"].append("v3")
     return run_audit(world.target())
@@ -65,8 +60,8 @@ def test_composition_counts_distinct_images_and_hidden_unknowns() -> None:
     assert [one.hiding for one in task_composition(World().target("train"))] == [None, None, None]
 
 
-def test_data_hold_every_rule_and_survive_json(broken: Audit) -> None:
-    data = json.loads(json.dumps(audit_data(broken, digest="sha256:x"), allow_nan=False))
+def test_data_hold_every_rule_and_survive_json(broken: Report) -> None:
+    data = json.loads(json.dumps(replace(broken, digest="sha256:x").data(), allow_nan=False))
     assert [one["rule"] for one in data["rules"]] == [rule.name for rule in RULES]
     [overlap] = [one for one in data["rules"] if one["rule"] == "DS2"]
     assert (overlap["verdict"], overlap["count"], overlap["severity"]) == ("fail", 1, "error")
@@ -76,23 +71,25 @@ def test_data_hold_every_rule_and_survive_json(broken: Audit) -> None:
     assert all(one["sha256"].startswith("sha256:") for one in data["lists"])
 
 
-def test_csv_reads_back(broken: Audit) -> None:
-    rows = list(csv.DictReader(io.StringIO(rules_csv(broken))))
+def test_csv_reads_back(broken: Report) -> None:
+    rows = list(csv.DictReader(io.StringIO(broken.to_csv("rules"))))
     assert [row["rule"] for row in rows] == [rule.name for rule in RULES]
-    found = list(csv.DictReader(io.StringIO(findings_csv(broken))))
+    found = list(csv.DictReader(io.StringIO(broken.to_csv())))
     assert [row["about"] for row in found if row["verdict"] == "fail"] == ["t3-val in t1-train"]
-    tasks = list(csv.DictReader(io.StringIO(composition_csv(task_composition(broken.target)))))
+    tasks = list(csv.DictReader(io.StringIO(broken.to_csv("tasks"))))
     assert [row["finetune"] for row in tasks] == ["", "3", "3"]
 
 
-def test_csv_runs_no_formula(broken: Audit) -> None:
-    [first, *_] = task_composition(broken.target)
-    rows = list(csv.reader(io.StringIO(composition_csv([replace(first, task="=1+1")]))))
+def test_csv_runs_no_formula(broken: Report) -> None:
+    tasks = (replace(broken.target.tasks[0], name="=1+1"), *broken.target.tasks[1:])
+    report = replace(broken, target=replace(broken.target, tasks=tasks))
+    rows = list(csv.reader(io.StringIO(report.to_csv("tasks"))))
     assert rows[1][:2] == ["'=1+1", "2"]
 
 
-def test_the_page_is_whole_and_needs_nothing_else(broken: Audit) -> None:
-    text = report_html(broken, digest="sha256:" + "0" * 64, sections=[("More", ("a", "b"), [("1", "2")])])
+def test_the_page_is_whole_and_needs_nothing_else(broken: Report, tmp_path: Path) -> None:
+    found = forensics(list_set(tmp_path, {"a": ["1", "1"], "b": ["1"]}))
+    text = replace(broken, digest="sha256:" + "0" * 64, forensics=found).html()
     page = Page(text)
     names = [tag for tag, _ in page.tags]
     assert "script" not in names
@@ -106,16 +103,17 @@ def test_the_page_is_whole_and_needs_nothing_else(broken: Audit) -> None:
     assert "Fails DS2." in page.text
     assert "toy:v3 (t1-train line 4; t3-val line 1)" in page.text
     assert "How to fix:" in page.text
-    assert "More" in page.text
+    assert "What the lists tell" in page.text
+    assert "a.txt repeats ids: 2 lines, 1 ids; 1 twice" in page.text
     assert "prefers-color-scheme:dark" in text
     assert "@media print" in text
 
 
 def test_a_sound_benchmark_s_page_says_so() -> None:
-    assert "No rule is broken." in Page(report_html(run_audit(World().target()))).text
+    assert "No rule is broken." in Page(run_audit(World().target()).html()).text
 
 
-def test_hostile_names_are_text_on_the_page(broken: Audit) -> None:
+def test_hostile_names_are_text_on_the_page(broken: Report) -> None:
     name = "<script>alert(1)</script>\x1b[31m&\u202e"
     target = replace(
         broken.target,
@@ -125,7 +123,7 @@ def test_hostile_names_are_text_on_the_page(broken: Audit) -> None:
         lists=tuple(replace(one, name=name) for one in broken.target.lists),
         tasks=tuple(replace(one, name=name) for one in broken.target.tasks),
     )
-    text = report_html(run_audit(target))
+    text = run_audit(target).html()
     assert "<script" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -157,10 +155,10 @@ def test_a_share_just_below_one_is_not_called_whole() -> None:
     assert ">&lt;1%<" in overlap_svg(["a", "b"], [[1000, 1], [1, 1000]])
 
 
-def test_the_page_is_the_same_on_every_run(broken: Audit) -> None:
+def test_the_page_is_the_same_on_every_run(broken: Report) -> None:
     world = World()
     world.lists["t1-train"].append("v3")
-    assert report_html(broken) == report_html(run_audit(world.target()))
+    assert broken.html() == run_audit(world.target()).html()
 
 
 def test_rules_are_chosen_by_name_or_principle() -> None:

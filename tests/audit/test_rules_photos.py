@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.audit.run import Audit, run_audit
+from curation.audit.report import Report
+from curation.audit.run import run_audit
 from tests.audit.benchmark_world import LISTS, World
 
 pytest.importorskip("imagehash", reason="photos are compared with ImageHash")
@@ -29,11 +30,11 @@ def world(tmp_path: Path) -> World:
     return World(photos={"train": tmp_path, "test": tmp_path})
 
 
-def ds3(world: World) -> Audit:
+def ds3(world: World) -> Report:
     return run_audit(world.target())
 
 
-def examples(audit: Audit) -> tuple[str, ...]:
+def examples(audit: Report) -> tuple[str, ...]:
     return next(one.outcome.examples for one in audit.results if one.rule.name == "DS3")
 
 

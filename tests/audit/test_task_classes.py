@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.audit.class_names import ClassNames, known_aliases
-from curation.audit.task_classes import classes_of, read_tasks
+from curation.audit.classes import ClassNames, classes_of, known_aliases, read_tasks
 from curation.errors import UsageError
 from curation.manifest.header import ClassEntry
 

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from curation.audit.folder_target import folder_target
-from curation.audit.forensics import Forensics, forensics
-from curation.audit.forensics_findings import forensics_data
+from curation.audit.forensics import Forensics, forensics, forensics_data
 from curation.audit.lists import read_lists
 from curation.audit.run import run_audit
 from curation.storage import write_text

@@ -8,7 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.store import read_manifest
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 
 NUMBERS = {name: number for number, name, _ in COCO_CATEGORIES}
 VAL = {1: ["kite"], 2: ["zebra"], 3: ["person"], 4: [], 5: ["pizza"]}

@@ -201,7 +201,7 @@ def test_several_tasks_each_with_its_detections(
     assert list(both["tasks"]) == ["t1", "t2"]
     assert both["t2/clean"] == one["t2/clean"]
     assert "missing for task t2" in refused(arguments(named, per_task[0], "--task", "t2"), capsys)
-    assert "given twice" in refused(arguments(named, per_task[0], per_task[0]), capsys)
+    assert "twice" in refused(arguments(named, per_task[0], per_task[0]), capsys)
     with (out / "metrics.csv").open(encoding="utf-8") as stream:
         rows = {(row["task"], row["metric"]): row["value"] for row in csv.DictReader(stream)}
     assert float(rows["t1", "UR"]) == both["t1/clean"]["UR"]
@@ -298,7 +298,7 @@ def test_bad_input_is_one_clear_error_and_writes_nothing(
         (["--manifest", "x"], "names tasks and images already"),
         (["--part", "t1-test"], "--part"),
         (["--images", "absent.txt"], "absent.txt"),
-        (["--truth", "other.json"], "which task"),
+        (["--truth", "other.json"], "given twice"),
     ],
 )
 def test_options_that_cannot_work(

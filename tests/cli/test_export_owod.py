@@ -23,8 +23,7 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.store import write_manifest
 from curation.manifest.views import view_objects
 from curation.sources.coco import read_coco
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import COCO_NAMES_OF_VOC
+from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.voc import read_voc
 from tests.real_files import real_files
 from tests.task_world import TASKS, TaskWorld, make_task_manifest, write_task_world

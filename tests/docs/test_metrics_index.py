@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from curation.evaluation.headline import EACH, HEADLINES
 from curation.evaluation.post_hoc.methods import METHODS
+from curation.evaluation.protocols import measures_of
 from tests.docs.pages import text_of
 
 PAGE = "docs/metrics.md"
 INDEX = "## Index\n"
+PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imagenet")
 
 
 def index_and_rest() -> tuple[str, str]:
@@ -41,12 +42,12 @@ def test_each_name_of_the_index_is_defined_on_its_page(names: list[str], page: s
         assert re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text), name
 
 
-@pytest.mark.parametrize("protocol", HEADLINES)
-def test_every_headline_number_is_in_the_index(protocol: str) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_ranked_measure_is_in_the_index(protocol: str) -> None:
     listed = {name for protocols, names, _ in rows() if f"`{protocol}`" in protocols for name in names}
-    for headline in HEADLINES[protocol]:
-        steps = {step for step in headline.path if isinstance(step, str) and step != EACH}
-        assert steps & listed, headline.name
+    for measure in measures_of(protocol):
+        steps = {step for path in measure.paths or ((measure.key,),) for step in path}
+        assert steps & listed, measure.key
 
 
 def test_every_post_hoc_score_has_its_formula() -> None:

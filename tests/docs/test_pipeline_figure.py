@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.transforms import Bbox
 
-from curation.audit.run import RULES
+from curation.audit.rules import RULES
 from curation.cli import VERBS
 from curation.figure_style import STYLE
 from tests.docs.pages import ROOT

@@ -9,7 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from curation.benchmarks.owod.evaluation import evaluate_task
+from curation.benchmarks.owod.outcomes import CLEAN
 from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.matching import assign
 from curation.evaluation.task_truth import TaskTruth
 from curation.evaluation.tasks import OwodTask
 from curation.evaluation.truth import Part
@@ -146,3 +148,9 @@ def example() -> tuple[Case, tuple[str, ...]]:
         for name, score, at in found
     ]
     return Case((), KNOWN, tuple(EXAMPLE), tuple(objects), tuple(guesses)), originals
+
+
+def match_free(truth: GroundTruth, detections: Detections) -> tuple[np.ndarray, np.ndarray]:
+    """The clean assignment, the best object that is still free: outcomes, and the objects found."""
+    found = assign(truth, detections, CLEAN)
+    return found.outcome, found.truth

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 
 from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
 from curation.benchmarks.elephant.official import official_profile
-from curation.evaluation.matching import match
-from curation.evaluation.open_set import owod_metrics
+from curation.benchmarks.elephant.open_set import owod_metrics
 from tests.evaluation import reference
 from tests.evaluation.reference import World
-from tests.evaluation.worlds import columns_of, worlds
+from tests.evaluation.worlds import columns_of, match, worlds
 from tests.worlds.boxes import Guess, Thing
 
 CODES = {"TP": 1, "FP": 0, "ignored": -1}

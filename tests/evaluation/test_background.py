@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.background import EDGES, background_gap, histogram
 from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.matching import match
+from tests.evaluation.worlds import match
 from tests.real_files import real_files
 
 BOX = [100.0, 100.0, 100.0, 100.0]

@@ -11,7 +11,7 @@ import pytest
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.bootstrap import READINGS, bootstrap_intervals, draw_images
 from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.matching import match
+from tests.evaluation.worlds import match
 
 CLASSES = ("a", "b", "c")
 SQUARE = [0.0, 0.0, 10.0, 10.0]

@@ -19,7 +19,7 @@ from curation.benchmarks.elephant.fbeta import (
 )
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.matching import match
+from tests.evaluation.worlds import match
 from tests.real_files import provided, real_files
 
 BOX = [100.0, 100.0, 100.0, 100.0]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.levels import LEVEL_COUNTS, wilderness_levels
+from curation.evaluation.open_set import LEVEL_COUNTS, wilderness_levels
 
 
 def test_the_papers_47_levels() -> None:

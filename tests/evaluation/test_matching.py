@@ -7,17 +7,10 @@ from hypothesis import given, settings
 
 from curation.errors import UsageError
 from curation.evaluation import matching
-from curation.evaluation.matching import (
-    best_overlap,
-    match,
-    overlaps_any,
-    pair_iou,
-    rows_by_class,
-    thresholds,
-)
+from curation.evaluation.matching import best_overlap, overlaps_any, pair_iou, rows_by_class, thresholds
 from tests.evaluation import reference
 from tests.evaluation.reference import World
-from tests.evaluation.worlds import columns_of, detections_of, truth_of, worlds
+from tests.evaluation.worlds import columns_of, detections_of, match, truth_of, worlds
 from tests.worlds.boxes import Guess, Thing
 
 UNIT = (0, 0, 10, 10)

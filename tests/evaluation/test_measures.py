@@ -1,10 +1,14 @@
 """What the declaration of a measure says, and what is made of it."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from curation.evaluation import coco_engine, voc
+from curation.errors import UsageError
+from curation.evaluation import voc
+from curation.evaluation.leaderboard.rows import Row
 from curation.evaluation.measures import (
     UNITS,
     Measure,
@@ -14,9 +18,16 @@ from curation.evaluation.measures import (
     place_of,
     ranked,
 )
-from curation.evaluation.result import Report
+from curation.evaluation.protocols import measures_of, report_of
 
-REPORTS = (voc.REPORT, coco_engine.REPORT)
+PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imagenet")
+# Which way is better, by the papers' own tables: false detections, impacts and false positive rates are errors.
+ERRORS = {
+    "elephant": {"AWI@{recall}"},
+    "owod": {"A_OSE_objects", "A_OSE_detections", "WI"},
+    "osod3": {"A_OSE", "WI"},
+    "findmeifyoucan": {"FPR95", "nOSE", "AOSE"},
+}
 IMPACT = Measure(
     "AWI@{recall}",
     "average wilderness impact",
@@ -51,8 +62,59 @@ def test_keys_are_known_by_their_pattern_and_have_an_order() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.protocol)
-def test_each_measure_of_a_protocol_is_told_once_and_in_full(report: Report) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_errors_are_better_low_and_all_else_is_better_high(protocol: str) -> None:
+    lower = {one.key for one in measures_of(protocol) if one.better == "lower"}
+    assert lower == ERRORS.get(protocol, set())
+    assert {one.unit for one in measures_of(protocol)} <= {"share", "%", "ratio", "count"}
+    assert report_of(protocol).algorithm >= 1
+
+
+def test_a_protocol_that_is_not_known_has_no_measures() -> None:
+    assert all(measures_of(name) == () for name in ("none", "../voc", "curation.errors", "evaluation"))
+    with pytest.raises(UsageError, match="no such protocol"):
+        report_of("none")
+
+
+def test_the_place_of_a_classifiers_numbers() -> None:
+    names = ["accuracy", "zeta", "CCR@0.1", "alpha", "CCR@0.01", "AUROC"]
+    assert sorted(names, key=lambda one: place_of(measures_of("imagenet"), one)) == [
+        "CCR@0.01", "CCR@0.1", "AUROC", "accuracy", "alpha", "zeta",
+    ]  # fmt: skip
+
+
+def test_the_numbers_of_both_variants_are_found_by_path_and_what_is_not_there_is_left_out() -> None:
+    paper = {
+        "mAP11": [0.5, 0.4],
+        "mAP_area": [],
+        "AWI": {"0.1": {"macro": {"excl_level0": None}}, "0.5": {"macro": {"excl_level0": 0.25}}},
+    }
+    assert numbers("elephant", paper) == {"mAP11": 0.5, "AWI@0.1": None, "AWI@0.5": 0.25}
+    official = {"mAP": [0.75], "AWI": {"0.3": {"excl_level0": 2.0, "incl_level0": 1.0}}}
+    assert numbers("elephant", official) == {"mAP": 0.75, "AWI@0.3": 2.0}
+
+
+def numbers(protocol: str, section: dict[str, Any]) -> dict[str, float | None]:
+    return {
+        one.key_of(parameters): value
+        for one in measures_of(protocol)
+        for parameters, value in one.found(section)
+    }
+
+
+def test_the_page_of_leaderboards_names_every_number_and_every_field_of_a_row() -> None:
+    page = (Path(__file__).parents[2] / "docs/leaderboard.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip(" `"): line for line in page.split("\n") if line.startswith("| `")}
+    for protocol in PROTOCOLS:
+        for one in measures_of(protocol):
+            start = one.key.partition("{")[0]
+            assert re.search(rf"`{re.escape(start)}[A-Z]?`", rows[protocol]), one.key
+    assert all(f"`{field}`" in page for field in Row.__struct_fields__)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_each_measure_of_a_protocol_is_told_once_and_in_full(protocol: str) -> None:
+    report = report_of(protocol)
     keys = [one.key for one in report.measures]
     assert len(set(keys)) == len(keys)
     assert ranked(report.measures)

@@ -3,10 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.evaluation.matching import match, thresholds
-from curation.evaluation.open_set import open_set_errors, owod_metrics, round_as_text, round_decimal
+from curation.benchmarks.elephant.open_set import open_set_errors, owod_metrics
+from curation.evaluation.matching import thresholds
+from curation.evaluation.variants import round_as_text, round_decimal
 from tests.evaluation.reference import World
-from tests.evaluation.worlds import columns_of, detections_of, truth_of, worlds
+from tests.evaluation.worlds import columns_of, detections_of, match, truth_of, worlds
 from tests.worlds.boxes import Guess, Thing
 
 BOX = (0, 0, 10, 10)

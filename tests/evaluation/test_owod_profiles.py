@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curation.benchmarks.owod.outcomes import PROFILES, outcomes
 from curation.errors import UsageError
 from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.matching import overlapping_pairs, overlaps_any, pair_intersection, pair_iou
-from curation.evaluation.outcomes import PROFILES, match_free, outcomes, profile_of
-from tests.evaluation.owod_cases import cases, detections_of, truth_of
+from curation.evaluation.variants import rules_of
+from tests.evaluation.owod_cases import cases, detections_of, match_free, truth_of
 from tests.evaluation.owod_reference import Case
 from tests.worlds.boxes import Guess, Thing
 
@@ -114,7 +115,7 @@ def test_boxes_of_voc_xml_are_the_corners_of_the_file() -> None:
 
 def test_an_unknown_profile_is_refused_with_the_names() -> None:
     with pytest.raises(UsageError, match="Unknown profile") as caught:
-        profile_of("official")
+        rules_of("official", PROFILES)
     assert "owdetr" in (caught.value.expected or "")
 
 

@@ -6,6 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.matching import Matches, assign
+from curation.evaluation.variants import Difficult, Rules
 from tests.evaluation.reference import World
 from tests.worlds.boxes import Guess, Thing
 
@@ -90,3 +92,10 @@ def columns_of(world: World) -> tuple[GroundTruth, Detections, GroundTruth, Dete
         truth_of(world.wild, world.n_wild, world.n_classes),
         detections_of(world.outside),
     )
+
+
+def match(
+    truth: GroundTruth, detections: Detections, *, strict: bool = False, difficult: Difficult = "ignore"
+) -> Matches:
+    """VOC's assignment: the best object of the class, free or not."""
+    return assign(truth, detections, Rules(name="voc", overlap=">" if strict else ">=", difficult=difficult))

@@ -17,7 +17,7 @@ from curation.errors import PresenceOnlyError, ProtocolError
 from curation.manifest.check import check_header, check_lists
 from curation.manifest.manifest import Manifest
 from curation.manifest.verify import verify_lists, verify_sources
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
 from tests.real_files import real_files
 

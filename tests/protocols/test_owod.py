@@ -16,7 +16,7 @@ from curation.manifest.check import check_header, check_lists
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import view_objects
 from curation.sources.coco import read_coco
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 

@@ -15,8 +15,7 @@ from curation.manifest.importing import LISTS, import_lists, list_slices, pin_li
 from curation.manifest.manifest import Manifest
 from curation.manifest.roles import classes_in, unknown_index
 from curation.manifest.store import read_manifest
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import VOC_NAMES
+from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES
 from tests.real_files import provided, real_files
 
 ROOT = Path(__file__).parents[2] / "manifests"

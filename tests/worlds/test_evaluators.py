@@ -11,9 +11,9 @@ from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILE
 from curation.benchmarks.findmeifyoucan.profiles import PROFILES as OOD_PROFILES
 from curation.benchmarks.osod3.evaluation import PROFILES as OSOD3_PROFILES
 from curation.benchmarks.osod3.truth import OUTSIDE
+from curation.benchmarks.owod.outcomes import PROFILES as OWOD_PROFILES
 from curation.cli import main
 from curation.evaluation.oscr import GRIDS
-from curation.evaluation.outcomes import PROFILES as OWOD_PROFILES
 from tests.worlds import coco, elephant, findmeifyoucan, imagenet, osod3, owod, voc
 from tests.worlds.expected import committed, differences
 

@@ -1,1 +1,40 @@
-"""The rules of an audit, by what they look at."""
+"""The rules of an audit, by principle (see `curation.audit.rule.PRINCIPLES`)."""
+
+from __future__ import annotations
+
+import difflib
+
+from curation.audit.rule import Rule
+from curation.audit.rules import annotation, class_openness, data, label_integrity, task_increment
+from curation.errors import UsageError
+
+RULES: tuple[Rule, ...] = (
+    *class_openness.RULES,
+    *task_increment.RULES,
+    *annotation.RULES,
+    *label_integrity.RULES,
+    *data.RULES,
+)
+"""All rules, in the order of a report."""
+
+
+def chosen_rules(names: str) -> tuple[Rule, ...]:
+    """Return the rules of a text such as ``CO1,DS2`` or ``DS``, in their own order.
+
+    Raises
+    ------
+    UsageError
+        There is no rule or principle of this name.
+    """
+    wanted = [name.strip().upper() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if not any(rule.name.startswith(name) for rule in RULES):
+            every = [rule.name for rule in RULES]
+            near = difflib.get_close_matches(name, every, cutoff=0.5)
+            raise UsageError(
+                "There is no such rule",
+                where=f"--rules {name[:40]}",
+                expected=", ".join(every),
+                hint=f"did you mean {near[0]}?" if near else None,
+            )
+    return tuple(rule for rule in RULES if any(rule.name.startswith(name) for name in wanted))

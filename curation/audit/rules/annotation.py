@@ -2,83 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
-from curation.audit.label_breaches import emitted, judge_labels
+from curation.audit.judgement import (
+    VIEWS,
+    emitted,
+    forbidden_labels,
+    missing_lists,
+    of_task,
+    uncovered_finding,
+    unlocated_finding,
+    unseen_boxes,
+)
 from curation.audit.labels import (
     Labels,
     at_places_of,
     chosen,
     file_labels,
     keys_of,
-    located,
     raw_labels,
     ruled_labels,
     uncovered,
-    unit_of,
     view_labels,
 )
-from curation.audit.needs import (
-    BOXES,
-    SOURCES,
-    VIEWS,
-    missing_lists,
-    missing_roles,
-    missing_tasks,
-    of_task,
-    uncovered_finding,
-    unlocated_finding,
-)
-from curation.audit.rule import Finding, Outcome, Rule, outcome, undecidable
+from curation.audit.rule import Finding, Rule, undecidable
 from curation.audit.target import AuditedList, AuditTarget
 from curation.sources.source import Bools, Int64s
 
 
-def views_fit_their_purpose(target: AuditTarget) -> Outcome:
+def views_fit_their_purpose(target: AuditTarget) -> Iterator[Finding]:
     """AS1: train views hold no class of earlier tasks; what was written out is the raw boxes, unmoved, rightly named.
 
     Labels of classes that are not known yet in train, finetune and val views are told by CO2 and AS2, each once.
     """
-    if (
-        missing := missing_tasks(target) or missing_roles(target, "train", "finetune", "val", "test")
-    ) is not None:
-        return missing
-
-    def earlier(one: AuditedList, task: int) -> Bools:
-        return np.append(target.introduced_in < task, [False, False])
-
-    findings = judge_labels(target, target.with_role("train"), earlier)
+    for one in target.with_role("train"):
+        for task in one.tasks:
+            earlier = np.append(target.introduced_in < task, [False, False])
+            yield from forbidden_labels(target, one, task, earlier)
     for one in target.with_role("train", "finetune", "val"):
         for task in sorted(one.labels):
-            findings += _written_view(target, one, task)
+            yield from _written_view(target, one, task)
     for one in target.with_role("test"):
         for task in one.tasks:
-            findings += _test_view(target, one, task)
-    return outcome(findings)
+            yield from _test_view(target, one, task)
 
 
 def _test_view(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     about = of_task(target, one, task)
     if task not in one.labels and not one.view_declared:
         return [undecidable(about, VIEWS)]
-    if not one.at_hand:
+    if not one.available:
         return missing_lists([one])
     if task not in one.labels and (text := _lossy(target, one, task)):
         return [Finding("fail", about, _affected(target, one, task), text)]
-    if not len(located(target, one)):
-        return unlocated_finding(target, one)
-    if unit_of(target, one) != "boxes":
-        return [undecidable(about, BOXES)]
-    if task in one.labels:
-        labels, missing = file_labels(target, one, task), uncovered_finding(target, one, task)
-        found = _compared(target, one, task, about, _expected(target, one, task), labels)
-        return found + missing + unlocated_finding(target, one)
-    ruled = ruled_labels(target, one, task)
-    assert ruled is not None  # noqa: S101
-    return _compared(target, one, task, about, _expected(target, one, task), ruled) + unlocated_finding(
-        target, one
-    )
+    unlocated = unlocated_finding(target, one)
+    if missing := unseen_boxes(target, one, about):
+        return missing if len(target.held(one)) else unlocated
+    labels = view_labels(target, one, task)
+    assert labels is not None  # noqa: S101
+    found = _compared(target, one, task, about, _expected(target, one, task), labels)
+    return found + uncovered_finding(target, one, task) + unlocated
 
 
 def _written_view(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
@@ -87,12 +74,8 @@ def _written_view(target: AuditTarget, one: AuditedList, task: int) -> list[Find
     A box whose place holds a label that CO2, AS2 or the first half of AS1 forbids is told there.
     """
     about = f"{of_task(target, one, task)}: raw boxes"
-    if not one.at_hand:
-        return missing_lists([one])
-    if not len(located(target, one)):
-        return [undecidable(about, SOURCES)]
-    if unit_of(target, one) != "boxes":
-        return [undecidable(about, BOXES)]
+    if missing := unseen_boxes(target, one, about):
+        return missing
     introduced = target.introduced_in
     allowed = np.append(introduced == task if one.role == "train" else introduced <= task, [False, False])
     ruled = ruled_labels(target, one, task) if one.view_declared else None
@@ -129,7 +112,7 @@ def _lossy(target: AuditTarget, one: AuditedList, task: int) -> str:
 
 
 def _affected(target: AuditTarget, one: AuditedList, task: int) -> int:
-    if unit_of(target, one) != "boxes" or not len(located(target, one)):
+    if unseen_boxes(target, one, ""):
         return 0
     expected = _expected(target, one, task)
     labels = ruled_labels(target, one, task)
@@ -141,7 +124,7 @@ def _expected(target: AuditTarget, one: AuditedList, task: int) -> Labels:
     raw = raw_labels(target, one)
     known = np.append(target.introduced_in <= task, [False, False])
     label = np.where(known[raw.label], raw.label, np.int32(target.unknown_label))
-    return Labels(raw.image, label, raw.boxes, raw.crowd, raw.difficult, raw.ignore, raw.unit, raw.origin)
+    return replace(raw, label=label)
 
 
 def _compared(
@@ -162,8 +145,7 @@ def _compared(
         Whether crowd and difficult boxes must be there too: of training and validation labels it depends on a view
         that nobody declared.
     """
-    known = np.zeros(len(target.ids), np.bool_)
-    known[one.unique[target.home[one.unique] >= 0]] = True
+    known = target.where(target.held(one))
     known[uncovered(target, one, task)] = False
     if not known.any():
         return []
@@ -206,37 +188,19 @@ def _surplus(ours: Int64s, theirs: Int64s, size: int) -> Bools:
     return beyond
 
 
-def validation_knows_no_unknown(target: AuditTarget) -> Outcome:
+def validation_knows_no_unknown(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     """AS2: no label of a val view is ``unknown`` (ORE fitted its energy model on such labels)."""
-    if (missing := missing_tasks(target) or missing_roles(target, "val")) is not None:
-        return missing
     unknown = np.append(np.zeros(len(target.classes), np.bool_), [True, False])
-    return outcome(judge_labels(target, target.with_role("val"), lambda one, task: unknown))
+    return forbidden_labels(target, one, task, unknown)
 
 
-def flags_survive(target: AuditTarget) -> Outcome:
+def flags_survive(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     """AS3: boxes flagged crowd or difficult in the raw file carry the flag in every view that keeps them."""
-    missing = missing_tasks(target) or missing_roles(target, "train", "finetune", "val", "test")
-    if missing is not None:
-        return missing
-    return outcome(
-        finding
-        for one in target.with_role("train", "finetune", "val", "test")
-        for task in one.tasks
-        for finding in _flags(target, one, task)
-    )
-
-
-def _flags(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     about = of_task(target, one, task)
     if task not in one.labels and not one.view_declared:
         return [undecidable(about, VIEWS)]
-    if not one.at_hand:
-        return missing_lists([one])
-    if not len(located(target, one)):
-        return [undecidable(about, SOURCES)]
-    if unit_of(target, one) != "boxes":
-        return [undecidable(about, BOXES)]
+    if unseen := unseen_boxes(target, one, about):
+        return unseen
     raw, labels = raw_labels(target, one), view_labels(target, one, task)
     assert labels is not None  # noqa: S101
     missing = uncovered_finding(target, one, task) + unlocated_finding(target, one)
@@ -275,6 +239,7 @@ RULES = (
         "the label views (declared, or label files) and the raw annotations with boxes",
         "write the views again: `curation export` drops, keeps and renames as the principle says",
         views_fit_their_purpose,
+        roles=("train", "finetune", "val", "test"),
     ),
     Rule(
         "AS2",
@@ -283,6 +248,8 @@ RULES = (
         "the view of the validation lists (declared, or label files)",
         "drop the boxes of classes of later tasks from the validation view",
         validation_knows_no_unknown,
+        roles=("val",),
+        each=True,
     ),
     Rule(
         "AS3",
@@ -291,5 +258,7 @@ RULES = (
         "the label views (declared, or label files) and the raw annotations with boxes",
         "carry iscrowd and difficult over; the VOC XML of the published benchmarks loses iscrowd",
         flags_survive,
+        roles=("train", "finetune", "val", "test"),
+        each=True,
     ),
 )

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from curation.audit.class_names import UNKNOWN_NAME, fold
-from curation.audit.label_breaches import judge_labels
-from curation.audit.labels import Labels, located, raw_labels, uncovered, unit_of, unsure, view_labels
-from curation.audit.needs import (
+from curation.audit.classes import UNKNOWN_NAME, TaskClasses, fold
+from curation.audit.judgement import (
     COMPLETE,
+    forbidden_labels,
     missing_lists,
-    missing_roles,
-    missing_tasks,
     of_task,
     uncovered_finding,
     unlocated_finding,
     unlocated_need,
 )
-from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, Rule, joined, outcome, undecidable
-from curation.audit.target import AuditedList, AuditTarget, TaskClasses
-from curation.sources.source import Bools, Int32s
+from curation.audit.labels import Labels, hidden_unknowns, raw_labels, uncovered, unit_of, unsure, view_labels
+from curation.audit.rule import SHOWN_EXAMPLES, Finding, Rule, joined, undecidable
+from curation.audit.target import AuditedList, AuditTarget
+from curation.sources.source import Int32s
 
 
-def known_and_unknown_are_apart(target: AuditTarget) -> Outcome:
+def known_and_unknown_are_apart(target: AuditTarget) -> list[Finding]:
     """CO1: K_t and U_t share no class under any spelling, and ``unknown`` is a member of neither."""
-    if (missing := missing_tasks(target)) is not None:
-        return missing
-    breaches: dict[str, list[str]] = {}
+    violations: dict[str, list[str]] = {}
     for task in target.tasks:
         for text in _overlap(target, task) + _called_unknown(task):
-            breaches.setdefault(text, []).append(task.name)
-    if not breaches:
-        return outcome(
-            [Finding("pass", "tasks", text=f"{len(target.tasks)} tasks, {len(target.classes)} classes")]
-        )
-    return outcome(Finding("fail", joined(tasks), 1, text, (text,)) for text, tasks in breaches.items())
+            violations.setdefault(text, []).append(task.name)
+    if not violations:
+        return [Finding("pass", "tasks", text=f"{len(target.tasks)} tasks, {len(target.classes)} classes")]
+    return [Finding("fail", joined(tasks), 1, text, (text,)) for text, tasks in violations.items()]
 
 
 def _overlap(target: AuditTarget, task: TaskClasses) -> list[str]:
@@ -52,36 +48,19 @@ def _called_unknown(task: TaskClasses) -> list[str]:
     return [f"a class is called {name!r}" for name in dict.fromkeys(names)]
 
 
-def training_labels_are_known(target: AuditTarget) -> Outcome:
+def training_labels_are_known(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     """CO2: no label of a train, finetune or val view is outside K_t, or ``unknown`` (that of a val view: AS2)."""
-    missing = missing_tasks(target) or missing_roles(target, "train", "finetune", "val")
-    if missing is not None:
-        return missing
-
-    def outside(one: AuditedList, task: int) -> Bools:
-        return np.append(target.introduced_in > task, [one.role != "val", True])
-
-    return outcome(judge_labels(target, target.with_role("train", "finetune", "val"), outside))
+    outside = np.append(target.introduced_in > task, [one.role != "val", True])
+    return forbidden_labels(target, one, task, outside)
 
 
-def tests_show_known_and_unknown(target: AuditTarget) -> Outcome:
+def tests_show_known_and_unknown(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     """CO3: while a class is unknown the test view holds known and unknown boxes; afterwards none unknown."""
-    if (missing := missing_tasks(target) or missing_roles(target, "test")) is not None:
-        return missing
-    return outcome(
-        finding
-        for one in target.with_role("test")
-        for task in one.tasks
-        for finding in _both_kinds(target, one, task)
-    )
-
-
-def _both_kinds(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     about = of_task(target, one, task)
     labels = view_labels(target, one, task)
     is_file = task in one.labels
     missing = uncovered_finding(target, one, task) if is_file else unlocated_finding(target, one)
-    blank = len(uncovered(target, one, task)) == len(one.unique) if is_file else not len(located(target, one))
+    blank = len(uncovered(target, one, task)) == len(one.unique) if is_file else not len(target.held(one))
     if labels is None or (blank and missing):
         return missing
     silent = not is_file and bool(target.incomplete(one.unique).any())
@@ -106,16 +85,13 @@ def _both_kinds(target: AuditTarget, one: AuditedList, task: int) -> list[Findin
     return [undecidable(about, need, text) if silent else Finding("fail", about, 1, text)]
 
 
-def classes_have_boxes(target: AuditTarget) -> Outcome:
+def classes_have_boxes(target: AuditTarget) -> Iterator[Finding]:
     """CO4: every class has a test box, and a training box in the task that introduces it."""
-    if (missing := missing_tasks(target) or missing_roles(target, "train", "test")) is not None:
-        return missing
-    findings = []
     if tests := target.with_role("test"):
         shown = [raw_labels(target, one) for one in tests]
         everywhere = np.arange(len(target.classes), dtype=np.int32)
         silent = [one.unique[target.incomplete(one.unique)] for one in tests]
-        findings += _boxes_of(target, tests, shown, silent, everywhere, "test box")
+        yield from _boxes_of(target, tests, shown, silent, everywhere, "test box")
     for task in range(len(target.tasks)):
         if trains := target.with_role("train", task=task):
             labels = [view_labels(target, one, task) for one in trains]
@@ -123,9 +99,9 @@ def classes_have_boxes(target: AuditTarget) -> Outcome:
             known = [one for one in labels if one is not None]
             silent = [unsure(target, one, task) for one in trains]
             what = f"training box in {target.tasks[task].name}"
-            findings += _boxes_of(target, trains, known, silent, own, what)
-            findings += [text for one in trains for text in uncovered_finding(target, one, task)]
-    return outcome(findings)
+            yield from _boxes_of(target, trains, known, silent, own, what)
+            for one in trains:
+                yield from uncovered_finding(target, one, task)
 
 
 def _boxes_of(
@@ -153,30 +129,17 @@ def _boxes_of(
     return [Finding("warn", about, len(lacking), text, tuple(sorted(lacking)[:SHOWN_EXAMPLES]))]
 
 
-def hidden_unknown_objects(target: AuditTarget) -> Outcome:
+def hidden_unknown_objects(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     """CO5: how many train images of each task show objects of classes still unknown, unlabelled: allowed, reported."""
-    if (missing := missing_tasks(target) or missing_roles(target, "train")) is not None:
-        return missing
-    return outcome(
-        finding
-        for one in target.with_role("train")
-        for task in one.tasks
-        for finding in _hidden(target, one, task)
-    )
-
-
-def _hidden(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
-    if not len(located(target, one)):
+    if not len(target.held(one)):
         return unlocated_finding(target, one)
-    labels = raw_labels(target, one)
-    later = np.append(target.introduced_in > task, [True, False])
-    rows = np.flatnonzero(later[labels.label])
-    images = np.unique(labels.image[rows])
+    images, n_objects = hidden_unknowns(target, one, task)
+    later = target.introduced_in > task
     # Where no class is left for later, none can be hidden.
-    silent = later[:-2].any() and target.unannotated(one.unique, later[:-2]).any()
+    silent = later.any() and target.unannotated(one.unique, later).any()
     least = "at least " if silent else ""
     text = (
-        f"{least}{len(images):,} of {len(one.unique):,} images show {least}{len(rows):,} "
+        f"{least}{len(images):,} of {len(one.unique):,} images show {least}{n_objects:,} "
         f"{unit_of(target, one)} of classes that are still unknown"
     )
     return [Finding("info", of_task(target, one, task), len(images), text, target.examples(images, [one]))]
@@ -198,6 +161,8 @@ RULES = (
         "the classes of each task, and the label views (declared, or label files)",
         "drop the boxes of classes of later tasks: `curation export` writes such views",
         training_labels_are_known,
+        roles=("train", "finetune", "val"),
+        each=True,
     ),
     Rule(
         "CO3",
@@ -206,6 +171,8 @@ RULES = (
         "the classes of each task, the test list, and its raw annotations or label files",
         "test on images of all classes, and label those of later tasks unknown",
         tests_show_known_and_unknown,
+        roles=("test",),
+        each=True,
     ),
     Rule(
         "CO4",
@@ -214,6 +181,7 @@ RULES = (
         "the classes of each task, the train and test lists, and their raw annotations",
         "add images of these classes, or leave the classes out of the benchmark",
         classes_have_boxes,
+        roles=("train", "test"),
     ),
     Rule(
         "CO5",
@@ -222,5 +190,7 @@ RULES = (
         "the classes of each task, the train lists, and their raw annotations",
         "nothing to mend: state the number, for such objects train a detector to call them background",
         hidden_unknown_objects,
+        roles=("train",),
+        each=True,
     ),
 )

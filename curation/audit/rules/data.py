@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 
 import numpy as np
 
-from curation.audit.needs import SOURCES, missing_lists, missing_roles
-from curation.audit.rule import Finding, Outcome, Rule, not_applicable, outcome, undecidable
+from curation.audit.judgement import SOURCES, missing_lists
+from curation.audit.rule import Finding, Outcome, Rule, not_applicable, undecidable
 from curation.audit.rules.photos import photos_are_distinct
 from curation.audit.target import AuditedList, AuditTarget, lines_of
 from curation.sources.datasets import namespace_of
-from curation.sources.source import Bools
 
 _APART = (
     (("train", "finetune"), ("val",)),
@@ -21,24 +20,21 @@ _APART = (
 """Roles that share no image. A finetuning list lies inside the train lists (TI5)."""
 
 
-def lists_name_images_once(target: AuditTarget) -> Outcome:
+def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
     """DS1: no list names an image twice."""
     if not target.files:
-        return outcome([undecidable("lists", "a folder with lists of image ids")])
-    at_hand = [one for one in target.files if one.at_hand]
-    findings = missing_lists([one for one in target.files if not one.stated_repeats])
+        yield undecidable("lists", "a folder with lists of image ids")
+    yield from missing_lists([one for one in target.files if not one.stated_repeats])
     for one in target.files:
-        if one.stated_repeats and not one.at_hand:
+        if one.stated_repeats and not one.available:
             text = f"{one.stated_repeats:,} lines repeat an image, as the manifest says"
-            findings.append(Finding("fail", one.name, one.stated_repeats, text))
-    for one in at_hand:
-        repeats = len(one.members) - len(one.unique)
-        if repeats:
-            findings.append(_repeated(target, one, repeats))
-    sound = sum(len(one.members) == len(one.unique) for one in at_hand)
-    if sound:
-        findings.append(Finding("pass", "lists", text=f"{sound} lists name every image once"))
-    return outcome(findings)
+            yield Finding("fail", one.name, one.stated_repeats, text)
+    available = [one for one in target.files if one.available]
+    for one in available:
+        if repeats := len(one.members) - len(one.unique):
+            yield _repeated(target, one, repeats)
+    if sound := sum(len(one.members) == len(one.unique) for one in available):
+        yield Finding("pass", "lists", text=f"{sound} lists name every image once")
 
 
 def _repeated(target: AuditTarget, one: AuditedList, repeats: int) -> Finding:
@@ -57,43 +53,33 @@ def _repeated(target: AuditTarget, one: AuditedList, repeats: int) -> Finding:
 
 def roles_share_no_image(target: AuditTarget) -> Outcome:
     """DS2: no image stands in train or finetune and in val, nor in any of these and in test, over all tasks."""
-    if (missing := missing_roles(target, "train", "finetune", "val")) is not None:
-        return missing
-    pairs = list(_pairs_apart(target))
+    pairs = [
+        pair for left, right in _APART for pair in product(target.with_role(*left), target.with_role(*right))
+    ]
     if not pairs:
         return not_applicable("there are no lists of two roles")
-    findings = missing_lists(target.with_role("train", "finetune", "val", "test"))
+    overlaps, count = _overlaps(target, pairs, "in")
+    findings = [*missing_lists(target.with_role("train", "finetune", "val", "test")), *overlaps]
+    available = sum(first.available and second.available for first, second in pairs)
+    if sound := available - len(overlaps):
+        findings.append(Finding("pass", "pairs of lists", text=f"{sound} pairs of lists share no image"))
+    return Outcome((*findings, *_allowed(target)), count)
+
+
+def _overlaps(
+    target: AuditTarget, pairs: Sequence[tuple[AuditedList, AuditedList]], word: str
+) -> tuple[list[Finding], int]:
+    """Return the pairs of lists that share images, and how many images some pair shares."""
+    findings = []
     shared_by_any = np.zeros(len(target.ids), np.bool_)
-    sound = 0
     for first, second in pairs:
         shared = target.shared(first, second)
         shared_by_any |= shared
-        sound += not shared.any() and first.at_hand and second.at_hand
-        if shared.any():
-            findings.append(_overlap(target, first, second, shared, "in"))
-    if sound:
-        findings.append(Finding("pass", "pairs of lists", text=f"{sound} pairs of lists share no image"))
-    findings += _allowed(target)
-    return outcome(findings, int(shared_by_any.sum()))
-
-
-def _pairs_apart(target: AuditTarget) -> Iterator[tuple[AuditedList, AuditedList]]:
-    for left, right in _APART:
-        yield from product(target.with_role(*left), target.with_role(*right))
-
-
-def _overlap(
-    target: AuditTarget, first: AuditedList, second: AuditedList, shared: Bools, word: str
-) -> Finding:
-    images = np.flatnonzero(shared)
-    text = f"{len(images):,} images stand in both"
-    return Finding(
-        "fail",
-        f"{second.name} {word} {first.name}",
-        len(images),
-        text,
-        target.examples(images, [first, second]),
-    )
+        if len(images := np.flatnonzero(shared)):
+            about, text = f"{second.name} {word} {first.name}", f"{len(images):,} images stand in both"
+            examples = target.examples(images, [first, second])
+            findings.append(Finding("fail", about, len(images), text, examples))
+    return findings, int(shared_by_any.sum())
 
 
 def _allowed(target: AuditTarget) -> list[Finding]:
@@ -108,56 +94,42 @@ def _allowed(target: AuditTarget) -> list[Finding]:
 
 def validation_lists_are_disjoint(target: AuditTarget) -> Outcome:
     """DS4: validation lists of different tasks share no image."""
-    if (missing := missing_roles(target, "val")) is not None:
-        return missing
     lists = target.with_role("val")
-    findings = missing_lists(lists)
-    shared_by_any = np.zeros(len(target.ids), np.bool_)
     pairs = [pair for pair in combinations(lists, 2) if _of_different_tasks(*pair)]
     if not pairs:
         return not_applicable("there are no validation lists of different tasks")
-    for first, second in pairs:
-        shared = target.shared(first, second)
-        if shared.any():
-            shared_by_any |= shared
-            findings.append(_overlap(target, first, second, shared, "and"))
-    if not findings:
-        findings.append(
-            Finding("pass", "validation lists", text=f"{len(pairs)} pairs of lists share no image")
-        )
-    return outcome(findings, int(shared_by_any.sum()))
+    overlaps, count = _overlaps(target, pairs, "and")
+    sound = Finding("pass", "validation lists", text=f"{len(pairs)} pairs of lists share no image")
+    return Outcome((*missing_lists(lists), *overlaps) or (sound,), count)
 
 
 def _of_different_tasks(one: AuditedList, two: AuditedList) -> bool:
     return bool(one.tasks and two.tasks) and not set(one.tasks) & set(two.tasks)
 
 
-def ids_name_one_file(target: AuditTarget) -> Outcome:
+def ids_name_one_file(target: AuditTarget) -> list[Finding]:
     """DS5: an id names one image, not one in each of two datasets."""
     if target.kind == "manifest":
         return _namespaced(target)
     if not target.sources:
-        return outcome([undecidable("ids", SOURCES)])
+        return [undecidable("ids", SOURCES)]
     findings = list(_collisions(target))
     reached = int((target.home >= 0).sum())
     if reached < len(target.ids):
         text = f"{len(target.ids) - reached:,} of {len(target.ids):,} ids are in no source at hand"
         findings.append(undecidable("ids", SOURCES, text))
-    return outcome(findings or [Finding("pass", "ids", text=f"{reached:,} ids, each of one dataset")])
+    return findings or [Finding("pass", "ids", text=f"{reached:,} ids, each of one dataset")]
 
 
-def _namespaced(target: AuditTarget) -> Outcome:
+def _namespaced(target: AuditTarget) -> list[Finding]:
     datasets: dict[str, set[str]] = {}
     for entry in target.entries:
         datasets.setdefault(entry.namespace, set()).add(namespace_of(entry.dataset))
     mixed = sorted(space for space, names in datasets.items() if len(names) > 1)
     if not mixed:
-        return outcome([Finding("pass", "ids", text="every namespace stands for one dataset")])
-    findings = list(_collisions(target))
-    if not findings:
-        text = f"datasets of different ids share the namespace {', '.join(mixed)}"
-        findings.append(undecidable("ids", SOURCES, text))
-    return outcome(findings)
+        return [Finding("pass", "ids", text="every namespace stands for one dataset")]
+    text = f"datasets of different ids share the namespace {', '.join(mixed)}"
+    return list(_collisions(target)) or [undecidable("ids", SOURCES, text)]
 
 
 def _collisions(target: AuditTarget) -> Iterator[Finding]:
@@ -180,6 +152,7 @@ RULES = (
         "the lists",
         "write every id once: `sort -u`, or keep the order and drop the later lines",
         lists_name_images_once,
+        tasks=False,
     ),
     Rule(
         "DS2",
@@ -188,6 +161,8 @@ RULES = (
         "the lists with their roles",
         "remove the shared images from the train and finetune lists of every task",
         roles_share_no_image,
+        roles=("train", "finetune", "val"),
+        tasks=False,
     ),
     Rule(
         "DS3",
@@ -196,6 +171,8 @@ RULES = (
         "the lists with their roles, and the photos",
         "remove one of the two photos",
         photos_are_distinct,
+        roles=("train", "finetune", "val", "test"),
+        tasks=False,
     ),
     Rule(
         "DS4",
@@ -204,6 +181,8 @@ RULES = (
         "the validation lists",
         "draw the validation lists task by task, leaving out what was drawn before",
         validation_lists_are_disjoint,
+        roles=("val",),
+        tasks=False,
     ),
     Rule(
         "DS5",
@@ -212,5 +191,6 @@ RULES = (
         "the lists and their sources",
         "put the dataset before the id: coco:000000000139, voc2007:000012",
         ids_name_one_file,
+        tasks=False,
     ),
 )

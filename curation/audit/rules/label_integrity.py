@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from curation.audit.labels import uncovered, view_labels
-from curation.audit.needs import (
+from curation.audit.judgement import (
     BOXES,
     COMPLETE,
     EXHAUSTIVE,
     SOURCES,
     missing_lists,
-    missing_roles,
-    missing_tasks,
     of_task,
     uncovered_finding,
     unlocated_finding,
 )
-from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, Rule, Verdict, joined, outcome, undecidable
+from curation.audit.labels import uncovered, view_labels
+from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, Rule, Verdict, joined, undecidable
 from curation.audit.target import AuditedList, AuditedSource, AuditTarget
 from curation.sources.source import Bools, Int32s
 
@@ -30,8 +28,6 @@ _OUTSIDE = 1.0
 
 def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
     """LI1: the source of every test image annotates every class of the benchmark exhaustively."""
-    if (missing := missing_tasks(target) or missing_roles(target, "test")) is not None:
-        return missing
     tests = target.with_role("test")
     findings = missing_lists(tests)
     images = np.flatnonzero(target.mask(tests)).astype(np.int32)
@@ -41,7 +37,7 @@ def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
             findings.append(_exhaustive(target, source.name, source.exhaustive, mine, tests))
     if len(rest := images[home < 0]):
         findings += _by_entries(target, rest, tests)
-    return outcome(findings, sum(one.count for one in findings if one.verdict == "fail"))
+    return Outcome(tuple(findings), sum(one.count for one in findings if one.verdict == "fail"))
 
 
 def _exhaustive(
@@ -83,21 +79,19 @@ def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -
 
 def tests_have_annotations(target: AuditTarget) -> Outcome:
     """LI2: every test image has an annotation of some class in the raw file."""
-    if (missing := missing_roles(target, "test")) is not None:
-        return missing
     findings = []
     bare: list[Int32s] = [np.empty(0, np.int32)]
     annotated = [_annotated(source) for source in target.sources]
     for one in _distinct(target.with_role("test")):
         findings += unlocated_finding(target, one)
-        images = one.unique[target.home[one.unique] >= 0]
+        images = target.held(one)
         shown = np.zeros(len(images), np.bool_)
         for number, mask in enumerate(annotated):
             mine = target.home[images] == number
             shown[mine] = mask[target.positions[number][images[mine]]]
         findings.append(_bare(target, one, images, images[~shown]))
         bare.append(images[~shown & ~target.incomplete(images)])
-    return outcome(findings, len(np.unique(np.concatenate(bare))))
+    return Outcome(tuple(findings), len(np.unique(np.concatenate(bare))))
 
 
 def _bare(target: AuditTarget, one: AuditedList, images: Int32s, bare: Int32s) -> Finding:
@@ -122,26 +116,24 @@ def _distinct(lists: Sequence[AuditedList]) -> list[AuditedList]:
     """Return lists without those that hold the very lines of an earlier one."""
     seen: dict[bytes, AuditedList] = {}
     for one in lists:
-        seen.setdefault(one.members.tobytes() if one.at_hand else one.name.encode(), one)
+        seen.setdefault(one.members.tobytes() if one.available else one.name.encode(), one)
     return list(seen.values())
 
 
-def raw_tests_are_sound(target: AuditTarget) -> Outcome:
+def raw_tests_are_sound(target: AuditTarget) -> Iterator[Finding]:
     """LI3: test images are in the raw file, its boxes there are sound, its classes are the benchmark's."""
-    if (missing := missing_roles(target, "test")) is not None:
-        return missing
     tests = target.with_role("test")
-    findings = [finding for one in _distinct(tests) for finding in _presence(target, one)]
+    for one in _distinct(tests):
+        yield from _presence(target, one)
     listed = target.mask(tests)
     for number, source in enumerate(target.sources):
         images = np.flatnonzero(listed & (target.home == number))
         if len(images):
-            findings += _raw_findings(target, source, target.positions[number][images], tests)
-    return outcome(findings)
+            yield from _raw_findings(target, source, target.positions[number][images])
 
 
 def _presence(target: AuditTarget, one: AuditedList) -> list[Finding]:
-    if not one.at_hand:
+    if not one.available:
         return missing_lists([one])
     absent = target.absent(one)
     findings = unlocated_finding(target, one)
@@ -151,19 +143,17 @@ def _presence(target: AuditTarget, one: AuditedList) -> list[Finding]:
     return findings or [Finding("pass", one.name, text="every image is in a raw file")]
 
 
-def _raw_findings(
-    target: AuditTarget, source: AuditedSource, rows: Int32s, tests: list[AuditedList]
-) -> list[Finding]:
+def _raw_findings(target: AuditTarget, source: AuditedSource, rows: Int32s) -> Iterator[Finding]:
     wanted = np.zeros(len(source.raw.images), np.bool_)
     wanted[rows] = True
     image, category = source.raw.class_pairs()
     mine = wanted[image]
-    findings = []
     if target.classes:
-        findings.append(_foreign(target, source, category[mine], image[mine]))
-    if not source.has_boxes:
-        return [*findings, undecidable(source.name, BOXES, "a table says nothing of boxes")]
-    return [*findings, *_boxes(source, wanted)]
+        yield _foreign(target, source, category[mine], image[mine])
+    if source.has_boxes:
+        yield from _boxes(source, wanted)
+    else:
+        yield undecidable(source.name, BOXES, "a table says nothing of boxes")
 
 
 def _foreign(target: AuditTarget, source: AuditedSource, category: Int32s, image: Int32s) -> Finding:
@@ -209,16 +199,10 @@ def _boxes(source: AuditedSource, wanted: Bools) -> list[Finding]:
 
 def share_of_unknown(target: AuditTarget) -> Outcome:
     """LI4: the fraction of test images without an unknown box, and of those with unknown boxes alone."""
-    if (missing := missing_tasks(target) or missing_roles(target, "test")) is not None:
-        return missing
-    findings = [
-        finding
-        for one in target.with_role("test")
-        for task in one.tasks
-        for finding in _shares(target, one, task)
-    ]
+    tests = [(one, task) for one in target.with_role("test") for task in one.tasks]
+    findings = [finding for one, task in tests for finding in _shares(target, one, task)]
     # Numbers of several tasks do not add up to one.
-    return outcome(findings, total=0)
+    return Outcome(tuple(findings), total=0)
 
 
 def _shares(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
@@ -227,16 +211,11 @@ def _shares(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     if labels is None or not len(labels):
         return uncovered_finding(target, one, task) or unlocated_finding(target, one)
     is_file = task in one.labels
-    judged = (
-        np.setdiff1d(one.unique, uncovered(target, one, task))
-        if is_file
-        else one.unique[target.home[one.unique] >= 0]
-    )
-    kinds = np.zeros((2, len(target.ids)), np.bool_)
+    judged = np.setdiff1d(one.unique, uncovered(target, one, task)) if is_file else target.held(one)
     is_unknown = labels.label == target.unknown_label
-    kinds[0, labels.image[is_unknown]] = True
-    kinds[1, labels.image[~is_unknown]] = True
-    with_unknown, with_known = kinds[:, judged]
+    with_unknown, with_known = (
+        target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown)
+    )
     none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
     left = len(one.unique) - len(judged)
     rest = f"; of {left:,} more nothing is known" if left else ""
@@ -259,6 +238,7 @@ RULES = (
         "the classes of each task, the test lists, and what their sources annotate",
         "test on images of a source that annotates all classes: an unlabelled object makes a right detection wrong",
         tests_are_annotated_exhaustively,
+        roles=("test",),
     ),
     Rule(
         "LI2",
@@ -267,6 +247,8 @@ RULES = (
         "the test lists and their raw annotations",
         "remove these images, or keep them on purpose as background and say so",
         tests_have_annotations,
+        roles=("test",),
+        tasks=False,
     ),
     Rule(
         "LI3",
@@ -275,6 +257,8 @@ RULES = (
         "the test lists and their raw annotations with boxes",
         "correct the ids, or treat these boxes and classes by a stated rule",
         raw_tests_are_sound,
+        roles=("test",),
+        tasks=False,
     ),
     Rule(
         "LI4",
@@ -283,5 +267,6 @@ RULES = (
         "the classes of each task, the test lists, and their raw annotations or label files",
         "nothing to mend: state the numbers beside the unknown recall",
         share_of_unknown,
+        roles=("test",),
     ),
 )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.audit.needs import missing_lists, missing_roles
-from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, not_applicable, outcome, undecidable
+from curation.audit.judgement import missing_lists
+from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, not_applicable, undecidable
 from curation.audit.target import AuditTarget
 from curation.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.photos import PhotoFolder
@@ -19,8 +19,6 @@ _APART = ("train", "val", "test")
 
 def photos_are_distinct(target: AuditTarget) -> Outcome:
     """DS3: no photo stands in lists of two roles under different ids: by decoded pixels (error), by pHash (warning)."""
-    if (missing := missing_roles(target, "train", "finetune", "val", "test")) is not None:
-        return missing
     roles = _roles(target)
     if roles.any(axis=1).sum() < 2 and not missing_lists(target.lists):
         return not_applicable("there are no lists of two roles")
@@ -36,7 +34,7 @@ def photos_are_distinct(target: AuditTarget) -> Outcome:
         hashes = hash_photos({str(image): path for image, path in photos.items()})
         findings += _unreadable(target, hashes)
         findings += _alike(target, hashes, alike_photos(hashes), roles)
-    return outcome(findings)
+    return Outcome(tuple(findings))
 
 
 def _roles(target: AuditTarget) -> Bools:
@@ -49,10 +47,9 @@ def _photos(target: AuditTarget, images: Int64s) -> dict[int, Path]:
     """Return the photo of each image that has one below a given folder."""
     found: dict[int, Path] = {}
     for name, folder in sorted(target.photos.items()):
-        at_hand = PhotoFolder(folder)
+        photos = PhotoFolder(folder)
         for image, names in _file_names(target, name, images):
-            path = at_hand.find(names)
-            if path is not None:
+            if (path := photos.find(names)) is not None:
                 found.setdefault(image, path)
     return dict(sorted(found.items()))
 

@@ -2,153 +2,124 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
 
-from curation.audit.labels import file_labels, located, raw_labels, uncovered
-from curation.audit.needs import (
+from curation.audit.judgement import (
     COMPLETE,
     SOURCES,
     missing_lists,
-    missing_roles,
-    missing_tasks,
     of_task,
     uncovered_finding,
     unlocated_finding,
     unlocated_need,
 )
-from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, Rule, joined, outcome, undecidable
-from curation.audit.target import AuditedList, AuditedSource, AuditTarget
+from curation.audit.labels import file_labels, raw_labels, uncovered
+from curation.audit.rule import SHOWN_EXAMPLES, Finding, Rule, joined, undecidable
+from curation.audit.target import AuditedList, AuditTarget
 from curation.sources.source import Bools, Int32s, Int64s
 
 
-def tasks_increase(target: AuditTarget) -> Outcome:
+def tasks_increase(target: AuditTarget) -> list[Finding]:
     """TI1: introduced[t] is not empty and pairwise disjoint, K_t grows by it, U_t shrinks by it.
 
     What is left in U_T are classes that the benchmark says stay unknown for ever.
     """
-    if (missing := missing_tasks(target)) is not None:
-        return missing
-    breaches = [*_introductions(target), *_growth(target)]
+    violations = [*_introductions(target), *_growth(target)]
     for_ever = {entry.name for entry in target.classes if entry.role != "known"}
     left = target.tasks[-1].unknown
     if forgotten := [name for name in left if name not in for_ever]:
         text = f"classes still unknown after the last task: {joined(forgotten)}"
-        breaches.append((target.tasks[-1].name, text))
-    if not breaches:
+        violations.append((target.tasks[-1].name, text))
+    if not violations:
         sizes = ", ".join(str(len(task.introduced)) for task in target.tasks)
         never = f"; {len(left)} stay unknown" if left else ""
-        return outcome([Finding("pass", "tasks", text=f"{sizes} classes introduced{never}")])
-    return outcome(Finding("fail", task, 1, text, (f"{task}: {text}",)) for task, text in breaches)
+        return [Finding("pass", "tasks", text=f"{sizes} classes introduced{never}")]
+    return _violated(violations)
 
 
-def _introductions(target: AuditTarget) -> list[tuple[str, str]]:
-    breaches, home = [], dict[str, str]()
+def _violated(violations: Iterable[tuple[str, str]]) -> list[Finding]:
+    """Return findings of what is wrong: what each is about, and what is said of it."""
+    return [Finding("fail", about, 1, text, (f"{about}: {text}",)) for about, text in violations]
+
+
+def _introductions(target: AuditTarget) -> dict[tuple[str, str], None]:
+    found, home = dict[tuple[str, str], None](), dict[str, str]()
     for task in target.tasks:
         if not task.introduced:
-            breaches.append((task.name, "introduces no class"))
+            found[task.name, "introduces no class"] = None
         for name in task.introduced:
-            first = home.setdefault(name, task.name) if name not in home else home[name]
+            first = home.setdefault(name, task.name)
             if first != task.name or task.introduced.count(name) > 1:
-                breaches.append((task.name, f"introduces {name!r} again, after {first}"))
-    return list(dict.fromkeys(breaches))
+                found[task.name, f"introduces {name!r} again, after {first}"] = None
+    return found
 
 
-def _growth(target: AuditTarget) -> list[tuple[str, str]]:
+def _growth(target: AuditTarget) -> Iterator[tuple[str, str]]:
     """Compare stated classes of adjoining tasks; repeated introductions are told by `_introductions`."""
-    breaches = []
     for before, task in pairwise(target.tasks):
         gained, introduced = set(task.known) - set(before.known), set(task.introduced)
         if lost := sorted(set(before.known) - set(task.known)):
-            breaches.append((task.name, f"classes known before are known no more: {joined(lost)}"))
+            yield task.name, f"classes known before are known no more: {joined(lost)}"
         if other := sorted(gained - introduced):
-            breaches.append((task.name, f"classes became known without being introduced: {joined(other)}"))
+            yield task.name, f"classes became known without being introduced: {joined(other)}"
         expected = set(before.unknown) - introduced
         if set(task.unknown) != expected:
             names = sorted(set(task.unknown) ^ expected)
-            breaches.append(
-                (task.name, f"unknown is not the unknown before less the introduced: {joined(names)}")
-            )
-    return breaches
+            yield task.name, f"unknown is not the unknown before less the introduced: {joined(names)}"
 
 
-def class_indices_are_stable(target: AuditTarget) -> Outcome:
+def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
     """TI2: the class order of a task begins with that of the task before; unknown keeps the index after the last."""
-    if (missing := missing_tasks(target)) is not None:
-        return missing
-    breaches = []
+    violations = []
     for before, task in pairwise(target.tasks):
         moved = [(old, new) for old, new in zip(before.known, task.known, strict=False) if old != new]
         if moved or len(task.known) < len(before.known):
             old, new = moved[0] if moved else (before.known[-1], "nothing")
-            breaches.append((task.name, f"{new!r} stands where {old!r} stood in {before.name}"))
-    breaches += _indices(target) + _file_numbers(target)
-    if not breaches:
+            violations.append((task.name, f"{new!r} stands where {old!r} stood in {before.name}"))
+    unknown = len(target.classes)
+    for entry in target.classes:
+        if entry.role == "known" and entry.index >= unknown:
+            text = f"index {entry.index} of {entry.name!r} is not below {unknown}, that of unknown"
+            violations.append(("classes", text))
+    violations += _file_numbers(target)
+    if not violations:
         known = sum(entry.role == "known" for entry in target.classes)
         text = f"index 0 to {known - 1} in task order, unknown behind all classes"
-        return outcome([Finding("pass", "tasks", text=text)])
-    return outcome(Finding("fail", about, 1, text, (f"{about}: {text}",)) for about, text in breaches)
+        return [Finding("pass", "tasks", text=text)]
+    return _violated(violations)
 
 
-def _indices(target: AuditTarget) -> list[tuple[str, str]]:
-    wrong = [
-        entry for entry in target.classes if entry.role == "known" and entry.index >= len(target.classes)
-    ]
-    return [
-        (
-            "classes",
-            f"index {entry.index} of {entry.name!r} is not below {len(target.classes)}, that of unknown",
-        )
-        for entry in wrong
-    ]
-
-
-def _file_numbers(target: AuditTarget) -> list[tuple[str, str]]:
-    """Return where a label file gives a class another category id than an earlier one did."""
+def _file_numbers(target: AuditTarget) -> Iterator[tuple[str, str]]:
+    """Yield where a label file gives a class another category id than an earlier one did."""
     number_of: dict[int, tuple[int, str]] = {}
-    breaches = []
     for file in {id(file.source): file for one in target.lists for file in one.labels.values()}.values():
         categories = file.source.categories
         for name, number in zip(categories.names, categories.numbers, strict=True):
-            unknown = target.names.is_unknown(name)
-            label = target.unknown_label if unknown else target.names.position(name)
+            label = target.label_of(name)
             first, where = number_of.setdefault(label, (number, file.name))
             if label >= 0 and first != number:
-                breaches.append((file.name, f"category id of {name!r} is {number}, in {where} it is {first}"))
-    return breaches
+                yield file.name, f"category id of {name!r} is {number}, in {where} it is {first}"
 
 
-def train_images_show_their_task(target: AuditTarget) -> Outcome:
+def train_images_show_their_task(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     """TI3: every train image of task t shows an object of a class that t introduces."""
-    if (missing := missing_tasks(target) or missing_roles(target, "train")) is not None:
-        return missing
-    return outcome(
-        finding
-        for one in target.with_role("train")
-        for task in one.tasks
-        for finding in _showing(target, one, task)
-    )
-
-
-def _showing(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     about = of_task(target, one, task)
-    if not one.at_hand:
+    if not one.available:
         return missing_lists([one])
-    is_file = task in one.labels and not len(located(target, one))
+    is_file = task in one.labels and not len(target.held(one))
     labels = file_labels(target, one, task) if is_file else raw_labels(target, one)
     own = np.append(target.introduced_in == task, [False, False])
-    shown = np.zeros(len(target.ids), np.bool_)
-    shown[labels.image[own[labels.label]]] = True
+    shown = target.where(labels.image[own[labels.label]])
     judged = np.setdiff1d(one.unique, uncovered(target, one, task)) if is_file else _at_sources(target, one)
     without = judged[~shown[judged]]
     silent = np.zeros(len(without), np.bool_) if is_file else _silent(target, one, without)
     findings = uncovered_finding(target, one, task) if is_file else unlocated_finding(target, one)
-    if (~silent).any():
-        text = f"{int((~silent).sum()):,} images show no class that {target.tasks[task].name} introduces"
-        findings.append(
-            Finding("fail", about, int((~silent).sum()), text, target.examples(without[~silent], [one]))
-        )
+    if len(proven := without[~silent]):
+        text = f"{len(proven):,} images show no class that {target.tasks[task].name} introduces"
+        findings.append(Finding("fail", about, len(proven), text, target.examples(proven, [one])))
     if silent.any():
         text = f"of {int(silent.sum()):,} of {len(one.unique):,} images the table names no class of the task"
         findings.append(undecidable(about, COMPLETE, text))
@@ -164,21 +135,16 @@ def _at_sources(target: AuditTarget, one: AuditedList) -> Int32s:
 
 def _silent(target: AuditTarget, one: AuditedList, images: Int32s) -> Bools:
     """Return which images a table passes over; one that is missing from the list's sources counts as they do."""
-    located = one.unique[target.home[one.unique] >= 0]
-    by_table = bool(target.incomplete(located).any())
+    by_table = bool(target.incomplete(target.held(one)).any())
     return np.where(target.home[images] < 0, by_table, target.incomplete(images))
 
 
-def selection_is_complete(target: AuditTarget) -> Outcome:
+def selection_is_complete(target: AuditTarget) -> Iterator[Finding]:
     """TI4: no image of the sources of train_t shows a class of introduced[t] and is missing from train_t, val, test."""
-    if (missing := missing_tasks(target) or missing_roles(target, "train")) is not None:
-        return missing
-    findings = []
     held_out = target.with_role("val", "test")
     for task in range(len(target.tasks)):
         if trains := target.with_role("train", task=task):
-            findings += missing_lists(trains) or _left_out(target, task, trains, held_out)
-    return outcome(findings)
+            yield from missing_lists(trains) or _left_out(target, task, trains, held_out)
 
 
 def _left_out(
@@ -214,7 +180,7 @@ def _left_out(
 
 
 def _sources_of(target: AuditTarget, lists: list[AuditedList]) -> list[int]:
-    """Return the sources at hand that some lists draw from: those they name, else those that hold their images."""
+    """Return the available sources that some lists draw from: those they name, else those that hold their images."""
     named = {name for one in lists for name in one.sources}
     if named:
         return [number for number, source in enumerate(target.sources) if source.name in named]
@@ -223,16 +189,9 @@ def _sources_of(target: AuditTarget, lists: list[AuditedList]) -> list[int]:
 
 
 def _showing_and_unlisted(target: AuditTarget, task: int, number: int, listed: Bools) -> Int32s:
-    source: AuditedSource = target.sources[number]
+    source = target.sources[number]
     objects = source.objects.require_objects("An audit")
-    own = np.array(
-        [
-            target.introduced_in[target.names.position(name)] == task
-            for name in source.objects.categories.names
-        ]
-        + [False],
-        np.bool_,
-    )
+    own = np.append(target.introduced_in == task, False)
     showing = np.zeros(len(source.raw.images), np.bool_)
     showing[objects.image[own[objects.category]]] = True
     places = target.positions[number]
@@ -240,19 +199,13 @@ def _showing_and_unlisted(target: AuditTarget, task: int, number: int, listed: B
     return np.flatnonzero(showing).astype(np.int32)
 
 
-def exemplars_are_balanced(target: AuditTarget) -> Outcome:
+def exemplars_are_balanced(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     """TI5: finetune_t lies inside train_1 to train_t and holds N images of each class of K_t where these do."""
-    if (missing := missing_tasks(target) or missing_roles(target, "finetune")) is not None:
-        return missing
-    findings = []
-    for one in target.with_role("finetune"):
-        for task in one.tasks:
-            earlier = [train for step in range(task + 1) for train in target.with_role("train", task=step)]
-            findings += missing_lists([one]) or [
-                *_inside(target, one, task, earlier),
-                *_exemplars(target, one, task, earlier),
-            ]
-    return outcome(findings)
+    earlier = [train for step in range(task + 1) for train in target.with_role("train", task=step)]
+    return missing_lists([one]) or [
+        *_inside(target, one, task, earlier),
+        *_exemplars(target, one, task, earlier),
+    ]
 
 
 def _inside(target: AuditTarget, one: AuditedList, task: int, earlier: list[AuditedList]) -> list[Finding]:
@@ -278,12 +231,12 @@ def _tasks_without_train_list(target: AuditTarget, task: int) -> list[str]:
 
 def _exemplars(target: AuditTarget, one: AuditedList, task: int, earlier: list[AuditedList]) -> list[Finding]:
     about = f"{of_task(target, one, task)}: exemplars"
-    if not len(located(target, one)):
+    if not len(target.held(one)):
         return unlocated_finding(target, one)
     known = target.introduced_in <= task
     held, most = _images_of_classes(target, [one])
     offered, most_offered = _images_of_classes(target, earlier)
-    if not all(other.at_hand for other in earlier) or _tasks_without_train_list(target, task):
+    if not all(other.available for other in earlier) or _tasks_without_train_list(target, task):
         most_offered = np.full_like(most_offered, target.exemplars)
     # "At least n" proves enough, never too few: that takes the most that there can be.
     few = known & (most < np.minimum(np.maximum(offered, held), target.exemplars))
@@ -366,6 +319,8 @@ RULES = (
         "the classes of each task, the train lists, and their raw annotations",
         "remove these images, or check that the task's class names are those of the annotations",
         train_images_show_their_task,
+        roles=("train",),
+        each=True,
     ),
     Rule(
         "TI4",
@@ -374,6 +329,7 @@ RULES = (
         "the classes of each task, all lists, and the raw annotations",
         "add these images, or say by which rule they were left out",
         selection_is_complete,
+        roles=("train",),
     ),
     Rule(
         "TI5",
@@ -383,5 +339,7 @@ RULES = (
         "the train and finetune lists; for the second half their raw annotations",
         "draw exemplars again, class by class, from the train lists up to the task",
         exemplars_are_balanced,
+        roles=("finetune",),
+        each=True,
     ),
 )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from curation.benchmarks.elephant.background import NO_BACKGROUND_SCORES, background_gap
 from curation.benchmarks.elephant.confusion import column_names, confusion
-from curation.benchmarks.elephant.diagnosis import SimilarSets, diagnose
+from curation.benchmarks.elephant.diagnosis import SimilarSets, diagnose, read_similar_sets
 from curation.benchmarks.elephant.fbeta import (
     FORMULAS,
     TABLE_4_BETAS,
@@ -20,80 +21,216 @@ from curation.benchmarks.elephant.fbeta import (
     fbeta_operating_points,
 )
 from curation.benchmarks.elephant.official import official_profile
-from curation.errors import UsageError
+from curation.benchmarks.elephant.open_set import open_set_errors, owod_metrics
+from curation.benchmarks.elephant.report import DEFINITIONS, REPORT
+from curation.benchmarks.elephant.variants import OFFICIAL, PAPER
+from curation.errors import EvaluationError, UsageError
 from curation.evaluation.bootstrap import bootstrap_intervals
 from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.levels import LEVEL_COUNTS, LevelCounts, Levels, wilderness_levels
-from curation.evaluation.matching import Difficult, Matches, OperatingPoints, match, thresholds
-from curation.evaluation.open_set import open_set_errors, owod_metrics
-from curation.evaluation.wilderness import READINGS, average_precision_by_level, wilderness_impact
+from curation.evaluation.inputs import (
+    POLICY,
+    READING,
+    CategoryIds,
+    Policy,
+    Reading,
+    Truth,
+    about,
+    by_part,
+    detections_of,
+    known_classes,
+    manifest_record,
+    require_manifest_for_ids,
+)
+from curation.evaluation.matching import Matches, OperatingPoints, assign, thresholds
+from curation.evaluation.open_set import (
+    LEVEL_COUNTS,
+    LevelCounts,
+    Levels,
+    wilderness_impact,
+    wilderness_levels,
+)
+from curation.evaluation.result import Result
+from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
+from curation.evaluation.variants import Difficult
+from curation.evaluation.voc import precision_recall
+from curation.evaluation.wilderness import average_precision_by_level
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.progress import steps
 
 Profile = Literal["paper", "official", "all"]
 PROFILES: dict[str, str] = {
-    "paper": "the paper's text: matching by class, fixed thresholds, WI = FP_o / (TP_c + FP_c)",
-    "official": "the published code: matching of any class, interpolated precision, ratio of class means",
+    **{one.name: one.meaning for one in (PAPER, OFFICIAL)},
     "all": "both, difficult objects ignored and counted, integer and float32 level counts",
 }
-DEFINITIONS: dict[str, str] = {
-    "matching": "paper: per class, by falling score, ties in input order, IoU >= 0.5 with the object of highest IoU "
-    "of the class; taken already: false positive; difficult (unless counted) and crowd: neither (VOC's rule)",
-    "threshold": "score of the first true positive at which TP * 10 >= r * 10 * n on the closed set; kept are all "
-    "detections with score >= it (paper: the confidence at which 10, 30, 50 % of the known objects are found)",
-    "WI": "closed precision / open precision - 1 = FP_o / (TP_c + FP_c) at the threshold of the closed set; FP_o: all "
-    "detections of the class at or above it on the wilderness images of the level (paper, Fig. 5)",
-    **{f"WI.{name}": text for name, text in READINGS.items()},
-    "AWI": "mean of WI over the levels k >= 1 (excl_level0) or k >= 0 (incl_level0) (paper, Table 2)",
-    "levels": "wilderness ratio k/10: the first n_k wilderness images by ascending image id (paper, Fig. 5)",
-    "mAP11": "mean over classes with objects of the 11-point AP (VOC2007); equal scores make one point of the curve",
-    "mAP11_ties_in_input_order": "the same, with a point of the curve after each detection",
-    "mAP_area": "mean over classes with objects of the area under the precision envelope (VOC2010)",
-    "official": "eval.py and WIC.py: best object of any class at float32 IoU >= 0.5, difficult ordinary, 11-point AP, "
-    "mean over classes with a detection on the images of the level, WI from interpolated precision, images "
-    "without annotation always wilderness, a closed one too, which then leaves N; of two right detections of an object "
-    "the first listed counts, and equal scores keep input order",
-    "owod": "OWOD voc_eval: IoU > 0.5, scores to 3 and corners to 1 decimal, WI at the index of nearest recall",
-    "a_ose": "detections of a known class with IoU > 0.5 to an unknown object (Miller et al., ICRA 2018); instances: "
-    "distinct unknown objects hit",
-    "diagnosis": "kinds of kept detections (paper, section 4.1, Fig. 3 and 9) and what they lie on (Fig. 4); wr1: "
-    "closed set and the first n_closed images of the wilderness given, by id: the paper's WR1 if that is its part wr1",
-    "fbeta": "(1 + b^2) TP / ((TP + FP) + b^2 n), threshold of highest F, ties to the highest (paper, Table 4)",
-    "background_gap": "score of the class - background score, true positives of the closed set (paper, Fig. 8)",
-}
+PARTS = ("closed", "wilderness")
+_TENTHS = {f"{tenths // 10}.{tenths % 10}": tenths for tenths in range(1, 11)}
+_BETAS = ",".join(TABLE_4_BETAS)
+Texts = str | tuple[str, ...]
+"""Decimal texts, with commas between them or as a tuple."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ElephantOptions:
     """What to compute.
 
     Attributes
     ----------
     profile : {"paper", "official", "all"}
+        variant of the measures
     difficult : {"ignore", "count"}
-        For the profile ``paper`` and all that rests on its matching.
+        difficult objects under the paper's profile, and in all that rests on its matching
     level_counts : {"integer", "float32"}
-    recalls_tenths : tuple of int
-    ratios : tuple of str, optional
-        Of F-beta; those of Table 4 that the wilderness allows by default.
-    betas : tuple of str
+        images of a wilderness level: floor(k*N/10), or the official code's product of a float32 ratio and N, as NumPy 1
+        computes it, in double (NumPy 2 has another)
+    recalls : str or tuple of str
+        tenths
+    fbeta_ratios : str or tuple of str, optional
+        wilderness ratios (default: 0 to 4.25 in quarters, as far as images go)
+    betas : str or tuple of str
+        of F-beta
     fbeta_formula : {"correct", "published"}
-        Which F is reported; the threshold is that of the correct one either way.
-    similar : sets of class names, optional
-        For the error diagnosis; Hoiem's by default.
+        published: as Table 4 prints b = 0.5, without the denominator; the threshold is that of the correct one
+    similar : Path or sets of class names, optional
+        JSON list of sets of similar classes, for the error diagnosis; by default Hoiem's
     bootstrap : int
-        Replicates; 0 for none.
+        replicates of confidence intervals
     seed : int
+        of the bootstrap
     """
 
     profile: Profile = "paper"
     difficult: Difficult = "ignore"
     level_counts: LevelCounts = "integer"
-    recalls_tenths: tuple[int, ...] = (1, 3, 5)
-    ratios: tuple[str, ...] | None = None
-    betas: tuple[str, ...] = TABLE_4_BETAS
+    recalls: Annotated[Texts, "R,R"] = "0.1,0.3,0.5"
+    fbeta_ratios: Annotated[Texts | None, "W,W"] = None
+    betas: Annotated[Texts, "B,B"] = _BETAS
     fbeta_formula: Formula = "correct"
-    similar: SimilarSets | None = None
+    similar: Path | SimilarSets | None = None
     bootstrap: int = 0
     seed: int = 0
+
+    @property
+    def tenths(self) -> tuple[int, ...]:
+        """Return the recalls in tenths.
+
+        Raises
+        ------
+        UsageError
+            One is none of 0.1 to 1.0, or given twice.
+        """
+        given = _texts(self.recalls)
+        if len(set(given)) != len(given) or not set(given) <= set(_TENTHS):
+            raise UsageError(
+                "The recalls are not usable",
+                where=f"--recalls {','.join(given)}"[:200],
+                expected="different ones of " + ", ".join(_TENTHS),
+            )
+        return tuple(_TENTHS[recall] for recall in given)
+
+
+OPTIONS = ElephantOptions()
+
+
+def _texts(given: Texts) -> tuple[str, ...]:
+    return tuple(given.split(",")) if isinstance(given, str) else given
+
+
+def evaluate(
+    *,
+    truth: Annotated[Mapping[str, Truth] | Truth, "PART=FILE"],
+    detections: Annotated[Mapping[str, Path] | Path, "PART=FILE"],
+    classes: Path | None = None,
+    reading: Reading = READING,
+    policy: Policy = POLICY,
+    manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
+    category_ids: CategoryIds | None = None,
+    wilderness_part: Annotated[str, "PART"] = "wilderness",
+    options: ElephantOptions = OPTIONS,
+) -> Result:
+    """Score a detector by wilderness impact and all else of the Elephant paper.
+
+    Parameters
+    ----------
+    truth : mapping of str to Path or Source
+        COCO JSON, or a dataset root; once for closed=, once for wilderness=
+    detections : mapping of str to Path
+        COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
+        compressed by gzip; once for closed=, once for wilderness=
+    classes : Path, optional
+        {"known": [...], "unknown": [...]}; by default those of the manifest, else the categories of the closed truth
+    reading : Reading
+    policy : Policy
+    manifest : str or Manifest, optional
+        take its classes, and of each truth only the images of its lists
+    category_ids : {"truth", "manifest"}, optional
+        with --manifest, whose category ids detections use: the truth file's (default where it has ids), or the
+        manifest's indices
+    wilderness_part : str
+        part of the manifest
+    options : ElephantOptions
+
+    Raises
+    ------
+    MissingFileError, EvaluationError, PredictionError
+        A file is not there, or does not hold what it should.
+    UsageError
+        Options that cannot work together.
+    """
+    require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
+    truths: dict[str, Truth] = by_part(truth, "--truth", PARTS)
+    files: dict[str, Path] = by_part(detections, "--detections", PARTS)
+    taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+    sources = {part: reading.open(truths[part], part) for part in steps(PARTS, "reading ground truth")}
+    known = known_classes(sources["closed"], classes=classes, manifest=taken, category_ids=category_ids)
+    similar = (
+        read_similar_sets(options.similar, known.names)
+        if isinstance(options.similar, Path)
+        else options.similar
+    )
+    lists = _lists(taken, wilderness_part)
+    parts = {part: ground_truth(sources[part], known, lists.get(part)) for part in PARTS}
+    check_closed(parts["closed"])
+    check_wilderness(parts["wilderness"])
+    read = {
+        part: detections_of(files[part], parts[part], policy, other=parts[other])
+        for part, other in steps(list(zip(PARTS, reversed(PARTS), strict=True)), "reading detections")
+    }
+    closed, wilderness = ((parts[part].truth, read[part].detections) for part in PARTS)
+    told = about(
+        "elephant",
+        known,
+        parts,
+        read,
+        manifest=manifest_record(taken, wilderness_part=wilderness_part),
+        option_files={
+            "classes": classes,
+            "similar": options.similar if isinstance(options.similar, Path) else None,
+        },
+    )
+    sections = evaluate_elephant(*closed, *wilderness, replace(options, similar=similar))
+    return Result(
+        REPORT, told, sections, columns=lambda: precision_recall(*closed, difficult=options.difficult)
+    )
+
+
+def _lists(manifest: Manifest | None, wilderness_part: str) -> dict[str, tuple[str, ...]]:
+    if manifest is None:
+        if wilderness_part != "wilderness":
+            raise UsageError(
+                "--wilderness-part chooses a part of a manifest", expected="--manifest MANIFEST beside it"
+            )
+        return {}
+    lists = {"closed": manifest.ids("closed"), "wilderness": manifest.ids(wilderness_part)}
+    if wilderness_part == "wr1" and len(lists["wilderness"]) < len(lists["closed"]):
+        raise EvaluationError(
+            "There are fewer wilderness images than closed ones",
+            where=f"part wr1 of {manifest.header.name}",
+            expected=f"{len(lists['closed'])} images",
+            found=str(len(lists["wilderness"])),
+            hint="--wilderness-part wilderness takes all there are",
+        )
+    return lists
 
 
 def evaluate_elephant(
@@ -144,8 +281,8 @@ class _Run:
         self.closed, self.inside = closed, closed_detections
         self.wilderness, self.outside = wilderness, wilderness_detections
         self.options = options
-        self.matches = match(closed, closed_detections, difficult=options.difficult)
-        self.points = thresholds(self.matches, closed_detections, options.recalls_tenths)
+        self.matches = assign(closed, closed_detections, replace(PAPER, difficult=options.difficult))
+        self.points = thresholds(self.matches, closed_detections, options.tenths)
         self.levels = wilderness_levels(closed.n_images, wilderness.n_images, counts=options.level_counts)
 
     def summary(self) -> dict[str, Any]:
@@ -194,13 +331,13 @@ class _Run:
                 self.inside,
                 self.wilderness,
                 self.outside,
-                recalls_tenths=self.options.recalls_tenths,
+                recalls_tenths=self.options.tenths,
                 counts=counts,
             )
         if difficult == self.options.difficult:
             return self._paper(difficult, self.matches, self.points)
-        matches = match(self.closed, self.inside, difficult=difficult)
-        return self._paper(difficult, matches, thresholds(matches, self.inside, self.options.recalls_tenths))
+        matches = assign(self.closed, self.inside, replace(PAPER, difficult=difficult))
+        return self._paper(difficult, matches, thresholds(matches, self.inside, self.options.tenths))
 
     def _paper(self, difficult: Difficult, matches: Matches, points: OperatingPoints) -> dict[str, Any]:
         classes, levels = self.closed.classes, self.levels
@@ -241,7 +378,9 @@ class _Run:
 
     def _diagnosis(self) -> dict[str, Any]:
         both = (self.closed, self.inside, self.matches, self.wilderness, self.outside, self.points)
-        kinds = diagnose(*both, similar=self.options.similar)
+        kinds = diagnose(
+            *both, similar=None if isinstance(self.options.similar, Path) else self.options.similar
+        )
         overlaps = confusion(self.closed, self.inside, self.wilderness, self.outside, self.points)
         return {
             recall: {
@@ -252,8 +391,10 @@ class _Run:
         }
 
     def _fbeta(self) -> dict[str, Any]:
-        ratios: Sequence[str] | None = self.options.ratios
-        if ratios is None:
+        ratios: Sequence[str]
+        if self.options.fbeta_ratios is not None:
+            ratios = _texts(self.options.fbeta_ratios)
+        else:
             ratios = available_ratios(self.closed.n_images, self.wilderness.n_images, TABLE_4_RATIOS)
         return fbeta_operating_points(
             self.closed,
@@ -262,7 +403,7 @@ class _Run:
             self.wilderness,
             self.outside,
             ratios=ratios,
-            betas=self.options.betas,
+            betas=_texts(self.options.betas),
             formula=self.options.fbeta_formula,
         )
 
@@ -276,7 +417,7 @@ class _Run:
             self.wilderness,
             self.outside,
             levels=dict(zip(self.levels.names, self.levels.images.tolist(), strict=True)),
-            recalls_tenths=self.options.recalls_tenths,
+            recalls_tenths=self.options.tenths,
             replicates=self.options.bootstrap,
             seed=self.options.seed,
             difficult=self.options.difficult,

@@ -2,7 +2,7 @@
 
 It differs from the paper's text: matching against objects of any class, float32 IoU, difficult objects ordinary,
 interpolated precision instead of a threshold, a ratio of class means, and images without annotation always counted
-as wilderness. Its float32 level counts are a variant (`curation.evaluation.levels`).
+as wilderness. Its float32 level counts are a variant (`curation.evaluation.open_set.LEVEL_COUNTS`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from curation.benchmarks.elephant.variants import OFFICIAL
 from curation.evaluation.average_precision import Ranking, eleven_point, precision_at_recall
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.input_order import InputOrder, decided_by_order, joined
-from curation.evaluation.levels import LEVEL_COUNTS, OFFICIAL_LEVELS, LevelCounts, wilderness_levels
-from curation.evaluation.matching import best_overlap, rows_by_class
-from curation.evaluation.wilderness import Values, average_impact
+from curation.evaluation.matching import assign, rows_by_class
+from curation.evaluation.open_set import (
+    LEVEL_COUNTS,
+    OFFICIAL_LEVELS,
+    LevelCounts,
+    Values,
+    average_impact,
+    wilderness_levels,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,36 +115,16 @@ def _pool(closed: GroundTruth, inside: Detections, wilderness: GroundTruth, outs
     wild[closed.image[closed.label < 0]] = True
     place = np.where(wild, np.cumsum(wild) - 1, -1)
     n_inside = int(wild.sum())
-    claimed = np.concatenate([_claimed(closed, inside), np.full(len(outside), -1, np.int64)])
+    matches = assign(closed, inside, OFFICIAL)
     return _Pool(
         detections=joined(inside, outside),
-        claimed=claimed,
-        correct=_first_listed(claimed),
+        claimed=np.append(matches.claim, np.full(len(outside), -1)).astype(np.int64),
+        correct=np.append(matches.outcome == 1, np.zeros(len(outside), bool)),
         place=np.concatenate([place[inside.image], outside.image.astype(np.int64) + n_inside]),
         n_wilderness=n_inside + wilderness.n_images,
         n_closed_as_wilderness=n_inside,
-        n_positive=np.bincount(closed.label[closed.label >= 0], minlength=len(closed.classes)).astype(
-            np.int64
-        ),
+        n_positive=matches.n_positive,
     )
-
-
-def _claimed(truth: GroundTruth, detections: Detections) -> Int64s:
-    """Return the object of each detection that is best of all classes and of the right one, -1 for none."""
-    position, iou = best_overlap(truth, detections, same_class=False, mask=~truth.crowd, dtype=np.float32)
-    right = np.flatnonzero((position >= 0) & (iou >= np.float32(0.5)))
-    right = right[truth.label[position[right]] == detections.label[right]]
-    claimed = np.full(len(detections), -1, np.int64)
-    claimed[right] = position[right]
-    return claimed
-
-
-def _first_listed(claimed: Int64s) -> Bools:
-    """Return the first detection, in input order, of each object."""
-    right = np.flatnonzero(claimed >= 0)
-    correct = np.zeros(len(claimed), bool)
-    correct[right[np.unique(claimed[right], return_index=True)[1]]] = True
-    return correct
 
 
 def _order(pool: _Pool) -> InputOrder:

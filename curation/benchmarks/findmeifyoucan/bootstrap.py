@@ -10,7 +10,6 @@ import numpy as np
 
 from curation.benchmarks.findmeifyoucan.profiles import (
     OpenSetOutcomes,
-    Profile,
     open_set_outcomes,
     unknown_detections,
 )
@@ -19,6 +18,7 @@ from curation.evaluation.bootstrap import draw_images
 from curation.evaluation.columns import Bools, Floats, GroundTruth, Int64s
 from curation.evaluation.id_scores import IdScores
 from curation.evaluation.ood.detections import OodDetections
+from curation.evaluation.variants import Rules
 
 DEFINITION = (
     "Percentile bootstrap, 95 %, over images. Each replicate draws as many OOD images, and as many ID images, as there "
@@ -70,7 +70,7 @@ class ImageSample:
         id_scores: IdScores,
         method: str,
         threshold: float,
-        profiles: tuple[Profile, ...],
+        profiles: tuple[Rules, ...],
     ) -> ImageSample:
         """Return the sample of one split and one score."""
         oods, ids = detections.scores[method], id_scores.scores[method]
@@ -153,7 +153,7 @@ def _weights(bits: np.random.Philox, n: int) -> Int64s:
     return np.bincount(draw_images(n, n, np.atleast_1d(bits.random_raw(n))), minlength=n)
 
 
-def _rates(truth: GroundTruth, detections: OodDetections, one: OpenSetOutcomes, profile: Profile) -> _Rates:
+def _rates(truth: GroundTruth, detections: OodDetections, one: OpenSetOutcomes, rules: Rules) -> _Rates:
     def by_image(chosen: Bools) -> Int64s:
         return np.bincount(detections.image[chosen], minlength=truth.n_images)
 
@@ -163,7 +163,7 @@ def _rates(truth: GroundTruth, detections: OodDetections, one: OpenSetOutcomes, 
     return _Rates(
         tp=by_image(one.correct),
         counted=by_image(one.counted),
-        misclassified=objects(one.misclassified()) if profile.objects else by_image(one.on_object),
+        misclassified=objects(one.misclassified()) if rules.errors == "objects" else by_image(one.on_object),
         objects=objects(np.ones(len(truth.image), bool)),
     )
 

@@ -26,25 +26,6 @@ from curation.evaluation.ood.thresholds import threshold_of
 from curation.evaluation.truth import KnownClasses
 
 NO_KNOWN = KnownClasses((), (), "none: every object of an OOD split is unknown")
-DEFINITIONS: dict[str, str] = {
-    **ood_curves.DEFINITIONS,
-    "population": "all detections on the ID test set against all detections on the OOD split, pooled over images, "
-    "whatever they overlap",
-    "unknown": f"a detection is called unknown where its {ood_thresholds.UNKNOWN_IF}",
-    "N_U": "n_unknown_gt: all annotations of the split, crowd and group regions included",
-    "TP_U, FP_U": "unknown detections that found an object, and that did not",
-    "P_U, R_U": "TP_U / (TP_U + FP_U) and TP_U / N_U, in %",
-    "AP_U": "area under the precision envelope of unknown detections by falling confidence (not OOD score), ties by "
-    "image id and then file order, in %",
-    "AOSE": "detections of known classes whose best object they overlap, in both profiles",
-    "objects_misclassified": "objects that no unknown detection found, and that are the best object of a known "
-    "detection",
-    "objects_ignored": "N_U - TP_U - objects_misclassified",
-    "nOSE": "official: 100 * AOSE / N_U; paper: 100 * objects_misclassified / N_U",
-    "pct_images_without_predictions": "100 * images of the split without any detection / images of the split, images "
-    "absent from the detections file included; 2 decimals",
-    "wilderness impact": "left out: it has no meaning where no image shows a known class",
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,62 +7,50 @@ from typing import Any
 
 import numpy as np
 
-from curation.errors import UsageError
-from curation.evaluation.average_precision import Ranking, area
+from curation.evaluation.average_precision import average_precision
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s
 from curation.evaluation.input_order import InputOrder, decided_by_order
-from curation.evaluation.matching import best_overlap
+from curation.evaluation.matching import assign
 from curation.evaluation.ood.detections import OodDetections
-from curation.evaluation.open_set import round_decimal
+from curation.evaluation.variants import Rules, round_decimal, rules_of
 
-IOU = 0.5
 _BY_ORDER = "AP_U (equal confidences go by image id, then file order)"
 PLACES = 3
 """Decimals of rates in a result: the code prints as many."""
 
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """One reading of the metrics.
-
-    Attributes
-    ----------
-    name, meaning : str
-    as_text : bool
-        Boxes and confidences as the code's text files hold them, IoU with the VOC pixel convention, a match needs
-        IoU > 0.5, and detections on images without annotation count neither as right nor as wrong. Else continuous
-        boxes, IoU >= 0.5, and such detections are false positives.
-    objects : bool
-        Whether nOSE counts objects; else detections.
-    """
-
-    name: str
-    meaning: str
-    as_text: bool
-    objects: bool
-
-
-PROFILES: dict[str, Profile] = {
-    "official": Profile(
-        "official",
-        "FMIYC's code: confidence to 3 and corners to 1 decimal with x1 + 1, y1 + 1, inclusive pixels, IoU > 0.5; "
-        "unknown detections on images without annotation are left out; nOSE counts detections and may exceed 100",
-        as_text=True,
-        objects=False,
-    ),
-    "paper": Profile(
-        "paper",
-        "Appendix D of the paper: continuous boxes, IoU >= 0.5; unknown detections on images without annotation are "
-        "false positives; nOSE counts objects that no unknown detection found",
-        as_text=False,
-        objects=True,
-    ),
+PROFILES: dict[str, Rules] = {
+    one.name: one
+    for one in (
+        Rules(
+            name="official",
+            meaning="FMIYC's code: confidence to 3 and corners to 1 decimal with x1 + 1, y1 + 1, inclusive pixels, IoU "
+            "> 0.5; unknown detections on images without annotation are left out; nOSE counts detections and may "
+            "exceed 100",
+            overlap=">",
+            objects="all",
+            difficult="count",
+            crowd="ordinary",
+            text=True,
+            ground_truth_corners="inclusive",
+            nothing="zero",
+        ),
+        Rules(
+            name="paper",
+            meaning="Appendix D of the paper: continuous boxes, IoU >= 0.5; unknown detections on images without "
+            "annotation are false positives; nOSE counts objects that no unknown detection found",
+            objects="all",
+            difficult="count",
+            crowd="ordinary",
+            nothing="zero",
+            errors="objects",
+        ),
+    )
 }
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSetOutcomes:
-    """What became of each detection and object under one profile and threshold.
+    """What became of each detection and object under one variant and threshold.
 
     Attributes
     ----------
@@ -77,7 +65,7 @@ class OpenSetOutcomes:
     target : ndarray of int32, shape (d,)
         The object of highest IoU in the image, -1 where the image has none.
     confidence : ndarray of float64, shape (d,)
-        As the profile ranks by it.
+        As the variant ranks by it.
     n_objects : int
         N_U: objects of the split, crowd and group regions included.
     order : InputOrder
@@ -102,13 +90,9 @@ class OpenSetOutcomes:
         return _marked(self.target[self.on_object], self.n_objects) & ~self.found()
 
 
-def profiles_of(name: str) -> tuple[Profile, ...]:
-    """Return the profiles that a name stands for: one, or both for ``all``."""
-    if name == "all":
-        return tuple(PROFILES.values())
-    if name not in PROFILES:
-        raise UsageError("Unknown profile", expected=", ".join((*PROFILES, "all")), found=repr(name)[:80])
-    return (PROFILES[name],)
+def profiles_of(name: str) -> tuple[Rules, ...]:
+    """Return the variants that a name stands for: one, or both for ``all``."""
+    return rules_of(name, PROFILES)
 
 
 def unknown_detections(detections: OodDetections, method: str, threshold: float) -> Bools:
@@ -117,7 +101,7 @@ def unknown_detections(detections: OodDetections, method: str, threshold: float)
 
 
 def open_set_outcomes(
-    truth: GroundTruth, detections: OodDetections, unknown: Bools, profile: Profile
+    truth: GroundTruth, detections: OodDetections, unknown: Bools, rules: Rules
 ) -> OpenSetOutcomes:
     """Return what becomes of each detection and object (Appendix D; ``open_set_evaluation.py`` of the code).
 
@@ -130,27 +114,20 @@ def open_set_outcomes(
         Every object is unknown, crowd included.
     unknown : ndarray of bool, shape (d,)
     """
-    confidence = round_decimal(detections.confidence, 3) if profile.as_text else detections.confidence
-    objects, boxes = _boxes(truth, detections, profile)
+    confidence = round_decimal(detections.confidence, 3) if rules.text else detections.confidence
+    objects, boxes = _boxes(truth, detections, rules)
     columns = Detections(detections.image, np.zeros(len(detections), np.int32), boxes, confidence)
-    target, iou = best_overlap(objects, columns, same_class=False)
-    on_object = target >= 0
-    on_object &= iou > IOU if profile.as_text else iou >= IOU
-    ranked = np.flatnonzero(unknown & on_object)
-    ranked = ranked[np.argsort(-confidence[ranked], kind="stable")]
-    _, first = np.unique(target[ranked], return_index=True)
-    correct = np.zeros(len(detections), bool)
-    correct[ranked[first]] = True
-    counted = unknown & (target >= 0) if profile.as_text else unknown
-    order = decided_by_order(
-        columns, correct.astype(np.int8), counted=counted, claim=np.where(on_object, target, -1)
-    )
+    matches = assign(objects, columns, rules, competing=unknown)
+    correct = matches.outcome == 1
+    on_object = matches.claim >= 0
+    counted = unknown & (matches.truth >= 0) if rules.text else unknown
+    order = decided_by_order(columns, correct.astype(np.int8), counted=counted, claim=matches.claim)
     return OpenSetOutcomes(
-        unknown, counted, correct, on_object & ~unknown, target, confidence, len(truth.image), order
+        unknown, counted, correct, on_object & ~unknown, matches.truth, confidence, len(truth.image), order
     )
 
 
-def open_set_metrics(one: OpenSetOutcomes, profile: Profile) -> dict[str, Any]:
+def open_set_metrics(one: OpenSetOutcomes, rules: Rules) -> dict[str, Any]:
     """Return counts, rates in per cent rounded to 3 decimals, and under ``unrounded`` the rates with all digits.
 
     Keys: ``n_unknown_gt`` (N_U), ``n_det``, ``n_det_unknown``, ``n_det_known``, ``TP_U``, ``FP_U``, ``AOSE``
@@ -161,9 +138,10 @@ def open_set_metrics(one: OpenSetOutcomes, profile: Profile) -> dict[str, Any]:
     tp, counted = int(one.correct.sum()), int(one.counted.sum())
     n, misclassified, aose = one.n_objects, int(one.misclassified().sum()), int(one.on_object.sum())
     n_unknown = int(one.unknown.sum())
+    ap = average_precision(one.confidence[one.counted], one.correct[one.counted], n, rules)
     rates: dict[str, float | None] = {
-        "nOSE": 100 * (misclassified if profile.objects else aose) / n if n else None,
-        "AP_U": 100 * average_precision(one) if n else None,
+        "nOSE": 100 * (misclassified if rules.errors == "objects" else aose) / n if n else None,
+        "AP_U": 100 * ap if n else None,
         "P_U": (100 * tp / counted if counted else 0.0) if n else None,
         "R_U": 100 * tp / n if n else None,
     }
@@ -187,13 +165,6 @@ def open_set_metrics(one: OpenSetOutcomes, profile: Profile) -> dict[str, Any]:
     }
 
 
-def average_precision(one: OpenSetOutcomes) -> float:
-    """Return AP of the unknown class in [0, 1]: area under the precision envelope, one point a detection."""
-    counted = one.counted
-    ranking = Ranking(one.confidence[counted], one.correct[counted], one.n_objects)
-    return float(area(ranking.curve("input_order"))[0])
-
-
 def _notes(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> list[str]:
     """Return why a rate is 0, for 0 says nothing by itself, and what the order of the detections decided."""
     return [*_why_zero(one, n_unknown, counted, tp), *filter(None, [one.order.note(_BY_ORDER)])]
@@ -213,10 +184,10 @@ def _why_zero(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> li
     return [] if tp else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
 
 
-def _boxes(truth: GroundTruth, detections: OodDetections, profile: Profile) -> tuple[GroundTruth, Floats]:
-    """Return the ground truth and the boxes ``x, y, w, h`` of detections as the profile compares them."""
+def _boxes(truth: GroundTruth, detections: OodDetections, rules: Rules) -> tuple[GroundTruth, Floats]:
+    """Return the ground truth and the boxes ``x, y, w, h`` of detections as the variant compares them."""
     corners = detections.corners
-    if not profile.as_text:
+    if not rules.text:
         return truth, np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
     # Inclusive pixels are one wider. In tenths of a pixel the corners of detections are whole numbers.
     start = np.rint(10 * round_decimal(corners[:, :2] + 1, 1))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from curation.benchmarks.imagenet.report import DEFINITIONS
 from curation.errors import UsageError
 from curation.evaluation import confidence as confidences
 from curation.evaluation import openset_accuracy as accuracies
@@ -26,17 +27,6 @@ from curation.evaluation.oscr import (
     read_query,
     shares_by_class,
 )
-
-DEFINITIONS: dict[str, str] = {
-    "accuracy": "known samples whose highest known score is that of their class / known samples (closed set)",
-    "macro_accuracy": "mean over known classes with samples of the accuracy on each",
-    "auroc": "highest known score of known samples against the group's, ties half; auroc_rest_as_known: "
-    "samples of the "
-    "other group count as known (openset-imagenet)",
-    "sum_ccr": "sum of CCR@FPR over the queries that are defined (openset-imagenet-comparison)",
-    "confidence": confidences.DEFINITION,
-    "openset_accuracy": accuracies.DEFINITION,
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,51 +1,57 @@
-"""Everything measured of one OWOD task, as one result a profile."""
+"""The open-world metrics of one detector, task by task: one section a task and profile."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 
-from curation.benchmarks.owod.known import (
-    TENTHS,
-    average_precision,
-    mean,
-    on_unknown_objects,
-    plateaus,
-    wilderness_impact,
-)
-from curation.benchmarks.owod.unknown import operating_curve, targets, unknown_by_class, unknown_counts
+from curation.benchmarks.owod.detections import TaskDetections, read_task_detections
+from curation.benchmarks.owod.outcomes import PROFILES, outcomes
+from curation.benchmarks.owod.report import DEFINITIONS, REPORT
+from curation.errors import UsageError
+from curation.evaluation.average_precision import average_precision
 from curation.evaluation.columns import Detections
-from curation.evaluation.outcomes import PROFILES, Outcomes, Profile, outcomes
-from curation.evaluation.task_truth import TaskTruth
+from curation.evaluation.inputs import (
+    POLICY,
+    READING,
+    CategoryIds,
+    Policy,
+    Reading,
+    Truth,
+    file_records,
+    manifest_record,
+    require_manifest_for_ids,
+)
+from curation.evaluation.open_set import (
+    TENTHS,
+    Outcomes,
+    impact_at_recalls,
+    operating_curve,
+    plateaus,
+    targets,
+    unknown_by_class,
+    unknown_counts,
+)
+from curation.evaluation.result import Result
+from curation.evaluation.task_truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
+from curation.evaluation.tasks import (
+    OwodTask,
+    choose_tasks,
+    numbered,
+    task_of_truth,
+    tasks_of_file,
+    tasks_of_manifest,
+)
 from curation.evaluation.truth import UNKNOWN
+from curation.evaluation.variants import Rules
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.progress import steps
+from curation.sources.source import Source
 
-DEFINITIONS: dict[str, str] = {
-    "matching": "per class, by falling score, ties in input order; the profile says which object a detection takes",
-    "mAP_prev, mAP_cur, mAP_both": "mean AP at IoU 0.5 in % over the classes of earlier tasks, of this task, of both; "
-    "classes without objects are left out and named, a class without detections counts as 0",
-    "num_unknown_gt": "N_u: unknown objects that count (not difficult; clean: not crowd either), once for each line of "
-    "the image list",
-    "AP_unknown": "AP of class unknown, in %",
-    "TP_u, FN_u": "unknown objects found by a detection called unknown, and N_u - TP_u",
-    "UR": "TP_u / N_u, in % (unknown recall, U-Recall)",
-    "P_unknown": "TP_u / (TP_u + FP_u), in %; FP_u: detections called unknown that found none",
-    "FN_u_star": "unknown objects that no detection called unknown found, with at least one detection of a known class "
-    "on them, whatever its score, once for each line of the image list; detections that are true positives of a known "
-    "object included",
-    "FN_u_star_excl_known_tp": "the same without detections that are true positives of a known object",
-    "UDR": "(TP_u + FN_u_star) / N_u, in % (unknown detection recall)",
-    "UDP": "TP_u / (TP_u + FN_u_star), in % (unknown detection precision); UR = UDR * UDP",
-    "A_OSE_detections": "detections of known classes on an unknown object, duplicates and true positives included: "
-    "what the official code prints",
-    "A_OSE_objects": "distinct unknown objects with a detection of a known class on them: what the paper's text says",
-    "WI": "sum over known classes of detections on unknown objects / sum of TP + FP, each class at the first index "
-    "whose recall is nearest to 0.8 (the official code; its denominator holds the open-set false positives)",
-    "WI_closed_set_denominator": "the same over TP + FP without false positives on unknown objects (Dhamija et al.)",
-    "WI_at_recall": "WI at recalls 0.1 to 0.9; WI_curve: 0.01 to 1.00, both denominators",
-    "on": "IoU of the profile's matching threshold with the object, whatever its other detections",
-}
 _NO_UNKNOWN = "no unknown object counts in this task"
 _BY_ORDER = "AP and WI (equal scores keep input order)"
 _OF_UNKNOWN = (
@@ -58,6 +64,217 @@ _OF_UNKNOWN = (
     "A_OSE_detections",
     "A_OSE_objects",
 )
+
+
+Profile = Literal["clean", "ore", "owdetr", "all"]
+_COLUMNS = ("WI_points", "unknown_curve")
+"""What has an entry for each object found: CSV files and figures hold it, JSON does not."""
+
+
+def evaluate(
+    *,
+    truth: Annotated[Mapping[str, Truth] | Truth, "[TASK=]FILE"],
+    detections: Annotated[Mapping[str, Path] | Path, "[TASK=]FILE"],
+    manifest: Annotated[Manifest | str | None, "MANIFEST"] = None,
+    category_ids: CategoryIds | None = None,
+    task: Annotated[tuple[str, ...], "TASK"] = (),
+    part: Annotated[str | None, "PART"] = None,
+    classes: Path | None = None,
+    images: Path | None = None,
+    profile: Profile = "clean",
+    repeats: Repeats = "error",
+    reading: Reading = READING,
+    policy: Policy = POLICY,
+) -> Result:
+    """Score open-world detection: UR, UDR, UDP, A-OSE, wilderness impact, mAP of previous and current classes.
+
+    Parameters
+    ----------
+    truth : Path or Source, or mapping of str to such
+        COCO JSON, or a dataset root; of one task, or of all
+    detections : Path, or mapping of str to Path
+        COCO results, as a JSON list or one record a line, or a folder of VOC results (comp4_det_test_CLASS.txt); may be
+        compressed by gzip
+    manifest : Manifest or str, optional
+        take tasks, class ids and the images of part TASK-test from it
+    category_ids : {"manifest", "truth"}, optional
+        of the detections: those of the manifest's classes or those of the ground truth; to be chosen where the two
+        differ
+    task : sequence of str
+        score this task; by default all that have detections; may be repeated
+    part : str, optional
+        image list of the manifest, for one task (default: TASK-test)
+    classes : Path, optional
+        {"tasks": [{"name": "t1", "prev": [...], "cur": [...], "rest": [...]}]}
+    images : Path, optional
+        image list without a manifest: an id a line, repeats count
+    profile : {"clean", "ore", "owdetr", "all"}
+        variant of the metrics
+    repeats : {"error", "keep", "drop"}
+        an image list that names an image twice: refuse it, count every line as the official code does, or take each
+        image once
+    reading : Reading
+    policy : Policy
+        detections of classes that are unknown in the task are strays too
+
+    Returns
+    -------
+    Result
+        Sections ``TASK/PROFILE``.
+
+    Raises
+    ------
+    UsageError, MissingFileError, EvaluationError, PredictionError
+        Options do not fit together; a file is not there, or does not hold what it should.
+    """
+    _check(manifest, classes, images, part, task)
+    require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
+    taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+    opened: dict[int | Path, Source] = {}
+
+    def opening(one: Truth) -> Source:
+        key = one if isinstance(one, Path) else id(one)
+        if key not in opened:
+            opened[key] = reading.open(one)
+        return opened[key]
+
+    tasks = _tasks(truth, task, taken, classes, opening)
+    files = _by_task(detections, "--detections", task, tasks)
+    truths = _by_task(truth, "--truth", list(files), tasks, shared=True)
+    profiles = ("clean", "ore", "owdetr") if profile == "all" else (profile,)
+    inputs: dict[str, tuple[TaskTruth, TaskDetections]] = {}
+    for one in steps([one for one in tasks if one.name in files], "reading tasks"):
+        source = opening(truths[one.name])
+        numbers = numbered(one, source, category_ids)
+        lines = _list_of(taken, part, images, numbers)
+        found = task_truth(source, numbers, lines, repeats=repeats)
+        inputs[numbers.name] = found, read_task_detections(files[numbers.name], found, source, policy)
+    whole: dict[str, Any] = {}
+    for found, read in steps(inputs.values(), "evaluating tasks"):
+        whole |= evaluate_task(found, read.detections, profiles)
+    return Result(
+        REPORT,
+        _about(taken, part, inputs, profiles, repeats, {"classes": classes, "images": images}),
+        {
+            name: {key: entry for key, entry in section.items() if key not in _COLUMNS}
+            for name, section in whole.items()
+        },
+        columns={name: {key: section[key] for key in _COLUMNS} for name, section in whole.items()},
+        notes=[note for section in whole.values() for note in section["notes"]],
+    )
+
+
+def _check(manifest: object, classes: object, images: object, part: str | None, task: Sequence[str]) -> None:
+    if manifest and (classes or images):
+        raise UsageError(
+            "--manifest names tasks and images already",
+            expected="--manifest alone, or --classes and --images without it",
+        )
+    if part and not (manifest and len(task) == 1):
+        raise UsageError(
+            "--part chooses a list of a manifest for one task", expected="--manifest MANIFEST --task TASK"
+        )
+
+
+def _tasks(
+    truth: Mapping[str, Truth] | Truth,
+    task: Sequence[str],
+    manifest: Manifest | None,
+    classes: Path | None,
+    opening: Callable[[Truth], Source],
+) -> tuple[OwodTask, ...]:
+    if manifest is not None:
+        tasks = tasks_of_manifest(manifest)
+    elif classes is not None:
+        tasks = tasks_of_file(classes)
+    else:
+        if isinstance(truth, Mapping) or len(task) > 1:
+            raise UsageError(
+                "Several tasks need a list of their classes", expected="--classes FILE or --manifest MANIFEST"
+            )
+        return (task_of_truth(opening(truth), (task or ("test",))[0]),)
+    choose_tasks(tasks, task)
+    return tasks
+
+
+Given = TypeVar("Given", Path, Truth)
+
+
+def _by_task(
+    given: Mapping[str, Given] | Given,
+    option: str,
+    wanted: Sequence[str],
+    tasks: Sequence[OwodTask],
+    *,
+    shared: bool = False,
+) -> dict[str, Given]:
+    """Return what is given for each wanted task; what names no task serves the only wanted one, or all if `shared`."""
+    names = [task.name for task in tasks]
+    found = dict(given) if isinstance(given, Mapping) else {}
+    asked = list(wanted or found) or names
+    if not isinstance(given, Mapping) and (shared or len(asked) == 1):
+        return dict.fromkeys(asked, given)
+    strange = [task for task in found if task not in names]
+    missing = [task for task in asked if task not in found]
+    if strange or missing or not isinstance(given, Mapping):
+        told = not strange and isinstance(given, Mapping)
+        raise UsageError(
+            f"{option} is missing for task {', '.join(missing)}"
+            if told
+            else f"{option} does not say which task it is of",
+            where=None if told else str(strange[0] if strange else given)[:200],
+            expected=" ".join(f"{option} {task}=FILE" for task in (asked if told else names)[:4]),
+            hint=f"one plain {option} FILE goes with --task {asked[0]}",
+        )
+    return {task: one for task, one in found.items() if task in asked}
+
+
+def _list_of(
+    manifest: Manifest | None, part: str | None, images: Path | None, task: OwodTask
+) -> tuple[str, ...] | None:
+    if manifest is not None:
+        return manifest.ids(part or f"{task.name}-test")
+    return None if images is None else read_image_list(images)
+
+
+def _about(
+    manifest: Manifest | None,
+    part: str | None,
+    inputs: Mapping[str, tuple[TaskTruth, TaskDetections]],
+    profiles: Sequence[str],
+    repeats: str,
+    option_files: Mapping[str, Path | None],
+) -> dict[str, Any]:
+    """Return what the numbers rest on: version, digests of all inputs, classes by task, and what was left out."""
+    from curation import __version__
+
+    first = next(iter(inputs.values()))[0].task
+    return {
+        "protocol": "owod",
+        "curation": __version__,
+        "known_classes_from": first.origin,
+        "category_ids": first.ids_from,
+        "manifest": manifest_record(manifest, parts=[part or f"{task}-test" for task in inputs]),
+        "option_files": file_records(option_files),
+        "inputs": {
+            task: {
+                "truth": truth.file,
+                "detections": {**read.read.file, "repeated_images": read.copies or None},
+            }
+            for task, (truth, read) in inputs.items()
+        },
+        "tasks": {
+            task: {
+                "previous": list(truth.task.previous),
+                "current": list(truth.task.current),
+                "unknown": None if truth.task.rest is None else list(truth.task.rest),
+            }
+            for task, (truth, _) in inputs.items()
+        },
+        "profiles": {name: PROFILES[name].meaning for name in profiles},
+        "repeats": {repeats: REPEATS[repeats]},
+        "definitions": DEFINITIONS,
+    }
 
 
 def evaluate_task(
@@ -80,33 +297,33 @@ def evaluate_task(
     cached: dict[bool, Outcomes] = {}
     sections = {}
     for name in profiles:
-        profile = PROFILES[name]
+        rules = PROFILES[name]
         # Profiles ore and owdetr differ in AP alone.
-        if profile.as_text not in cached:
-            cached[profile.as_text] = outcomes(truth, detections, profile)
-        sections[f"{truth.task.name}/{name}"] = _Section(truth, cached[profile.as_text], profile).result()
+        if rules.text not in cached:
+            cached[rules.text] = outcomes(truth, detections, rules)
+        sections[f"{truth.task.name}/{name}"] = _Section(truth, cached[rules.text], rules).result()
     return sections
 
 
 class _Section:
     """One task under one profile."""
 
-    def __init__(self, truth: TaskTruth, found: Outcomes, profile: Profile) -> None:
-        self.truth, self.found, self.profile = truth, found, profile
+    def __init__(self, truth: TaskTruth, found: Outcomes, rules: Rules) -> None:
+        self.truth, self.found, self.rules = truth, found, rules
         self.classes = truth.truth.classes
-        self.hits = on_unknown_objects(found)
+        self.hits = found.on_unknown()
         self.undefined: dict[str, str] = {}
         self.has_unknown = bool(found.target.any())
         # What the official code prints where there is nothing to divide by; also for no detections at all.
-        self.nothing = 0.0 if profile.zero_for_nothing or not len(found.label) else None
+        self.nothing = 0.0 if rules.nothing == "zero" or not len(found.label) else None
 
     def result(self) -> dict[str, Any]:
         sections = {**self._known(), **self._unknown(), **self._impact(), **self._tables()}
         notes = self._notes()
         return {
             "task": self.truth.task.name,
-            "profile": self.profile.name,
-            "profile_meaning": self.profile.meaning,
+            "profile": self.rules.name,
+            "profile_meaning": self.rules.meaning,
             **sections,
             "counts": self._counts(),
             "input_order": self.found.order.record(_BY_ORDER),
@@ -115,8 +332,19 @@ class _Section:
             "notes": notes,
         }
 
+    def _average_precisions(self) -> list[float | None]:
+        """Return the AP of each class, unknown last, in percent; None for a class without objects."""
+        found = self.found
+        values: list[float | None] = []
+        for number, rows in found.ranked():
+            n = int(found.n_positive[number])
+            rows = rows[found.outcome[rows] >= 0]
+            ap = average_precision(found.scores[rows], found.outcome[rows] == 1, n, self.rules)
+            values.append(100 * ap if n else None)
+        return values
+
     def _known(self) -> dict[str, Any]:
-        self.ap = average_precision(self.found, self.profile)
+        self.ap = self._average_precisions()
         n_previous = len(self.truth.task.previous)
         groups = {
             "mAP_prev": self.ap[:n_previous],
@@ -153,8 +381,8 @@ class _Section:
         }
 
     def _impact(self) -> dict[str, Any]:
-        by_class = plateaus(self.found)
-        curve = wilderness_impact(by_class, self.classes)
+        by_class = plateaus(self.found, self.truth.unknown)
+        curve = impact_at_recalls(by_class, self.classes)
         readings = ("WI", "WI_closed_set_denominator")
         for name in readings:
             values = [
@@ -238,14 +466,14 @@ class _Section:
         }
 
     def _settings(self) -> dict[str, Any]:
-        text = self.profile.as_text
+        text = self.rules.text
         return {
             "iou": "> 0.5" if text else ">= 0.5",
             "boxes": "scores .3f, corners .1f, whole ground-truth corners" if text else "continuous",
             "crowd": "ordinary objects" if text else "ignored",
             "difficult": "ignored (A-OSE and WI count overlaps with them)" if text else "ignored",
             "average_precision": "11-point, recalls k * 0.1 in floating point"
-            if self.profile.eleven_points
+            if self.rules.average_precision == "eleven_point_in_floats"
             else "area",
             "ties": "equal scores in input order",
             "WI_recall": "0.8",
@@ -264,7 +492,7 @@ class _Section:
             notes.append(
                 "there are no detections: precision and WI are given as 0, as the official code does"
             )
-        if self.profile.as_text and self.truth.truth.crowd.any():
+        if self.rules.text and self.truth.truth.crowd.any():
             notes.append(
                 f"{int(self.truth.truth.crowd.sum())} crowd regions count as ordinary objects, as in the official files"
             )
@@ -275,3 +503,9 @@ class _Section:
                 f"{self.truth.repeated_lines} repeated lines of the image list count again: they lower recall"
             )
         return notes
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the numbers among some values; None where there is none."""
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.headline import place_of
 from curation.evaluation.leaderboard.rows import Metric, Row
+from curation.evaluation.measures import place_of
+from curation.evaluation.protocols import measures_of
 
 _SAME = 1e-9
 """Relative difference of one number on two machines."""
@@ -243,8 +244,8 @@ def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
                     expected=f"{same.better} is better, unit {same.unit}",
                     found=f"{metric.better} is better, unit {metric.unit}",
                 )
-    protocol = rows[0][1].protocol
-    return {name: found[name][1] for name in sorted(found, key=lambda one: place_of(protocol, one))}
+    measures = measures_of(rows[0][1].protocol)
+    return {name: found[name][1] for name in sorted(found, key=lambda one: place_of(measures, one))}
 
 
 def _ranked(rows: Sequence[tuple[int, Row]], name: str, better: str) -> tuple[Standing, ...]:

@@ -12,15 +12,9 @@ import msgspec
 from curation import __version__
 from curation.canonical import sha256_of_value
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.headline import (
-    EVALUATORS,
-    Measured,
-    Result,
-    headline_numbers,
-    headline_of,
-)
-from curation.evaluation.measured import measured
-from curation.evaluation.measures import Better
+from curation.evaluation.measures import Better, measure_of, ranked
+from curation.evaluation.protocols import measures_of, report_of
+from curation.evaluation.result import Data, Report, Scored
 
 SCHEMA_VERSION = 1
 MAX_TEXT = 200
@@ -102,7 +96,7 @@ class Row(_Record, frozen=True):
     reported: dict[str, int]
 
 
-def rows_of(result: Result, name: str | None = None) -> list[Row]:
+def rows_of(result: Data, name: str | None = None) -> list[Row]:
     """Return the rows of a result, in its order.
 
     Parameters
@@ -117,16 +111,17 @@ def rows_of(result: Result, name: str | None = None) -> list[Row]:
     UsageError
         The name is empty, too long or not printable, or one name is given for several classifiers.
     """
-    records = list(measured(result))
-    own = dict.fromkeys(one.name for one in records)
-    if name is not None and result["protocol"] == "imagenet" and len(own) > 1:
+    report = report_of(result["protocol"])
+    records = list(report.scored(result))
+    own = dict.fromkeys(one.method for one in records)
+    if name is not None and len(own) > 1 and all(one.of_several for one in records):
         raise UsageError(
             "One name is given for several classifiers",
             where=f"--name {name}"[:200],
             expected="--scores NAME=FILE for each",
             found=", ".join(own)[:200],
         )
-    rows = [_row(result, one, one.name if name is None else name) for one in records]
+    rows = [_row(report, result, one, one.method if name is None else name) for one in records]
     for row in rows:
         require_name(row.name)
         check_row(row, "new row")
@@ -138,34 +133,36 @@ def plain(text: str) -> str:
     return "".join(one if one.isprintable() else "?" for one in text)[:MAX_TEXT]
 
 
-def _row(result: Result, one: Measured, name: str) -> Row:
+def _row(report: Report, result: Data, one: Scored, name: str) -> Row:
     manifest = one.manifest or result.get("manifest")
-    protocol = result["protocol"]
     digests = {part: file["sha256"] for part, file in one.predictions.items()}
     return Row(
         schema_version=SCHEMA_VERSION,
         name=name,
-        variant=one.variant,
-        protocol=protocol,
+        variant=one.score,
+        protocol=report.protocol,
         manifest=manifest
         and ManifestName(**{field: manifest[field] for field in ManifestName.__struct_fields__}),
         part=one.part,
-        profile=one.profile,
+        profile=one.variant,
         truth=sha256_of_value(one.truth),
         pinned=one.pinned and manifest is not None,
         settings=one.settings,
-        evaluator=Evaluator(curation=__version__, algorithm=EVALUATORS[protocol]),
+        evaluator=Evaluator(curation=__version__, algorithm=report.algorithm),
         operating_point=one.operating_point,
         metrics={
-            key: Metric(value=value, unit=headline.unit, better=headline.better)
-            for key, headline, value in headline_numbers(protocol, one.numbers)
+            measure.key_of(parameters): Metric(
+                value=value, unit=measure.unit, better=measure.better or "higher"
+            )
+            for measure in ranked(report.measures)
+            for parameters, value in measure.found(one.numbers)
         },
         predictions=next(iter(digests.values())) if len(digests) == 1 else sha256_of_value(digests),
         reported=_reported(one.predictions),
     )
 
 
-def _reported(files: Mapping[str, Result]) -> dict[str, int]:
+def _reported(files: Mapping[str, Data]) -> dict[str, int]:
     found: dict[str, int] = {}
     for file in files.values():
         for reason, count in file["reported"].items():
@@ -216,11 +213,12 @@ def _check_numbers(row: Row, where: str) -> None:
     ]
     if any(abs(one) > MAX_COUNT for one in integers):
         refuse("A number is too large", where, f"at most {MAX_COUNT}", "an integer of more digits")
+    measures = measures_of(row.protocol)
     for name, metric in row.metrics.items():
         if metric.value is not None and not math.isfinite(metric.value):
             refuse("A number is not finite", f"{where}: {name}", "a number or null", str(metric.value))
         # A row that calls a high error good would stand first.
-        known = headline_of(row.protocol, name)
+        known = measure_of(measures, name)
         if known and (known.better, known.unit) != (metric.better, metric.unit):
             refuse(
                 "A number is not what the protocol defines",

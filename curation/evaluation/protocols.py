@@ -1,0 +1,65 @@
+"""Where the evaluation of each protocol is: found by name, so that no engine needs to know a paper.
+
+Plain detection has its modules here. A benchmark's room is ``curation.benchmarks.NAME``: its module ``evaluation`` has
+a function ``evaluate``, whose signature declares the options of the command line, and its module ``report`` has a
+`curation.evaluation.result.Report` named ``REPORT``. Another package's benchmark, offered under the entry point
+``curation.benchmarks`` as ``PACKAGE:BENCHMARK``, is evaluated where its package has the same two modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module, metadata, util
+from types import ModuleType
+
+from curation.errors import UsageError
+from curation.evaluation.measures import Measure, ranked
+from curation.evaluation.result import Report, Result
+
+_PLAIN = {"voc": "curation.evaluation.voc", "coco": "curation.evaluation.coco_engine"}
+_ROOMS = "curation.benchmarks"
+
+
+def _module(protocol: str, what: str) -> ModuleType | None:
+    """Return the module that holds what is wanted of a protocol; None for one that is not known here."""
+    if protocol in _PLAIN:
+        return import_module(_PLAIN[protocol])
+    if protocol.isidentifier() and util.find_spec(f"{_ROOMS}.{protocol}") is not None:
+        return import_module(f"{_ROOMS}.{protocol}.{what}")
+    found = (one.module for one in metadata.entry_points(group=_ROOMS, name=protocol))
+    return next((import_module(f"{room}.{what}") for room in found if util.find_spec(f"{room}.{what}")), None)
+
+
+def evaluation_of(protocol: str) -> Callable[..., Result]:
+    """Return the function that evaluates a protocol.
+
+    Raises
+    ------
+    UsageError
+        There is no such protocol.
+    """
+    return _known(protocol, "evaluation").evaluate  # type: ignore[no-any-return]
+
+
+def report_of(protocol: str) -> Report:
+    """Return how the results of a protocol show themselves.
+
+    Raises
+    ------
+    UsageError
+        There is no such protocol.
+    """
+    return _known(protocol, "report").REPORT  # type: ignore[no-any-return]
+
+
+def measures_of(protocol: str) -> Sequence[Measure]:
+    """Return the ranked measures of a protocol; none for one that is not known here."""
+    module = _module(protocol, "report")
+    return () if module is None else ranked(module.REPORT.measures)
+
+
+def _known(protocol: str, what: str) -> ModuleType:
+    module = _module(protocol, what)
+    if module is None:
+        raise UsageError("There is no such protocol", where=protocol[:80], hint="curation evaluate --help")
+    return module

@@ -1,0 +1,138 @@
+"""A variant of an evaluation as one row of rules: what a paper says, what its code does, what other code does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from curation.errors import UsageError
+from curation.evaluation.columns import Detections, Floats
+
+Difficult = Literal["ignore", "count"]
+Overlap = Literal[">=", ">"]
+Objects = Literal["own_class", "any_class", "all"]
+Taken = Literal["best", "best_free"]
+Order = Literal["score", "input"]
+Crowd = Literal["ignore", "cover", "ordinary", "pass_over"]
+Precision = Literal["area", "eleven_point", "eleven_point_in_floats"]
+
+IOU = 0.5
+"""The overlap that a match needs, in every variant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How one variant assigns detections to objects, and what it makes of the outcome.
+
+    A room declares its variants as such rows; `curation.evaluation.matching.assign` applies them.
+
+    Attributes
+    ----------
+    name, meaning : str
+    overlap : {">=", ">"}
+        Whether an IoU of exactly 0.5 is a match.
+    objects : {"own_class", "any_class", "all"}
+        What a detection is compared with: objects of its class; objects of any class, and right only about its own;
+        or all objects, classes being of no account.
+    taken : {"best", "best_free"}
+        Whether it is compared with its best object, free or not, or takes the best one that is still free.
+    order : {"score", "input"}
+        Who comes first: the higher score (ties in input order), or the one listed first.
+    difficult : {"ignore", "count"}
+        Whether difficult objects are ignored or ordinary.
+    crowd : {"ignore", "cover", "ordinary", "pass_over"}
+        ``ignore``: a detection whose best object is crowd is ignored. ``cover``: one that found nothing is ignored
+        where half of its area or more lies in an ignored object of its class. ``ordinary``: an object as any other.
+        ``pass_over``: no detection is compared with it, but it counts as an object to be found.
+    text : bool
+        Boxes and scores as text files hold them: scores to 3 decimals, corners to 1.
+    ground_truth_corners : {"continuous", "whole", "inclusive"}
+        Under `text`: as they are, truncated to whole numbers, or one pixel further right and down.
+    dtype : type
+        Of the IoU: numpy.float64 or numpy.float32.
+    average_precision : {"area", "eleven_point", "eleven_point_in_floats"}
+    ties : {"grouped", "input_order"}
+        Whether equal scores make one point of a precision-recall curve.
+    nothing : {"null", "zero"}
+        What a ratio of nothing is.
+    errors : {"detections", "objects"}
+        What the rate of open-set errors counts.
+    """
+
+    name: str
+    meaning: str = ""
+    overlap: Overlap = ">="
+    objects: Objects = "own_class"
+    taken: Taken = "best"
+    order: Order = "score"
+    difficult: Difficult = "ignore"
+    crowd: Crowd = "ignore"
+    text: bool = False
+    ground_truth_corners: Literal["continuous", "whole", "inclusive"] = "continuous"
+    dtype: type[np.float64] | type[np.float32] = np.float64
+    average_precision: Precision = "area"
+    ties: Literal["grouped", "input_order"] = "input_order"
+    nothing: Literal["null", "zero"] = "null"
+    errors: Literal["detections", "objects"] = "detections"
+
+    def __post_init__(self) -> None:
+        """Refuse a treatment of difficult objects that does not exist: it is an option of commands.
+
+        Raises
+        ------
+        UsageError
+        """
+        if self.difficult not in get_args(Difficult):
+            raise UsageError(
+                "Unknown treatment of difficult objects",
+                expected=", ".join(get_args(Difficult)),
+                found=repr(self.difficult),
+            )
+
+    @property
+    def strict(self) -> bool:
+        """Whether a match needs more than the threshold."""
+        return self.overlap == ">"
+
+    def reached(self, iou: Any) -> Any:
+        """Return which overlaps suffice for a match, of the shape of `iou`."""
+        return iou > IOU if self.strict else iou >= IOU
+
+
+def rules_of(name: str, variants: dict[str, Rules]) -> tuple[Rules, ...]:
+    """Return the variants that a name stands for: one, or every one for ``all``; another name is a `UsageError`."""
+    if name == "all":
+        return tuple(variants.values())
+    if name not in variants:
+        raise UsageError("Unknown profile", expected=", ".join((*variants, "all")), found=repr(name)[:80])
+    return (variants[name],)
+
+
+def round_as_text(detections: Detections) -> Detections:
+    """Return the detections as detectron2's VOC text files hold them: score ``.3f``, corners ``.1f`` (1-based)."""
+    x, y, w, h = detections.boxes.T
+    left, top = round_decimal(x + 1, 1) - 1, round_decimal(y + 1, 1) - 1
+    right, bottom = round_decimal(x + w, 1), round_decimal(y + h, 1)
+    boxes = np.stack([left, top, right - left, bottom - top], axis=1)
+    return Detections(detections.image, detections.label, boxes, round_decimal(detections.scores, 3))
+
+
+def round_decimal(values: Floats, places: int) -> Floats:
+    """Return the numbers that ``float(format(value, f".{places}f"))`` gives: exact decimal rounding, half to even.
+
+    `numpy.round` multiplies first and so rounds 0.0005 (which lies above the decimal half) to 0.
+    """
+    factor = 10.0**places
+    # Of the magnitude: the fraction of a number that is not negative is exact, that of a negative one is not.
+    size = np.abs(values)
+    product = size * factor
+    # Veltkamp's split: both halves times the factor are exact, hence so is the error of the product.
+    split = size * 134217729.0
+    high = split - (split - size)
+    error = (high * factor - product) + (size - high) * factor
+    floor = np.floor(product)
+    beyond_half = product - floor - 0.5
+    up = (beyond_half > 0) | ((beyond_half == 0) & ((error > 0) | ((error == 0) & (floor % 2 == 1))))
+    return np.asarray(np.copysign((floor + up) / factor, values), np.float64)
