@@ -18,8 +18,7 @@ from curation.manifest.header import (
     SourceEntry,
 )
 from curation.manifest.views import ROLES, PartImages, count_annotated, count_objects
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import COCO_NAMES_OF_VOC, facts_of, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, facts_of, namespace_of
 from curation.sources.source import Int64s, Source
 
 

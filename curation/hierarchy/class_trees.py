@@ -169,7 +169,7 @@ def coco_hierarchy(categories: Iterable[tuple[int, str, str]]) -> Graph:
     Parameters
     ----------
     categories : iterable of (number, name, super-category)
-        For example `curation.sources.coco_categories.COCO_CATEGORIES`, or those of a file.
+        For example `curation.sources.datasets.COCO_CATEGORIES`, or those of a file.
     """
     import networkx as nx
 

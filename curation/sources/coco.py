@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from curation.errors import AnnotationFormatError, ImageIdError
 from curation.ids import ImageId, check_native, native_of
-from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.coco_json import (
     AnnotationRecord,
     CategoryRecord,
@@ -25,7 +24,7 @@ from curation.sources.coco_json import (
     record_place,
 )
 from curation.sources.content import FileContent
-from curation.sources.datasets import family, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, family, namespace_of
 from curation.sources.integrity import (
     BadBoxes,
     Ids,

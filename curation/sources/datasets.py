@@ -1,9 +1,11 @@
-"""What is known of a dataset apart from its files: namespace of its ids, licence, whether photos may be passed on."""
+"""What is known of a dataset apart from its files: namespace of its ids, licence, names of classes (datasets.toml)."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 
 from curation.ids import ImageId
 
@@ -23,82 +25,21 @@ class DatasetFacts:
     media_redistributable: bool
 
 
-_COCO = DatasetFacts(
-    "annotations CC BY 4.0 (cocodataset.org/#termsofuse); photos under Flickr terms",
-    media_redistributable=False,
+_STATED = tomllib.loads(
+    resources.files("curation.sources").joinpath("datasets.toml").read_text(encoding="utf-8")
 )
-_VOC = DatasetFacts(
-    "no licence stated for annotations; photos under Flickr terms (host.robots.ox.ac.uk/pascal/VOC)",
-    media_redistributable=False,
-)
-_IMAGENET = DatasetFacts(
-    "file names and class labels are facts; photos under the terms of access of image-net.org",
-    media_redistributable=False,
-)
-_OPEN_IMAGES = DatasetFacts(
-    "annotations CC BY 4.0 (storage.googleapis.com/openimages); photos listed as CC BY 2.0, each to be checked",
-    media_redistributable=False,
-)
-_CUB200 = DatasetFacts(
-    "no licence stated for annotations; photos for non-commercial research and education (vision.caltech.edu)",
-    media_redistributable=False,
-)
-_MTSD = DatasetFacts(
-    "annotations and photos CC BY-NC-SA 4.0, not to be passed on here (mapillary.com/dataset/trafficsign)",
-    media_redistributable=False,
-)
-_BDD100K = DatasetFacts(
-    "annotations and photos for education, research and not-for-profit use (doc.bdd100k.com/license.html)",
-    media_redistributable=False,
-)
-_OBJECTS365 = DatasetFacts(
-    "annotations CC BY 4.0 (objects365.org); photos under Flickr terms",
-    media_redistributable=False,
-)
-_OTHER = DatasetFacts("not stated", media_redistributable=False)
 _BY_FAMILY = {
-    "coco": _COCO,
-    "voc": _VOC,
-    "imagenet": _IMAGENET,
-    "openimages": _OPEN_IMAGES,
-    "cub200": _CUB200,
-    "mtsd": _MTSD,
-    "bdd100k": _BDD100K,
-    "objects365": _OBJECTS365,
+    name: DatasetFacts(licence, media_redistributable=False) for name, licence in _STATED["licences"].items()
 }
+_OTHER = DatasetFacts("not stated", media_redistributable=False)
 
-VOC_NAMES: tuple[str, ...] = (
-    "aeroplane",
-    "bicycle",
-    "bird",
-    "boat",
-    "bottle",
-    "bus",
-    "car",
-    "cat",
-    "chair",
-    "cow",
-    "diningtable",
-    "dog",
-    "horse",
-    "motorbike",
-    "person",
-    "pottedplant",
-    "sheep",
-    "sofa",
-    "train",
-    "tvmonitor",
-)
+COCO_CATEGORIES: tuple[tuple[int, str, str], ...] = tuple(map(tuple, _STATED["coco"]["categories"]))
+"""``(category id, name, supercategory)`` of COCO's 80 classes in the order of its files."""
+
+VOC_NAMES: tuple[str, ...] = tuple(_STATED["voc"]["names"])
 """The 20 VOC classes, alphabetical; a class's number is its place counted from 1."""
 
-COCO_NAMES_OF_VOC: Mapping[str, str] = {name: name for name in VOC_NAMES} | {
-    "aeroplane": "airplane",
-    "diningtable": "dining table",
-    "motorbike": "motorcycle",
-    "pottedplant": "potted plant",
-    "sofa": "couch",
-    "tvmonitor": "tv",
-}
+COCO_NAMES_OF_VOC: Mapping[str, str] = {name: _STATED["voc"]["in_coco"].get(name, name) for name in VOC_NAMES}
 """COCO's name of each VOC class, in VOC's order."""
 
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from curation.errors import AnnotationFormatError, DanglingIdError, ImageIdError, UsageError
 from curation.ids import check_native, native_of
-from curation.sources.coco_categories import COCO_CATEGORIES
 from curation.sources.content import FileContent
-from curation.sources.datasets import VOC_NAMES, family, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
 from curation.sources.integrity import check_unique
 from curation.sources.source import Categories, FileRecord, Images, Int32s, Source
 from curation.storage import read_bytes

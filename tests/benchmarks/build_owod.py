@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from curation.storage import write_text
 from tests.benchmarks.build_elephant import decode
 from tests.benchmarks.large_files import coco_file

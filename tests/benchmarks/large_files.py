@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import VOC_NAMES
+from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES
 from curation.storage import replacing
 
 IMAGES = 118_287

@@ -8,7 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.store import read_manifest
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from tests.worlds.coco_file import coco_content, write_json
 
 NUMBERS = {name: number for number, name, _ in COCO_CATEGORIES}

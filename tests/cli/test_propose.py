@@ -8,7 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.hierarchy import open_wordnet
-from curation.proposals.files import read_proposals
+from curation.proposals.proposal import read_proposals
 from tests.hierarchy.drawn_wordnet import SMALL, database, written
 from tests.proposals.embedding_world import stored
 from tests.small_world import write_small_world

@@ -14,7 +14,7 @@ from curation.canonical import sha256_of_file
 from curation.demo.scenes import HEIGHT, WIDTH
 from curation.demo.world import COCO_CATEGORIES, KNOWN, UNKNOWN, World, draw_world, run_lengths
 from curation.sources.coco import read_coco
-from curation.sources.coco_categories import COCO_CATEGORIES as OFFICIAL_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES as OFFICIAL_CATEGORIES
 from curation.sources.datasets import VOC_NAMES
 from curation.sources.voc import read_voc
 

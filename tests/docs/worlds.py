@@ -13,7 +13,7 @@ import numpy as np
 from curation.cli import main
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.store import read_manifest
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from tests.docs.pages import ROOT, blocks_of
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import example_files, results_content

@@ -5,13 +5,10 @@ import pytest
 
 from curation.hierarchy.class_trees import read_open_images
 from curation.hierarchy.synset_maps import Reading, synset_map
-from curation.proposals.category_judgement import is_near
-from curation.proposals.category_relations import ClassTree, Relation, category_relations, nearest_classes
-from curation.proposals.id_classes import IdClass, checked_classes
-from curation.proposals.synsets import synsets_of
-from curation.proposals.thresholds import Thresholds
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import COCO_NAMES_OF_VOC, VOC_NAMES
+from curation.proposals.categories import ClassTree, Relation, category_relations, is_near, nearest_classes
+from curation.proposals.id_classes import IdClass, checked_classes, synsets_of
+from curation.proposals.proposal import Thresholds
+from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, VOC_NAMES
 from tests.real_files import real_files
 
 VOC = checked_classes([IdClass(name) for name in VOC_NAMES], "VOC")

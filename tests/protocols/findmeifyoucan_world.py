@@ -11,7 +11,7 @@ from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.decisions.decision import Decision
 from curation.decisions.resolution import recorded_form
 from curation.manifest.manifest import Manifest
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
 
 COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]

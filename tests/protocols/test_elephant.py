@@ -14,10 +14,9 @@ from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
 from curation.benchmarks.parts import voc_classes as class_entries
 from curation.errors import PresenceOnlyError, ProtocolError
-from curation.manifest.check import check_header, check_lists
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import Manifest, check_header, check_lists
 from curation.manifest.verify import verify_lists, verify_sources
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
 from tests.real_files import real_files
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from curation.benchmarks.findmeifyoucan import facts
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from tests.real_files import real_files
 
 COCO = {name for _, name, _ in COCO_CATEGORIES}

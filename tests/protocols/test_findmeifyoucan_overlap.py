@@ -13,7 +13,7 @@ from curation.benchmarks.findmeifyoucan.overlap import (
 from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC, Pair, Pool
 from curation.hierarchy import open_wordnet
 from curation.hierarchy.synset_maps import synset_map
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from tests.hierarchy.drawn_wordnet import database, rows_above, written
 
 COCO_POOL, OI_POOL = VOC.pools

@@ -11,8 +11,7 @@ import pytest
 from curation.canonical import sha256_of_lines
 from curation.cli import main
 from curation.manifest.store import read_manifest
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import COCO_NAMES_OF_VOC
+from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from tests.real_files import provided, real_files
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from curation.errors import (
 )
 from curation.sources import coco_json
 from curation.sources.coco import read_coco
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
 from tests.real_files import real_files
 

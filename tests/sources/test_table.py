@@ -16,7 +16,7 @@ from curation.errors import (
     UsageError,
 )
 from curation.sources.coco import read_coco
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
 from curation.sources.table import read_table
 from tests.real_files import real_files

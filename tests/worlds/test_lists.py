@@ -10,7 +10,7 @@ from curation.benchmarks.owod.facts import SPLITS
 from curation.cli import main
 from curation.cooccurrence.cut import CutOptions, normalized_cut
 from curation.manifest.store import read_manifest
-from curation.sources.coco_categories import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES
 from tests.cooccurrence.graphs import graph_of
 from tests.worlds import graphs, imagenet_lists, photos, species
 from tests.worlds.expected import committed

@@ -67,7 +67,7 @@ MEASURES = (
         "mean of WI over the levels k >= 1 (excl_level0) or k >= 0 (incl_level0) (paper, Table 2)",
         unit="ratio",
         better="lower",
-        source=f"{_PAPER}, section 3 and Table 2",
+        source=f"{_PAPER}, Table 2",
         undefined="no level has wilderness images, or no class reaches the recall",
         # The paper's variant names its average over classes; the official code has but one.
         paths=(("AWI", "{recall}", "macro", "excl_level0"), ("AWI", "{recall}", "excl_level0")),

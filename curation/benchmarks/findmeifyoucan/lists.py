@@ -35,8 +35,7 @@ from curation.manifest.header import (
     Treatment,
 )
 from curation.manifest.manifest import Manifest
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import facts_of, family, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, facts_of, family, namespace_of
 from curation.sources.source import Source
 
 ALGORITHM_VERSION = 1

@@ -8,8 +8,7 @@ from typing import Any
 
 from curation.benchmarks.facts import fact, facts_of
 from curation.manifest.header import ClassEntry, LabelView, Paper, TaskEntry
-from curation.sources.coco_categories import COCO_CATEGORIES
-from curation.sources.datasets import COCO_NAMES_OF_VOC
+from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 
 _ROOM = __package__
 PAPERS = fact(_ROOM, "papers", dict[str, Paper])
