@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from curation.audit.run import audit as audit
     from curation.benchmarks.building import build as build
     from curation.benchmarks.building import import_published as import_lists
-    from curation.benchmarks.exporting import export as export
     from curation.benchmarks.publishing import publish as publish
     from curation.benchmarks.verification import verify as verify
     from curation.errors import CurationError as CurationError
     from curation.evaluation.leaderboard.board import leaderboard as leaderboard
     from curation.interface import evaluate as evaluate
+    from curation.interface import export as export
     from curation.interface import load as load
     from curation.manifest.diff import diff as diff
     from curation.manifest.manifest import Manifest as Manifest
@@ -35,7 +35,7 @@ _HOMES = {
     "build": "curation.benchmarks.building:build",
     "diff": "curation.manifest.diff:diff",
     "evaluate": "curation.interface:evaluate",
-    "export": "curation.benchmarks.exporting:export",
+    "export": "curation.interface:export",
     "import_lists": "curation.benchmarks.building:import_published",
     "leaderboard": "curation.evaluation.leaderboard.board:leaderboard",
     "load": "curation.interface:load",

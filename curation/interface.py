@@ -1,4 +1,4 @@
-"""`load` and `evaluate`: what of the public interface is no single package's own."""
+"""`load`, `export` and `evaluate`: what of the public interface is no single package's own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import dataclasses
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -17,9 +16,9 @@ from curation.errors import ManifestError, UsageError
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
     from curation.manifest.manifest import Manifest
+    from curation.publishing.exporting import Exported
+    from curation.sources.slots import Reading
 
-_PLAIN = {"voc": "curation.evaluation.voc:evaluate", "coco": "curation.evaluation.coco_engine:evaluate"}
-"""Evaluations that belong to no paper."""
 _PUBLISHED = re.compile(r"[\w.-]+/[\w.-]+@[0-9]+\.[0-9]+\.[0-9]+")
 
 
@@ -85,22 +84,73 @@ def _from_hub(target: str) -> Manifest | None:
     return read_manifest(headers[0])
 
 
-def evaluations() -> dict[str, str]:
-    """Return where each evaluation's function is, ``MODULE:FUNCTION``, by name."""
-    from curation.benchmarks.registry import benchmarks
+def export(
+    manifest: Manifest | Path | str,
+    out: Path | str,
+    *,
+    format: str,  # noqa: A002  (the word that people type)
+    part: Sequence[str] = (),
+    each: bool = False,
+    sources: Mapping[str, Any] | None = None,
+    photos: Mapping[str, Path] | None = None,
+    reading: Reading | None = None,
+    **options: Any,
+) -> Exported:
+    """Write parts of a manifest as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files.
 
-    own = {name: one.evaluate for name, one in benchmarks().items() if one.evaluate}
-    return {**own, **_PLAIN}
+    Parameters
+    ----------
+    manifest : Manifest, Path or str
+        Itself, its folder or its name.
+    out : Path or str
+        A new folder; for one file, a new file that ends as the format says.
+    format : str
+        ``coco``, ``voc``, ``yolo``, ``txt``, or a layout that a benchmark offers.
+    part : sequence of str
+        Names, patterns such as ``t*-test``, or ``all``; several go into one output.
+    each : bool
+        Whether every part is written on its own.
+    sources : mapping of str to path or annotations, optional
+        By ``NAME[@PART]``: the sources of the parts.
+    photos : mapping of str to Path, optional
+        Folders of photos by source, that of all others under ``""``.
+    reading : Reading, optional
+        How the sources are read.
+    **options
+        Fields of `curation.publishing.exporting.FormatOptions`, such as ``category_ids="manifest"``.
 
+    Raises
+    ------
+    UsageError
+        Options do not fit together, or a source of the parts is missing.
+    ExportError
+        The format cannot hold what the parts are.
 
-def evaluation(name: str) -> Callable[..., Result]:
-    """Return the function of an evaluation; an unknown name is a `UsageError`."""
-    known = evaluations()
-    if name not in known:
-        raise UsageError("There is no such evaluation", where=name[:200], expected=", ".join(known))
-    module, _, function = known[name].partition(":")
-    found: Callable[..., Result] = getattr(import_module(module), function)
-    return found
+    Examples
+    --------
+    >>> import curation, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = curation.export("elephant/val2017", f"{folder}/ids.txt", format="txt", part=["wilderness"])
+    ...     len(made.out.read_text().splitlines())
+    969
+    """
+    from curation.benchmarks.registry import formats
+    from curation.manifest.manifest import Manifest
+    from curation.publishing.exporting import FormatOptions
+    from curation.publishing.exporting import export as write
+
+    return write(
+        manifest if isinstance(manifest, Manifest) else load(manifest),
+        part,
+        format,
+        sources or {},
+        Path(out),
+        each=each,
+        options=FormatOptions(**options),
+        photos=photos,
+        reading=reading,
+        formats=formats(),
+    )
 
 
 def evaluate(name: str, **inputs: Any) -> Result:
@@ -134,7 +184,9 @@ def evaluate(name: str, **inputs: Any) -> Result:
     >>> curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
     1.0
     """
-    function = evaluation(name)
+    from curation.evaluation.protocols import evaluation_of
+
+    function = evaluation_of(name)
     with TemporaryDirectory(prefix="curation-") as folder:
         given = {key: _usable(key, value, Path(folder)) for key, value in inputs.items()}
         return function(**_grouped(function, given, name))

@@ -147,7 +147,7 @@ def import_published(header: str | Path, lists: Path | str, *, header_only: bool
     Examples
     --------
     >>> import curation
-    >>> curation.import_lists("owod/reowod-published", "nowhere")
+    >>> curation.import_lists("owod/reowod-published", "nowhere")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     curation.errors.MissingFileError: ...

@@ -129,7 +129,7 @@ def audit_tables(audit: Report, *, whole: bool = True) -> list[Table]:
         *([_forensics(audit.forensics, whole=whole)] if audit.forensics else []),
         Table(title, ("rule", "verdict", "count", "a sound benchmark"), tuple(map(_row, told))),
         *([Table("Numbers", ("rule", "of", "found"), _numbers(audit))] if whole else []),
-        Table("Breaches", ("rule", "", "of", "found"), tuple(_findings(audit, _BROKEN))),
+        Table("Violations", ("rule", "", "of", "found"), tuple(_findings(audit, _BROKEN))),
         Table("How to fix", ("", ""), tuple((one.rule.name, one.rule.fix) for one in _broken(audit))),
         Table("Undecidable", ("rule", "", "of", "found"), tuple(_findings(audit, ("undecidable",)))),
         Table("Undecidable: data are missing", ("rules", "needed"), _needs(audit)),

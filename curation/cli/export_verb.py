@@ -2,68 +2,101 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from curation.cli.options import SourceOptions
 from curation.cli.output import Answer, note, printable
 from curation.cli.outputs import FileOrNewFolder
-from curation.publishing.formats.options import ExportOptions
+from curation.cli.signature import pairs
+from curation.publishing.exporting import FormatOptions
 
 if TYPE_CHECKING:
-    from curation.benchmarks.exporting import Exported
+    from curation.publishing.exporting import Exported
     from curation.publishing.formats.plan import Plan
 
 
 @dataclass(frozen=True)
-class Options(SourceOptions, ExportOptions):
+class Options(FormatOptions, SourceOptions):
     """Write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files.
 
     Attributes
     ----------
     manifest
         a folder, or NAME@VERSION of a manifest at hand
+    part
+        a part to write, a pattern such as 't*-test', or all; several go into one output (repeatable;
+        owod takes all parts by default, findmeifyoucan all splits)
+    each
+        coco, voc, yolo: every part on its own, a file PART.json or a folder PART in --out
+    format
+        what to write
     out
         a new folder; for one file, a new file that ends in .json (coco, elephant-json) or .txt (txt)
+    images
+        yolo: folder of photos, to read sizes that the annotations lack; NAME is a source (repeatable);
+        imagefolder: the folder that the links lead to
     """
 
     manifest: str
     _: KW_ONLY
+    part: tuple[str, ...] = ()
+    each: bool = False
+    format: Literal[
+        "coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagenet-csv", "imagefolder", "findmeifyoucan"
+    ]
     out: Annotated[Path, FileOrNewFolder(), "PATH"]
+    images: tuple[Annotated[str, "[NAME=]ROOT"], ...] = ()
 
 
 def run(options: Options) -> Answer:
     """Write the export and report what it holds, what was changed and what was left out."""
-    from curation.benchmarks.exporting import export
+    from curation.benchmarks.registry import formats
+    from curation.manifest.locate import load_manifest
+    from curation.publishing.exporting import export
 
-    made = export(
-        options.manifest,
+    manifest = load_manifest(options.manifest)
+    names = [slot.name for slot in manifest.slots]
+    photos = pairs(options.images, "--images", bare="", known=names)
+    exported = export(
+        manifest,
+        options.part,
+        options.format,
+        options.sources,
         options.out,
-        sources=options.sources,
-        options=options,
+        each=options.each,
+        options=FormatOptions(**{one.name: getattr(options, one.name) for one in fields(FormatOptions)}),
+        photos={name: Path(root) for name, root in photos.items()},
         reading=options.reading,
-        tell=note,
+        formats=formats(),
     )
-    return Answer(made.as_data(), _lines(made))
+    for text in exported.notes:
+        note(text)
+    return Answer(exported.data, _lines(exported))
 
 
-def _lines(made: Exported) -> list[str]:
-    if made.links is not None:
-        lines = [f"{count} links in {name}" for name, count in made.links.items()]
-        return [*lines, f"written to {made.out}"]
-    plan = made.plan
-    lines = [f"{part}: {line}" for part, one in plan.by_part.items() for line in _count_lines(one)]
-    lines += [("in all: " if plan.by_part else "") + line for line in _count_lines(plan)]
+def _lines(exported: Exported) -> list[str]:
+    plan = exported.plan
+    if plan.links:
+        lines = [f"{count} links in {name}" for name, count in plan.counts.items()]
+    else:
+        lines = [f"{part}: {line}" for part, one in plan.by_part.items() for line in _count_lines(one)]
+        lines += [("in all: " if plan.by_part else "") + line for line in _count_lines(plan)]
     lines += [
         f"{printable(file.name)}  {file.sha256}" + (f"  {file.files} files" if file.files > 1 else "")
-        for file in made.files
+        for file in exported.files
     ]
-    return [*lines, f"written to {made.out}"]
+    return [*lines, f"written to {exported.out}"]
 
 
 def _count_lines(plan: Plan) -> list[str]:
-    titles = {"": plan.counts, "changed: ": plan.changed, "left out: ": plan.left_out}
+    titles: Mapping[str, Mapping[str, int]] = {
+        "": plan.counts,
+        "changed: ": plan.changed,
+        "left out: ": plan.left_out,
+    }
     return [
         title + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
         for title, counts in titles.items()
