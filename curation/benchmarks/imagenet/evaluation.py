@@ -12,7 +12,6 @@ from curation.benchmarks.imagenet.report import DEFINITIONS
 from curation.errors import UsageError
 from curation.evaluation import confidence as confidences
 from curation.evaluation import openset_accuracy as accuracies
-from curation.evaluation.class_bootstrap import class_bootstrap
 from curation.evaluation.class_scores import GROUPS, KINDS, ClassScores
 from curation.evaluation.oscr import (
     GRIDS,
@@ -27,6 +26,7 @@ from curation.evaluation.oscr import (
     read_query,
     shares_by_class,
 )
+from curation.evaluation.resample import class_bootstrap
 
 
 @dataclass(frozen=True, slots=True)
