@@ -194,7 +194,7 @@ class Detector:
         return found
 
     def _doubted(self, features: Floats, scores: Floats) -> Floats:
-        """Return the scores after strangers gave theirs to the background."""
+        """Return the scores after what is unlike every class gave theirs to the background."""
         left_over = unexplained(features, self.centres, self.directions)
         known = scores[:, :-1] * np.exp(-np.maximum(left_over / self.reach - 1, 0))
         return np.column_stack([known, 1 - known.sum(axis=1)])
