@@ -290,7 +290,7 @@ def _signals(options: Options, inputs: list[Input]) -> Signals:
 def _embeddings(path: Path, use: str, inputs: list[Input]) -> Embeddings:
     from curation.proposals.clip_overlap import digest_of
     from curation.proposals.proposal import Input
-    from curation.similarity.store import open_embeddings
+    from curation.similarity.embeddings import open_embeddings
 
     found = open_embeddings(path)
     inputs.append(Input(use=use, name=path.name, sha256=digest_of(found)))

@@ -20,7 +20,7 @@ from curation.errors import (
     PublishError,
     UsageError,
 )
-from curation.manifest.check import DIGEST, VERSION
+from curation.manifest.manifest import DIGEST, VERSION
 from curation.publishing.publication import (
     MAX_RECORD_BYTES,
     RECORD_FILE,

@@ -21,9 +21,8 @@ from curation.benchmarks.setorder import difference_order
 from curation.errors import ExportError
 from curation.ids import native_number
 from curation.json_keys import refuse_repeated_keys
-from curation.manifest.header import ClassEntry, LabelView, PartEntry
+from curation.manifest.header import UNKNOWN_ID, ClassEntry, LabelView, PartEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID
 from curation.publishing.exporting import Format, Request
 from curation.publishing.formats.coco import corners, plain_number
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, gather

@@ -14,9 +14,8 @@ import numpy as np
 
 from curation.errors import ExportError
 from curation.manifest.composition import EVERYTHING
-from curation.manifest.header import PartEntry
+from curation.manifest.header import UNKNOWN_ID, PartEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID
 from curation.publishing.exporting import Format
 from curation.publishing.formats.content import Content, gather, slots_of_parts
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, present
