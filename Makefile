@@ -48,6 +48,7 @@ notebooks: $(STAMP)
 
 figures: $(STAMP)
 	$(BIN)/python -m tests.docs.pipeline_figure
+	$(BIN)/python -m tests.docs.measure_tables --write
 
 audits: $(STAMP)
 	$(BIN)/python -m tests.docs.audit_pages

@@ -12,12 +12,11 @@ from curation.cli.output import Answer, Table, counted_examples, printable, tabl
 from curation.cli.outputs import OutputFile
 
 if TYPE_CHECKING:
-    from curation.decisions.agreement import Kappa, StageAgreement
-    from curation.decisions.category_lists import CategoryFinding
+    from curation.decisions.agreement import Kappa, ListCount, StageAgreement
+    from curation.decisions.application import Staleness
+    from curation.decisions.authors_files import CategoryFinding
     from curation.decisions.files import DecisionFile
     from curation.decisions.resolution import Conflict, Resolution
-    from curation.decisions.staleness import Staleness
-    from curation.decisions.tables import ListCount
 
 
 MOST_SHOWN = 20
@@ -87,12 +86,11 @@ def run(options: Options) -> Answer:
 
 
 def _report(options: Options) -> _Report:
-    from curation.decisions.agreement import agreement
-    from curation.decisions.category_lists import check_categories, read_category_lists
+    from curation.decisions.agreement import agreement, count_lists
+    from curation.decisions.application import find_stale
+    from curation.decisions.authors_files import check_categories, read_category_lists
     from curation.decisions.files import read_decision_files
     from curation.decisions.resolution import resolve, standing_verdicts
-    from curation.decisions.staleness import find_stale
-    from curation.decisions.tables import count_lists
     from curation.manifest.locate import load_manifest
 
     files = read_decision_files(options.files)

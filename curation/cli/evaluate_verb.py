@@ -11,7 +11,6 @@ from curation.cli.evaluate_append import Evaluated, add_append, append_result, c
 from curation.cli.evaluate_files import WRITTEN
 from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
 from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
-from curation.cli.evaluate_osod3 import add_osod3, run_osod3
 from curation.cli.output import emit
 from curation.cli.outputs import Output, OutputResult
 from curation.cli.signature import add_arguments as declare_options
@@ -21,7 +20,7 @@ from curation.evaluation.protocols import evaluation_of
 if TYPE_CHECKING:
     from curation.sources.source import Source
 
-PROTOCOLS = ("elephant", "voc", "coco", "owod")
+PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3")
 """Whose options come from the signature of their function ``evaluate``."""
 
 
@@ -31,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in PROTOCOLS:
         _add_protocol(protocols, name)
     summaries = {
-        "osod3": "open-set detection with defined unknowns: AP of known and unknown, A-OSE and WI over the threshold",
         "findmeifyoucan": "out-of-distribution metrics: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U",
         "imagenet": "open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy",
     }
@@ -39,8 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         if name == "imagenet":
             add_imagenet(command)
-        elif name == "osod3":
-            add_osod3(command)
         else:
             _add_inputs(command, name)
         if name == "findmeifyoucan":
@@ -120,7 +116,6 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate, write what ``--out`` and ``--append`` ask for, and print; 0, or an error of the tree."""
     check_append(options)
     evaluate: dict[str, Callable[[argparse.Namespace], Evaluated]] = {
-        "osod3": lambda one: run_osod3(one, _open),
         "findmeifyoucan": lambda one: run_findmeifyoucan(one, _open),
         "imagenet": run_imagenet,
     }

@@ -15,10 +15,10 @@ from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
-    from curation.proposals.category_relations import ClassTree
+    from curation.proposals.categories import ClassTree
     from curation.proposals.id_classes import IdClass
     from curation.proposals.proposal import Input
-    from curation.proposals.propose import Lenses, OodPool
+    from curation.proposals.propose import OodPool, Signals
     from curation.proposals.set_distance import SetStatistics
     from curation.similarity.embeddings import Embeddings
     from curation.sources.source import Source
@@ -92,9 +92,8 @@ def run(options: Options) -> Answer:
     """Print what is proposed, and write it with ``--out``; always 0, since nothing here is true or false."""
     from curation.cli.propose_tables import proposal_data, proposal_lines
     from curation.hierarchy import open_wordnet
-    from curation.proposals.files import write_proposals
+    from curation.proposals.proposal import thresholds_from, write_proposals
     from curation.proposals.propose import propose
-    from curation.proposals.thresholds import thresholds_from
 
     wordnet = open_wordnet(options.wordnet) if options.wordnet else None
     if wordnet is not None:
@@ -103,11 +102,11 @@ def run(options: Options) -> Answer:
     classes, numbers, inputs = _classes(options)
     maps = _synset_maps(options, inputs)
     with stage("reading embeddings of the ID classes"):
-        lenses = _lenses(options, inputs)
+        signals = _signals(options, inputs)
     made = propose(
         classes,
         _pools(options, classes, numbers, maps, inputs),
-        lenses=lenses,
+        signals=signals,
         thresholds=thresholds,
         id_synsets=maps.get("id", {}),
         compare=_compared(options, inputs),
@@ -142,7 +141,7 @@ def _pools(
     maps: Mapping[str, dict[str, str]],
     inputs: list[Input],
 ) -> list[OodPool]:
-    from curation.proposals.category_judgement import Lists
+    from curation.proposals.categories import Lists
     from curation.proposals.proposal import Input
     from curation.proposals.propose import OodPool
 
@@ -236,7 +235,7 @@ def _numbers(
 
 
 def _synset_maps(options: Options, inputs: list[Input]) -> dict[str, dict[str, str]]:
-    from curation.proposals.synsets import read_synset_map
+    from curation.proposals.id_classes import read_synset_map
 
     known = {"id", *(text.partition("=")[0].partition("@")[0] for text in options.ood)}
     maps = {}
@@ -254,7 +253,7 @@ def _synset_maps(options: Options, inputs: list[Input]) -> dict[str, dict[str, s
 
 def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
     from curation.hierarchy.class_trees import read_open_images
-    from curation.proposals.category_relations import ClassTree
+    from curation.proposals.categories import ClassTree
 
     beside = path.with_name("class-descriptions-boxable.csv")
     names = beside if beside.is_file() else None
@@ -266,33 +265,32 @@ def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
     return ClassTree(read(parts=False), read(parts=True))
 
 
-def _lenses(options: Options, inputs: list[Input]) -> Lenses:
-    from curation.proposals.clip_overlap import prompts_of
-    from curation.proposals.propose import Lenses
-    from curation.proposals.reference import reference_of
+def _signals(options: Options, inputs: list[Input]) -> Signals:
+    from curation.proposals.clip_overlap import prompts_of, reference_of
+    from curation.proposals.propose import Signals
 
-    lenses = [name for name in ("embeddings_id", "texts") if getattr(options, name)]
-    if bool(lenses) != bool(options.embeddings_ood):
+    signals = [name for name in ("embeddings_id", "texts") if getattr(options, name)]
+    if bool(signals) != bool(options.embeddings_ood):
         raise UsageError(
             "There is nothing to compare: the OOD images are not embedded"
-            if lenses
+            if signals
             else "There is nothing to compare the embedded OOD images with",
-            where=f"--{lenses[0].replace('_', '-')}" if lenses else "--embeddings-ood",
+            where=f"--{signals[0].replace('_', '-')}" if signals else "--embeddings-ood",
             hint="--embeddings-ood STORE, made by curation embed"
-            if lenses
+            if signals
             else "--embeddings-id STORE or --texts STORE",
         )
     references = None
     if options.embeddings_id:
         references = reference_of(_embeddings(options.embeddings_id, "embeddings id", inputs))
     prompts = prompts_of(_embeddings(options.texts, "texts", inputs)) if options.texts else None
-    return Lenses(references, prompts)
+    return Signals(references, prompts)
 
 
 def _embeddings(path: Path, use: str, inputs: list[Input]) -> Embeddings:
     from curation.proposals.clip_overlap import digest_of
     from curation.proposals.proposal import Input
-    from curation.similarity.store import open_embeddings
+    from curation.similarity.embeddings import open_embeddings
 
     found = open_embeddings(path)
     inputs.append(Input(use=use, name=path.name, sha256=digest_of(found)))
@@ -312,7 +310,7 @@ def _input(use: str, path: Path) -> Input:
 
 
 def _compared(options: Options, inputs: list[Input]) -> list[SetStatistics]:
-    from curation.proposals.files import read_proposals
+    from curation.proposals.proposal import read_proposals
     from curation.proposals.set_distance import statistics_of
 
     found = []

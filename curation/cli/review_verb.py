@@ -145,7 +145,7 @@ def _built(options: Options) -> Started:
 
 
 def _images(options: Options, manifest: Manifest | None) -> ReviewImages:
-    from curation.proposals.files import read_proposals
+    from curation.proposals.proposal import read_proposals
     from curation.review.images import arranged, part_images, source_images
     from curation.sources.slots import named_slots
 
@@ -191,7 +191,7 @@ def _require_names(photos: Mapping[str, PhotoFolder], names: Sequence[str]) -> N
 def _embeddings(options: Options) -> Embeddings | None:
     if not options.embeddings:
         return None
-    from curation.similarity.store import open_embeddings
+    from curation.similarity.embeddings import open_embeddings
 
     return open_embeddings(options.embeddings)
 

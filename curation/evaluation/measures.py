@@ -121,7 +121,7 @@ def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
 
 
 def measure_table(measures: Iterable[Measure]) -> list[str]:
-    """Return the lines of a Markdown table of measures, for docs/metrics.md."""
+    """Return the lines of a Markdown table of measures, ranked ones in bold, for docs/metrics.md."""
     lines = [
         "| measure | meaning | formula | unit | better | source | undefined |",
         "|---|---|---|---|---|---|---|",
@@ -129,7 +129,8 @@ def measure_table(measures: Iterable[Measure]) -> list[str]:
     for one in measures:
         cells = (one.name, one.formula, one.unit, one.better or "", one.source, one.undefined)
         escaped = (cell.replace("|", "\\|").replace("*", "\\*") for cell in cells)
-        lines.append(" | ".join((f"| `{one.key}`", *escaped)) + " |")
+        key = f"**`{one.key}`**" if one.ranked else f"`{one.key}`"
+        lines.append(" | ".join((f"| {key}", *escaped)) + " |")
     return lines
 
 

@@ -18,11 +18,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from curation.manifest.header import ClassEntry, Header, PartEntry
+from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest, header_as_data
 
 Verdict = Literal["none", "patch", "minor", "major"]
@@ -104,6 +106,19 @@ def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:
     )
 
 
+def diff(old: Manifest | Path | str, new: Manifest | Path | str) -> ManifestDiff:
+    """Compare two manifests, given themselves, by folder or by name (see `diff_manifests`).
+
+    Examples
+    --------
+    >>> import curation
+    >>> curation.diff("elephant/val2017", "elephant/val2017").verdict
+    'none'
+    """
+    held = [one if isinstance(one, Manifest) else load_manifest(one) for one in (old, new)]
+    return diff_manifests(*held)
+
+
 def _part_changes(old: Manifest, new: Manifest) -> Iterable[PartChange]:
     before = {name: Counter(ids) for name, ids in old.lists.items()}
     after = {name: Counter(ids) for name, ids in new.lists.items()}
@@ -131,7 +146,7 @@ def _compare_parts(old: Manifest, new: Manifest, parts: tuple[PartChange, ...]) 
         yield from _compare_entries(before[name], after[name])
         pinned = {before[name].sha256, after[name].sha256}
         if not (name in old.lists and name in new.lists) and None not in pinned and len(pinned) == 2:
-            yield Change("major", f"part {name}", "its list is another; not at hand, only its digest")
+            yield Change("major", f"part {name}", "its list is another; not available, only its digest")
     for part in parts:
         if part.added or part.removed:
             yield Change(

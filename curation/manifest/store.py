@@ -12,15 +12,16 @@ import msgspec
 from curation.canonical import sha256_of_bytes
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, UsageError
 from curation.input_files import utf8_text
-from curation.manifest.check import (
+from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
+from curation.manifest.manifest import (
     VERSION,
+    Manifest,
     check_header,
     check_lists,
+    header_as_data,
     needs_every_list,
     require_earlier,
 )
-from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
-from curation.manifest.manifest import Manifest, header_as_data
 from curation.storage import inside, publishing_folder, read_bytes
 
 HEADER_FILE = "manifest.json"
@@ -49,7 +50,7 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     Raises
     ------
     ManifestError
-        The manifest is inconsistent: see `curation.manifest.check`.
+        The manifest is inconsistent: see `curation.manifest.manifest`.
     UsageError
         The folder holds something else already: a published manifest is never edited.
     """
@@ -86,7 +87,7 @@ def read_manifest(path: Path) -> Manifest:
         The header is not JSON, has other fields or types than the schema, or does not hold together; a list is
         missing, superfluous, malformed, unsorted, or names an image twice.
     DigestMismatchError
-        The bytes of the header or of a list are not those that its digest pins. The message names the file.
+        The bytes of the header or of a list are not those of its digest. The message names the file.
     """
     folder = path.parent if path.name == HEADER_FILE else path
     header, claimed, data = _read_header(folder / HEADER_FILE)
@@ -144,7 +145,7 @@ def _require_same(manifest: Manifest, folder: Path) -> None:
         )
     if present.lists.keys() != manifest.lists.keys():
         raise UsageError(
-            "The output folder holds the same manifest with other lists at hand",
+            "The output folder holds the same manifest with other lists available",
             where=str(folder),
             expected=f"{len(manifest.lists)} lists",
             found=f"{len(present.lists)} lists",
@@ -228,7 +229,7 @@ def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     digest = sha256_of_bytes(data)
     if digest != part.sha256:
         raise DigestMismatchError(
-            "The bytes of an id list are not those that the manifest pins",
+            "The bytes of an id list are not those whose digest the manifest states",
             where=str(path),
             expected=part.sha256,
             found=digest + _line_ends(data),

@@ -15,8 +15,7 @@ from curation.ids import native_of
 from curation.input_files import InputFile, json_rows
 from curation.json_keys import refuse_repeated_keys
 from curation.proposals.id_classes import IdClass, name_key, owners
-from curation.proposals.proposal import Evidence, Input
-from curation.proposals.thresholds import decimal_text
+from curation.proposals.proposal import Evidence, Input, decimal_text
 from curation.storage import read_bytes
 
 if TYPE_CHECKING:

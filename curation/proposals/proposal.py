@@ -1,16 +1,120 @@
 """`Proposal`: what is suspected of one image, and the evidence. A proposal, not a decision.
 
-Nothing here is true because it stands here: membership in a split comes from replayed decisions alone.
+Nothing here is true because it stands here: membership in a split comes from replayed decisions alone. Proposals are
+kept as JSON lines: a header, then one proposal a line, by rank.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from curation.canonical import sha256_of_bytes
+from curation.errors import ImageIdError, ProposalError, UsageError
+from curation.ids import parse_image_id
+from curation.storage import read_bytes, write_bytes
+
+_PLACES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What is chosen, not found: none of these numbers stands in the paper, which has no threshold at all.
+
+    Attributes
+    ----------
+    near_wup : Decimal
+        A category is near if its Wu-Palmer similarity to the nearest ID class is at least this (0 to 1).
+    text_margin : Decimal
+        An image is suspect if its cosine similarity to the best ID prompt exceeds that to the best other prompt by at
+        least this (0 to 2).
+    look_sigma : Decimal
+        An image is suspect if its similarity to the nearest ID image is at least the median of ID images among
+        themselves plus this many robust deviations (-100 to 100).
+    detector_score : Decimal
+        A detection of an ID class counts from this confidence.
+    agreeing : int
+        So many kinds of suspicion propose removal; fewer leave an image undecided.
+    standard_errors : Decimal
+        A set is farther only if its mean similarity is lower by more than this many standard errors.
+    farther_below : Decimal or None
+        A set is farther if its mean similarity is below this; None to compare with the lowest of other far sets.
+    """
+
+    near_wup: Decimal = Decimal("0.82")
+    text_margin: Decimal = Decimal("0.01")
+    look_sigma: Decimal = Decimal("0")
+    detector_score: Decimal = Decimal("0.5")
+    agreeing: int = 2
+    standard_errors: Decimal = Decimal("2")
+    farther_below: Decimal | None = None
+
+    def as_texts(self) -> dict[str, str]:
+        """Return every threshold as a decimal string; ``""`` where none is set."""
+        return {name: "" if value is None else str(value) for name, value in asdict(self).items()}
+
+
+_BOUNDS: dict[str, tuple[int, int]] = {
+    "near_wup": (0, 1),
+    "text_margin": (0, 2),
+    "look_sigma": (-100, 100),
+    "detector_score": (0, 1),
+    "agreeing": (1, 5),
+    "standard_errors": (0, 100),
+    "farther_below": (-1, 1),
+}
+
+
+def thresholds_from(texts: Mapping[str, str]) -> Thresholds:
+    """Return the thresholds that ``--set KEY=VALUE`` asks for, the others at their defaults.
+
+    Raises
+    ------
+    UsageError
+        There is no such threshold, or its value is no decimal number within its bounds.
+    """
+    known = [one.name for one in fields(Thresholds)]
+    values: dict[str, Decimal | int] = {}
+    for name, text in texts.items():
+        if name not in known:
+            raise UsageError(
+                "There is no such threshold", where=f"--set {name[:60]}", expected=", ".join(known)
+            )
+        values[name] = _value(name, text)
+    return Thresholds(**values)  # type: ignore[arg-type]
+
+
+def decimal_text(value: float) -> str:
+    """Return a measured number as a decimal string with four places, never a negative zero: ``"0.8235"``.
+
+    Four places, since BLAS libraries differ in the seventh digit of a float32 product.
+    """
+    rounded = round(float(value), _PLACES) + 0.0
+    return f"{rounded:.{_PLACES}f}"
+
+
+def _value(name: str, text: str) -> Decimal | int:
+    low, high = _BOUNDS[name]
+    try:
+        value = Decimal(text) if len(text) <= 20 else Decimal("NaN")
+    except InvalidOperation:
+        value = Decimal("NaN")
+    whole = name == "agreeing"
+    if not value.is_finite() or not low <= value <= high or (whole and value != int(value)):
+        raise UsageError(
+            f"The threshold {name} is out of bounds",
+            where=f"--set {name}={text[:40]}",
+            expected=f"a {'whole' if whole else 'decimal'} number from {low} to {high}",
+        )
+    return int(value) if whole else value
+
 
 NOTE = "a proposal, not a decision: membership comes from replayed human decisions alone"
 """Stands in every file, table and printed result that is made of proposals."""
@@ -209,7 +313,7 @@ class ProposalSet(_Record, frozen=True, dict=True):
     ----------
     id_classes : tuple of str
     thresholds : dict of str to str
-        Every number that was chosen, as decimal strings: see `curation.proposals.thresholds`.
+        Every number that was chosen, as decimal strings: see `curation.proposals.proposal`.
     inputs : tuple of Input
     categories : tuple of CategoryJudgement
     sets : tuple of SetProposal
@@ -247,7 +351,7 @@ class ProposalSet(_Record, frozen=True, dict=True):
 
     @cached_property
     def digest(self) -> str:
-        """``sha256:<hex>`` of the file that `curation.proposals.files.write_proposals` writes."""
+        """``sha256:<hex>`` of the file that `curation.proposals.proposal.write_proposals` writes."""
         return sha256_of_bytes(b"\n".join([*self.lines(), b""]))
 
     def counts(self) -> dict[str, int]:
@@ -256,3 +360,112 @@ class ProposalSet(_Record, frozen=True, dict=True):
         for one in self.proposals:
             tally[one.proposal] += 1
         return tally
+
+
+_LONGEST_LINE = 1 << 26
+_HINT = "curation propose … --out FILE"
+
+
+class _Head(msgspec.Struct):
+    format: str = ""
+    version: int = 0
+    count: int = -1
+
+
+def write_proposals(path: Path, made: ProposalSet) -> None:
+    """Write proposals as JSON lines (UTF-8, line feeds): the same proposals are the same bytes on every machine."""
+    write_bytes(path, b"\n".join([*made.lines(), b""]))
+
+
+def read_proposals(path: Path) -> ProposalSet:
+    """Return the proposals of a file that `write_proposals` wrote.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    ProposalError
+        The file is no such file, is cut short, names an image twice, or its ranks are not 1, 2, 3, …; the message names
+        the line.
+    """
+    data = read_bytes(path, kind="proposals file")
+    if not data.endswith(b"\n"):
+        raise ProposalError(
+            "The proposals file ends within a line" if data else "The proposals file is empty",
+            where=str(path),
+            hint=_HINT,
+        )
+    head, *rows = data[:-1].split(b"\n")
+    count = _check_head(head, path)
+    if len(rows) != count:
+        raise ProposalError(
+            "The proposals file is cut short"
+            if len(rows) < count
+            else "The proposals file has lines too many",
+            where=str(path),
+            expected=f"{count} proposals, as its first line says",
+            found=str(len(rows)),
+            hint=_HINT,
+        )
+    proposals = tuple(_proposal(row, f"{path}: line {place}") for place, row in enumerate(rows, 2))
+    _check_ids(proposals, path)
+    return _with_header(head, proposals, path)
+
+
+def _check_head(line: bytes, path: Path) -> int:
+    try:
+        head = msgspec.json.decode(line, type=_Head) if len(line) < _LONGEST_LINE else _Head()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        head = _Head()
+    if head.format != FORMAT or head.version != FORMAT_VERSION:
+        raise ProposalError(
+            "The file does not hold proposals that this version reads",
+            where=f"{path}: line 1",
+            expected=f'a header with "format": "{FORMAT}" and "version": {FORMAT_VERSION}',
+            found=repr(line[:60]),
+            hint=_HINT,
+        )
+    return head.count
+
+
+def _proposal(line: bytes, where: str) -> Proposal:
+    try:
+        one = msgspec.json.decode(line, type=Proposal)
+        parse_image_id(one.image_id)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ImageIdError) as error:
+        what = error.what if isinstance(error, ImageIdError) else str(error)
+        raise ProposalError("A line is no proposal", where=where, found=what[:200], hint=_HINT) from None
+    if not one.evidence:
+        raise ProposalError("A proposal carries no evidence", where=where, found=one.image_id, hint=_HINT)
+    return one
+
+
+def _check_ids(proposals: tuple[Proposal, ...], path: Path) -> None:
+    repeated = [image for image, n in Counter(one.image_id for one in proposals).items() if n > 1]
+    if repeated:
+        raise ProposalError(
+            f"{len(repeated)} images have two proposals",
+            where=str(path),
+            expected="one an image",
+            found=", ".join(repeated[:3]),
+        )
+    wrong = next((place for place, one in enumerate(proposals, 1) if one.rank != place), None)
+    if wrong is not None:
+        raise ProposalError(
+            "The proposals are not in the order of their ranks",
+            where=f"{path}: line {wrong + 1}",
+            expected=f"rank {wrong}",
+            found=str(proposals[wrong - 1].rank),
+        )
+
+
+def _with_header(line: bytes, proposals: tuple[Proposal, ...], path: Path) -> ProposalSet:
+    data = msgspec.json.decode(line)
+    for name in ("format", "version", "count"):
+        del data[name]
+    try:
+        return msgspec.convert({**data, "proposals": proposals}, ProposalSet)
+    except msgspec.ValidationError as error:
+        raise ProposalError(
+            "The header of the proposals file is malformed", where=f"{path}: line 1", found=str(error)[:200]
+        ) from None

@@ -1,32 +1,51 @@
-"""From ID classes and OOD sources to ranked proposals: every lens asked, every number recorded."""
+"""From ID classes and OOD sources to ranked proposals: every signal asked, every number recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from curation.errors import ProposalError
-from curation.proposals.category_judgement import Judged, Lists, category_table, judge_categories
-from curation.proposals.category_relations import ClassTree, category_relations, nearest_classes
-from curation.proposals.clip_overlap import Look, Prompts, image_of, look_at, look_evidence, text_evidence
-from curation.proposals.combine import Suspect, combine, finding
+from curation.proposals.categories import (
+    ClassTree,
+    Judged,
+    Lists,
+    category_relations,
+    category_table,
+    judge_categories,
+    label_evidence,
+    nearest_classes,
+)
+from curation.proposals.clip_overlap import (
+    Look,
+    Prompts,
+    Reference,
+    image_of,
+    look_at,
+    look_evidence,
+    text_evidence,
+)
 from curation.proposals.detector_overlap import detector_evidence
-from curation.proposals.id_classes import IdClass
-from curation.proposals.labelled_overlap import label_evidence
+from curation.proposals.id_classes import IdClass, synsets_of
 from curation.proposals.proposal import (
+    OVERLAPS,
     SEEN_BY_MACHINE,
+    STRENGTH,
+    SUSPICIONS,
     CategoryJudgement,
     Evidence,
     Group,
     Input,
+    Proposal,
     ProposalSet,
+    Thresholds,
     Verdict,
 )
-from curation.proposals.reference import Reference
 from curation.proposals.set_distance import (
     SetStatistics,
     farther_pools,
@@ -34,14 +53,146 @@ from curation.proposals.set_distance import (
     propose_sets,
     set_statistics,
 )
-from curation.proposals.synsets import synsets_of
-from curation.proposals.thresholds import Thresholds
 from curation.sources.datasets import family
 
 if TYPE_CHECKING:
     from curation.hierarchy import Wordnet
     from curation.similarity.embeddings import Embeddings
     from curation.sources.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """One image with its evidence, the strongest first."""
+
+    pool: str
+    image_id: str
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What evidence comes to.
+
+    Attributes
+    ----------
+    verdict : str
+    reason : str
+    urgency : int
+        Place in the order of review: overlap by label, suspicions that agree, other suspicions, nothing known, near,
+        far.
+    """
+
+    verdict: Verdict
+    reason: str
+    urgency: int
+
+
+def finding(evidence: Sequence[Evidence], *, agreeing: int) -> Finding:
+    """Return what the evidence on one image comes to.
+
+    1. An annotation that is an ID class by name, alias, synset or kind: *remove*.
+    2. `agreeing` kinds of suspicion or more that may mean one ID class: *remove*. A piece that names none supports any.
+    3. Fewer: *undecided*, whatever the categories say.
+    4. Else a near category: *near*. Else a category that nobody judged, or no annotation: *undecided*. Else *far*.
+    """
+    strongest = ordered(evidence)
+    overlap = [one for one in strongest if one.kind in OVERLAPS]
+    if overlap:
+        return Finding("remove", f"remove: {overlap[0].id_class}", 0)
+    suspicions = [one for one in strongest if one.kind in SUSPICIONS]
+    if suspicions:
+        name, kinds = _best_supported(suspicions)
+        if kinds >= agreeing:
+            return Finding("remove", f"remove: suspected {name or 'ID class'}", 1)
+        return Finding("undecided", f"suspected: {name or 'looks like ID'}", 2)
+    kinds_seen = {one.kind for one in strongest}
+    near = [one for one in strongest if one.kind in ("near_listed", "near_kinship")]
+    if near:
+        return Finding("near", f"near: {near[0].id_class or 'listed'}", 4)
+    if "unjudged" in kinds_seen or not kinds_seen:
+        return Finding("undecided", "undecided: nothing says how near", 3)
+    return Finding("far", "far", 5)
+
+
+def combine(
+    suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[str] = ()
+) -> tuple[Proposal, ...]:
+    """Return one proposal an image, ranked by urgency, number of kinds of evidence, strongest kind, score, and id.
+
+    Parameters
+    ----------
+    suspects : sequence of Suspect
+        Each image once.
+    agreeing : int
+        Kinds of suspicion that propose removal.
+    farther : collection of str
+        Pools whose far images are called farther.
+
+    Raises
+    ------
+    ProposalError
+        An image stands twice.
+    """
+    _require_unique(suspects)
+    rows = []
+    for one in suspects:
+        evidence = ordered(one.evidence)
+        found = finding(evidence, agreeing=agreeing)
+        rows.append((_rank_key(one, evidence, found), one, evidence, found))
+    rows.sort(key=lambda row: row[0])
+    return tuple(
+        Proposal(
+            image_id=one.image_id,
+            proposal="farther" if found.verdict == "far" and one.pool in farther else found.verdict,
+            reason="farther" if found.verdict == "far" and one.pool in farther else found.reason,
+            evidence=evidence,
+            rank=rank,
+            pool=one.pool,
+        )
+        for rank, (_, one, evidence, found) in enumerate(rows, 1)
+    )
+
+
+def ordered(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return evidence by kind, the strongest first; within a kind by falling score, then by detail."""
+    return tuple(sorted(evidence, key=lambda one: (STRENGTH[one.kind], -_number(one.score), one.detail)))
+
+
+def _best_supported(suspicions: Sequence[Evidence]) -> tuple[str, int]:
+    """Return the ID class that most kinds may mean, the strongest evidence first among equals, and how many do."""
+    names = list(dict.fromkeys(one.id_class for one in suspicions if one.id_class)) or [""]
+    support = {name: len({one.kind for one in suspicions if one.id_class in ("", name)}) for name in names}
+    best = max(names, key=lambda name: (support[name], -names.index(name)))
+    return best, support[best]
+
+
+def _rank_key(
+    one: Suspect, evidence: Sequence[Evidence], found: Finding
+) -> tuple[int, int, int, Decimal, str]:
+    against = [piece for piece in evidence if piece.kind in OVERLAPS or piece.kind in SUSPICIONS]
+    telling = against or list(evidence)
+    kinds = len({piece.kind for piece in against})
+    first = telling[0] if telling else None
+    strength = STRENGTH[first.kind] if first else len(STRENGTH)
+    return found.urgency, -kinds, strength, -_number(first.score if first else ""), one.image_id
+
+
+def _number(score: str) -> Decimal:
+    return Decimal(score) if score else Decimal(0)
+
+
+def _require_unique(suspects: Sequence[Suspect]) -> None:
+    seen: dict[str, str] = {}
+    for one in suspects:
+        if one.image_id in seen:
+            raise ProposalError(
+                "An image stands in two OOD sources",
+                where=one.image_id,
+                expected="sources that share no image, or one run for each",
+                found=f"{seen[one.image_id]} and {one.pool}",
+            )
+        seen[one.image_id] = one.pool
 
 
 @dataclass(frozen=True)
@@ -76,7 +227,7 @@ class OodPool:
 
 
 @dataclass(frozen=True)
-class Lenses:
+class Signals:
     """What serves all pools.
 
     Attributes
@@ -107,7 +258,7 @@ def propose(
     classes: Sequence[IdClass],
     pools: Sequence[OodPool],
     *,
-    lenses: Lenses | None = None,
+    signals: Signals | None = None,
     thresholds: Thresholds | None = None,
     id_synsets: Mapping[str, str] | None = None,
     compare: Sequence[SetStatistics] = (),
@@ -121,7 +272,7 @@ def propose(
     classes : sequence of IdClass
     pools : sequence of OodPool
         Of different names, sharing no image.
-    lenses : Lenses, optional
+    signals : Signals, optional
     thresholds : Thresholds, optional
     id_synsets : mapping of str to str, optional
         The user's own synsets of ID classes, before those of the classes and of the maps.
@@ -140,7 +291,7 @@ def propose(
     from tqdm import tqdm
 
     chosen = thresholds or Thresholds()
-    asked = lenses or Lenses()
+    asked = signals or Signals()
     _require_distinct(pools)
     known = _id_synsets(classes, id_synsets or {}, wordnet)
     told = [Input(use="wordnet", name=wordnet.name, sha256=wordnet.digest)] if wordnet else []
@@ -168,7 +319,7 @@ def _look_into(
     pool: OodPool,
     classes: Sequence[IdClass],
     id_synsets: Mapping[str, str],
-    lenses: Lenses,
+    signals: Signals,
     thresholds: Thresholds,
     wordnet: Wordnet | None,
 ) -> _Seen:
@@ -183,9 +334,9 @@ def _look_into(
     labels = label_evidence(source, judged, near_wup=thresholds.near_wup)
     evidence = dict(zip(source.image_ids.tolist(), labels, strict=True))
     embeddings, left_out = _of_pool(pool, evidence)
-    look = look_at(embeddings, lenses.references.embeddings) if embeddings and lenses.references else None
+    look = look_at(embeddings, signals.references.embeddings) if embeddings and signals.references else None
     inputs: list[Input] = []
-    for found in _by_similarity(embeddings, look, classes, lenses, thresholds):
+    for found in _by_similarity(embeddings, look, classes, signals, thresholds):
         for image, one in found.items():
             evidence[image] = (*evidence[image], one)
     if pool.detections is not None:
@@ -208,16 +359,16 @@ def _by_similarity(
     embeddings: Embeddings | None,
     look: Look | None,
     classes: Sequence[IdClass],
-    lenses: Lenses,
+    signals: Signals,
     thresholds: Thresholds,
 ) -> Iterable[dict[str, Evidence]]:
-    if embeddings is not None and lenses.prompts is not None:
-        yield text_evidence(embeddings, lenses.prompts, classes, margin=thresholds.text_margin)
-    if look is not None and lenses.references is not None and lenses.references.sigma is not None:
+    if embeddings is not None and signals.prompts is not None:
+        yield text_evidence(embeddings, signals.prompts, classes, margin=thresholds.text_margin)
+    if look is not None and signals.references is not None and signals.references.sigma is not None:
         yield look_evidence(
             look,
-            median=lenses.references.median or 0.0,
-            sigma=lenses.references.sigma,
+            median=signals.references.median or 0.0,
+            sigma=signals.references.sigma,
             sigmas=thresholds.look_sigma,
         )
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from curation.errors import ProposalError
-from curation.proposals.proposal import Group, SetProposal, Verdict
-from curation.proposals.thresholds import Thresholds, decimal_text
+from curation.proposals.proposal import Group, SetProposal, Thresholds, Verdict, decimal_text
 
 if TYPE_CHECKING:
     from curation.proposals.clip_overlap import Look

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from curation.decisions.authors_selection import parse_json_selection, parse_yaml_selection
+from curation.decisions.agreement import count_lists
+from curation.decisions.authors_files import parse_json_selection, parse_yaml_selection
 from curation.decisions.files import read_decisions
 from curation.decisions.resolution import resolve
-from curation.decisions.tables import count_lists
 from curation.errors import DecisionConflictError, DecisionError
 from tests.real_files import real_files
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from curation.decisions.decision import Decision
-from curation.decisions.rows import parse_csv, parse_jsonl
+from curation.decisions.files import parse_csv, parse_jsonl
 from curation.errors import DecisionError
 
 ROW = {"image_id": "coco:000000000009", "dataset": "coco", "stage": "manual", "action": "remove"}

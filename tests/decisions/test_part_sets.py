@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from curation.canonical import sha256_of_lines
+from curation.decisions.application import PartSets
 from curation.decisions.decision import Decision
-from curation.decisions.part_sets import PartSets
 from curation.errors import UsageError
 from curation.manifest.manifest import Manifest
 

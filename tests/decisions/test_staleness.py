@@ -2,8 +2,8 @@
 
 import pytest
 
+from curation.decisions.application import find_stale, images_in, parts_spoken_of
 from curation.decisions.decision import Decision
-from curation.decisions.staleness import find_stale, images_in, parts_spoken_of
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 

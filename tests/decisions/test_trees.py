@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from curation.decisions.trees import INTEGER, TEXT, Keyed, Leaf, parse_json_tree, parse_yaml_tree
+from curation.decisions.authors_files import INTEGER, TEXT, Keyed, Leaf, parse_json_tree, parse_yaml_tree
 from curation.errors import DecisionError
 
 

@@ -3,15 +3,16 @@ from decimal import Decimal
 import pytest
 
 from curation.errors import ProposalError
-from curation.proposals.category_judgement import (
+from curation.proposals.categories import (
     Lists,
+    Nearest,
+    Relation,
     category_counts,
     category_table,
     evidence_of,
     is_near,
     judge_categories,
 )
-from curation.proposals.category_relations import Nearest, Relation
 from tests.proposals.proposal_world import source_of
 
 CUT = Decimal("0.82")

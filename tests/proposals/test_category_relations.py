@@ -5,11 +5,9 @@ import pytest
 
 from curation.hierarchy.class_trees import read_open_images
 from curation.hierarchy.synset_maps import Reading, synset_map
-from curation.proposals.category_judgement import is_near
-from curation.proposals.category_relations import ClassTree, Relation, category_relations, nearest_classes
-from curation.proposals.id_classes import IdClass, checked_classes
-from curation.proposals.synsets import synsets_of
-from curation.proposals.thresholds import Thresholds
+from curation.proposals.categories import ClassTree, Relation, category_relations, is_near, nearest_classes
+from curation.proposals.id_classes import IdClass, checked_classes, synsets_of
+from curation.proposals.proposal import Thresholds
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, VOC_NAMES
 from tests.real_files import real_files
 

@@ -2,9 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from curation.proposals.category_judgement import judge_categories
-from curation.proposals.category_relations import Nearest, Relation
-from curation.proposals.labelled_overlap import label_evidence
+from curation.proposals.categories import Nearest, Relation, judge_categories, label_evidence
 from tests.proposals.proposal_world import source_of
 
 CUT = Decimal("0.82")

@@ -4,8 +4,16 @@ from pathlib import Path
 import pytest
 
 from curation.errors import MissingFileError, ProposalError
-from curation.proposals.files import read_proposals, write_proposals
-from curation.proposals.proposal import NOTE, Evidence, Input, Proposal, ProposalSet, SetProposal
+from curation.proposals.proposal import (
+    NOTE,
+    Evidence,
+    Input,
+    Proposal,
+    ProposalSet,
+    SetProposal,
+    read_proposals,
+    write_proposals,
+)
 
 MADE = ProposalSet(
     id_classes=("dog", "naïve ☃"),

@@ -3,10 +3,10 @@ from decimal import Decimal
 import pytest
 
 from curation.errors import ProposalError
-from curation.proposals.category_judgement import Lists
+from curation.proposals.categories import Lists
 from curation.proposals.id_classes import IdClass
+from curation.proposals.proposal import Thresholds
 from curation.proposals.propose import OodPool, propose
-from curation.proposals.thresholds import Thresholds
 from tests.proposals.proposal_world import source_of
 
 CLASSES = (IdClass("horse"), IdClass("person"), IdClass("sofa"))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from curation.proposals.reference import reference_of
+from curation.proposals.clip_overlap import reference_of
 from curation.similarity.set_similarity import leave_one_out
 from tests.proposals.embedding_world import embedded
 from tests.rounding import cosine_error

@@ -6,6 +6,7 @@ import pytest
 
 from curation.errors import ProposalError
 from curation.proposals.clip_overlap import Look
+from curation.proposals.proposal import Thresholds
 from curation.proposals.set_distance import (
     SetStatistics,
     farther_pools,
@@ -13,7 +14,6 @@ from curation.proposals.set_distance import (
     set_statistics,
     statistics_of,
 )
-from curation.proposals.thresholds import Thresholds
 from tests.rounding import SINGLE
 
 DEFAULT = Thresholds()

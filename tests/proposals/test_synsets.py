@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from curation.errors import ProposalError
-from curation.proposals.synsets import read_synset_map, synsets_of
+from curation.proposals.id_classes import read_synset_map, synsets_of
 
 
 def test_a_leopard_is_the_animal_not_the_fur() -> None:

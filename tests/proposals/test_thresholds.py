@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import UsageError
-from curation.proposals.thresholds import Thresholds, decimal_text, thresholds_from
+from curation.proposals.proposal import Thresholds, decimal_text, thresholds_from
 
 
 def test_the_defaults_are_those_of_the_documentation() -> None:

@@ -14,9 +14,8 @@ from curation.benchmarks.building import rebuild
 from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
 from curation.benchmarks.osod3.parameters import read_superclass
 from curation.errors import CurationError, ManifestError, ProtocolError
-from curation.manifest.check import check_header
 from curation.manifest.header import ClassEntry
-from curation.manifest.manifest import Manifest, header_as_data
+from curation.manifest.manifest import Manifest, check_header, header_as_data
 from curation.manifest.store import read_manifest, write_manifest
 from curation.manifest.views import view_objects
 from curation.sources.source import Categories, Source
@@ -57,10 +56,10 @@ def test_superclasses_are_the_published_numbers() -> None:
 
 @real_files("openimages")
 def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
-    from curation.hierarchy.class_trees import OPEN_IMAGES_ROOTS, superclass
+    from curation.hierarchy.class_trees import superclass
 
     tree = shared / "data/openimages/bbox_labels_600_hierarchy.json"
-    for word, root in OPEN_IMAGES_ROOTS.items():
+    for word, root in {"animal": "/m/0jbk", "vehicle": "/m/07yv9"}.items():
         assert superclass(tree, root) == SUPERCLASSES[word]
         below = set(superclass(tree, root, "descendants"))
         assert set(INNER_NODES[word]) == below - set(SUPERCLASSES[word]) | {root}

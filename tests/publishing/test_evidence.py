@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from curation.decisions.decision import Decision
+from curation.decisions.files import parse_jsonl
 from curation.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
-from curation.decisions.rows import parse_jsonl
 from curation.errors import PublishError
 from curation.publishing.member import evidence_bytes, evidence_of
 from tests.publishing.published_world import changed, tiny

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from curation.decisions.files import read_decisions
-from curation.proposals.files import write_proposals
-from curation.proposals.proposal import Evidence, Proposal, ProposalSet
+from curation.proposals.proposal import Evidence, Proposal, ProposalSet, write_proposals
 from curation.sources.opening import open_source
 from tests.review.conftest import free_port
 

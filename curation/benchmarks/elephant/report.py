@@ -67,7 +67,7 @@ MEASURES = (
         "mean of WI over the levels k >= 1 (excl_level0) or k >= 0 (incl_level0) (paper, Table 2)",
         unit="ratio",
         better="lower",
-        source=f"{_PAPER}, section 3 and Table 2",
+        source=f"{_PAPER}, Table 2",
         undefined="no level has wilderness images, or no class reaches the recall",
         # The paper's variant names its average over classes; the official code has but one.
         paths=(("AWI", "{recall}", "macro", "excl_level0"), ("AWI", "{recall}", "excl_level0")),
@@ -334,7 +334,7 @@ def _impacts(section: Data) -> Iterator[tuple[Any, ...]]:
 
 def _drawings(result: Result) -> Iterator[Drawing]:
     from curation.benchmarks.elephant import figures
-    from curation.benchmarks.elephant.confusion import full_matrix
+    from curation.benchmarks.elephant.diagnosis import full_matrix
     from curation.evaluation.figures import precision_recall_curves
 
     data = result.data

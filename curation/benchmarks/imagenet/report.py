@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from curation.evaluation import confidence, openset_accuracy
+from curation.evaluation import confidence, oscr
 from curation.evaluation.measures import Measure, formulas
 from curation.evaluation.result import Data, Report, Scored
 
@@ -19,7 +19,7 @@ MEASURES = (
         "where the share of unknown samples above it is the rate, as the grid says",
         unit="share",
         better="higher",
-        source=f"{_OSCR}; {_PAPER}, section 3",
+        source=f"{_OSCR}; {_PAPER}",
         undefined="the rate is not reached",
         paths=(("rates", "ccr_at_fpr", "{fpr}"),),
         count=("n", "known"),
@@ -42,7 +42,7 @@ MEASURES = (
         "mean of gamma_plus and gamma_minus",
         unit="share",
         better="higher",
-        source=f"{_PAPER}, section 3",
+        source=_PAPER,
         undefined="there are no unknown samples, or the scores are no probabilities",
         paths=(("confidence", "unknown", "gamma"),),
         ranked=True,
@@ -88,7 +88,7 @@ MEASURES = (
         "mean probability of the true class over known samples, also misclassified ones",
         unit="share",
         better="higher",
-        source=f"{_PAPER}, section 3",
+        source=_PAPER,
         paths=(("confidence", "unknown", "gamma_plus"),),
         count=("n", "known"),
     ),
@@ -98,7 +98,7 @@ MEASURES = (
         "mean over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class)",
         unit="share",
         better="higher",
-        source=f"{_PAPER}, section 3",
+        source=_PAPER,
         paths=(("confidence", "unknown", "gamma_minus"),),
         count=("n", "unknown"),
     ),
@@ -126,7 +126,7 @@ DEFINITIONS: dict[str, str] = {
     "other group count as known (openset-imagenet)",
     **formulas(MEASURES, "sum_ccr"),
     "confidence": confidence.DEFINITION,
-    "openset_accuracy": openset_accuracy.DEFINITION,
+    "openset_accuracy": oscr.ACCURACY_DEFINITION,
 }
 
 

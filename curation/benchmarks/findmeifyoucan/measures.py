@@ -1,0 +1,359 @@
+"""FMIYC's open-set metrics as the authors' code and as the paper's text read them, and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.curves import average_precision, weighted_auroc
+from curation.evaluation.input_order import InputOrder, decided_by_order
+from curation.evaluation.matching import assign
+from curation.evaluation.ood.detections import OodDetections
+from curation.evaluation.ood.id_scores import IdScores
+from curation.evaluation.resample import GENERATOR, resample, weights_of
+from curation.evaluation.variants import Rules, round_decimal, rules_of
+
+_BY_ORDER = "AP_U (equal confidences go by image id, then file order)"
+PLACES = 3
+"""Decimals of rates in a result: the code prints as many."""
+
+PROFILES: dict[str, Rules] = {
+    one.name: one
+    for one in (
+        Rules(
+            name="official",
+            meaning="FMIYC's code: confidence to 3 and corners to 1 decimal with x1 + 1, y1 + 1, inclusive pixels, IoU "
+            "> 0.5; unknown detections on images without annotation are left out; nOSE counts detections and may "
+            "exceed 100",
+            overlap=">",
+            objects="all",
+            difficult="count",
+            crowd="ordinary",
+            text=True,
+            ground_truth_corners="inclusive",
+            nothing="zero",
+        ),
+        Rules(
+            name="paper",
+            meaning="Appendix D of the paper: continuous boxes, IoU >= 0.5; unknown detections on images without "
+            "annotation are false positives; nOSE counts objects that no unknown detection found",
+            objects="all",
+            difficult="count",
+            crowd="ordinary",
+            nothing="zero",
+            errors="objects",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSetOutcomes:
+    """What became of each detection and object under one variant and threshold.
+
+    Attributes
+    ----------
+    unknown : ndarray of bool, shape (d,)
+        Detections called unknown.
+    counted : ndarray of bool, shape (d,)
+        Unknown detections that are a true or a false positive.
+    correct : ndarray of bool, shape (d,)
+        Unknown detections that are a true positive.
+    on_object : ndarray of bool, shape (d,)
+        Known detections on an object: what AOSE counts.
+    target : ndarray of int32, shape (d,)
+        The object of highest IoU in the image, -1 where the image has none.
+    confidence : ndarray of float64, shape (d,)
+        As the variant ranks by it.
+    n_objects : int
+        N_U: objects of the split, crowd and group regions included.
+    order : InputOrder
+        What the order of the detections decided.
+    """
+
+    unknown: Bools
+    counted: Bools
+    correct: Bools
+    on_object: Bools
+    target: Int32s
+    confidence: Floats
+    n_objects: int
+    order: InputOrder
+
+    def found(self) -> Bools:
+        """Return which objects an unknown detection found, shape (N_U,)."""
+        return _marked(self.target[self.correct], self.n_objects)
+
+    def misclassified(self) -> Bools:
+        """Return which objects no unknown detection found and a known one lies on, shape (N_U,)."""
+        return _marked(self.target[self.on_object], self.n_objects) & ~self.found()
+
+
+def profiles_of(name: str) -> tuple[Rules, ...]:
+    """Return the variants that a name stands for: one, or both for ``all``."""
+    return rules_of(name, PROFILES)
+
+
+def unknown_detections(detections: OodDetections, method: str, threshold: float) -> Bools:
+    """Return which detections are called unknown, shape (d,): score < threshold, or background (official-compat)."""
+    return np.asarray((detections.scores[method] < threshold) | detections.background, np.bool_)
+
+
+def open_set_outcomes(
+    truth: GroundTruth, detections: OodDetections, unknown: Bools, rules: Rules
+) -> OpenSetOutcomes:
+    """Return what becomes of each detection and object (Appendix D; ``open_set_evaluation.py`` of the code).
+
+    By falling confidence, ties in input order, an unknown detection finds the object of highest IoU of its image if
+    none found it before; an object of lower IoU is never tried. A known detection lies on the object of highest IoU.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        Every object is unknown, crowd included.
+    unknown : ndarray of bool, shape (d,)
+    """
+    confidence = round_decimal(detections.confidence, 3) if rules.text else detections.confidence
+    objects, boxes = _boxes(truth, detections, rules)
+    columns = Detections(detections.image, np.zeros(len(detections), np.int32), boxes, confidence)
+    matches = assign(objects, columns, rules, competing=unknown)
+    correct = matches.outcome == 1
+    on_object = matches.claim >= 0
+    counted = unknown & (matches.truth >= 0) if rules.text else unknown
+    order = decided_by_order(columns, correct.astype(np.int8), counted=counted, claim=matches.claim)
+    return OpenSetOutcomes(
+        unknown, counted, correct, on_object & ~unknown, matches.truth, confidence, len(truth.image), order
+    )
+
+
+def open_set_metrics(one: OpenSetOutcomes, rules: Rules) -> dict[str, Any]:
+    """Return counts, rates in per cent rounded to 3 decimals, and under ``unrounded`` the rates with all digits.
+
+    Keys: ``n_unknown_gt`` (N_U), ``n_det``, ``n_det_unknown``, ``n_det_known``, ``TP_U``, ``FP_U``, ``AOSE``
+    (detections in both profiles), ``objects_misclassified``, ``objects_ignored``, ``nOSE``, ``AP_U``, ``P_U``, ``R_U``,
+    ``undefined`` (reasons of rates that are None), ``input_order`` and ``notes``. Without unknown detections P_U, R_U
+    and AP_U are 0 by convention; without objects (N_U = 0) all rates are None.
+    """
+    tp, counted = int(one.correct.sum()), int(one.counted.sum())
+    n, misclassified, aose = one.n_objects, int(one.misclassified().sum()), int(one.on_object.sum())
+    n_unknown = int(one.unknown.sum())
+    ap = average_precision(one.confidence[one.counted], one.correct[one.counted], n, rules)
+    rates: dict[str, float | None] = {
+        "nOSE": 100 * (misclassified if rules.errors == "objects" else aose) / n if n else None,
+        "AP_U": 100 * ap if n else None,
+        "P_U": (100 * tp / counted if counted else 0.0) if n else None,
+        "R_U": 100 * tp / n if n else None,
+    }
+    return {
+        "n_unknown_gt": n,
+        "n_det": len(one.unknown),
+        "n_det_unknown": n_unknown,
+        "n_det_known": len(one.unknown) - n_unknown,
+        "TP_U": tp,
+        "FP_U": counted - tp,
+        "AOSE": aose,
+        "objects_misclassified": misclassified,
+        "objects_ignored": n - tp - misclassified,
+        **{name: None if value is None else round(value, PLACES) for name, value in rates.items()},
+        "unrounded": rates,
+        "undefined": {
+            name: "N_U is 0: the split has no objects" for name, value in rates.items() if value is None
+        },
+        "input_order": one.order.record(_BY_ORDER),
+        "notes": _notes(one, n_unknown, counted, tp),
+    }
+
+
+def _notes(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> list[str]:
+    """Return why a rate is 0, for 0 says nothing by itself, and what the order of the detections decided."""
+    return [*_why_zero(one, n_unknown, counted, tp), *filter(None, [one.order.note(_BY_ORDER)])]
+
+
+def _why_zero(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> list[str]:
+    if not one.n_objects:
+        return ["the split has no objects: N_U = 0"]
+    if not len(one.unknown):
+        return ["there are no detections: P_U, R_U and AP_U are 0 by convention"]
+    if not n_unknown:
+        return ["no detection is called unknown: P_U, R_U and AP_U are 0 by convention"]
+    if not counted:
+        return [
+            "all unknown detections lie on images without annotation, which this profile leaves out: P_U is 0"
+        ]
+    return [] if tp else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
+
+
+def _boxes(truth: GroundTruth, detections: OodDetections, rules: Rules) -> tuple[GroundTruth, Floats]:
+    """Return the ground truth and the boxes ``x, y, w, h`` of detections as the variant compares them."""
+    corners = detections.corners
+    if not rules.text:
+        return truth, np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
+    # Inclusive pixels are one wider. In tenths of a pixel the corners of detections are whole numbers.
+    start = np.rint(10 * round_decimal(corners[:, :2] + 1, 1))
+    end = np.rint(10 * round_decimal(corners[:, 2:], 1))
+    objects = replace(truth, boxes=10 * truth.boxes + np.array([0, 0, 10, 10]))
+    return objects, np.concatenate([start, end - start + 10], axis=1)
+
+
+def _marked(positions: Int32s, n: int) -> Bools:
+    marked = np.zeros(n, bool)
+    marked[positions] = True
+    return marked
+
+
+DEFINITION = (
+    "Percentile bootstrap, 95 %, over images. Each replicate draws as many OOD images, and as many ID images, as there "
+    "are, with replacement, the two apart; an image drawn twice counts twice. ID images are those with detections; "
+    "where the ID file names no images its detections are drawn one by one: intervals are too narrow. The threshold "
+    "stays that of the data, and a detection keeps its outcome, for matching is per image. AP_U is not resampled."
+)
+_TAIL = 0.025
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """Counts of one profile by image, shape (images,) each."""
+
+    tp: Int64s
+    counted: Int64s
+    misclassified: Int64s
+    objects: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSample:
+    """What the replicates draw from: scores with the image of each, and counts by image.
+
+    Attributes
+    ----------
+    scores, image : ndarray, shape (d,)
+        OOD scores in ascending order, and their images.
+    id_scores, id_image : ndarray, shape (n,)
+        The same of the ID set.
+    n_images, n_id_images : int
+    rates : dict of str to counts by image
+    """
+
+    scores: Floats
+    image: Int64s
+    id_scores: Floats
+    id_image: Int64s
+    n_images: int
+    n_id_images: int
+    rates: dict[str, _Rates]
+
+    @classmethod
+    def of(
+        cls,
+        truth: GroundTruth,
+        detections: OodDetections,
+        id_scores: IdScores,
+        method: str,
+        threshold: float,
+        profiles: tuple[Rules, ...],
+    ) -> ImageSample:
+        """Return the sample of one split and one score."""
+        oods, ids = detections.scores[method], id_scores.scores[method]
+        named = range(len(ids)) if id_scores.images is None else id_scores.images
+        id_names, id_image = np.unique(np.array(named), return_inverse=True)
+        order, id_order = np.argsort(oods, kind="stable"), np.argsort(ids, kind="stable")
+        unknown = unknown_detections(detections, method, threshold)
+        return cls(
+            oods[order],
+            detections.image[order].astype(np.int64),
+            ids[id_order],
+            id_image[id_order].astype(np.int64),
+            truth.n_images,
+            len(id_names),
+            {
+                one.name: _rates(truth, detections, open_set_outcomes(truth, detections, unknown, one), one)
+                for one in profiles
+            },
+        )
+
+    def statistics(self, weights: Int64s, id_weights: Int64s) -> dict[str, float]:
+        """Return every number, images counted with weights; NaN where it is undefined."""
+        return {
+            **_separability(self.id_scores, id_weights[self.id_image], self.scores, weights[self.image]),
+            **{
+                f"{profile}.{name}": value
+                for profile, rates in self.rates.items()
+                for name, value in _open_set(rates, weights).items()
+            },
+        }
+
+
+def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) -> dict[str, Any]:
+    """Return 95 % intervals: ``{"estimate", "low", "high", "undefined"}`` by metric; `DEFINITION` says what is drawn.
+
+    The same seed gives the same intervals on every machine; replicate i is the same whatever their number.
+
+    Parameters
+    ----------
+    replicates : int
+        At least 1.
+    seed : int
+        0 to 2**64 - 1.
+
+    Raises
+    ------
+    UsageError
+        Parameters out of range.
+    """
+
+    def statistics(drawn: Sequence[Int64s]) -> dict[str, float]:
+        return sample.statistics(
+            *(weights_of(one, n) for one, n in zip(drawn, (sample.n_images, sample.n_id_images), strict=True))
+        )
+
+    found = resample(statistics, (sample.n_images, sample.n_id_images), replicates=replicates, seed=seed)
+    return {
+        "definition": DEFINITION,
+        "generator": GENERATOR.format("image count"),
+        "replicates": replicates,
+        "seed": seed,
+        "metrics": {name: found.intervals(name, _TAIL) for name in found.estimate},
+    }
+
+
+def _rates(truth: GroundTruth, detections: OodDetections, one: OpenSetOutcomes, rules: Rules) -> _Rates:
+    def by_image(chosen: Bools) -> Int64s:
+        return np.bincount(detections.image[chosen], minlength=truth.n_images)
+
+    def objects(chosen: Bools) -> Int64s:
+        return np.bincount(truth.image[chosen], minlength=truth.n_images)
+
+    return _Rates(
+        tp=by_image(one.correct),
+        counted=by_image(one.counted),
+        misclassified=objects(one.misclassified()) if rules.errors == "objects" else by_image(one.on_object),
+        objects=objects(np.ones(len(truth.image), bool)),
+    )
+
+
+def _open_set(rates: _Rates, weights: Int64s) -> dict[str, float]:
+    n, counted, tp = (int(column @ weights) for column in (rates.objects, rates.counted, rates.tp))
+    return {
+        "nOSE": 100 * int(rates.misclassified @ weights) / n if n else np.nan,
+        "P_U": (100 * tp / counted if counted else 0.0) if n else np.nan,
+        "R_U": 100 * tp / n if n else np.nan,
+    }
+
+
+def _separability(ids: Floats, id_weights: Int64s, oods: Floats, weights: Int64s) -> dict[str, float]:
+    """Return AUROC and FPR95 (rule ``first``) of weighted scores in ascending order; ID positive."""
+    n, m = int(id_weights.sum()), int(weights.sum())
+    if not n or not m:
+        return {"AUROC": np.nan, "FPR95_first": np.nan}
+    less, at_most = (np.searchsorted(oods, ids, side=side) for side in ("left", "right"))
+    at_least = np.cumsum(id_weights[::-1])[::-1]
+    # The largest ID score at which TPR reaches 0.95; equal scores below it count too, hence the first of them.
+    place = int(np.flatnonzero(20 * at_least >= 19 * n)[-1])
+    return {
+        "AUROC": weighted_auroc(id_weights, weights, less, at_most),
+        "FPR95_first": float((m - weights[: less[place]].sum()) / m),
+    }

@@ -1,0 +1,267 @@
+"""Precision, recall and average precision in its flavours, from one sort of a class's detections; and ROC areas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from curation.evaluation.columns import Bools, Detections, Floats, Int64s
+from curation.evaluation.input_order import decided_by_order, joined
+from curation.evaluation.matching import Matches, rows_by_class
+from curation.evaluation.open_set import Levels, Values
+from curation.evaluation.variants import Rules
+
+Ties = Literal["grouped", "input_order"]
+"""``grouped``: a point of the curve exists only after the last detection of equal score (default).
+``input_order``: after each detection, equal scores in input order, as most evaluators do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The precision-recall points of one class at L levels: counts at each of D ranks where a true positive stands.
+
+    Elsewhere precision only falls while recall stands still, so no envelope and no area needs the other ranks.
+
+    Attributes
+    ----------
+    tp, kept : ndarray of int64, shape (L, D)
+        True positives, and all detections that count, up to and with each rank.
+    envelope : ndarray of float64, shape (L, D)
+        Highest precision at this rank or a later one.
+    n_positive : int
+    """
+
+    tp: Int64s
+    kept: Int64s
+    envelope: Floats
+    n_positive: int
+
+
+class Ranking:
+    """The detections of one class by falling score, ties in input order.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (d,)
+        Detections that count (true or false positives), in input order.
+    correct : ndarray of bool, shape (d,)
+        Which are true positives.
+    n_positive : int
+    level : ndarray of int64, shape (d,), optional
+        The first level whose images hold the detection; `n_levels` or more: none. All 0 by default.
+    n_levels : int
+    """
+
+    def __init__(
+        self,
+        scores: Floats,
+        correct: Bools,
+        n_positive: int,
+        *,
+        level: Int64s | None = None,
+        n_levels: int = 1,
+    ) -> None:
+        order = np.argsort(-scores, kind="stable")
+        self.scores, self.correct, self.n_positive = scores[order], correct[order], n_positive
+        self.level = np.zeros(len(order), np.int64) if level is None else level[order]
+        self.n_levels = n_levels
+
+    def curve(self, ties: Ties = "grouped") -> Curve:
+        """Return the points of the precision-recall curve at every level."""
+        if ties == "grouped":
+            rank = np.cumsum(np.diff(self.scores, prepend=self.scores[:1]) != 0)
+        else:
+            rank = np.arange(len(self.scores))
+        points = np.unique(rank[self.correct])
+        column = np.searchsorted(points, rank)
+        counted = (column < len(points)) & (self.level < self.n_levels)
+        shape = (self.n_levels, len(points))
+        kept = _cumulated(self.level[counted], column[counted], shape)
+        counted &= self.correct
+        tp = _cumulated(self.level[counted], column[counted], shape)
+        precision = tp / np.maximum(kept, 1)
+        envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+        return Curve(tp, kept, envelope, self.n_positive)
+
+
+def _cumulated(row: Int64s, column: Int64s, shape: tuple[int, int]) -> Int64s:
+    counts = np.bincount(row * shape[1] + column, minlength=shape[0] * shape[1]).reshape(shape)
+    return counts.cumsum(axis=0).cumsum(axis=1).astype(np.int64, copy=False)
+
+
+def precision_at_recall(curve: Curve, tenths: int) -> Floats:
+    """Return the highest precision at recall >= ``tenths / 10`` at each level, shape (L,); 0 where never reached."""
+    if not curve.tp.shape[1] or not curve.n_positive:
+        return np.zeros(len(curve.tp))
+    return _highest(curve, curve.tp * 10 >= tenths * curve.n_positive)
+
+
+def eleven_point(curve: Curve) -> Floats:
+    """Return VOC2007's 11-point AP at each level, shape (L,): mean over k of max precision at recall >= k/10."""
+    return np.asarray(
+        np.mean([precision_at_recall(curve, tenths) for tenths in range(11)], axis=0), np.float64
+    )
+
+
+def eleven_point_in_floats(curve: Curve) -> Floats:
+    """Return the 11-point AP at each level, shape (L,), with the recalls of ``numpy.arange(0, 1.1, 0.1)`` in doubles.
+
+    As the ``voc_ap`` that OW-DETR and PROB use: the fourth, seventh and eighth point, ``k * 0.1``, lie a hair above
+    0.3, 0.6 and 0.7, so that exactly three of ten objects do not reach the fourth one.
+    """
+    total = np.zeros(len(curve.tp))
+    if curve.tp.shape[1] and curve.n_positive:
+        recall = curve.tp / curve.n_positive
+        for k in range(11):
+            total += _highest(curve, recall >= k * 0.1) / 11
+    return total
+
+
+def _highest(curve: Curve, reached: Bools) -> Floats:
+    """Return the highest precision from the first point of each level that reaches a recall; 0 where none does."""
+    first = reached.argmax(axis=1)
+    rows = np.arange(len(first))
+    highest: Floats = np.where(reached[rows, first], curve.envelope[rows, first], 0.0)
+    return highest
+
+
+def area(curve: Curve) -> Floats:
+    """Return the area under the precision envelope at each level, shape (L,): VOC2010's all-point AP."""
+    if not curve.n_positive:
+        return np.zeros(len(curve.tp))
+    gained = np.diff(curve.tp, axis=1, prepend=0)
+    return np.asarray((gained * curve.envelope).sum(axis=1) / curve.n_positive, np.float64)
+
+
+def average_precision(scores: Floats, correct: Bools, n_positive: int, rules: Rules) -> float:
+    """Return the AP of one class in the flavour of a variant, in [0, 1], from its detections that count."""
+    flavours = {
+        "area": area,
+        "eleven_point": eleven_point,
+        "eleven_point_in_floats": eleven_point_in_floats,
+    }
+    curve = Ranking(scores, correct, n_positive).curve(rules.ties)
+    return float(flavours[rules.average_precision](curve)[0])
+
+
+def full_curve(scores: Floats, correct: Bools, n_positive: int) -> dict[str, list[float]]:
+    """Return every point of the precision-recall curve, ties grouped: ``recall``, ``precision``, ``score`` lists."""
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    ends = np.flatnonzero(np.append(np.diff(ranked) != 0, True)[: len(ranked)])
+    tp = np.cumsum(correct[order])[ends]
+    return {
+        "recall": (tp / max(n_positive, 1)).tolist(),
+        "precision": (tp / (ends + 1)).tolist(),
+        "score": ranked[ends].tolist(),
+    }
+
+
+def average_precision_by_level(
+    classes: tuple[str, ...],
+    closed: Detections,
+    matches: Matches,
+    wilderness: Detections,
+    levels: Levels,
+) -> dict[str, Any]:
+    """Return AP of each class and its mean at each level, 11-point and area.
+
+    Ignored detections take no part; every detection on a wilderness image is a false positive. The mean is over the
+    classes with ground truth; one that has no detections counts as 0.
+
+    Returns
+    -------
+    dict
+        ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: lists over levels, None where no class has ground
+        truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. ``input_order``: what
+        the order of the detections decided of ``mAP11_ties_in_input_order``, the others being free of it
+        (`curation.evaluation.input_order.InputOrder.record`).
+    """
+    first_level = levels.first_level(wilderness.image)
+    flavours: dict[str, list[Floats]] = {"mAP11": [], "mAP_area": [], "mAP11_ties_in_input_order": []}
+    parts = zip(
+        rows_by_class(closed.label, len(classes)), rows_by_class(wilderness.label, len(classes)), strict=True
+    )
+    for (number, inside), (_, outside) in parts:
+        counted = inside[matches.outcome[inside] >= 0]
+        ranking = Ranking(
+            np.concatenate([closed.scores[counted], wilderness.scores[outside]]),
+            np.concatenate([matches.outcome[counted] == 1, np.zeros(len(outside), bool)]),
+            int(matches.n_positive[number]),
+            level=np.concatenate([np.zeros(len(counted), np.int64), first_level[outside]]),
+            n_levels=len(levels),
+        )
+        curve = ranking.curve()
+        flavours["mAP11"].append(eleven_point(curve))
+        flavours["mAP_area"].append(area(curve))
+        flavours["mAP11_ties_in_input_order"].append(eleven_point(ranking.curve("input_order")))
+    outcome = np.append(matches.outcome, np.zeros(len(wilderness), np.int8))
+    order = decided_by_order(
+        joined(closed, wilderness),
+        outcome,
+        counted=outcome >= 0,
+        claim=np.append(matches.claim, np.full(len(wilderness), -1)),
+    )
+    defined = matches.n_positive > 0
+    tables = {name: np.stack(values, axis=1) for name, values in flavours.items()}
+    result: dict[str, Any] = {name: _means(table, defined) for name, table in tables.items()}
+    result["AP11"] = _named(tables["mAP11"], classes, defined, levels)
+    result["AP_area"] = _named(tables["mAP_area"], classes, defined, levels)
+    result["input_order"] = order.record("mAP11_ties_in_input_order alone")
+    return result
+
+
+def _means(table: Floats, defined: Bools) -> Values:
+    """Return the mean over the defined classes at each level, from shape (L, K)."""
+    if not defined.any():
+        return [None] * len(table)
+    means: Values = table[:, defined].mean(axis=1).tolist()
+    return means
+
+
+def _named(
+    table: Floats, classes: tuple[str, ...], defined: Bools, levels: Levels
+) -> dict[str, dict[str, float | None]]:
+    return {
+        level: {
+            name: float(value) if known else None
+            for name, value, known in zip(classes, row, defined, strict=True)
+        }
+        for level, row in zip(levels.names, table, strict=True)
+    }
+
+
+def auroc(positive: Floats, negative: Floats) -> float | None:
+    """Return the area under the ROC curve, a higher score more positive, ties half; None where a group is empty.
+
+    Parameters
+    ----------
+    positive, negative : ndarray
+        Scores in any order.
+    """
+    if not len(positive) or not len(negative):
+        return None
+    others = np.sort(negative)
+    # Twice the pairs that are won, in whole numbers: no sum of rounded areas.
+    lower = int(np.searchsorted(others, positive, side="left").sum())
+    not_higher = int(np.searchsorted(others, positive, side="right").sum())
+    return (lower + not_higher) / (2 * len(positive) * len(negative))
+
+
+def weighted_auroc(weights: Any, others: Any, lower: Int64s, not_higher: Int64s) -> float:
+    """Return the AUROC of weighted scores, NaN where a group has no weight.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n,)
+        Whole numbers: how often each positive score counts.
+    others : ndarray, shape (m,)
+        The same of the negative scores, in ascending order of these.
+    lower, not_higher : ndarray of int64, shape (n,)
+        How many negative scores lie below each positive one, and at or below it.
+    """
+    below = np.append(0, np.cumsum(others))
+    pairs = 2 * int(weights.sum()) * int(others.sum())
+    return int(weights @ (below[lower] + below[not_higher])) / pairs if pairs else float("nan")

@@ -1,0 +1,226 @@
+"""How well one score separates in-distribution (ID) from out-of-distribution (OOD) detections, and at which threshold.
+
+A higher score means "more ID". ID is the positive class of every number here but one, whose name says so. A detection
+whose score lies below the threshold, taken from the scores of ID detections, is called unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from curation.errors import UsageError
+from curation.evaluation.columns import Floats, Int64s
+from curation.evaluation.ood.detections import LARGEST_SCORE
+
+FPR_RULES: dict[str, str] = {
+    "first": "ID positive: share of OOD scores >= tau, tau the largest score with 20 * TP >= 19 * n_id (FMIYC's code)",
+    "nearest": "ID positive: share of OOD scores >= tau, tau the score whose TPR is nearest to 0.95, be it below; of "
+    "equal TPR the lowest (VOS's code)",
+    "ood_positive": "OOD positive: share of ID scores <= tau, tau the smallest score with 20 * (OOD scores <= tau) >= "
+    "19 * n_ood (OpenOOD, pytorch-ood)",
+}
+FPR_KEYS: dict[str, str] = {
+    "first": "FPR95_first",
+    "nearest": "FPR95_nearest_vos",
+    "ood_positive": "FPR95_ood_positive",
+}
+DEFINITIONS: dict[str, str] = {
+    "AUROC": "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs; ID positive; never inverted",
+    "AUPR_trapezoid": "area by trapezoids under precision over recall, ID positive, from (0, 1); one point a distinct "
+    "score (torchmetrics 0.10 with sklearn's auc, which FMIYC logs)",
+    "AUPR_step": "average precision: sum of recall gained * precision, one point a distinct score, ID positive",
+    **{key: FPR_RULES[rule] for rule, key in FPR_KEYS.items()},
+}
+METRICS: tuple[str, ...] = tuple(DEFINITIONS)
+
+
+@dataclass(frozen=True)
+class RankedScores:
+    """ID and OOD scores in ascending order: all that AUROC, AUPR and FPR95 depend on.
+
+    Attributes
+    ----------
+    ids, oods : ndarray of float64, shapes (n_id,) and (n_ood,)
+        Ascending, finite.
+    """
+
+    ids: Floats
+    oods: Floats
+
+    @classmethod
+    def of(cls, id_scores: Floats, ood_scores: Floats) -> RankedScores:
+        """Return the ranking of scores in any order."""
+        return cls(np.sort(np.asarray(id_scores, np.float64)), np.sort(np.asarray(ood_scores, np.float64)))
+
+    @cached_property
+    def _last_of_equals(self) -> Int64s:
+        """Position after each group of equal ID scores, ascending."""
+        return np.flatnonzero(np.append(np.diff(self.ids) != 0, True)) + 1
+
+    @cached_property
+    def _values(self) -> Floats:
+        return self.ids[self._last_of_equals - 1]
+
+    @cached_property
+    def id_at_least(self) -> Int64s:
+        """ID scores >= each distinct ID score, from the highest score down, shape (k,)."""
+        first = np.concatenate([[0], self._last_of_equals[:-1]])
+        return (len(self.ids) - first)[::-1]
+
+    @cached_property
+    def ood_at_least(self) -> Int64s:
+        """OOD scores >= each distinct ID score, from the highest score down, shape (k,)."""
+        return (len(self.oods) - np.searchsorted(self.oods, self._values))[::-1]
+
+    @cached_property
+    def ood_above(self) -> Int64s:
+        """OOD scores > each distinct ID score, from the highest score down, shape (k,)."""
+        return (len(self.oods) - np.searchsorted(self.oods, self._values, side="right"))[::-1]
+
+
+def auroc(ranked: RankedScores) -> float:
+    """Return the area under the ROC curve, in [0, 1]: exact pair counts, ties one half, ID positive.
+
+    Both classes must have scores (`separability` gives None where one has none).
+    """
+    equal = np.diff(ranked.id_at_least, prepend=0)
+    # Twice the pairs that are won, in whole numbers: no sum of rounded areas.
+    won = int((equal * (2 * len(ranked.oods) - ranked.ood_at_least - ranked.ood_above)).sum())
+    return won / (2 * len(ranked.ids) * len(ranked.oods))
+
+
+def aupr_trapezoid(ranked: RankedScores) -> float:
+    """Return the area under precision over recall by the trapezoid rule, in [0, 1]; ID positive."""
+    tp = ranked.id_at_least
+    before = np.concatenate([[0], tp[:-1]])
+    # Between two ID scores OOD scores lower the precision at the same recall: a step down before each trapezoid.
+    left = np.divide(
+        before, before + ranked.ood_above, out=np.ones(len(tp)), where=before + ranked.ood_above > 0
+    )
+    right = tp / (tp + ranked.ood_at_least)
+    return float(((tp - before) * (left + right)).sum() / (2 * len(ranked.ids)))
+
+
+def aupr_step(ranked: RankedScores) -> float:
+    """Return average precision, the sum of recall gained times precision, in [0, 1]; ID positive."""
+    tp = ranked.id_at_least
+    gained = np.diff(tp, prepend=0)
+    return float((gained * (tp / (tp + ranked.ood_at_least))).sum() / len(ranked.ids))
+
+
+def fpr95_first(ranked: RankedScores) -> float:
+    """Return the share of OOD scores at or above the largest score whose TPR reaches 0.95; ID positive."""
+    place = int(np.argmax(20 * ranked.id_at_least >= 19 * len(ranked.ids)))
+    return float(ranked.ood_at_least[place] / len(ranked.oods))
+
+
+def fpr95_nearest(ranked: RankedScores) -> float:
+    """Return the FPR where TPR is nearest to 0.95, as VOS's ``fpr_and_fdr_at_recall``; ID positive.
+
+    Of equally near TPRs (in float64, as there) the higher is taken, and of points of equal TPR below 1 the one of the
+    lowest threshold, just above the next ID score.
+    """
+    recall = ranked.id_at_least / len(ranked.ids)
+    place = len(recall) - 1 - int(np.argmin(np.abs(recall[::-1] - 0.95)))
+    last = place == len(recall) - 1
+    above = ranked.ood_at_least[place] if last else ranked.ood_above[place + 1]
+    return float(above / len(ranked.oods))
+
+
+def fpr95_ood_positive(ranked: RankedScores) -> float:
+    """Return the share of ID scores at or below the smallest score that covers 95 % of the OOD scores; OOD positive."""
+    n = len(ranked.oods)
+    tau = ranked.oods[-(-19 * n // 20) - 1]
+    return float(np.searchsorted(ranked.ids, tau, side="right") / len(ranked.ids))
+
+
+def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, Any]:
+    """Return every number of `DEFINITIONS`, None where ID or OOD has no scores, and ``undefined`` with the reason.
+
+    Parameters
+    ----------
+    id_scores, ood_scores : ndarray, shapes (n_id,) and (n_ood,)
+        Finite; higher is more ID.
+    """
+    missing = [name for name, values in (("ID", id_scores), ("OOD", ood_scores)) if not len(values)]
+    if missing:
+        reason = f"there are no {' and no '.join(missing)} detections"
+        return {**dict.fromkeys(METRICS), "undefined": dict.fromkeys(METRICS, reason)}
+    ranked = RankedScores.of(id_scores, ood_scores)
+    functions = (auroc, aupr_trapezoid, aupr_step, fpr95_first, fpr95_nearest, fpr95_ood_positive)
+    values = {name: function(ranked) for name, function in zip(METRICS, functions, strict=True)}
+    return {**values, "undefined": {}}
+
+
+THRESHOLD_RULES: dict[str, str] = {
+    "zscore": "mean - 1.645 * population standard deviation of the ID scores (FMIYC's code; normal assumption, not "
+    "invariant under monotone changes of the score)",
+    "quantile": "the ID score of rank floor(n / 20) counted from 0, ascending: at least 95 % of ID scores are >= it "
+    "(the paper's text)",
+    "given": "a number given by the user",
+}
+UNKNOWN_IF = "score < threshold (strict)"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The threshold of a score, with the rule that made it.
+
+    Attributes
+    ----------
+    rule : {"zscore", "quantile", "given"}
+    value : float or None
+        None where there are no ID scores.
+    """
+
+    rule: str
+    value: float | None
+
+    def margin(self, scores: Floats) -> float | None:
+        """Return the distance of the nearest score: how far the threshold may move before a verdict changes."""
+        if self.value is None or not len(scores):
+            return None
+        return float(np.abs(scores - self.value).min())
+
+
+def zscore_threshold(id_scores: Floats) -> float | None:
+    """Return ``mean - 1.645 * std`` (ddof 0) of the ID scores, None where there are none."""
+    return float(np.mean(id_scores) - 1.645 * np.std(id_scores)) if len(id_scores) else None
+
+
+def quantile_threshold(id_scores: Floats) -> float | None:
+    """Return the ID score of ascending rank ``floor(0.05 n)``, None where there are none."""
+    if not len(id_scores):
+        return None
+    rank = len(id_scores) // 20
+    return float(np.partition(id_scores, rank)[rank])
+
+
+def threshold_of(id_scores: Floats, rule: str) -> Threshold:
+    """Return the threshold of a rule: ``zscore``, ``quantile``, or a decimal number as text.
+
+    Raises
+    ------
+    UsageError
+        The text is neither a rule nor a finite number.
+    """
+    if rule == "zscore":
+        return Threshold(rule, zscore_threshold(id_scores))
+    if rule == "quantile":
+        return Threshold(rule, quantile_threshold(id_scores))
+    try:
+        value = float(rule) if len(rule) <= 40 else math.nan
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= LARGEST_SCORE:
+        raise UsageError(
+            "The threshold is neither a rule nor a number",
+            expected="zscore, quantile, or a finite number",
+            found=repr(rule)[:80],
+        )
+    return Threshold("given", value)

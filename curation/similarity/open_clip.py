@@ -1,0 +1,548 @@
+"""Encoders over open_clip: pictures and texts, on the CPU in full precision, on a GPU in half."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import numpy as np
+
+from curation.canonical import sha256_of_bytes, sha256_of_file
+from curation.errors import EncoderError, MissingExtraError, MissingFileError
+from curation.similarity.embeddings import EncoderIdentity, Vectors
+from curation.similarity.encoder import Prepared
+from curation.storage import read_bytes
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Embedding = Literal["projected", "pooled"]
+Device = Literal["auto", "cpu", "cuda"]
+Precision = Literal["auto", "float32", "float16", "bfloat16"]
+
+
+class OpenClipEncoder:
+    """Vectors of an open_clip model.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+    embedding : {"projected", "pooled"}
+        ``projected``: the space that images and texts share (``encode_image``). ``pooled``: the class token after the
+        last layer norm, before projection, as FindMeIfYouCan's code takes it (Section 3.1 of the paper, the
+        ``pooler_output`` of a CLIP vision model): images only, and only of vision transformers with a class token.
+    device : {"auto", "cpu", "cuda"}
+    precision : {"auto", "float32", "float16", "bfloat16"}
+        Half precision is autocast, on a GPU only; ``auto`` is float16 there and float32 on a CPU.
+
+    Raises
+    ------
+    EncoderError
+        The device is not there or cannot do the precision, or the model has no pooled embedding.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        *,
+        embedding: Embedding = "projected",
+        device: Device = "auto",
+        precision: Precision = "auto",
+    ) -> None:
+        self._loaded = loaded
+        self._device = _device(device)
+        self._dtype = _precision(precision, self._device)
+        self._model = loaded.model.to(self._device)
+        self._embedding = embedding
+        if embedding == "pooled":
+            _take_off_projection(self._model, loaded.name)
+        self._of_picture, self._of_batch = _cut(loaded.preprocess)
+
+    @cached_property
+    def identity(self) -> EncoderIdentity:
+        """What the vectors are comparable by."""
+        settings = json.dumps(self._model.visual.preprocess_cfg, sort_keys=True)
+        dtype = self._dtype if self._dtype == "float32" else f"{self._dtype} autocast"
+        return EncoderIdentity(
+            self._loaded.name,
+            self._loaded.weights,
+            f"RGB, stored orientation, {settings}",
+            dtype,
+            self._embedding,
+        )
+
+    @cached_property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        from PIL import Image
+
+        return int(self.encode_prepared([self.prepare(Image.new("RGB", (8, 8)))]).shape[1])
+
+    def prepare(self, image: Image) -> Prepared:
+        """Return a picture resized and cropped as the model wants it: uint8, shape (height, width, 3)."""
+        for step in self._of_picture:
+            image = step(image)
+        return np.asarray(image)
+
+    def encode_prepared(self, batch: Sequence[Prepared]) -> Vectors:
+        """Return the vectors of prepared pictures, float32, shape (b, d)."""
+        import torch
+
+        with torch.inference_mode():
+            pixels = torch.from_numpy(np.stack(batch)).to(self._device)
+            # Whole numbers travel to the device, a quarter of the bytes; the steps are those of the model's transform.
+            values = pixels.permute(0, 3, 1, 2).to(torch.float32).div(255)
+            for step in self._of_batch:
+                values = step(values)
+            with self._autocast():
+                vectors = self._model.encode_image(values)
+            return _array(vectors)
+
+    @contextmanager
+    def one_core_each(self) -> Iterator[bool]:
+        """Let batches be encoded side by side on a CPU (see `curation.similarity.encoder.one_core_each`)."""
+        import torch
+
+        if self._device != "cpu":
+            yield False
+            return
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield True
+        finally:
+            torch.set_num_threads(before)
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of texts, float32, shape (b, d).
+
+        Raises
+        ------
+        EncoderError
+            The weights hold no text tower, the embedding is ``pooled``, the tokenizer is not available, or a text is
+            longer than the model reads.
+        """
+        import torch
+
+        self._require_texts()
+        for text in texts:
+            self._require_short(text)
+        with torch.inference_mode():
+            tokens = self._tokenizer(list(texts)).to(self._device)
+            with self._autocast():
+                vectors = self._model.encode_text(tokens)
+            return _array(vectors)
+
+    def _require_texts(self) -> None:
+        if self._embedding == "pooled":
+            raise EncoderError(
+                "The pooled embedding is of images only: texts meet images in the projected one",
+                hint="--embedding projected, for images and texts",
+            )
+        if not self._loaded.has_text:
+            raise EncoderError(
+                "The weights have no text tower",
+                where=self._loaded.name,
+                hint="--pretrained with a whole CLIP",
+            )
+
+    def _require_short(self, text: str) -> None:
+        tokenizer = self._tokenizer
+        encode, length = getattr(tokenizer, "encode", None), getattr(tokenizer, "context_length", None)
+        # open_clip cuts longer texts without a word; two places are for the marks of begin and end.
+        if encode and length and len(encode(text)) + 2 > length:
+            raise EncoderError(
+                "A text is longer than the model reads",
+                where=text[:80],
+                expected=f"at most {length - 2} tokens",
+                found=f"{len(encode(text))} tokens",
+            )
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        try:
+            return self._loaded.tokenizer()
+        # Some tokenizers fetch files: whatever their client raises.
+        except Exception as error:
+            raise EncoderError(
+                "The model's tokenizer is not available", where=self._loaded.name, found=str(error)[:300]
+            ) from None
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        import torch
+
+        if self._dtype == "float32":
+            return nullcontext()
+        casting: AbstractContextManager[Any] = torch.autocast(self._device, dtype=getattr(torch, self._dtype))
+        return casting
+
+
+def open_clip_encoder(
+    model: str,
+    pretrained: str = "",
+    *,
+    random_weights: int | None = None,
+    embedding: Embedding = "projected",
+    device: Device = "auto",
+    precision: Precision = "auto",
+) -> OpenClipEncoder:
+    """Return the encoder of a model and its weights (see `load_model` and `OpenClipEncoder` for what they may be)."""
+    loaded = load_model(model, pretrained, random_weights=random_weights)
+    return OpenClipEncoder(loaded, embedding=embedding, device=device, precision=precision)
+
+
+def _device(device: Device) -> str:
+    import torch
+
+    at_hand = bool(torch.cuda.is_available())
+    if device == "cuda" and not at_hand:
+        raise EncoderError("No GPU is available", where="--device cuda", hint="--device cpu")
+    return "cuda" if device == "cuda" or (device == "auto" and at_hand) else "cpu"
+
+
+def _precision(precision: Precision, device: str) -> str:
+    if device == "cpu" and precision not in ("auto", "float32"):
+        raise EncoderError(
+            "Half precision is for GPUs; on a CPU it is slower",
+            where=f"--precision {precision}",
+            hint="--precision float32",
+        )
+    return ("float16" if device == "cuda" else "float32") if precision == "auto" else precision
+
+
+def _take_off_projection(model: Any, name: str) -> None:
+    visual = model.visual
+    plain = getattr(visual, "pool_type", "") == "tok" and getattr(visual, "attn_pool", None) is None
+    if not plain or not hasattr(visual, "ln_post") or not hasattr(visual, "proj"):
+        raise EncoderError(
+            "The model has no pooled embedding: its image tower has no class token of its own",
+            where=name,
+            expected="a vision transformer such as ViT-B-32",
+            hint="--embedding projected",
+        )
+    # open_clip's own forward leaves the projection out where there is none.
+    visual.proj = None
+
+
+def _cut(preprocess: Any) -> tuple[list[Any], list[Any]]:
+    """Return the steps of a transform before and after the picture becomes a tensor.
+
+    Those before run in threads on each picture, those after on whole batches: the same numbers, computed where they
+    cost least. A transform of another make is an `EncoderError`.
+    """
+    steps = list(getattr(preprocess, "transforms", ()))
+    names = [type(step).__name__ for step in steps]
+    place = next((number for number, one in enumerate(names) if one.endswith("ToTensor")), None)
+    if place is None or any(one != "Normalize" for one in names[place + 1 :]):
+        raise EncoderError(
+            "The model's preprocessing is of a form that this version does not know",
+            expected="resizing and cropping, ToTensor, Normalize",
+            found=", ".join(names)[:200],
+        )
+    return steps[:place], steps[place + 1 :]
+
+
+def _array(vectors: Any) -> Vectors:
+    import torch
+
+    return np.asarray(vectors.to(torch.float32).cpu().numpy(), np.float32)
+
+
+LOCAL_FOLDER, HUB = "local-dir:", "hf-hub:"
+_CONFIG_FILE = "open_clip_config.json"
+_WEIGHTS = ("*.safetensors", "*.bin", "*.pth", "*.pt")
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model of open_clip on the CPU, in evaluation mode.
+
+    Attributes
+    ----------
+    model : torch module
+    preprocess : callable
+        The model's own transform of a picture for evaluation.
+    tokenizer : callable
+        Returns open_clip's tokenizer of the model; may fetch files where the model's texts need them.
+    name, weights : str
+        As in `EncoderIdentity`.
+    has_text : bool
+        Whether the weights hold a text tower.
+    """
+
+    model: Any
+    preprocess: Any
+    tokenizer: Callable[[], Any]
+    name: str
+    weights: str
+    has_text: bool
+
+
+def import_open_clip() -> Any:
+    """Return the module ``open_clip``.
+
+    Raises
+    ------
+    MissingExtraError
+        torch, torchvision or open_clip is not installed.
+    """
+    from curation.torchvision_operators import import_torchvision
+
+    try:
+        # open_clip imports torchvision, which needs help beside some builds of torch.
+        import_torchvision()
+        import open_clip
+    except ImportError:
+        raise MissingExtraError(
+            "Encoding with CLIP needs torch, torchvision and open_clip",
+            hint="pip install 'curation[clip]'; or --encoder colour, which needs neither",
+        ) from None
+    return open_clip
+
+
+def load_model(model: str, pretrained: str = "", *, random_weights: int | None = None) -> LoadedModel:
+    """Return a model of open_clip with its weights.
+
+    Parameters
+    ----------
+    model : str
+        A name that open_clip knows (``ViT-B-32``); a configuration file (``.json``, open_clip's own format);
+        ``local-dir:DIR`` with ``open_clip_config.json`` and one weights file; or ``hf-hub:ORG/NAME``.
+    pretrained : str
+        A tag that open_clip knows for the model (fetched by open_clip), or a weights file: a state dict (``.pt``), one
+        under ``state_dict`` (names may begin with ``module.``), or ``.safetensors``. Files are read as weights only.
+    random_weights : int, optional
+        Seed of random weights, for tests and for measuring speed.
+
+    Raises
+    ------
+    MissingExtraError
+        open_clip is not installed.
+    EncoderError, MissingFileError
+        The model is unknown, no weights are named, they cannot be fetched or read, or do not fit the model.
+    """
+    open_clip = import_open_clip()
+    if model.endswith(".json"):
+        return _of_config_file(open_clip, Path(model), pretrained, random_weights)
+    _require_known(open_clip, model)
+    return _load(
+        open_clip, model, model.replace("/", "-") if ":" not in model else model, pretrained, random_weights
+    )
+
+
+def _require_known(open_clip: Any, model: str) -> None:
+    if model.startswith(LOCAL_FOLDER):
+        _read_config(Path(model.removeprefix(LOCAL_FOLDER)) / _CONFIG_FILE)
+    elif not model.startswith(HUB) and model.replace("/", "-") not in open_clip.list_models():
+        near = difflib.get_close_matches(model, open_clip.list_models(), n=3, cutoff=0.4)
+        raise EncoderError(
+            "open_clip knows no such model",
+            where=f"--model {model[:120]}",
+            expected=f"one of its {len(open_clip.list_models())} names, a configuration file, local-dir:DIR, hf-hub:…",
+            hint=f"--model {near[0]}" if near else None,
+        )
+
+
+def _of_config_file(open_clip: Any, path: Path, pretrained: str, seed: int | None) -> LoadedModel:
+    config = _read_config(path)
+    data = json.dumps(config, sort_keys=True).encode()
+    # In a folder of its own: open_clip's register of names is shared by the whole process.
+    with TemporaryDirectory(prefix="open-clip-") as folder:
+        (Path(folder) / _CONFIG_FILE).write_bytes(data)
+        name = f"{path.stem}@{sha256_of_bytes(data)}"
+        loaded = _load(open_clip, f"{LOCAL_FOLDER}{folder}", name, pretrained, seed)
+        made: Any = None
+        if loaded.has_text:
+            with _silence():
+                made = loaded.tokenizer()
+    return LoadedModel(
+        loaded.model, loaded.preprocess, lambda: made, loaded.name, loaded.weights, loaded.has_text
+    )
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    """Return ``{"model_cfg", "preprocess_cfg"}`` of a configuration file, or of the model's part alone."""
+    try:
+        found = json.loads(read_bytes(path, kind="model configuration"))
+    except (ValueError, RecursionError) as error:
+        raise EncoderError(
+            "The model configuration is no JSON", where=str(path), found=str(error)[:200]
+        ) from None
+    if isinstance(found, dict) and "model_cfg" not in found:
+        found = {"model_cfg": found}
+    model = found.get("model_cfg") if isinstance(found, dict) else None
+    needed = ("embed_dim", "vision_cfg", "text_cfg")
+    if not isinstance(model, dict) or any(name not in model for name in needed):
+        raise EncoderError(
+            "The model configuration is not open_clip's", where=str(path), expected=", ".join(needed)
+        )
+    return {"model_cfg": model, "preprocess_cfg": found.get("preprocess_cfg") or {}}
+
+
+def _load(open_clip: Any, model: str, name: str, pretrained: str, seed: int | None) -> LoadedModel:
+    if pretrained and seed is not None:
+        raise EncoderError("Weights are named, and random ones asked for", where=f"--pretrained {pretrained}")
+    tag = pretrained if ":" not in model and open_clip.get_pretrained_cfg(model, pretrained) else ""
+    if tag:
+        _require_same_activation(open_clip, model, tag)
+    path = None if seed is not None else _weights_file(open_clip, model, pretrained, tag)
+    built, preprocess = _built(open_clip, model, tag, seed)
+    has_text = True
+    if path is None:
+        weights = f"random:{seed}:{_digest_of_state(built)}"
+    else:
+        weights = sha256_of_file(path)
+        has_text = _fill(open_clip, built, path)
+    return LoadedModel(
+        built.eval(), preprocess, lambda: open_clip.get_tokenizer(model), name, weights, has_text
+    )
+
+
+def _built(open_clip: Any, model: str, tag: str, seed: int | None) -> tuple[Any, Any]:
+    import torch
+
+    try:
+        # The seed holds inside only: the caller's random numbers go on as if nothing had happened.
+        with _silence(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed or 0)
+            built, _, preprocess = open_clip.create_model_and_transforms(
+                model, pretrained=tag or None, load_weights=False, pretrained_text=False, device="cpu"
+            )
+    # open_clip and timm raise errors of every kind on configurations that do not hold together.
+    except Exception as error:
+        _refuse("The model cannot be built", f"--model {model}", error)
+    return built, preprocess
+
+
+def _weights_file(open_clip: Any, model: str, pretrained: str, tag: str) -> Path:
+    if tag or model.startswith(HUB):
+        try:
+            with _silence():
+                found = (
+                    open_clip.download_pretrained(open_clip.get_pretrained_cfg(model, tag))
+                    if tag
+                    else open_clip.pretrained.download_pretrained_from_hf(model.removeprefix(HUB))
+                )
+            return Path(found)
+        # Whatever the hub's client raises: no network, no such repository, no permission, a full disk.
+        except Exception as error:
+            hint = "fetch the file where there is a network, and name it: --pretrained FILE"
+            _refuse("The weights cannot be fetched", f"--model {model} --pretrained {tag}", error, hint)
+    if pretrained:
+        return _named_file(open_clip, model, pretrained)
+    if model.startswith(LOCAL_FOLDER) and (found := _only_weights(Path(model.removeprefix(LOCAL_FOLDER)))):
+        return found
+    raise EncoderError(
+        "No weights are named",
+        where=f"--model {model}",
+        expected="--pretrained TAG or FILE",
+        hint=f"--pretrained {_tags(open_clip, model)}; --random-weights SEED to measure speed",
+    )
+
+
+def _named_file(open_clip: Any, model: str, pretrained: str) -> Path:
+    path = Path(pretrained)
+    if path.is_file():
+        return path
+    raise MissingFileError(
+        "There are no such weights: neither a tag of this model nor a file",
+        where=f"--pretrained {pretrained[:200]}",
+        expected=_tags(open_clip, model),
+    )
+
+
+def _tags(open_clip: Any, model: str) -> str:
+    tags = open_clip.list_pretrained_tags_by_model(model)
+    return ", ".join([*tags[:_SHOWN], *(["…"] if len(tags) > _SHOWN else []), "or a file"])
+
+
+def _only_weights(folder: Path) -> Path | None:
+    found = sorted(path for pattern in _WEIGHTS for path in folder.glob(pattern))
+    if len(found) > 1:
+        raise EncoderError(
+            "The folder holds several files of weights",
+            where=str(folder),
+            found=", ".join(path.name for path in found[:_SHOWN]),
+            hint=f"--pretrained {found[0]}",
+        )
+    return found[0] if found else None
+
+
+def _require_same_activation(open_clip: Any, model: str, tag: str) -> None:
+    """Refuse weights trained with another activation than the model's: the vectors would be wrong, and look right."""
+    trained = bool(open_clip.get_pretrained_cfg(model, tag).get("quick_gelu", False))
+    if trained != bool(open_clip.get_model_config(model).get("quick_gelu", False)):
+        other = f"{model}-quickgelu" if trained else model.removesuffix("-quickgelu")
+        raise EncoderError(
+            "The weights were trained with another activation (QuickGELU) than the model has",
+            where=f"--model {model} --pretrained {tag}",
+            hint=f"--model {other} --pretrained {tag}",
+        )
+
+
+def _fill(open_clip: Any, model: Any, path: Path) -> bool:
+    """Load weights into a model; return whether they hold a text tower."""
+    try:
+        with _silence():
+            result = open_clip.load_checkpoint(model, str(path), strict=False, weights_only=True)
+    # torch, pickle and safetensors raise errors of every kind on files that are not what they should be.
+    except Exception as error:
+        _refuse("The weights cannot be read, or do not fit the model", str(path), error)
+    missing = list(getattr(result, "missing_keys", ()))
+    unexpected = list(getattr(result, "unexpected_keys", ()))
+    texts = [key for key in model.state_dict() if not key.startswith(("visual.", "logit_"))]
+    only_images = bool(texts) and set(texts) <= set(missing)
+    absent = [key for key in missing if not (only_images and key in texts) and not key.startswith("logit_")]
+    if absent or unexpected:
+        raise EncoderError(
+            "The weights do not fit the model",
+            where=str(path),
+            expected=f"{len(absent)} more: {', '.join(absent[:3])}" if absent else None,
+            found=f"{len(unexpected)} that it has not: {', '.join(unexpected[:3])}"[:300]
+            if unexpected
+            else None,
+            hint="name the model that the weights were trained for",
+        )
+    return bool(texts) and not only_images
+
+
+def _digest_of_state(model: Any) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        digest.update(tensor.contiguous().numpy().tobytes())
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _refuse(what: str, where: str, error: Exception, hint: str | None = None) -> NoReturn:
+    lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
+    raise EncoderError(
+        what, where=where, found="; ".join(lines[:3])[:300] or type(error).__name__, hint=hint
+    ) from None
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep open_clip from logging and warning: what matters is checked here and raised."""
+    root, before, handlers = logging.getLogger(), logging.root.manager.disable, list(logging.root.handlers)
+    # Without a handler, the first message would install one for good.
+    root.addHandler(logging.NullHandler())
+    logging.disable(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+        root.handlers[:] = handlers

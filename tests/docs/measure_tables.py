@@ -1,0 +1,42 @@
+"""The tables of docs/metrics.md that say of every measure what it is, made of the declarations.
+
+``python -m tests.docs.measure_tables`` says whether the page is as they say; ``--write`` makes it so.
+"""
+
+import sys
+
+from curation.evaluation.measures import measure_table
+from curation.evaluation.protocols import report_of
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs/metrics.md"
+PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imagenet")
+BEGIN = "<!-- made by `python -m tests.docs.measure_tables --write` of the declarations in the program -->\n"
+
+
+def tables() -> str:
+    """Return the tables, one a protocol; a measure in bold is one that leaderboards rank by."""
+    parts = []
+    for protocol in PROTOCOLS:
+        lines = measure_table(report_of(protocol).measures)
+        parts.append("\n".join([f"### Measures of {protocol}", "", *lines, ""]))
+    return "\n".join(parts)
+
+
+def page() -> str:
+    """Return the page with the tables as they should be."""
+    before, mark, _ = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    if not mark:
+        raise SystemExit(f"{PAGE} has no line {BEGIN}")
+    return f"{before}{mark}\n{tables()}"
+
+
+def main(words: list[str]) -> int:
+    if "--write" in words:
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
+    return int(page() != PAGE.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
