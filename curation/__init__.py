@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from curation.interface import load as load
     from curation.manifest.diff import diff as diff
     from curation.manifest.manifest import Manifest as Manifest
-    from curation.publishing.hub import pull_publication as pull
+    from curation.publishing.hub import pull as pull
     from curation.sources.given import open_source as open_source
     from curation.sources.source import Source as Source
 
@@ -41,7 +41,7 @@ _HOMES = {
     "load": "curation.interface:load",
     "open_source": "curation.sources.given:open_source",
     "publish": "curation.benchmarks.publishing:publish",
-    "pull": "curation.publishing.hub:pull_publication",
+    "pull": "curation.publishing.hub:pull",
     "verify": "curation.benchmarks.verification:verify",
 }
 """Where each public name is; ``audit`` is a package that can be called."""

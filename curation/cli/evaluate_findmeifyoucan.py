@@ -16,9 +16,8 @@ from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.benchmarks.findmeifyoucan.evaluation import OodOptions
-    from curation.evaluation.id_scores import IdScores
-    from curation.evaluation.ood.detections import ReadOodDetections
-    from curation.evaluation.ood.logits import ClassReading
+    from curation.evaluation.ood.detections import ClassReading, ReadOodDetections
+    from curation.evaluation.ood.id_scores import IdScores
     from curation.evaluation.truth import Part
     from curation.manifest.manifest import Manifest
     from curation.sources.source import Source
@@ -159,8 +158,8 @@ def _settings(options: argparse.Namespace) -> OodOptions:
 def _splits(options: argparse.Namespace, open_truth: Open) -> tuple[Manifest | None, dict[str, _Split]]:
     from curation.benchmarks.findmeifyoucan.evaluation import NO_KNOWN, check_apart, choose_methods, paired
     from curation.evaluation.detections import Policy
-    from curation.evaluation.id_scores import read_id_scores
     from curation.evaluation.ood.detections import read_ood_detections
+    from curation.evaluation.ood.id_scores import read_id_scores
     from curation.evaluation.truth import ground_truth
     from curation.manifest.locate import load_manifest
 
@@ -243,7 +242,7 @@ def _t_star(text: str) -> float | None:
 
 
 def _classes(options: argparse.Namespace) -> ClassReading:
-    from curation.evaluation.ood.logits import ClassReading
+    from curation.evaluation.ood.detections import ClassReading
 
     k = options.id_classes
     if options.classes is not None:
@@ -267,13 +266,12 @@ def _about(
     import numpy as np
 
     from curation import __version__
-    from curation.benchmarks.findmeifyoucan.profiles import profiles_of
+    from curation.benchmarks.findmeifyoucan.measures import profiles_of
     from curation.benchmarks.findmeifyoucan.report import DEFINITIONS
     from curation.canonical import sha256_of_file
-    from curation.evaluation.ood.curves import FPR_RULES
-    from curation.evaluation.ood.thresholds import RULES, UNKNOWN_IF
+    from curation.evaluation.ood.separability import FPR_RULES, THRESHOLD_RULES, UNKNOWN_IF
 
-    rule = options.threshold if options.threshold in RULES else "given"
+    rule = options.threshold if options.threshold in THRESHOLD_RULES else "given"
     return {
         "protocol": "findmeifyoucan",
         "curation": __version__,
@@ -295,7 +293,7 @@ def _about(
         "settings": {
             "profiles": {one.name: one.meaning for one in profiles_of(options.profile)},
             "positive_class": "ID (higher score = ID), except in FPR95_ood_positive",
-            "threshold": {"rule": rule, "meaning": RULES[rule], "unknown": UNKNOWN_IF},
+            "threshold": {"rule": rule, "meaning": THRESHOLD_RULES[rule], "unknown": UNKNOWN_IF},
             "fpr": {"rule": options.fpr, "meaning": FPR_RULES[options.fpr]},
             "t_star": options.t_star or None,
             "t_star_reason": None if options.t_star else "not stated: the files are taken as cut already",

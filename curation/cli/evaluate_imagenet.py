@@ -13,8 +13,8 @@ from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.benchmarks.imagenet.evaluation import ImagenetOptions
+    from curation.evaluation.class_scores import PartSamples, ProtocolClasses
     from curation.evaluation.score_files import ReadScores, ScoreOptions
-    from curation.evaluation.score_labels import PartSamples, ProtocolClasses
     from curation.manifest.manifest import Manifest
 
 GRID_CHOICES = ("exact", "paper", "comparison", "table2", "all")
@@ -140,7 +140,7 @@ def run_imagenet(options: argparse.Namespace) -> Evaluated:
     """Evaluate, and write what ``--out`` asks for."""
     from curation.benchmarks.imagenet.evaluation import evaluate_imagenet
     from curation.cli.evaluate_imagenet_tables import imagenet_lines, write_imagenet
-    from curation.evaluation.confidence_epochs import read_epochs
+    from curation.evaluation.confidence import read_epochs
 
     manifest, tests, validations = _inputs(options)
     scores = {name: read.scores for name, read in tests.items()}
@@ -172,7 +172,7 @@ def run_imagenet(options: argparse.Namespace) -> Evaluated:
 def _inputs(
     options: argparse.Namespace,
 ) -> tuple[Manifest | None, dict[str, ReadScores], dict[str, ReadScores]]:
-    from curation.evaluation.score_labels import protocol_classes
+    from curation.evaluation.class_scores import protocol_classes
     from curation.manifest.locate import load_manifest
 
     _check(options)
@@ -268,7 +268,7 @@ def _read(
 
 
 def _part(options: argparse.Namespace, manifest: Manifest | None, part: str | None) -> PartSamples | None:
-    from curation.evaluation.score_labels import part_samples
+    from curation.evaluation.class_scores import part_samples
 
     if manifest is None or part is None:
         return None
@@ -278,8 +278,7 @@ def _part(options: argparse.Namespace, manifest: Manifest | None, part: str | No
 
 
 def _reading(options: argparse.Namespace, names: Sequence[str]) -> dict[str, ScoreOptions]:
-    from curation.evaluation.score_files import ScoreOptions
-    from curation.evaluation.score_tables import Keys
+    from curation.evaluation.score_files import Keys, ScoreOptions
 
     keys = Keys(options.score_key, options.label_key, options.image_key)
     kinds = _chosen(options.kind, "--kind", KIND_CHOICES, names)

@@ -11,7 +11,7 @@ from curation.cli.output import Table, table_lines, warn
 
 if TYPE_CHECKING:
     from curation.evaluation.class_scores import ClassScores
-    from curation.evaluation.confidence_epochs import Epochs
+    from curation.evaluation.confidence import Epochs
 
 Result = Mapping[str, Any]
 _GROUPS = ("negative", "unknown")

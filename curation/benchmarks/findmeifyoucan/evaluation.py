@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.findmeifyoucan.bootstrap import ImageSample, bootstrap_intervals
-from curation.benchmarks.findmeifyoucan.profiles import (
+from curation.benchmarks.findmeifyoucan.measures import (
+    ImageSample,
+    bootstrap_intervals,
     open_set_metrics,
     open_set_outcomes,
     profiles_of,
@@ -16,13 +17,10 @@ from curation.benchmarks.findmeifyoucan.profiles import (
 )
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.columns import Floats, GroundTruth
-from curation.evaluation.id_scores import IdScores
-from curation.evaluation.ood import curves as ood_curves
-from curation.evaluation.ood import thresholds as ood_thresholds
-from curation.evaluation.ood.curves import FPR_KEYS
-from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
-from curation.evaluation.ood.records import UNNAMED
-from curation.evaluation.ood.thresholds import threshold_of
+from curation.evaluation.ood import separability as ood
+from curation.evaluation.ood.detections import UNNAMED, OodDetections, ReadOodDetections
+from curation.evaluation.ood.id_scores import IdScores
+from curation.evaluation.ood.separability import FPR_KEYS, threshold_of
 from curation.evaluation.truth import KnownClasses
 
 NO_KNOWN = KnownClasses((), (), "none: every object of an OOD split is unknown")
@@ -64,7 +62,7 @@ def evaluate_split(
     """Return every number of one split under one score; undefined ones are None, with the reason under ``undefined``.
 
     ``AUROC``, ``AUPR_…`` and ``FPR95_…`` are shares in [0, 1]; ``official`` and ``paper`` hold the open-set metrics
-    (`curation.benchmarks.findmeifyoucan.profiles.open_set_metrics`), None where there is no threshold.
+    (`curation.benchmarks.findmeifyoucan.measures.open_set_metrics`), None where there is no threshold.
 
     Parameters
     ----------
@@ -82,7 +80,7 @@ def evaluate_split(
     if options.fpr not in FPR_KEYS:
         raise UsageError("Unknown FPR rule", expected=", ".join(FPR_KEYS), found=repr(options.fpr)[:80])
     ids, oods = id_scores.scores[method], detections.scores[method]
-    found = ood_curves.separability(ids, oods)
+    found = ood.separability(ids, oods)
     undefined: dict[str, str] = dict(found.pop("undefined"))
     threshold = threshold_of(ids, options.threshold)
     sections: dict[str, Any] = {}
@@ -99,13 +97,13 @@ def evaluate_split(
         "threshold": threshold.value,
         "threshold_rule": threshold.rule,
         "threshold_margin": threshold.margin(oods),
-        "threshold_zscore": ood_thresholds.zscore_threshold(ids),
-        "threshold_quantile": ood_thresholds.quantile_threshold(ids),
+        "threshold_zscore": ood.zscore_threshold(ids),
+        "threshold_quantile": ood.quantile_threshold(ids),
         "id_share_at_least_threshold": _share_at_least(ids, threshold.value),
         **found,
         "FPR95": {
             "rule": options.fpr,
-            "meaning": ood_curves.FPR_RULES[options.fpr],
+            "meaning": ood.FPR_RULES[options.fpr],
             "value": found[FPR_KEYS[options.fpr]],
         },
         **images_without_predictions(truth, detections),

@@ -11,15 +11,16 @@ import numpy as np
 from curation.benchmarks.imagenet.report import DEFINITIONS
 from curation.errors import UsageError
 from curation.evaluation import confidence as confidences
-from curation.evaluation import openset_accuracy as accuracies
 from curation.evaluation.class_scores import GROUPS, KINDS, ClassScores
 from curation.evaluation.oscr import (
+    ACCURACY_RULES,
     GRIDS,
     QUERIES,
     Grid,
     auroc_of,
     class_rates,
     margins_of,
+    openset_accuracy,
     oscr,
     oscr_curve,
     point_at_fpr,
@@ -85,7 +86,7 @@ def evaluate_imagenet(
         "grids": {grid: GRIDS[grid] for grid in options.grids},
         "queries": list(options.queries),
         "definitions": DEFINITIONS,
-        "openset_accuracy_rules": accuracies.RULES,
+        "openset_accuracy_rules": ACCURACY_RULES,
         "classifiers": {
             name: evaluate_classifier(data, validations.get(name), options)
             for name, data in classifiers.items()
@@ -137,8 +138,7 @@ def evaluate_classifier(
         },
         "openset_accuracy": {
             group: {
-                rule: accuracies.openset_accuracy(test, group, validation, rule=rule)
-                for rule in ("strict", "inclusive")
+                rule: openset_accuracy(test, group, validation, rule=rule) for rule in ("strict", "inclusive")
             }
             for group in GROUPS
         },

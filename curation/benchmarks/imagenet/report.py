@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from curation.evaluation import confidence, openset_accuracy
+from curation.evaluation import confidence, oscr
 from curation.evaluation.measures import Measure, formulas
 from curation.evaluation.result import Data, Report, Scored
 
@@ -126,7 +126,7 @@ DEFINITIONS: dict[str, str] = {
     "other group count as known (openset-imagenet)",
     **formulas(MEASURES, "sum_ccr"),
     "confidence": confidence.DEFINITION,
-    "openset_accuracy": openset_accuracy.DEFINITION,
+    "openset_accuracy": oscr.ACCURACY_DEFINITION,
 }
 
 
