@@ -157,9 +157,9 @@ def _settings(options: argparse.Namespace) -> OodOptions:
 
 def _splits(options: argparse.Namespace, open_truth: Open) -> tuple[Manifest | None, dict[str, _Split]]:
     from curation.benchmarks.findmeifyoucan.evaluation import NO_KNOWN, check_apart, choose_methods, paired
-    from curation.evaluation.detections import Policy
     from curation.evaluation.ood.detections import read_ood_detections
     from curation.evaluation.ood.id_scores import read_id_scores
+    from curation.evaluation.readers import Policy
     from curation.evaluation.truth import ground_truth
     from curation.manifest.locate import load_manifest
 
@@ -246,7 +246,7 @@ def _classes(options: argparse.Namespace) -> ClassReading:
 
     k = options.id_classes
     if options.classes is not None:
-        from curation.evaluation.truth import class_names
+        from curation.evaluation.problem import class_names
 
         listed = len(class_names(options.classes))
         if k not in (None, listed):

@@ -16,12 +16,11 @@ from curation.benchmarks.findmeifyoucan.measures import (
     unknown_detections,
 )
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Floats, GroundTruth
 from curation.evaluation.ood import separability as ood
 from curation.evaluation.ood.detections import UNNAMED, OodDetections, ReadOodDetections
 from curation.evaluation.ood.id_scores import IdScores
 from curation.evaluation.ood.separability import FPR_KEYS, threshold_of
-from curation.evaluation.truth import KnownClasses
+from curation.evaluation.problem import Floats, GroundTruth, KnownClasses
 
 NO_KNOWN = KnownClasses((), (), "none: every object of an OOD split is unknown")
 
