@@ -11,10 +11,6 @@ from curation.cli.outputs import Output, OutputFolder
 
 WRITTEN: dict[str, Output] = {
     "osod3": OutputFolder(("results.json", "average_precision.csv", "thresholds.csv"), ("open_set_error_*",)),
-    "findmeifyoucan": OutputFolder(("results.json", "metrics.csv"), ("metrics_*", "scores_*")),
-    "imagenet": OutputFolder(
-        ("results.json", "metrics.csv", "classes.csv"), ("oscr_*", "scores", "confidence")
-    ),
 }
 """What each protocol may write into ``--out``: looked at before an evaluation begins."""
 
