@@ -18,7 +18,9 @@ from curation.sources.source import Source
 class Benchmark:
     """A paper with its rule and what the rule needs; declared as ``BENCHMARK`` in the package of its room.
 
-    Another package offers one by an entry point of the group ``curation.benchmarks``, under the benchmark's name.
+    Another package offers one by an entry point of the group ``curation.benchmarks``, under the benchmark's name. Its
+    evaluation, where it has one, is in the modules ``evaluation`` and ``report`` of the same package
+    (`curation.evaluation.protocols`).
 
     Attributes
     ----------
@@ -36,9 +38,9 @@ class Benchmark:
         ``choose_slots(parameters)``: the sources that these parameters need, where they are not always `slots`.
     recipes : mapping of str to callable
         Drafts of the lists that the authors published, by the name of the manifest that ``curation import`` makes.
-    evaluate : str
-        ``MODULE:FUNCTION`` of its evaluation, a function from inputs to a `curation.evaluation.result.Result`; loaded
-        only when it is used. ``""`` for none.
+    formats : str
+        ``MODULE:NAME`` of the layouts of the authors' own files, a tuple of `curation.publishing.exporting.Format`;
+        loaded only when they are used. ``""`` for none.
     """
 
     name: str
@@ -52,7 +54,7 @@ class Benchmark:
     declare: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
     choose_slots: Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None = None
     recipes: Mapping[str, Callable[[], Header]] = field(default_factory=dict)
-    evaluate: str = ""
+    formats: str = ""
 
     def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         """Return the sources that a build with these parameters reads."""

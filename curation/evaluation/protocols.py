@@ -2,8 +2,8 @@
 
 Plain detection has its modules here. A benchmark's room is ``curation.benchmarks.NAME``: its module ``evaluation`` has
 a function ``evaluate``, whose signature declares the options of the command line, and its module ``report`` has a
-`curation.evaluation.result.Report` named ``REPORT``. Another package names a module with both under the entry point
-``curation.evaluations``.
+`curation.evaluation.result.Report` named ``REPORT``. Another package's benchmark, offered under the entry point
+``curation.benchmarks`` as ``PACKAGE:BENCHMARK``, is evaluated where its package has the same two modules.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from curation.errors import UsageError
 from curation.evaluation.measures import Measure, ranked
 from curation.evaluation.result import Report, Result
 
-GROUP = "curation.evaluations"
 _PLAIN = {"voc": "curation.evaluation.voc", "coco": "curation.evaluation.coco_engine"}
 _ROOMS = "curation.benchmarks"
 
@@ -27,8 +26,8 @@ def _module(protocol: str, what: str) -> ModuleType | None:
         return import_module(_PLAIN[protocol])
     if protocol.isidentifier() and util.find_spec(f"{_ROOMS}.{protocol}") is not None:
         return import_module(f"{_ROOMS}.{protocol}.{what}")
-    found = metadata.entry_points(group=GROUP, name=protocol)
-    return next((import_module(one.value) for one in found), None)
+    found = (one.module for one in metadata.entry_points(group=_ROOMS, name=protocol))
+    return next((import_module(f"{room}.{what}") for room in found if util.find_spec(f"{room}.{what}")), None)
 
 
 def evaluation_of(protocol: str) -> Callable[..., Result]:

@@ -4,20 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.osod3.truth import OUTSIDE, OpenSetTruth
+from curation.benchmarks.osod3.report import DEFINITIONS, REPORT
+from curation.benchmarks.osod3.truth import (
+    OUTSIDE,
+    OpenSetClasses,
+    OpenSetTruth,
+    Outside,
+    classes_of_file,
+    classes_of_manifest,
+    open_set_truth,
+)
+from curation.benchmarks.osod3.view import truth_view
+from curation.benchmarks.owod.detections import TaskDetections, read_task_detections
 from curation.errors import UsageError
 from curation.evaluation.coco_engine import Engine, coco_input_order, coco_precision
 from curation.evaluation.columns import Bools, Detections
+from curation.evaluation.detections import Boxes, Stray
 from curation.evaluation.input_order import InputOrder, contested_objects, decided_by_order
+from curation.evaluation.inputs import (
+    READING,
+    CategoryIds,
+    Policy,
+    Reading,
+    Truth,
+    manifest_record,
+    require_manifest_for_ids,
+)
 from curation.evaluation.matching import assign, positives
 from curation.evaluation.open_set import counts_at_thresholds, lies_on
+from curation.evaluation.result import Result
 from curation.evaluation.variants import Rules
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.progress import steps
+from curation.sources.source import Source
 
 Profile = Literal["clean", "voc"]
+ONLY = "test"
+"""Name of the only case."""
 VARIANTS: dict[str, Rules] = {
     one.name: one
     for one in (
@@ -42,6 +71,163 @@ _TAXONOMY_NOTES = {
     "OSOD-II": "OSOD-II does not define which unknown objects must be found: unannotated ones count as false positives "
     "in AP_unk",
 }
+
+
+def evaluate(
+    *,
+    truth: Annotated[Mapping[str, Truth] | Truth, "[CASE=]FILE"],
+    detections: Annotated[Mapping[str, Path] | Path, "[CASE=]FILE"],
+    classes: Annotated[Mapping[str, Path] | Path | None, "[CASE=]FILE"] = None,
+    manifest: Annotated[Mapping[str, str] | Manifest | str | None, "[CASE=]MANIFEST"] = None,
+    category_ids: CategoryIds | None = None,
+    part: Annotated[str, "PART"] = ONLY,
+    outside: Outside = "delete",
+    profile: Literal["clean", "voc", "all"] = "clean",
+    thetas: Annotated[str | None, "T,T"] = None,
+    engine: Engine | None = None,
+    stray: Stray = "error",
+    negative_sizes: Boxes = "error",
+    reading: Reading = READING,
+) -> Result:
+    """Score open-set detection with defined unknowns: AP of known and unknown, A-OSE and WI over the threshold.
+
+    ``CASE=`` tells rotations or cases apart.
+
+    Parameters
+    ----------
+    truth : Path or Source, or mapping of str to such
+        COCO JSON, or a dataset root
+    detections : Path, or mapping of str to Path
+        COCO results JSON: category_id or category, `unknown` included
+    classes : Path, or mapping of str to Path, optional
+        {"known": [...], "unknown": [...]}
+    manifest : Manifest or str, or mapping of str to such, optional
+        take classes and images from it
+    category_ids : {"manifest", "truth"}, optional
+        of the detections: those of the manifest's classes or those of the ground truth; to be chosen where the two
+        differ
+    part : str
+        image list of the manifests
+    outside : {"delete", "ignore"}
+        objects of other classes: removed as in the paper's code, or ignored regions
+    profile : {"clean", "voc", "all"}
+        matching behind A-OSE and WI
+    thetas : str, optional
+        confidence thresholds (default: 0, 0.05, ... 1)
+    engine : {"faster", "pycocotools", "both"}, optional
+        default: faster where installed
+    stray : {"error", "drop"}
+        detections on images that the ground truth lacks: refuse, or leave out and report
+    negative_sizes : {"error", "empty"}
+        detected boxes of negative size: refuse, or take as empty and report
+    reading : Reading
+
+    Returns
+    -------
+    Result
+        Sections ``cases`` and ``over_cases``.
+
+    Raises
+    ------
+    UsageError, MissingFileError, EvaluationError, PredictionError
+        Options do not fit together; a file is not there, or does not hold what it should.
+    """
+    files = _by_case(detections, "--detections", None)
+    truths = _by_case(truth, "--truth", list(files))
+    require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
+    chosen, manifests = _classes(classes, manifest, list(files))
+    # Scores are not bounded: the paper's unknown score is a sum of three.
+    policy = Policy(stray=stray, negative_sizes=negative_sizes, any_scores=True)
+    opened: dict[int | Path, Source] = {}
+    inputs = {}
+    for case, path in steps(files.items(), "reading cases"):
+        given = truths[case]
+        source = opened.setdefault(given if isinstance(given, Path) else id(given), reading.open(given))
+        ids, view = None, None
+        if case in manifests:
+            ids, view = manifests[case].ids(part), truth_view(manifests[case], part)
+        found = open_set_truth(
+            source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids
+        )
+        inputs[case] = found, read_task_detections(path, found.task, source, policy)
+    profiles: tuple[Profile, ...] = ("clean", "voc") if profile == "all" else (profile,)
+    values = THETAS if thetas is None else tuple(text.strip() for text in thetas.split(","))
+    cases = {
+        case: evaluate_osod3(found, read.detections, profiles=profiles, thetas=values, engine=engine)
+        for case, (found, read) in steps(inputs.items(), "evaluating cases")
+    }
+    return Result(
+        REPORT,
+        _about(inputs, manifests, profiles, part),
+        {"cases": cases, "over_cases": over_cases(cases)},
+        notes=[note for case in cases.values() for note in case["notes"]],
+    )
+
+
+def _classes(
+    classes: Mapping[str, Path] | Path | None,
+    manifest: Mapping[str, str] | Manifest | str | None,
+    cases: Sequence[str],
+) -> tuple[dict[str, OpenSetClasses], dict[str, Manifest]]:
+    if bool(classes) == bool(manifest):
+        raise UsageError(
+            "Two options name the classes" if classes else "Nothing says which classes are known and unknown",
+            expected="--classes FILE, or --manifest MANIFEST",
+        )
+    if classes:
+        paths = _by_case(classes, "--classes", cases)
+        return {case: classes_of_file(path, case) for case, path in paths.items()}, {}
+    named: Mapping[str, Manifest | str] = _by_case(manifest, "--manifest", cases)
+    manifests = {case: load_manifest(one) if isinstance(one, str) else one for case, one in named.items()}
+    return {case: classes_of_manifest(one, case) for case, one in manifests.items()}, manifests
+
+
+def _by_case(given: Any, option: str, cases: Sequence[str] | None) -> dict[str, Any]:
+    """Return a value for each case; one value alone serves all, or is the only case ``test``."""
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(cases or [ONLY], given)
+    wanted = list(cases) if cases is not None else list(given)
+    missing = [case for case in wanted if case not in given]
+    strange = [case for case in given if case not in wanted]
+    if missing or strange:
+        raise UsageError(
+            f"{option} does not fit the cases",
+            where=(strange or missing)[0][:200],
+            expected=" ".join(f"{option} {case}=FILE" for case in wanted[:4]) or f"{option} FILE",
+            found=", ".join(given)[:200],
+        )
+    return dict(given)
+
+
+def _about(
+    inputs: Mapping[str, tuple[OpenSetTruth, TaskDetections]],
+    manifests: Mapping[str, Manifest],
+    profiles: Sequence[str],
+    part: str,
+) -> dict[str, Any]:
+    """Return what the numbers rest on: version, digests of all inputs, and the classes of each case."""
+    from curation import __version__
+
+    return {
+        "protocol": "osod3",
+        "curation": __version__,
+        "manifests": {case: manifest_record(one, part=part) for case, one in manifests.items()},
+        "inputs": {
+            case: {"truth": truth.file, "detections": read.read.file}
+            for case, (truth, read) in inputs.items()
+        },
+        "category_ids": {case: truth.task.task.ids_from for case, (truth, _) in inputs.items()},
+        "classes": {
+            case: {
+                "known": list(truth.classes.known),
+                "unknown": list(truth.classes.unknown),
+                "from": truth.classes.origin,
+            }
+            for case, (truth, _) in inputs.items()
+        },
+        "profiles": {name: PROFILES[name] for name in profiles},
+        "definitions": DEFINITIONS,
+    }
 
 
 def evaluate_osod3(

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 from curation.evaluation.measures import Measure, formulas
-from curation.evaluation.result import Data, Report, Scored, stem_of
+from curation.evaluation.result import (
+    Column,
+    Data,
+    Drawing,
+    Report,
+    Result,
+    Scored,
+    Table,
+    order_table,
+    stem_of,
+)
 
 _FLOOR = 0.05
+_CURVE = ("theta", "TP", "FP", "A_OSE", "FP_open", "WI", "WI_all_fp", "P_K", "P_KU")
+_AVERAGES = ("AP_known", "AP_known50", "AP_known75", "AP_unk", "AP_unk50", "AP_unk75")
+_SHOWN_THETAS = 6
 _OSOD3 = "Hosoya et al., arXiv 2207.09775"
 
 
@@ -108,4 +123,115 @@ def scored(data: Data) -> Iterator[Scored]:
             )
 
 
-REPORT = Report("osod3", MEASURES, scored, lambda result: ())
+def _tables(result: Result) -> Iterator[Table]:
+    cases = result.data["cases"]
+    yield Table(
+        "inputs",
+        (Column("case"), Column("kind", head=""), Column("file"), Column("holds"), Column("reported")),
+        list(_input_rows(result.data)),
+        title="Inputs",
+    )
+    yield _averages(result.data)
+    for case, section in cases.items():
+        for profile, points in section["curves"].items():
+            yield _curve(case, profile, points)
+    yield order_table(
+        {
+            f"{case}, {name}": record
+            for case, section in cases.items()
+            for name, record in section["input_order"].items()
+        }
+    )
+    yield Table(
+        "average_precision",
+        (Column("case"), Column("class"), Column("AP", "%")),
+        [
+            (case, name, value)
+            for case, section in cases.items()
+            for name, value in (
+                *((name, section[name]) for name in _AVERAGES),
+                *section["AP_per_class"].items(),
+            )
+        ],
+        file=True,
+    )
+    yield Table(
+        "thresholds",
+        (Column("case"), Column("profile"), *map(Column, _CURVE)),
+        [
+            (case, profile, *(point[name] for name in _CURVE))
+            for case, section in cases.items()
+            for profile, points in section["curves"].items()
+            for point in points
+        ],
+        file=True,
+    )
+
+
+def _input_rows(data: Data) -> Iterator[tuple[str, ...]]:
+    for case, files in data["inputs"].items():
+        n, truth, detections = data["cases"][case]["n"], files["truth"], files["detections"]
+        names = ", ".join(one["name"] for one in truth["files"])
+        yield case, "truth", names, f"{n['images']} images, {n['objects']} objects", _reported(truth)
+        yield case, "detections", detections["name"], f"{n['detections']} boxes", _reported(detections)
+
+
+def _reported(file: Data) -> str:
+    return "; ".join(f"{reason}: {count}" for reason, count in file["reported"].items())
+
+
+def _averages(data: Data) -> Table:
+    cases, over = data["cases"], data["over_cases"]
+    rows: list[tuple[Any, ...]] = [
+        (case, section["taxonomy"], *(section[name] for name in _AVERAGES)) for case, section in cases.items()
+    ]
+    spread = ("mean ± std (population)", "", *(_spread(over[name]) for name in _AVERAGES))
+    outside = next(iter(cases.values()))["outside"].split(":")[0]
+    return Table(
+        "cases",
+        (Column("case"), Column("problem"), *(Column(name, "%") for name in _AVERAGES)),
+        rows,
+        title=f"Average precision in %, {outside}",
+        printed=[*rows, spread] if len(rows) > 1 else None,
+    )
+
+
+def _curve(case: str, profile: str, points: list[dict[str, Any]]) -> Table:
+    step = max(1, -(-len(points) // _SHOWN_THETAS))
+    units = {"theta": "", "WI": "ratio", "WI_all_fp": "ratio", "P_K": "ratio", "P_KU": "ratio"}
+    columns = [
+        Column(name, units.get(name, "count"), show="g" if name == "theta" else "", text=name in _CURVE[:7])
+        for name in _CURVE
+    ]
+    rows = [tuple(point[name] for name in _CURVE) for point in points]
+    return Table(
+        "curve",
+        columns,
+        rows,
+        title=f"{case}, profile {profile}: detections of known classes with score >= theta",
+        printed=[rows[place] for place in sorted({*range(0, len(rows), step), len(rows) - 1})],
+        where={"case": case, "profile": profile},
+    )
+
+
+def _spread(over: Data) -> str:
+    return "-" if over["mean"] is None else f"{over['mean']:.2f} ± {over['std_population']:.2f}"
+
+
+def _drawings(result: Result) -> Iterator[Drawing]:
+    from curation.benchmarks.osod3.figures import threshold_figure
+
+    for profile in result.data["profiles"]:
+        curves = {case: section["curves"][profile] for case, section in result.data["cases"].items()}
+        yield Drawing(f"open_set_error_{profile}", partial(threshold_figure, curves))
+
+
+REPORT = Report(
+    "osod3",
+    MEASURES,
+    scored,
+    _tables,
+    _drawings,
+    files=("average_precision", "thresholds"),
+    figures=("open_set_error_*",),
+)
