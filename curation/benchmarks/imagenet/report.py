@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from curation.evaluation import confidence, openset_accuracy
+from curation.evaluation import confidence, oscr
 from curation.evaluation.measures import Measure, formulas
 from curation.evaluation.result import (
     Column,
@@ -141,7 +141,7 @@ DEFINITIONS: dict[str, str] = {
     "other group count as known (openset-imagenet)",
     **formulas(MEASURES, "sum_ccr"),
     "confidence": confidence.DEFINITION,
-    "openset_accuracy": openset_accuracy.DEFINITION,
+    "openset_accuracy": oscr.ACCURACY_DEFINITION,
 }
 
 
