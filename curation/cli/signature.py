@@ -53,7 +53,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from curation.cli.outputs import Output
-from curation.errors import UsageError
+from curation.key_value import pairs as pairs
 
 _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
@@ -173,43 +173,6 @@ def summary_of(function: Callable[..., Any]) -> str:
     return (inspect.getdoc(function) or "").partition("\n")[0].removesuffix(".").replace("%", "%%")
 
 
-def pairs(
-    texts: Sequence[str],
-    option: str,
-    *,
-    bare: str | Callable[[str], str] | None = None,
-    known: Collection[str] | None = None,
-) -> dict[str, str]:
-    """Return KEY=VALUE texts by key; a malformed or repeated one is a `UsageError`.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    option : str
-        As it is typed, for messages.
-    bare : str or callable, optional
-        The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
-    known : collection of str, optional
-        With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
-    """
-    given: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if bare is not None and (not equals or (known is not None and key not in known)):
-            key, value = bare if isinstance(bare, str) else bare(text), text
-        elif not (key and equals and value):
-            raise UsageError(
-                f"{option} needs NAME=VALUE",
-                where=f"{option} {text[:200]}",
-                found="no name" if not key or not equals else "no value",
-            )
-        if key in given:
-            what = f"names {key!r} twice" if key else "is given twice for all"
-            raise UsageError(f"{option} {what}", where=f"{option} {text[:200]}")
-        given[key] = value
-    return given
-
-
 def _options(function: Callable[..., Any]) -> Iterator[_Option]:
     texts = _parameter_texts(function)
     hints = _hints(function)
@@ -300,7 +263,7 @@ def _declare(place: Any, option: _Option) -> None:
         told["type"] = str
     if not option.positional:
         told["required"] = not optional
-        if not optional and not several:
+        if option.word is Path and not optional and not several:
             told["action"] = _Once
     default = [] if several else None if option.default is _EMPTY else option.default
     place.add_argument(*option.names, default=default, help=text + _default_told(option), **told)
