@@ -159,12 +159,12 @@ def _parts_table(members: Sequence[Member]) -> PlannedTable:
     """Return the table of all parts, also of those whose lists are not published."""
     import pyarrow as pa
 
-    names = "manifest version manifest_digest part role config split images list_sha256 selection".split()
+    stated = ("manifest", "version", "manifest_digest", "part", "role")
     absent = ("config", "split", "images", "list_sha256")
     schema = pa.schema(
         [
             pa.field(name, pa.int64() if name == "images" else pa.string(), nullable=name in absent)
-            for name in names
+            for name in (*stated, *absent, "selection")
         ]
     )
     found = [row for member in members for row in _part_rows(member)]
