@@ -19,6 +19,7 @@ GROUND = {
     "ilsvrc2012",
     "torchvision_operators",
     "short_repr",
+    "option_notes",
     "text_table",
     "progress",
     "pages",

@@ -32,6 +32,7 @@ a dataclass                      its fields, each as an option of this command, 
 ``Annotated[X, "FILE"]``         FILE stands for the value in the help
 ``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
 ``Annotated[Any, Path]``         a parameter that takes more in Python: on the command line, a path
+``Annotated[X, Alone("word")]``  the value of an option given without a word
 ``Annotated[X, OneOf("name")]``  at most one of all options that name the same choice
 ===============================  ==================================================================================
 
@@ -53,6 +54,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from curation.cli.outputs import Output
 from curation.errors import UsageError
+from curation.option_notes import Alone
 
 _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
@@ -83,6 +85,7 @@ class _Option:
     group: OneOf | None
     help: str
     bare: bool = False
+    alone: str | None = None
 
     @property
     def dest(self) -> str:
@@ -260,6 +263,7 @@ def _option(
         group=next((one for one in extras if isinstance(one, OneOf)), None),
         help=texts.get(parameter.name, ""),
         bare=_BARE in extras,
+        alone=next((one.word for one in extras if isinstance(one, Alone)), None),
     )
 
 
@@ -293,6 +297,8 @@ def _declare(place: Any, option: _Option) -> None:
         told["nargs"] = ("*" if optional else "+") if several else ("?" if optional else None)
     elif several:
         told["action"] = "append"
+    if option.alone is not None:
+        told |= {"nargs": "?", "const": option.alone}
     if option.kind == "pairs":
         told["type"] = str
     if not option.positional:

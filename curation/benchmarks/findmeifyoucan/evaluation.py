@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -14,17 +18,26 @@ from curation.benchmarks.findmeifyoucan.profiles import (
     profiles_of,
     unknown_detections,
 )
+from curation.benchmarks.findmeifyoucan.report import DEFINITIONS, REPORT
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.columns import Floats, GroundTruth
-from curation.evaluation.id_scores import IdScores
+from curation.evaluation.id_scores import IdScores, read_id_scores
+from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, file_records, manifest_record
 from curation.evaluation.ood import curves as ood_curves
 from curation.evaluation.ood import thresholds as ood_thresholds
 from curation.evaluation.ood.curves import FPR_KEYS
-from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
+from curation.evaluation.ood.detections import OodDetections, ReadOodDetections, read_ood_detections
+from curation.evaluation.ood.logits import ClassReading
 from curation.evaluation.ood.records import UNNAMED
 from curation.evaluation.ood.thresholds import threshold_of
-from curation.evaluation.truth import KnownClasses
+from curation.evaluation.result import Result
+from curation.evaluation.truth import KnownClasses, Part, class_names, ground_truth
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.progress import steps
 
+ONLY = "ood"
+"""Name of a split that is not named."""
 NO_KNOWN = KnownClasses((), (), "none: every object of an OOD split is unknown")
 
 
@@ -52,6 +65,223 @@ class OodOptions:
     t_star: str = ""
     bootstrap: int = 0
     seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """The inputs of one split."""
+
+    part: Part
+    read: ReadOodDetections
+    id_scores: IdScores
+    methods: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def file(self) -> dict[str, Any]:
+        return {"truth": self.part.file, "detections": self.read.file, "id_scores": self.id_scores.file}
+
+
+def evaluate(
+    *,
+    truth: Annotated[Mapping[str, Truth] | Truth, "[SPLIT=]FILE"],
+    detections: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
+    id_scores: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
+    manifest: Annotated[Manifest | str | None, "MANIFEST"] = None,
+    classes: Path | None = None,
+    score: Annotated[tuple[str, ...], "NAME"] = (),
+    profile: Literal["official", "paper", "all"] = "all",
+    threshold: Annotated[str, "RULE"] = "zscore",
+    fpr: Literal["first", "nearest", "ood_positive"] = "first",
+    id_classes: Annotated[int | None, "K"] = None,
+    official_compat: bool = False,
+    t_star: Annotated[str, "T"] = "",
+    shared_ids: Literal["error", "report"] = "error",
+    bootstrap: int = 0,
+    seed: int = 0,
+    reading: Reading = READING,
+    policy: Policy = POLICY,
+) -> Result:
+    """Score out-of-distribution detection: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U.
+
+    Parameters
+    ----------
+    truth : Path or Source, or mapping of str to such
+        COCO JSON, or a dataset root
+    detections : Path, or mapping of str to Path
+        COCO results JSON with ood_score, or records by image
+    id_scores : Path, or mapping of str to Path
+        OOD scores of the detections on the ID test set: JSON, .npy, .csv, or their detections file
+    manifest : Manifest or str, optional
+        of each truth take the images of part SPLIT of this manifest
+    classes : Path, optional
+        {"known": [...], "unknown": [...]}: the number of ID classes
+    score : sequence of str
+        evaluate this OOD score; may be repeated (default: ood_score, else all that both files give)
+    profile : {"official", "paper", "all"}
+        variant of the open-set metrics
+    threshold : str
+        zscore (the code), quantile (the paper), or a number; unknown: score < threshold
+    fpr : {"first", "nearest", "ood_positive"}
+        rule behind FPR95; the result holds all three
+    id_classes : int, optional
+        ID classes: logits of length K + 1 end with a background column
+    official_compat : bool
+        as the code: class and confidence from all logits, and the background (index K) is unknown
+    t_star : str
+        the detector's confidence cut: written to the result, and detections below it are left out
+    shared_ids : {"error", "report"}
+        image ids that the ID file and the OOD file share
+    bootstrap : int
+        replicates of confidence intervals
+    seed : int
+        of the bootstrap
+    reading : Reading
+    policy : Policy
+
+    Returns
+    -------
+    Result
+        Sections ``results`` by split and score; the numbers of the only one stand at the top too.
+
+    Raises
+    ------
+    UsageError, MissingFileError, EvaluationError, PredictionError
+        Options do not fit together; a file is not there, or does not hold what it should.
+    """
+    if bootstrap < 0:
+        raise UsageError("--bootstrap is negative", expected="0 or more", found=str(bootstrap))
+    options = OodOptions(profile, threshold, fpr, t_star, bootstrap, seed)
+    taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+    parts = () if taken is None else tuple(part.name for part in taken.header.parts)
+    files = _by_split(detections, "--detections", parts)
+    names = tuple(files)
+    truths = _shared(_by_split(truth, "--truth", parts), names, "--truth", parts)
+    id_files = _shared(_by_split(id_scores, "--id-scores", parts), names, "--id-scores", names)
+    cut, logits = _t_star(t_star), ClassReading(_id_classes(classes, id_classes), official_compat)
+    splits = {}
+    for name in steps(names, "reading splits"):
+        part = ground_truth(reading.open(truths[name]), NO_KNOWN, None if taken is None else taken.ids(name))
+        read = read_ood_detections(files[name], part.truth, policy, classes=logits, t_star=cut)
+        read, ids = paired(read, read_id_scores(id_files[name], t_star=cut, classes=logits))
+        told = check_apart(read, ids, shared=shared_ids)
+        methods = choose_methods(read, ids, score or None)
+        splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *told))
+    results: dict[str, Any] = {}
+    for name, split in splits.items():
+        for method in steps(split.methods, f"evaluating {name}"):
+            key = name if len(split.methods) == 1 else f"{name}/{method}"
+            section = evaluate_split(
+                split.part.truth, split.read.detections, split.id_scores, method, options
+            )
+            results[key] = {"split": name, **section, "notes": list(split.notes)}
+    only = dict(next(iter(results.values()))) if len(results) == 1 else {}
+    scores = {
+        (name, method): (split.id_scores.scores[method], split.read.detections.scores[method])
+        for name, split in splits.items()
+        for method in split.methods
+    }
+    return Result(
+        REPORT,
+        {
+            **_about(taken, splits, classes),
+            "settings": _settings(options, logits, shared_ids),
+            "definitions": DEFINITIONS,
+        },
+        {**only, "results": results},
+        columns={"scores": scores},
+        notes=[note for split in splits.values() for note in split.notes],
+    )
+
+
+def _by_split(given: Any, option: str, parts: Sequence[str]) -> dict[str, Any]:
+    """Return what is given for each split; what names none is of the only part of the manifest, or of ``ood``."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    if len(parts) > 1 and option == "--detections":
+        raise UsageError(
+            f"{option} does not say which split it is of",
+            where=str(given)[:200],
+            expected=f"{option} SPLIT=FILE with SPLIT one of {', '.join(parts)}"[:300],
+        )
+    return {parts[0] if len(parts) == 1 else ONLY: given}
+
+
+def _shared(found: dict[str, Any], names: Sequence[str], option: str, known: Sequence[str]) -> dict[str, Any]:
+    """Return what is given for each split: its own, or the one plain path that serves all."""
+    plain = found.get(ONLY)
+    missing = [name for name in names if name not in found]
+    unknown = [name for name in found if name not in names and name != ONLY and name not in known]
+    if unknown or (missing and plain is None):
+        raise UsageError(
+            f"{option} is missing for split {missing[0]}"
+            if missing
+            else f"{option} names a split without detections",
+            expected=" ".join(f"{option} {name}=FILE" for name in names[:4]),
+            found=", ".join(found)[:200],
+        )
+    return {name: found.get(name, plain) for name in names}
+
+
+def _t_star(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        value = float(text) if len(text) <= 40 else math.nan
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError("--t-star is no number", expected="a confidence such as 0.39", found=text[:80])
+    return value
+
+
+def _id_classes(classes: Path | None, stated: int | None) -> int | None:
+    """Return the number of ID classes, as stated or as a class file lists them."""
+    if classes is not None:
+        listed = len(class_names(classes))
+        if stated not in (None, listed):
+            raise UsageError(
+                "--id-classes and --classes disagree", expected=f"{listed} classes", found=str(stated)
+            )
+        stated = listed
+    if stated is not None and stated < 1:
+        raise UsageError("--id-classes is not usable", expected="1 or more", found=str(stated))
+    return stated
+
+
+def _about(manifest: Manifest | None, splits: Mapping[str, _Split], classes: Path | None) -> dict[str, Any]:
+    """Return what the numbers rest on: versions, and digests of all inputs."""
+    from curation import __version__
+
+    return {
+        "protocol": "findmeifyoucan",
+        "curation": __version__,
+        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        "manifest": manifest_record(manifest, parts=list(splits)),
+        "option_files": file_records({"classes": classes}),
+        "inputs": {name: split.file for name, split in splits.items()},
+    }
+
+
+def _settings(options: OodOptions, logits: ClassReading, shared_ids: str) -> dict[str, Any]:
+    """Return the rules under which the numbers were computed."""
+    rule = options.threshold if options.threshold in ood_thresholds.RULES else "given"
+    return {
+        "profiles": {one.name: one.meaning for one in profiles_of(options.profile)},
+        "positive_class": "ID (higher score = ID), except in FPR95_ood_positive",
+        "threshold": {
+            "rule": rule,
+            "meaning": ood_thresholds.RULES[rule],
+            "unknown": ood_thresholds.UNKNOWN_IF,
+        },
+        "fpr": {"rule": options.fpr, "meaning": ood_curves.FPR_RULES[options.fpr]},
+        "t_star": options.t_star or None,
+        "t_star_reason": None if options.t_star else "not stated: the files are taken as cut already",
+        "id_classes": logits.n_classes,
+        "official_compat": logits.official_compat,
+        "ties": "equal confidence: by image id, then file order",
+        "shared_ids": shared_ids,
+    }
 
 
 def evaluate_split(

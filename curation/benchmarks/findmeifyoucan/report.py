@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from operator import itemgetter, methodcaller
+from typing import Any
 
 from curation.evaluation.measures import Better, Measure, formulas
 from curation.evaluation.ood import curves
 from curation.evaluation.ood.records import UNNAMED
 from curation.evaluation.ood.thresholds import UNKNOWN_IF
-from curation.evaluation.result import Data, Report, Scored, stem_of, truth_digests
+from curation.evaluation.result import (
+    Column,
+    Data,
+    Drawing,
+    Report,
+    Result,
+    Scored,
+    Table,
+    across,
+    inputs_table,
+    shown,
+    stem_of,
+    truth_digests,
+)
 
 _FMIYC = "Montoya et al., Find Me If You Can"
 _EMPTY = "there are no ID detections, or no OOD detections"
@@ -140,5 +156,126 @@ def scored(data: Data) -> Iterator[Scored]:
             )
 
 
-# 2: P_U is undefined without objects.
-REPORT = Report("findmeifyoucan", MEASURES, scored, lambda result: (), algorithm=2)
+_SEPARABILITY = (
+    "AUROC", "AUPR_trapezoid", "AUPR_step", "FPR95_first", "FPR95_nearest_vos", "FPR95_ood_positive",
+)  # fmt: skip
+_RATES = ("nOSE", "AP_U", "P_U", "R_U")
+_COUNTS = (
+    "n_unknown_gt", "n_det", "n_det_unknown", "n_det_known", "TP_U", "FP_U", "AOSE", "objects_misclassified",
+    "objects_ignored",
+)  # fmt: skip
+_PROFILES = ("official", "paper")
+_PLAIN = (
+    *_SEPARABILITY, "threshold", "threshold_zscore", "threshold_quantile", "threshold_margin",
+    "id_share_at_least_threshold", "images", "images_without_predictions", "pct_images_without_predictions",
+)  # fmt: skip
+
+
+def _tables(result: Result) -> Iterator[Table]:
+    data, results = result.data, result.data["results"]
+    settings = data["settings"]
+    t_star = settings["t_star"]
+    told = "not stated, files taken as cut already" if t_star is None else t_star
+    yield inputs_table(data, f"Inputs; t* {told}", "split")
+    yield across(
+        f"Separability in %, ID positive (FPR95_ood_positive apart); FPR95 is rule {settings['fpr']['rule']}",
+        results,
+        [
+            *((name, ".3%", itemgetter(name)) for name in _SEPARABILITY),
+            (f"threshold ({settings['threshold']['rule']})", "ratio", itemgetter("threshold")),
+            ("ID scores >= threshold, %", ".3%", itemgetter("id_share_at_least_threshold")),
+            ("ID detections", "", lambda one: one["counts"]["id_detections"]),
+            ("OOD detections", "", lambda one: one["counts"]["ood_detections"]),
+            ("images without predictions, %", "", _images_without),
+        ],
+    )
+    for profile in (name for name in _PROFILES if name in next(iter(results.values()))):
+        counted = "detections" if profile == "official" else "objects"
+        yield across(
+            f"Open-set metrics, profile {profile}: rates in %, nOSE counts {counted}",
+            {name: one[profile] or {} for name, one in results.items()},
+            [
+                *((name, ".3f", methodcaller("get", name)) for name in _RATES),
+                *((name, "", methodcaller("get", name)) for name in _COUNTS),
+            ],
+        )
+    if any(one["intervals"] for one in results.values()):
+        names = dict.fromkeys(
+            name for one in results.values() for name in (one["intervals"] or {"metrics": ()})["metrics"]
+        )
+        yield across(
+            "95 % bootstrap intervals over images",
+            {name: one["intervals"] for name, one in results.items()},
+            [(name, "", partial(_interval, name)) for name in names],
+        )
+    notes = list(_note_rows(results))
+    title = "Notes" if notes else ""
+    yield Table("notes", (Column("section", head=""), Column("note", head="")), notes, title=title)
+    columns = ("split", "score", "profile", "metric", "value")
+    yield Table("metrics", tuple(map(Column, columns)), lambda: _metric_rows(results), file=True)
+
+
+def _images_without(one: Data) -> str:
+    share = shown(one["pct_images_without_predictions"], "%")
+    return f"{share} ({one['images_without_predictions']}/{one['images']})"
+
+
+def _interval(name: str, intervals: Data | None) -> str | None:
+    one = None if intervals is None else intervals["metrics"].get(name)
+    return None if one is None or one["low"] is None else f"{one['low']:.3f} … {one['high']:.3f}"
+
+
+def _note_rows(results: Data) -> Iterator[tuple[str, str]]:
+    for name, one in results.items():
+        told = [*one["notes"], *(f"{key}: {reason}" for key, reason in one["undefined"].items())]
+        for profile in _PROFILES:
+            told += [f"{profile}: {note}" for note in (one.get(profile) or {}).get("notes", ())]
+        yield from ((name, text) for text in dict.fromkeys(told))
+
+
+def _metric_rows(results: Data) -> Iterator[tuple[Any, ...]]:
+    for one in results.values():
+        place = one["split"], one["method"]
+        yield from ((*place, "", name, one[name]) for name in _PLAIN)
+        yield from ((*place, "", name, value) for name, value in one["counts"].items())
+        for profile in _PROFILES:
+            section = one.get(profile)
+            for name in (*_RATES, *_COUNTS) if section else ():
+                yield *place, profile, name, section["unrounded"].get(name, section[name])
+
+
+def _drawings(result: Result) -> Iterator[Drawing]:
+    from curation.evaluation.ood.figures import metric_bars, score_histograms
+
+    sections, scores = list(result.data["results"].values()), result.columns["scores"]
+    for profile in _PROFILES:
+        if any(one.get(profile) for one in sections):
+            yield Drawing(f"metrics_{profile}", partial(metric_bars, sections, profile))
+    for number, method in enumerate(dict.fromkeys(method for _, method in scores)):
+        drawn = {
+            split: pair for (split, name), pair in scores.items() if name == method and all(map(len, pair))
+        }
+        thresholds = {one["split"]: one["threshold"] for one in sections if one["method"] == method}
+        yield Drawing(
+            f"scores_{_stem(method, number)}",
+            partial(score_histograms, drawn, thresholds, method) if drawn else None,
+            f"no histogram of {method}: a split needs ID and OOD detections",
+        )
+
+
+def _stem(method: str, number: int) -> str:
+    """Return a method's name where it can be part of a file name, else its place."""
+    return method if method.isascii() and method.isidentifier() and len(method) <= 40 else f"{number + 1}"
+
+
+REPORT = Report(
+    "findmeifyoucan",
+    MEASURES,
+    scored,
+    _tables,
+    _drawings,
+    # P_U is undefined without objects.
+    algorithm=2,
+    files=("metrics",),
+    figures=("metrics_*", "scores_*"),
+)

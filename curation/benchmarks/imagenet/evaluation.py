@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.imagenet.report import DEFINITIONS
+from curation.benchmarks.imagenet.report import DEFINITIONS, REPORT
 from curation.errors import UsageError
 from curation.evaluation import confidence as confidences
 from curation.evaluation import openset_accuracy as accuracies
 from curation.evaluation.class_bootstrap import class_bootstrap
 from curation.evaluation.class_scores import GROUPS, KINDS, ClassScores
+from curation.evaluation.confidence_epochs import read_epochs
+from curation.evaluation.inputs import file_records, manifest_record
 from curation.evaluation.oscr import (
     GRIDS,
     QUERIES,
@@ -27,6 +30,14 @@ from curation.evaluation.oscr import (
     read_query,
     shares_by_class,
 )
+from curation.evaluation.result import Result
+from curation.evaluation.score_files import ReadScores, ScoreOptions, read_scores
+from curation.evaluation.score_labels import PartSamples, ProtocolClasses, part_samples, protocol_classes
+from curation.evaluation.score_tables import Keys
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.option_notes import Alone
+from curation.progress import stage, steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,255 @@ class ImagenetOptions:
     bootstrap: int = 0
     seed: int = 0
     confidence: str = "0.95"
+
+
+Named = tuple[str | Path, ...]
+"""Files of classifiers: ``NAME=FILE`` texts or paths, whose stem is then the name; in Python a mapping too."""
+GRID_CHOICES = ("exact", "paper", "comparison", "table2", "all")
+KIND_CHOICES = ("auto", "logits", "probabilities", "real")
+BACKGROUND_CHOICES = ("none", "last", "removed")
+
+
+def evaluate(
+    *,
+    scores: Annotated[Named | Any, "[NAME=]FILE"],
+    val: Annotated[Named | Any, "[NAME=]FILE"] = (),
+    labels: Annotated[Named | Any, "[NAME=]FILE.npy"] = (),
+    val_labels: Annotated[Named | Any, "[NAME=]FILE.npy"] = (),
+    manifest: Annotated[Manifest | str | None, "MANIFEST"] = None,
+    part: Annotated[str | None, "PART"] = None,
+    val_part: Annotated[str | None, "PART"] = None,
+    truth: Annotated[Path | None, "PATH"] = None,
+    epochs: Annotated[Named | Any, "[NAME=]FILE.csv"] = (),
+    kind: Annotated[tuple[str, ...], "[NAME=]KIND"] = (),
+    background: Annotated[tuple[str, ...], "[NAME=]PLACE", Alone("last")] = (),
+    score_key: Annotated[str | None, "KEY"] = None,
+    label_key: Annotated[str | None, "KEY"] = None,
+    image_key: Annotated[str | None, "KEY"] = None,
+    stray: Literal["error", "drop"] = "error",
+    grid: Literal["exact", "paper", "comparison", "table2", "all"] = "exact",
+    queries: Annotated[str, "Q,Q"] = "0.001,0.01,0.1,1",
+    bootstrap: int = 0,
+    seed: int = 0,
+    confidence: Annotated[str, "C"] = "0.95",
+) -> Result:
+    """Score open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy.
+
+    Parameters
+    ----------
+    scores : Path, sequence of str, or mapping of str to Path
+        .npz (gt and scores or logits), .npy, .csv or .parquet; repeat to compare classifiers
+    val : likewise
+        validation scores of the same classifier
+    labels : likewise
+        labels of --scores, where apart
+    val_labels : likewise
+        labels of --val, where apart
+    manifest : Manifest or str, optional
+        an ImageNet protocol: its classes, so that labels may be wnids
+    part : str, optional
+        of the manifest: its images exactly, by name or else in its order
+    val_part : str, optional
+        the same for --val
+    truth : Path, optional
+        dataset root, val.txt or other list that tells the class of each image of the part
+    epochs : Path, sequence of str, or mapping of str to Path
+        epoch, gamma_plus, gamma_minus of a training run, to choose the model and draw
+    kind : sequence of str
+        logits: softmax is applied; probabilities; real: any scores as they are, without confidence (default auto: by
+        the name of the array, else probabilities where rows sum to 1)
+    background : sequence of str
+        last (also without a word): the last column is the background class; removed: it was taken away after softmax;
+        none; of all classifiers, or of the one named
+    score_key : str, optional
+        array, list column, or prefix of numbered columns
+    label_key : str, optional
+        array or column of labels
+    image_key : str, optional
+        array or column of image names
+    stray : {"error", "drop"}
+        rows of images that the part lacks: refuse, or leave out and report
+    grid : {"exact", "paper", "comparison", "table2", "all"}
+        which thresholds count: all scores (exact), or as one of the two official codes
+    queries : str
+        false positive rates at which CCR is read
+    bootstrap : int
+        replicates of confidence intervals over classes, paired over classifiers
+    seed : int
+        of the bootstrap
+    confidence : str
+        of the intervals
+
+    Returns
+    -------
+    Result
+        Section ``classifiers`` by name.
+
+    Raises
+    ------
+    UsageError, MissingFileError, EvaluationError, PredictionError
+        Options do not fit together; a file is not there, or does not hold what it should.
+    """
+    if (part or val_part) and not manifest:
+        raise UsageError("--part chooses a list of a manifest", expected="--manifest MANIFEST --part PART")
+    if truth and not (part or val_part):
+        raise UsageError(
+            "--truth tells the classes of a part's images", expected="--manifest MANIFEST --part PART"
+        )
+    files = _named(scores, "--scores", [])
+    names = list(files)
+    validated = _named(val, "--val", names)
+    named = {
+        option: _named(given, f"--{option}", names)
+        for option, given in (("labels", labels), ("val-labels", val_labels), ("epochs", epochs))
+    }
+    _require_validated(val_part, validated, named["val-labels"])
+    taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+    classes = None if taken is None else protocol_classes(taken)
+    keys = Keys(score_key, label_key, image_key)
+    kinds = _chosen(kind, "--kind", KIND_CHOICES, names)
+    backgrounds = _chosen(background, "--background", BACKGROUND_CHOICES, names)
+    reading = {name: ScoreOptions(kinds[name], backgrounds[name], keys, stray) for name in names}
+    tests = _read(files, named["labels"], reading, classes, _part(taken, part, truth))
+    validations = _read(validated, named["val-labels"], reading, classes, _part(taken, val_part, truth))
+    test_scores = {name: read.scores for name, read in tests.items()}
+    if grid == "table2" and all(read.background is None for read in test_scores.values()):
+        raise UsageError(
+            "The grid table2 counts the background column, and no classifier has one",
+            expected="--background last, or NAME=last",
+            hint="--grid paper is the same grid for the others",
+        )
+    runs = {name: read_epochs(path) for name, path in named["epochs"].items()}
+    grids: Any = tuple(GRIDS) if grid == "all" else (grid,)
+    options = ImagenetOptions(
+        grids=grids,
+        queries=tuple(query.strip() for query in queries.split(",")),
+        bootstrap=bootstrap,
+        seed=seed,
+        confidence=confidence,
+    )
+    with stage("evaluating"):
+        measured = evaluate_imagenet(
+            test_scores, {name: read.scores for name, read in validations.items()}, options
+        )
+    about = {
+        **_about(taken, {"scores": part, "val": val_part}, named, truth),
+        "inputs": {
+            name: {"scores": tests[name].file, "val": validations[name].file if name in validations else None}
+            for name in tests
+        },
+        "epochs": {
+            name: {"kept": None if run.chosen is None else run.epochs[run.chosen], "of": len(run.epochs)}
+            for name, run in runs.items()
+        },
+    }
+    return Result(REPORT, about, measured, columns={"scores": test_scores, "epochs": runs})
+
+
+def _require_validated(
+    val_part: str | None, validated: Mapping[str, Path], labels: Mapping[str, Path]
+) -> None:
+    """Refuse what is said of validation scores that are not given: it would have no effect."""
+    lacking = next((name for name in labels if name not in validated), None)
+    if lacking is not None or (val_part and not validated):
+        raise UsageError(
+            "--val-labels and --val-part tell about validation scores, and there are none",
+            where=lacking,
+            expected="--val FILE" if lacking is None else f"--val {lacking}=FILE"[:200],
+        )
+
+
+def _named(given: Named | Any, option: str, known: Sequence[str]) -> dict[str, Path]:
+    """Return the path by classifier from ``NAME=PATH`` texts; a bare path goes by its stem, or is of the only one.
+
+    Parameters
+    ----------
+    known : sequence of str
+        Names that there are; empty when this option makes them.
+    """
+    if isinstance(given, Mapping):
+        given = [f"{name}={path}" for name, path in given.items()]
+    found: dict[str, Path] = {}
+    for one in [given] if isinstance(given, str | Path) else given:
+        text = str(one)
+        name, equals, path = text.partition("=")
+        if not equals or Path(text).is_file():
+            name, path = (known[0] if len(known) == 1 else Path(text).stem), text
+        if not name or not path or (known and name not in known):
+            raise UsageError(
+                f"{option} is not of a classifier that has --scores",
+                where=text[:200],
+                expected=" or ".join(f"{option} {one}=FILE" for one in known[:4]) or f"{option} NAME=FILE",
+            )
+        if name in found:
+            raise UsageError(
+                f"{option} is given twice for one classifier",
+                where=text[:200],
+                expected=f"{option} NAME=FILE",
+            )
+        found[name] = Path(path)
+    return found
+
+
+def _read(
+    files: Mapping[str, Path],
+    labels: Mapping[str, Path],
+    reading: Mapping[str, ScoreOptions],
+    classes: ProtocolClasses | None,
+    part: PartSamples | None,
+) -> dict[str, ReadScores]:
+    return {
+        name: read_scores(path, reading[name], labels=labels.get(name), classes=classes, part=part)
+        for name, path in steps(files.items(), "reading scores")
+    }
+
+
+def _part(manifest: Manifest | None, part: str | None, truth: Path | None) -> PartSamples | None:
+    if manifest is None or part is None:
+        return None
+    # Names of training images tell their class: the truth of another part is not needed for them.
+    told = part_samples(manifest, part)
+    return told if told.labels is not None else part_samples(manifest, part, truth)
+
+
+def _chosen(
+    texts: Sequence[str], option: str, choices: Sequence[str], names: Sequence[str]
+) -> dict[str, Any]:
+    """Return a choice by classifier from ``[NAME=]CHOICE`` arguments; the first choice where nothing is said."""
+    found = dict.fromkeys(names, choices[0])
+    # What is said of one classifier goes before what is said of all, whatever the order.
+    for text in sorted(texts, key=lambda one: "=" in one):
+        name, equals, choice = text.rpartition("=")
+        if choice not in choices or (equals and name not in names):
+            raise UsageError(
+                f"{option} is not usable",
+                expected=f"{option} {'|'.join(choices)}, or {option} NAME=... with NAME one of {', '.join(names)}"[
+                    :300
+                ],
+                found=text[:80],
+            )
+        found |= {name: choice} if equals else dict.fromkeys(names, choice)
+    return found
+
+
+def _about(
+    manifest: Manifest | None,
+    parts: Mapping[str, str | None],
+    named: Mapping[str, Mapping[str, Path]],
+    truth: Path | None,
+) -> dict[str, Any]:
+    """Return what the numbers rest on: version, manifest, and digests of the files that options name."""
+    from curation import __version__
+
+    files = {option: file_records(paths) for option, paths in named.items()}
+    if truth is not None and truth.is_file():
+        files["truth"] = file_records({"": truth})
+    return {
+        "protocol": "imagenet",
+        "curation": __version__,
+        "manifest": manifest_record(manifest, parts=dict(parts)),
+        "option_files": {option: found for option, found in files.items() if found},
+    }
 
 
 def evaluate_imagenet(
