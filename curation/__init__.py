@@ -1,3 +1,73 @@
-"""Open-set evaluation data you can trust: protocols, manifests, and the scores that belong to them."""
+"""Open-set evaluation data you can trust: protocols, manifests, and the scores that belong to them.
+
+The names in ``__all__`` are the public interface; each is loaded when it is first used. Everything else can be
+imported, but is not promised.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from curation.audit.run import audit as audit
+    from curation.benchmarks.building import build as build
+    from curation.benchmarks.publishing import publish as publish
+    from curation.benchmarks.verification import verify as verify
+    from curation.errors import CurationError as CurationError
+    from curation.evaluation.leaderboard.board import leaderboard as leaderboard
+    from curation.interface import evaluate as evaluate
+    from curation.interface import load as load
+    from curation.manifest.diff import diff as diff
+    from curation.manifest.manifest import Manifest as Manifest
+    from curation.publishing.hub import pull_publication as pull
+    from curation.sources.given import open_source as open_source
+    from curation.sources.source import Source as Source
 
 __version__ = "0.1.0"
+_HOMES = {
+    "CurationError": "curation.errors:CurationError",
+    "Manifest": "curation.manifest.manifest:Manifest",
+    "Source": "curation.sources.source:Source",
+    "audit": "curation.audit",
+    "build": "curation.benchmarks.building:build",
+    "diff": "curation.manifest.diff:diff",
+    "evaluate": "curation.interface:evaluate",
+    "leaderboard": "curation.evaluation.leaderboard.board:leaderboard",
+    "load": "curation.interface:load",
+    "open_source": "curation.sources.given:open_source",
+    "publish": "curation.benchmarks.publishing:publish",
+    "pull": "curation.publishing.hub:pull_publication",
+    "verify": "curation.benchmarks.verification:verify",
+}
+"""Where each public name is; ``audit`` is a package that can be called."""
+__all__ = [
+    "CurationError",
+    "Manifest",
+    "Source",
+    "__version__",
+    "audit",
+    "build",
+    "diff",
+    "evaluate",
+    "leaderboard",
+    "load",
+    "open_source",
+    "publish",
+    "pull",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].partition(":")
+    found = import_module(module)
+    value = getattr(found, attribute) if attribute else found
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

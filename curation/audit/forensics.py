@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from curation.audit.audited_sources import positions_of
 from curation.audit.id_vocabulary import BLOCK, NAMESPACES, TEXT, VOC2012, Vocabulary
 from curation.audit.lists import IdList, ListSet
 from curation.audit.rule import Severity, joined
+from curation.audit.target import positions_of
 from curation.canonical import sha256_of_bytes
 from curation.sources.source import Bools, Int32s, Int64s, Source
 

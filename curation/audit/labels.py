@@ -8,11 +8,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from curation.audit.audited_sources import positions_in
-from curation.audit.target import AuditedList, AuditTarget
+from curation.audit.target import AuditedList, AuditTarget, positions_in
 from curation.manifest.composition import EVERYTHING
-from curation.manifest.header import ClassEntry, ClassRole, LabelView
-from curation.manifest.roles import UNKNOWN_ID
+from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView
 from curation.manifest.views import PartImages, select_objects
 from curation.short_repr import short_repr
 from curation.sources.source import Bools, Floats, Int32s

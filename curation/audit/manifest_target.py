@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from curation.audit.audited_sources import audited_source, known_exhaustive
 from curation.audit.classes import ClassNames, tasks_of_header
 from curation.audit.target import (
     DEFAULT_EXEMPLARS,
@@ -17,6 +16,8 @@ from curation.audit.target import (
     AuditTarget,
     LabelFile,
     ListRole,
+    audited_source,
+    known_exhaustive,
 )
 from curation.errors import UsageError
 from curation.manifest.header import Header, PartEntry

@@ -95,6 +95,10 @@ class Outcome:
         return tuple(dict.fromkeys(one.need for one in self.findings if one.need))
 
 
+Check = Callable[..., Outcome | Iterable[Finding]]
+"""``check(target)`` or, of a rule that judges lists one by one, ``check(target, list, task)``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule of the audit.
@@ -111,7 +115,7 @@ class Rule:
     fix : str
         What to do when it is broken.
     check : callable
-        ``check(target)`` returns findings, or an `Outcome` where these overlap: pure.
+        It returns findings, or an `Outcome` where these overlap: pure.
     roles : tuple of str
         Roles of the lists that it judges: without a list of any of them it is undecidable, or does not apply.
     tasks : bool
@@ -125,7 +129,7 @@ class Rule:
     definition: str
     needs: str
     fix: str
-    check: Callable[..., Outcome | Iterable[Finding]]
+    check: Check
     roles: tuple[str, ...] = ()
     tasks: bool = True
     each: bool = False

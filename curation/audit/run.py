@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from curation.audit.classes import TaskClasses, read_tasks
-from curation.audit.folder_target import FolderOptions, folder_target
+from curation.audit.folder_target import FolderOptions, folder_target, read_view
 from curation.audit.forensics import forensics
 from curation.audit.judgement import judged
-from curation.audit.list_roles import read_view
 from curation.audit.lists import ListSet, read_lists
 from curation.audit.manifest_target import manifest_target
 from curation.audit.report import Report, RuleResult

@@ -38,6 +38,9 @@ class Benchmark:
         ``choose_slots(parameters)``: the sources that these parameters need, where they are not always `slots`.
     recipes : mapping of str to callable
         Drafts of the lists that the authors published, by the name of the manifest that ``curation import`` makes.
+    formats : str
+        ``MODULE:NAME`` of the layouts of the authors' own files, a tuple of `curation.publishing.exporting.Format`;
+        loaded only when they are used. ``""`` for none.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Benchmark:
     declare: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
     choose_slots: Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None = None
     recipes: Mapping[str, Callable[[], Header]] = field(default_factory=dict)
+    formats: str = ""
 
     def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         """Return the sources that a build with these parameters reads."""

@@ -1,19 +1,263 @@
-"""Building by request: parameters from text, completion of a declared manifest, rebuilding of a finished one."""
+"""`build`: parameters from text, a benchmark's rule on sources, completion and rebuilding of a manifest."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from curation.benchmarks.benchmark import Benchmark
-from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.parameters import wordnet_of
+from curation.benchmarks.registry import benchmarks, find_benchmark
 from curation.errors import ManifestError, UsageError
 from curation.manifest.header import Figure, Header
+from curation.manifest.locate import is_approximate as is_approximate
+from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
+from curation.sources.slots import Reading, open_slots, require_slots
 from curation.sources.source import Source
+
+
+def build(
+    benchmark: str | Path | Manifest,
+    sources: Mapping[str, Any] | None = None,
+    *,
+    tasks: Path | str | None = None,
+    decisions: Path | str | None = None,
+    allow_conflicts: bool = False,
+    declare: bool = False,
+    name: str = "",
+    version: str = "",
+    notes: Sequence[str] = (),
+    source_notes: Mapping[str, str] | None = None,
+    reading: Reading | None = None,
+    tell: Callable[[str], None] = warnings.warn,
+    parameters: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Manifest:
+    """Return the manifest that a benchmark's rule makes of raw datasets, or complete a header-only one.
+
+    Parameters
+    ----------
+    benchmark : str, Path or Manifest
+        A benchmark, or the manifest whose lists are to be completed.
+    sources : mapping of str to path or annotations
+        By ``NAME[@PART]``, NAME being a source of the benchmark or a dataset whose root holds several of them; see
+        `curation.sources.given.as_source` for what annotations may be.
+    tasks : Path or str, optional
+        A file of tasks of one's own, TOML or JSON.
+    decisions : Path or str, optional
+        Recorded decisions to replay.
+    allow_conflicts : bool
+        Whether verdicts that contradict each other are all replayed, as the authors' code does.
+    declare : bool
+        Whether the paper's own version is made as a header, with the lists that are available.
+    name, version : str
+        Of the manifest, in place of the benchmark's own.
+    notes : sequence of str
+        For its readers.
+    source_notes : mapping of str to str, optional
+        On single sources.
+    reading : Reading, optional
+        How the sources are read.
+    tell : callable
+        Takes what a reader should know in words.
+    parameters, **more
+        Of the benchmark, as ``curation list NAME`` prints them.
+
+    Raises
+    ------
+    UsageError
+        There is no such benchmark, parameter or source, or one is missing.
+    FiguresNotMetError
+        A header-only manifest was not completed: figures or lists came out otherwise.
+
+    Examples
+    --------
+    >>> import curation
+    >>> images = [{"id": n, "file_name": f"{n}.jpg", "width": 9, "height": 9} for n in (1, 2)]
+    >>> box = {"bbox": [0, 0, 5, 5], "area": 25, "iscrowd": 0}
+    >>> boxes = [{"id": n, "image_id": n, "category_id": n, **box} for n in (1, 2)]
+    >>> classes = [{"id": 1, "name": "aeroplane"}, {"id": 2, "name": "zebra"}]
+    >>> coco = {"images": images, "annotations": boxes, "categories": classes}
+    >>> voc = {**coco, "images": images[:1], "annotations": boxes[:1]}
+    >>> made = curation.build("elephant", sources={"voc2007-test": voc, "coco": coco}, ratios="1")
+    >>> made.ids("wilderness")
+    ('coco:000000000002',)
+    """
+    if allow_conflicts and decisions is None:
+        raise UsageError("--allow-conflicts speaks of decisions", expected="--decisions FILE beside it")
+    known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
+    settings = {key: _setting(value) for key, value in {**(parameters or {}), **more}.items()}
+    declared = None
+    if known is None:
+        declared = benchmark if isinstance(benchmark, Manifest) else _header_only(str(benchmark))
+        if settings or tasks or declare or name or version:
+            raise UsageError(
+                "A declared manifest fixes its parameters, name and version",
+                where=str(benchmark),
+                hint=f"curation build {declared.header.rule.protocol} … for other ones",
+            )
+        known = find_benchmark(declared.header.rule.protocol)
+    if tasks is not None:
+        settings = _task_settings(known, settings, Path(tasks)) | settings
+    replayed = "" if decisions is None else _replayed(known, settings, Path(decisions), allow_conflicts, tell)
+    if declared is not None:
+        opened = _opened(known, sources, parameters_of(declared.header), str(benchmark), reading, tell)
+        made, missed = complete(declared, opened, decisions=replayed)
+        if missed:
+            raise FiguresNotMetError(declared, missed)
+    else:
+        settings |= {"decisions": replayed} if replayed else {}
+        values = read_parameters(known, settings)
+        if (chosen := wordnet_of(values)) is not None and chosen.difference:
+            tell(f"{chosen.name}: {chosen.difference}")
+        if declare and known.declare is None:
+            raise UsageError(
+                "The protocol has no version of its own to declare", where=f"--declare {known.name}"
+            )
+        opened = _opened(known, sources, values, known.name, reading, tell, declared=declare)
+        made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+    return _in_words(made, name, version, notes, source_notes or {})
+
+
+class FiguresNotMetError(ManifestError):
+    """A header-only manifest was not completed: figures of the paper, or lists that it pins, came out otherwise.
+
+    Attributes
+    ----------
+    missed : tuple of Figure
+    """
+
+    exit_code = 1
+
+    def __init__(self, declared: Manifest, missed: tuple[Figure, ...]) -> None:
+        self.missed = missed
+        super().__init__(
+            "The manifest is not completed: figures are not met",
+            where=f"{declared.header.name} {declared.header.version}",
+            expected=", ".join(f"{one.name} {one.paper}" for one in missed)[:300],
+            found=", ".join(f"{one.name} {one.obtained}: {one.explanation}" for one in missed)[:600],
+        )
+
+
+def _setting(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else _as_text(value)
+
+
+def _header_only(target: str) -> Manifest:
+    try:
+        declared = load_manifest(target)
+    except ManifestError:
+        # Names of manifests have a family before them: a single word was meant as a protocol.
+        if not Path(target).exists() and not {"/", "@"} & set(target):
+            find_benchmark(target)
+        raise
+    if declared.header.origin == "as_published":
+        raise UsageError(
+            "The manifest is of published lists, which no rule makes",
+            where=target,
+            hint=f"curation import {target} --lists DIR --out DIR",
+        )
+    if declared.header.origin != "declared":
+        raise UsageError(
+            "The manifest is complete already",
+            where=target,
+            hint=f"curation verify {target} --rebuild --source NAME=PATH",
+        )
+    return declared
+
+
+def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path) -> dict[str, str]:
+    from curation.benchmarks.owod.tasks import read_task_file, settings_of
+
+    if "tasks" not in (parameter.name for parameter in protocol.parameters):
+        raise UsageError(
+            "The protocol takes no task file", where=f"--tasks {path}", hint="curation build owod …"
+        )
+    if given := sorted({"split", "tasks"} & set(settings)):
+        raise UsageError("--tasks FILE says which split it is", where=f"--set {given[0]}")
+    return settings_of(read_task_file(path))
+
+
+def _replayed(
+    protocol: Benchmark,
+    settings: Mapping[str, str],
+    path: Path,
+    allow_conflicts: bool,
+    tell: Callable[[str], None],
+) -> str:
+    """Return recorded decisions as the parameter of the protocol holds them; contradictory ones are told."""
+    from curation.benchmarks.findmeifyoucan.decisions import contradictions, read_recorded
+
+    if "decisions" not in (parameter.name for parameter in protocol.parameters):
+        raise UsageError(
+            "The protocol replays no decisions",
+            where=f"--decisions {path}",
+            hint="curation apply MANIFEST --decisions FILE",
+        )
+    if "decisions" in settings:
+        raise UsageError("--decisions FILE and --set decisions=… are the same", where=f"--decisions {path}")
+    # A name such as sha256:… or [] would be taken for the decisions themselves.
+    text = read_recorded(str(path.absolute()), allow_conflicts=allow_conflicts)
+    if told := contradictions(text):
+        shown = "; ".join(told[:3]) + ("; …" if len(told) > 3 else "")
+        tell(f"verdicts contradict each other on {len(told)} images, and all are replayed: {shown}")
+    return text
+
+
+def _opened(
+    protocol: Benchmark,
+    given: Mapping[str, Any] | None,
+    parameters: Mapping[str, Any],
+    target: str,
+    reading: Reading | None,
+    tell: Callable[[str], None],
+    *,
+    declared: bool = False,
+) -> Mapping[str, Source]:
+    from curation.publishing.formats.coco import disagreeing_ids
+
+    slots = protocol.slots_for(parameters)
+    sources = open_slots(given or {}, slots, reading or Reading())
+    needed = [slot for slot in slots if slot.part or not declared]
+    require_slots(needed, sources, f"curation build {target}")
+    for text in disagreeing_ids(sources):
+        tell(text)
+    return sources
+
+
+def _in_words(
+    manifest: Manifest, name: str, version: str, notes: Sequence[str], words: Mapping[str, str]
+) -> Manifest:
+    """Return the manifest with the name, version and notes that were asked for."""
+    header = manifest.header
+    if unknown := sorted(set(words) - {entry.name for entry in header.sources}):
+        raise UsageError(
+            "There is no such source in the manifest",
+            where=f"--source-note {unknown[0]}",
+            expected=", ".join(entry.name for entry in header.sources),
+        )
+    sources = tuple(
+        msgspec.structs.replace(
+            entry, note="; ".join(text for text in (entry.note, words.get(entry.name)) if text)
+        )
+        for entry in header.sources
+    )
+    return Manifest(
+        header=msgspec.structs.replace(
+            header,
+            name=name or header.name,
+            version=version or header.version,
+            notes=(*header.notes, *notes),
+            sources=sources,
+        ),
+        lists=manifest.lists,
+    )
 
 
 def read_parameters(protocol: Benchmark, settings: Mapping[str, str]) -> dict[str, Any]:
@@ -130,12 +374,6 @@ def complete(
     missed = (*_missed_figures(header, built.header), *_changed_lists(header, built.header))
     told = tuple(_with_sources(one, header, sources) for one in missed)
     return completed, (*told, *_other_decisions(header, built.header))
-
-
-def is_approximate(header: Header) -> bool:
-    """Return whether a list was selected by presence labels instead of annotations."""
-    evidence = ("wilderness_evidence", "train_evidence")
-    return any(header.rule.parameters.get(name) == "presence" for name in evidence)
 
 
 def _missed_figures(declared: Header, built: Header) -> list[Figure]:

@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from curation.benchmarks.benchmark import Benchmark
 from curation.errors import UsageError
 from curation.manifest.header import Header
+
+if TYPE_CHECKING:
+    from curation.publishing.exporting import Format
 
 GROUP = "curation.benchmarks"
 """The group of entry points under which another package offers a benchmark, named as the benchmark is."""
@@ -91,3 +94,15 @@ def find_recipe(name: str) -> Callable[[], Header]:
         expected=", ".join(known),
         hint=f"did you mean {near[0]}?" if near else None,
     )
+
+
+def formats() -> Mapping[str, Format]:
+    """Return every format that parts are written in, by name: those of detectors, then the authors' own layouts."""
+    from curation.publishing.exporting import FORMATS
+
+    found = dict(FORMATS)
+    for one in benchmarks().values():
+        module, _, name = one.formats.partition(":")
+        offered: tuple[Format, ...] = getattr(import_module(module), name) if module else ()
+        found |= {form.name: form for form in offered}
+    return found

@@ -11,9 +11,9 @@ from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
 from curation.errors import UsageError
+from curation.manifest.importing import read_published
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.manifest.published import read_published
 from curation.manifest.verify import (
     Finding,
     Outcome,
@@ -129,6 +129,7 @@ def verify(
     published : Path or str, optional
         An authors' list, ``.txt`` or ``.json``, to be held against `part`.
     part : str, optional
+        The part that the published list is of.
     reading : Reading, optional
         How the sources are read.
 

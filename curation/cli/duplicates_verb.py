@@ -116,8 +116,8 @@ def _photos(folder: Path) -> dict[str, Path]:
 
 
 def _by_look(store: Path, options: Options) -> tuple[list[Row], dict[str, Any]]:
-    from curation.similarity.look_duplicates import look_duplicates
-    from curation.similarity.store import open_embeddings
+    from curation.similarity.embeddings import open_embeddings
+    from curation.similarity.near_duplicates import look_duplicates
 
     one = open_embeddings(store)
     other: Embeddings | None = (

@@ -13,9 +13,8 @@ from curation.cli.outputs import OwnFolder
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.similarity.embed import EmbedResult
+    from curation.similarity.embed import EmbedResult, Photo
     from curation.similarity.encoder import Encoder
-    from curation.similarity.items import Photo
     from curation.sources.photos import PhotoFolder
 
 _SHOWN = 5
@@ -137,10 +136,10 @@ def _check(options: Options) -> None:
 def _encoder(options: Options) -> Encoder:
     if not options.model:
         # What needs no weights and runs anywhere.
-        from curation.similarity.colour_encoder import ColourEncoder
+        from curation.similarity.encoder import ColourEncoder
 
         return ColourEncoder()
-    from curation.similarity.open_clip_encoder import open_clip_encoder
+    from curation.similarity.open_clip import open_clip_encoder
 
     return open_clip_encoder(
         options.model,
@@ -153,7 +152,7 @@ def _encoder(options: Options) -> Encoder:
 
 
 def _photos(options: Options) -> list[Photo]:
-    from curation.similarity.items import photos_of_folder, photos_of_sources
+    from curation.similarity.embed import photos_of_folder, photos_of_sources
     from curation.sources.photos import PhotoFolder
     from curation.sources.slots import named_slots
 

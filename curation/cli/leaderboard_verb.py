@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Table, printable, table_lines, warn
 from curation.cli.outputs import OutputFile
-from curation.errors import LeaderboardError, UsageError
+from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.evaluation.leaderboard.ranking import Group
@@ -39,41 +39,22 @@ class Options:
 
 def run(options: Options) -> Answer:
     """Print a table a group, and write the page that ``--html`` asks for; 0, or an error of the tree."""
-    from curation.evaluation.leaderboard.files import read_rows
-    from curation.evaluation.leaderboard.html import leaderboard_html
-    from curation.evaluation.leaderboard.ranking import leaderboard, leaderboard_data, single_ranking
+    from curation.evaluation.leaderboard.board import leaderboard
     from curation.storage import write_text
 
-    read = read_rows(options.file)
-    if read.torn and not read.rows:
-        raise LeaderboardError(
-            "The file holds no whole row",
-            where=str(options.file),
-            expected="one row a line",
-            found=ascii(read.torn),
-            hint="curation evaluate … --append FILE writes it",
-        )
-    if read.torn:
-        warn(f"{options.file.name}: the last line is cut off and was left out: {read.torn}")
-    groups = leaderboard(read.rows, options.metric)
-    if options.group is not None:
-        groups = single_ranking(groups, _numbers(options.group))
-    data = {
-        "file": options.file.name,
-        "sha256": read.digest,
-        "torn": read.torn,
-        "groups": leaderboard_data(groups),
-    }
-    lines = [line for group in groups for line in _lines(group)] or ["The file holds no row."]
+    made = leaderboard(options.file, metric=options.metric, groups=options.group and _numbers(options.group))
+    if made.torn:
+        warn(f"{made.file}: the last line is cut off and was left out: {made.torn}")
+    lines = [line for group in made.groups for line in _lines(group)] or ["The file holds no row."]
     if options.html:
-        write_text(options.html, leaderboard_html(groups, file=options.file.name, digest=read.digest))
+        write_text(options.html, made.html())
         lines.append(f"wrote {options.html}")
-    return Answer(data, lines)
+    return Answer(made.as_data(), lines)
 
 
-def _numbers(text: str) -> list[int] | None:
+def _numbers(text: str) -> list[int] | str:
     if text == "all":
-        return None
+        return text
     numbers = [int(one) for one in text.split(",") if one.isascii() and one.isdigit() and len(one) < 10]
     if len(numbers) < text.count(",") + 1:
         raise UsageError("--group is not usable", expected="a number, N,N, or all", found=text[:80])

@@ -126,7 +126,7 @@ def _protocol_lines(protocol: dict[str, Any], *, whole: bool) -> list[str]:
 
 
 def _write_index(options: Options) -> list[str]:
-    from curation.manifest.registry import INDEX_FILE, index_text, manifest_index
+    from curation.manifest.locate import INDEX_FILE, index_text, manifest_index
     from curation.storage import write_text
 
     if options.what not in (None, "manifests") or len(options.folder) > 1:
@@ -150,8 +150,7 @@ def _write_index(options: Options) -> list[str]:
 def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return the manifests at hand; a damaged one is warned of and left out, a circle of versions refused."""
     from curation.errors import CurationError, VersionChainError
-    from curation.manifest.locate import manifest_folders, manifest_roots, packaged_manifests
-    from curation.manifest.registry import superseded_by
+    from curation.manifest.locate import manifest_folders, manifest_roots, packaged_manifests, superseded_by
     from curation.manifest.store import read_manifest
 
     for folder in folders:

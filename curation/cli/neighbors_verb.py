@@ -59,7 +59,7 @@ class Options:
 
 def run(options: Options) -> Answer:
     """Search, print, and write what ``--out`` asks for."""
-    from curation.similarity.store import open_embeddings
+    from curation.similarity.embeddings import open_embeddings
 
     named = pairs(options.queries, "--queries", bare=lambda text: Path(text).name)
     references = open_embeddings(options.references)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from curation.proposals.categories import ClassTree
     from curation.proposals.id_classes import IdClass
     from curation.proposals.proposal import Input
-    from curation.proposals.propose import Lenses, OodPool
+    from curation.proposals.propose import OodPool, Signals
     from curation.proposals.set_distance import SetStatistics
     from curation.similarity.embeddings import Embeddings
     from curation.sources.source import Source
@@ -102,11 +102,11 @@ def run(options: Options) -> Answer:
     classes, numbers, inputs = _classes(options)
     maps = _synset_maps(options, inputs)
     with stage("reading embeddings of the ID classes"):
-        lenses = _lenses(options, inputs)
+        signals = _signals(options, inputs)
     made = propose(
         classes,
         _pools(options, classes, numbers, maps, inputs),
-        lenses=lenses,
+        signals=signals,
         thresholds=thresholds,
         id_synsets=maps.get("id", {}),
         compare=_compared(options, inputs),
@@ -265,32 +265,32 @@ def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
     return ClassTree(read(parts=False), read(parts=True))
 
 
-def _lenses(options: Options, inputs: list[Input]) -> Lenses:
+def _signals(options: Options, inputs: list[Input]) -> Signals:
     from curation.proposals.clip_overlap import prompts_of, reference_of
-    from curation.proposals.propose import Lenses
+    from curation.proposals.propose import Signals
 
-    lenses = [name for name in ("embeddings_id", "texts") if getattr(options, name)]
-    if bool(lenses) != bool(options.embeddings_ood):
+    signals = [name for name in ("embeddings_id", "texts") if getattr(options, name)]
+    if bool(signals) != bool(options.embeddings_ood):
         raise UsageError(
             "There is nothing to compare: the OOD images are not embedded"
-            if lenses
+            if signals
             else "There is nothing to compare the embedded OOD images with",
-            where=f"--{lenses[0].replace('_', '-')}" if lenses else "--embeddings-ood",
+            where=f"--{signals[0].replace('_', '-')}" if signals else "--embeddings-ood",
             hint="--embeddings-ood STORE, made by curation embed"
-            if lenses
+            if signals
             else "--embeddings-id STORE or --texts STORE",
         )
     references = None
     if options.embeddings_id:
         references = reference_of(_embeddings(options.embeddings_id, "embeddings id", inputs))
     prompts = prompts_of(_embeddings(options.texts, "texts", inputs)) if options.texts else None
-    return Lenses(references, prompts)
+    return Signals(references, prompts)
 
 
 def _embeddings(path: Path, use: str, inputs: list[Input]) -> Embeddings:
     from curation.proposals.clip_overlap import digest_of
     from curation.proposals.proposal import Input
-    from curation.similarity.store import open_embeddings
+    from curation.similarity.embeddings import open_embeddings
 
     found = open_embeddings(path)
     inputs.append(Input(use=use, name=path.name, sha256=digest_of(found)))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import NewFolder
-from curation.errors import UsageError
 
 if TYPE_CHECKING:
     from curation.publishing.publication import Publication
@@ -36,12 +35,10 @@ class Options:
 
 def run(options: Options) -> Answer:
     """Fetch, check and report; nothing is written unless all of it is what was published."""
-    from curation.publishing.hub import HubRepository, pull
+    from curation.publishing.hub import pull_publication
 
-    name, at, version = options.publication.partition("@")
-    if not at:
-        raise UsageError("Which version is to be pulled?", where=name[:200], expected="ORG/NAME@VERSION")
-    publication = pull(HubRepository(name), version, options.out, digest=options.digest)
+    publication = pull_publication(options.publication, options.out, digest=options.digest)
+    name = options.publication.partition("@")[0]
     if publication.repository != name:
         warn(f"{name} holds what was published as {publication.repository}")
     data = {

@@ -191,7 +191,7 @@ def _require_names(photos: Mapping[str, PhotoFolder], names: Sequence[str]) -> N
 def _embeddings(options: Options) -> Embeddings | None:
     if not options.embeddings:
         return None
-    from curation.similarity.store import open_embeddings
+    from curation.similarity.embeddings import open_embeddings
 
     return open_embeddings(options.embeddings)
 

@@ -337,6 +337,8 @@ def _metavar(option: _Option) -> str | None:
 def _default_told(option: _Option) -> str:
     """Return the words about a default that the text itself does not state."""
     value = option.default
+    if option.kind in ("many", "pairs"):
+        return ""
     if value in (_EMPTY, None, False, "", ()) or "default" in option.help or f"({value}" in option.help:
         return ""
     return f" (default: {value})".replace("%", "%%")

@@ -14,10 +14,8 @@ from curation.decisions.decision import Action, Decision, Stage
 from curation.decisions.replay import Ineffective
 from curation.decisions.resolution import Resolution
 from curation.errors import DecisionError, UsageError
-from curation.manifest.check import PART_NAME, VERSION
-from curation.manifest.header import Figure, Header, PartEntry, Rule, Supersedes
-from curation.manifest.manifest import Manifest
-from curation.manifest.roles import classes_in
+from curation.manifest.header import Figure, Header, PartEntry, Rule, Supersedes, classes_in
+from curation.manifest.manifest import PART_NAME, VERSION, Manifest
 from curation.manifest.views import count_annotated, count_objects, locate_images
 from curation.sources.source import Source
 
@@ -31,7 +29,7 @@ class Staleness:
     Attributes
     ----------
     gone : tuple of str
-        Images that stand in no part that the decision speaks of, nor, for candidates, in any part or source at hand.
+        Images that stand in no part that the decision speaks of, nor, for candidates, in any part or available source.
     unheard : dict of str to int
         Decisions by data set that speak of no part of the manifest.
     other_manifests : dict of str to int
@@ -459,7 +457,7 @@ def apply_decisions(
     DecisionError
         See `strict`; or a list that must contain another would no longer do so.
     MissingListError
-        A list of the manifest is not at hand.
+        A list of the manifest is not available.
     UsageError
         The version is not greater, or decisions need a near or far part that is not named.
     """

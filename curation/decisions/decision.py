@@ -10,7 +10,7 @@ import msgspec
 
 from curation.errors import DecisionError, ImageIdError
 from curation.ids import parse_image_id
-from curation.manifest.check import DIGEST, PART_NAME
+from curation.manifest.manifest import DIGEST, PART_NAME
 
 Stage = Literal["auto_override", "manual", "candidate"]
 Action = Literal[

@@ -522,7 +522,10 @@ def _impact_at(
             name: None if name in left_out else opened[number].tolist() for number, name in enumerate(classes)
         },
         **(
-            _readings(tp[kept], fp[kept], opened[kept])
+            {
+                name: values.tolist()
+                for name, values in readings(tp[kept], (tp + fp)[kept], opened[kept]).items()
+            }
             if kept.any()
             else dict.fromkeys(READINGS, [None] * n_levels)
         ),
@@ -534,15 +537,22 @@ def _impact_at(
     return result
 
 
-def _readings(tp: Int64s, fp: Int64s, opened: Int64s) -> dict[str, Values]:
-    """Return the three averages over the classes that have a threshold, shapes (C,), (C,), (C, L)."""
-    kept = (tp + fp)[:, None]
-    closed_precision = (tp[:, None] / kept).mean(axis=0)
-    open_precision = (tp[:, None] / (kept + opened)).mean(axis=0)
+def readings(tp: Int64s, kept: Int64s, opened: Int64s) -> dict[str, Floats]:
+    """Return the three averages over classes by level, shapes (L,).
+
+    Parameters
+    ----------
+    tp, kept : ndarray of int64, shape (C,)
+        True positives, and true and false positives, of each class that has a threshold.
+    opened : ndarray of int64, shape (C, L)
+        FP_o at each level.
+    """
+    tp, kept = tp[:, None], kept[:, None]
+    closed_precision, open_precision = (tp / kept).mean(axis=0), (tp / (kept + opened)).mean(axis=0)
     return {
-        "macro": (opened / kept).mean(axis=0).tolist(),
-        "pooled": (opened.sum(axis=0) / kept.sum()).tolist(),
-        "ratio_of_mean_precision": (closed_precision / open_precision - 1).tolist(),
+        "macro": (opened / kept).mean(axis=0),
+        "pooled": opened.sum(axis=0) / kept.sum(),
+        "ratio_of_mean_precision": closed_precision / open_precision - 1,
     }
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from curation.errors import UsageError
 from curation.evaluation.class_scores import Bools, ClassScores, Floats, Int64s
+from curation.evaluation.curves import auroc
 
 Grid = Literal["exact", "paper", "comparison", "table2"]
 GRIDS: dict[str, str] = {
@@ -234,23 +235,6 @@ def passing(data: ClassScores, threshold: float, grid: Grid) -> Bools:
         right = right & (data.highest >= data.background)
     above = data.highest >= threshold if grid == "comparison" else data.highest > threshold
     return np.asarray(right & above)
-
-
-def auroc(known: Floats, other: Floats) -> float | None:
-    """Return the area under the ROC curve, known samples positive, ties half; None where a group is empty.
-
-    Parameters
-    ----------
-    known, other : ndarray
-        Highest scores, in any order.
-    """
-    if not len(known) or not len(other):
-        return None
-    others = np.sort(other)
-    # In int64: a pair counts 2, and there are fewer than 2**62 pairs.
-    lower = int(np.searchsorted(others, known, side="left").sum())
-    not_higher = int(np.searchsorted(others, known, side="right").sum())
-    return (lower + not_higher) / (2 * len(known) * len(other))
 
 
 def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:

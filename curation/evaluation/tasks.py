@@ -13,8 +13,8 @@ from curation.errors import EvaluationError
 from curation.evaluation.truth import UNKNOWN, UNKNOWN_NUMBER, CategoryIds, KnownClasses, counts_truth_ids
 from curation.input_files import read_plain
 from curation.json_keys import refuse_repeated_keys
+from curation.manifest.header import unknown_index
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import unknown_index
 from curation.sources.source import Source
 
 _EXAMPLE = '{"tasks": [{"name": "t1", "prev": [], "cur": ["person", "dog"], "rest": ["truck"]}]}'

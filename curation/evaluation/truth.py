@@ -15,8 +15,8 @@ from curation.evaluation.columns import GroundTruth, Int64s
 from curation.ids import native_number
 from curation.input_files import read_plain
 from curation.json_keys import refuse_repeated_keys
+from curation.manifest.header import unknown_index
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import unknown_index
 from curation.sources.source import FileRecord, Source
 
 UNKNOWN = "unknown"

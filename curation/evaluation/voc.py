@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from curation.evaluation.average_precision import full_curve
 from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.curves import average_precision_by_level, full_curve
 from curation.evaluation.detections import Boxes, Stray
 from curation.evaluation.inputs import READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign, rows_by_class
@@ -30,7 +30,6 @@ from curation.evaluation.result import (
     truth_digests,
 )
 from curation.evaluation.variants import Difficult, Rules
-from curation.evaluation.wilderness import average_precision_by_level
 from curation.progress import stage
 
 VOC = Rules(

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.manifest.header import ClassEntry, LabelView, PartEntry
+from curation.manifest.header import ClassEntry, LabelView, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import classes_in
 from curation.manifest.views import (
     FLAGS,
     ROLES,

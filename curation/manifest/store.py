@@ -12,15 +12,16 @@ import msgspec
 from curation.canonical import sha256_of_bytes
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, UsageError
 from curation.input_files import utf8_text
-from curation.manifest.check import (
+from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
+from curation.manifest.manifest import (
     VERSION,
+    Manifest,
     check_header,
     check_lists,
+    header_as_data,
     needs_every_list,
     require_earlier,
 )
-from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
-from curation.manifest.manifest import Manifest, header_as_data
 from curation.storage import inside, publishing_folder, read_bytes
 
 HEADER_FILE = "manifest.json"
@@ -49,7 +50,7 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     Raises
     ------
     ManifestError
-        The manifest is inconsistent: see `curation.manifest.check`.
+        The manifest is inconsistent: see `curation.manifest.manifest`.
     UsageError
         The folder holds something else already: a published manifest is never edited.
     """

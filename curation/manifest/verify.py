@@ -9,9 +9,8 @@ from typing import Literal
 
 from curation.canonical import sha256_of_lines
 from curation.errors import CurationError
-from curation.manifest.header import PartEntry, SourceEntry
+from curation.manifest.header import PartEntry, SourceEntry, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import classes_in
 from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, count_objects, locate_images
 from curation.sources.source import Source
 

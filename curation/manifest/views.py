@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import ManifestError
-from curation.manifest.header import ClassEntry, ClassRole, LabelView
+from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID, classes_in
 from curation.sources.source import Bools, Int32s, Source
 
 ROLES: tuple[str, ...] = get_args(ClassRole)

@@ -227,7 +227,7 @@ class OodPool:
 
 
 @dataclass(frozen=True)
-class Lenses:
+class Signals:
     """What serves all pools.
 
     Attributes
@@ -258,7 +258,7 @@ def propose(
     classes: Sequence[IdClass],
     pools: Sequence[OodPool],
     *,
-    lenses: Lenses | None = None,
+    signals: Signals | None = None,
     thresholds: Thresholds | None = None,
     id_synsets: Mapping[str, str] | None = None,
     compare: Sequence[SetStatistics] = (),
@@ -272,7 +272,7 @@ def propose(
     classes : sequence of IdClass
     pools : sequence of OodPool
         Of different names, sharing no image.
-    lenses : Lenses, optional
+    signals : Signals, optional
     thresholds : Thresholds, optional
     id_synsets : mapping of str to str, optional
         The user's own synsets of ID classes, before those of the classes and of the maps.
@@ -291,7 +291,7 @@ def propose(
     from tqdm import tqdm
 
     chosen = thresholds or Thresholds()
-    asked = lenses or Lenses()
+    asked = signals or Signals()
     _require_distinct(pools)
     known = _id_synsets(classes, id_synsets or {}, wordnet)
     told = [Input(use="wordnet", name=wordnet.name, sha256=wordnet.digest)] if wordnet else []
@@ -319,7 +319,7 @@ def _look_into(
     pool: OodPool,
     classes: Sequence[IdClass],
     id_synsets: Mapping[str, str],
-    lenses: Lenses,
+    signals: Signals,
     thresholds: Thresholds,
     wordnet: Wordnet | None,
 ) -> _Seen:
@@ -334,9 +334,9 @@ def _look_into(
     labels = label_evidence(source, judged, near_wup=thresholds.near_wup)
     evidence = dict(zip(source.image_ids.tolist(), labels, strict=True))
     embeddings, left_out = _of_pool(pool, evidence)
-    look = look_at(embeddings, lenses.references.embeddings) if embeddings and lenses.references else None
+    look = look_at(embeddings, signals.references.embeddings) if embeddings and signals.references else None
     inputs: list[Input] = []
-    for found in _by_similarity(embeddings, look, classes, lenses, thresholds):
+    for found in _by_similarity(embeddings, look, classes, signals, thresholds):
         for image, one in found.items():
             evidence[image] = (*evidence[image], one)
     if pool.detections is not None:
@@ -359,16 +359,16 @@ def _by_similarity(
     embeddings: Embeddings | None,
     look: Look | None,
     classes: Sequence[IdClass],
-    lenses: Lenses,
+    signals: Signals,
     thresholds: Thresholds,
 ) -> Iterable[dict[str, Evidence]]:
-    if embeddings is not None and lenses.prompts is not None:
-        yield text_evidence(embeddings, lenses.prompts, classes, margin=thresholds.text_margin)
-    if look is not None and lenses.references is not None and lenses.references.sigma is not None:
+    if embeddings is not None and signals.prompts is not None:
+        yield text_evidence(embeddings, signals.prompts, classes, margin=thresholds.text_margin)
+    if look is not None and signals.references is not None and signals.references.sigma is not None:
         yield look_evidence(
             look,
-            median=lenses.references.median or 0.0,
-            sigma=lenses.references.sigma,
+            median=signals.references.median or 0.0,
+            sigma=signals.references.sigma,
             sigmas=thresholds.look_sigma,
         )
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import yaml
 
-from curation.manifest.header import Header, ParameterValue, PartEntry
-from curation.manifest.roles import classes_in
+from curation.manifest.header import Header, ParameterValue, PartEntry, classes_in
 from curation.pages import page
 from curation.publishing.licences import STATED
 from curation.publishing.member import PARTS_CONFIG, Member

@@ -20,7 +20,7 @@ from curation.errors import (
     PublishError,
     UsageError,
 )
-from curation.manifest.check import DIGEST, VERSION
+from curation.manifest.manifest import DIGEST, VERSION
 from curation.publishing.publication import (
     MAX_RECORD_BYTES,
     RECORD_FILE,
@@ -470,6 +470,31 @@ def pull(hub: HubRepository, version: str, out: Path, *, digest: str = "") -> Pu
         # The client's own notes on what it fetched.
         shutil.rmtree(partial / ".cache", ignore_errors=True)
         return verify_repository(partial)
+
+
+def pull_publication(target: str, out: Path | str, *, digest: str = "") -> Publication:
+    """Bring a publication back from the hub, every file and every manifest checked.
+
+    Parameters
+    ----------
+    target : str
+        ``ORG/NAME@VERSION``; the version is a tag, or a commit of 40 hex digits.
+    out : Path or str
+        A new folder.
+    digest : str
+        That it must have, ``""`` for any.
+
+    Raises
+    ------
+    UsageError
+        The target names no version.
+    PublishError, PublicationMismatchError
+        See `pull`.
+    """
+    name, at, version = target.partition("@")
+    if not at:
+        raise UsageError("Which version is to be pulled?", where=name[:200], expected="ORG/NAME@VERSION")
+    return pull(HubRepository(name), version, Path(out), digest=digest)
 
 
 def _require_asked(publication: Publication, version: str, digest: str, place: str) -> None:

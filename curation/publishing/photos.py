@@ -11,14 +11,12 @@ import numpy as np
 from curation.errors import ExportError, MissingExtraError, MissingFileError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.content import gather_images, slots_of_parts
-from curation.sources.photos import BrokenPhotoError, PhotoFolder, decode_photo, read_photo
+from curation.sources.photos import BrokenPhotoError, decode_photo, photos_of_ids, read_photo
 from curation.sources.source import Int32s, Source
 from curation.storage import inside, open_binary, write_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-_SHOWN = 3
 
 
 class PhotoDataset:
@@ -68,7 +66,9 @@ class PhotoDataset:
     ) -> None:
         self.rows = rows
         self.transform = transform
-        self.paths = _paths(rows, photos)
+        names = {row["image_id"]: row.get("file_name") or "" for row in rows}
+        found = photos_of_ids([row["image_id"] for row in rows], photos, names)
+        self.paths = tuple(found[row["image_id"]] for row in rows)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -88,30 +88,6 @@ class PhotoDataset:
         except BrokenPhotoError as error:
             raise MissingFileError(f"A photo cannot be used: {error}", where=str(path)) from None
         return (image, row) if self.transform is None else self.transform(image, row)
-
-
-def _paths(rows: Sequence[Mapping[str, Any]], photos: Path | Mapping[str, Path]) -> tuple[Path, ...]:
-    roots = photos if isinstance(photos, Mapping) else {"": photos}
-    folders = {namespace: PhotoFolder(Path(root)) for namespace, root in roots.items()}
-    found: list[Path] = []
-    missing: list[str] = []
-    for row in rows:
-        namespace, _, native = row["image_id"].partition(":")
-        folder = folders.get(namespace, folders.get(""))
-        path = None if folder is None else folder.find([row.get("file_name") or "", native])
-        if path is None:
-            missing.append(row["image_id"])
-        else:
-            found.append(path)
-    if missing:
-        more = ", …" if len(missing) > _SHOWN else ""
-        raise MissingFileError(
-            f"{len(missing)} of {len(rows)} photos are in none of the folders",
-            where=", ".join(f"{name or 'all'}: {root}" for name, root in roots.items())[:300],
-            expected="files named as the dataset names them, or by id",
-            found=f"no {', '.join(missing[:_SHOWN])}{more}",
-        )
-    return tuple(found)
 
 
 _PHOTOS = (".jpg", ".jpeg", ".png")

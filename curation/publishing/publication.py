@@ -12,8 +12,7 @@ import msgspec
 
 from curation.canonical import sha256_of_file, sha256_of_value
 from curation.errors import CanonicalFormError, CurationError, PublicationMismatchError
-from curation.manifest.check import DIGEST, VERSION
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import DIGEST, VERSION, Manifest
 from curation.manifest.store import read_manifest
 from curation.publishing.formats.plan import json_bytes
 from curation.publishing.parquet import content_digest, read_parquet, schema_of

@@ -10,9 +10,8 @@ import numpy as np
 
 from curation.decisions.decision import Decision, row_of
 from curation.errors import PublishError
-from curation.manifest.header import ClassEntry, Header, PartEntry
+from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID, classes_in, unknown_index
 from curation.manifest.views import (
     ROLES,
     PartImages,

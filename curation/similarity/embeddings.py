@@ -1,14 +1,28 @@
-"""Embeddings: vectors of images, boxes or texts, with the identity of the encoder that made them."""
+"""Embeddings: vectors of images, boxes or texts with the identity of their encoder, and the folder that keeps them.
+
+A store is one memory-mapped array when finished, and shards that survive a kill while it is made: ``shards/HEX.npy``
+and ``shards/HEX.json`` hold what is computed so far, some thousand rows each, named by them. When all are there, they
+are joined: ``vectors-HEX.npy`` holds the array, ``rows.json`` lists its rows and states its digest, and the shards go.
+A row is kept under its id, the digest of the image's bytes and the box: what has changed is computed again, and nothing
+else. One process at a time writes a store.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from curation.canonical import sha256_of_value
+from curation.canonical import canonical_json, sha256_of_file, sha256_of_lines, sha256_of_value
+from curation.errors import EmbeddingError, MissingFileError
+from curation.storage import read_bytes, remove_abandoned, replacing, write_bytes
 
 Vectors = npt.NDArray[np.float32]
 
@@ -91,3 +105,298 @@ def unit_rows(vectors: Vectors) -> Vectors:
     lengths[lengths == 0] = 1
     unit: Vectors = (rows / lengths[:, None]).astype(np.float32)
     return unit
+
+
+HEADER, ROWS, SHARDS = "store.json", "rows.json", "shards"
+KINDS = ("images", "boxes", "texts")
+_FORMAT = 1
+_HEX = 16
+_JOINED = 8192
+"""Rows copied at a time when shards are joined."""
+
+
+class Row(NamedTuple):
+    """What a vector is of: id, ``sha256:<hex>`` of the image's bytes, and the box (``""`` for a whole image)."""
+
+    id: str
+    image: str
+    box: str = ""
+
+
+class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all rows of a store have in common.
+
+    Attributes
+    ----------
+    kind : str
+        ``images``, ``boxes`` or ``texts``.
+    encoder : dict of str to str
+        The fields of `EncoderIdentity`.
+    dimension : int
+        Length of a vector.
+    batch : int
+        Images encoded at a time: it may change the last bits of a vector, so a store keeps to one.
+    template : str
+        Of texts: the prompt, with ``{}`` for the text.
+    """
+
+    kind: str
+    encoder: dict[str, str]
+    dimension: int
+    batch: int
+    template: str = ""
+    format: int = _FORMAT
+
+
+class _Listing(msgspec.Struct, forbid_unknown_fields=True):
+    sha256: str
+    ids: list[str]
+    images: list[str]
+    boxes: list[str]
+
+
+class EmbeddingStore:
+    """A store that is being written.
+
+    Parameters
+    ----------
+    folder : Path
+        Created if need be.
+    header : StoreHeader
+
+    Raises
+    ------
+    EmbeddingError
+        The folder holds something else, or embeddings of another kind, encoder, batch size or template.
+    """
+
+    def __init__(self, folder: Path, header: StoreHeader) -> None:
+        self.folder = folder
+        self.header = header
+        self._known: dict[Row, tuple[Vectors, int]] = {}
+        self._joined: list[Row] | None = None
+        if (folder / HEADER).is_file():
+            _require_same(_read_header(folder), header, folder)
+        elif _holds_something(folder):
+            raise EmbeddingError(
+                "The folder exists and is no store of embeddings",
+                where=str(folder),
+                hint="choose another --out",
+            )
+        else:
+            write_bytes(folder / HEADER, canonical_json(msgspec.to_builtins(header)) + b"\n", guarded=False)
+        remove_abandoned(folder)
+        remove_abandoned(folder / SHARDS)
+        self._load()
+
+    def __contains__(self, row: Row) -> bool:
+        return row in self._known
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
+        """Keep some rows as a shard: when this returns, a kill or a power cut loses none of them."""
+        if rows:
+            path = self.folder / SHARDS / f"{_name(rows)}.npy"
+            self._write(path, path.with_suffix(".json"), rows, [vectors])
+            self._take_in(np.load(path, mmap_mode="r", allow_pickle=False), rows)
+
+    def finish(self, rows: Sequence[Row]) -> None:
+        """Join the shards to one array of these rows in this order; other rows are let go.
+
+        A kill on the way leaves the former array or the new one, and every shard until the new one is in place.
+        """
+        current = self.folder / f"vectors-{_name(rows)}.npy"
+        if self._joined != list(rows):
+            blocks = (self._gather(rows[start : start + _JOINED]) for start in range(0, len(rows), _JOINED))
+            self._write(current, self.folder / ROWS, rows, blocks)
+        self._known.clear()
+        for path in sorted(self.folder.glob("vectors-*.npy")):
+            if path != current:
+                path.unlink()
+        shutil.rmtree(self.folder / SHARDS, ignore_errors=True)
+
+    def _gather(self, rows: Sequence[Row]) -> Vectors:
+        block = np.empty((len(rows), self.header.dimension), np.float32)
+        for number, row in enumerate(rows):
+            array, place = self._known[row]
+            block[number] = array[place]
+        return block
+
+    def _write(self, path: Path, listing: Path, rows: Sequence[Row], blocks: Iterable[Vectors]) -> None:
+        with replacing(path, guarded=False) as partial:
+            shape = (len(rows), self.header.dimension)
+            array = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float32, shape=shape)
+            start = 0
+            for block in blocks:
+                array[start : start + len(block)] = block
+                start += len(block)
+            array.flush()
+            digest = sha256_of_file(partial)
+        columns = (list(column) for column in zip(*rows, strict=True))
+        # The listing comes last: without it the array counts for nothing.
+        write_bytes(listing, msgspec.json.encode(_Listing(digest, *columns)) + b"\n", guarded=False)
+
+    def _load(self) -> None:
+        """Take in what is there already; a file that is torn or damaged counts for nothing."""
+        for listing in [self.folder / ROWS, *sorted((self.folder / SHARDS).glob("[!.]*.json"))]:
+            joined = listing.name == ROWS
+            try:
+                rows, sha256 = _read_rows(listing)
+                place = self.folder / f"vectors-{_name(rows)}.npy" if joined else listing.with_suffix(".npy")
+                array = _read_vectors(place, sha256, (len(rows), self.header.dimension))
+            except (EmbeddingError, MissingFileError):
+                continue
+            self._take_in(array, rows)
+            if joined:
+                self._joined = rows
+
+    def _take_in(self, array: Vectors, rows: Sequence[Row]) -> None:
+        self._known.update((row, (array, place)) for place, row in enumerate(rows))
+
+
+def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
+    """Return the embeddings of a finished store; the vectors are memory-mapped and read-only.
+
+    Parameters
+    ----------
+    kind : str, optional
+        ``images``, ``boxes`` or ``texts``, where only that will do.
+
+    Raises
+    ------
+    MissingFileError
+        There is no store.
+    EmbeddingError
+        The store is unfinished, of another kind, or damaged: its digest is checked, and that all is finite.
+    """
+    header = _read_header(folder)
+    if kind and header.kind != kind:
+        raise EmbeddingError(
+            "The store holds embeddings of another kind", where=str(folder), expected=kind, found=header.kind
+        )
+    if not (folder / ROWS).is_file():
+        raise EmbeddingError(
+            "The store is not finished",
+            where=str(folder),
+            hint="the curation embed … that began it; it goes on where it stopped",
+        )
+    rows, sha256 = _read_rows(folder / ROWS)
+    # The name comes from the rows, never from a file: a listing opens nothing outside its folder.
+    vectors = _read_vectors(folder / f"vectors-{_name(rows)}.npy", sha256, (len(rows), header.dimension))
+    ids = tuple(row.id for row in rows)
+    if len(set(ids)) != len(ids):
+        raise EmbeddingError("An id stands twice in the store", where=str(folder / ROWS))
+    for start in range(0, len(vectors), _JOINED):
+        if not np.isfinite(vectors[start : start + _JOINED]).all():
+            raise EmbeddingError("The store holds vectors that are not finite", where=str(folder))
+    return Embeddings(ids, vectors, _identity(header, folder), tuple(row.image for row in rows))
+
+
+def batch_of(folder: Path) -> int | None:
+    """Return the batch size of a store, None where there is no store yet."""
+    return _read_header(folder).batch if (folder / HEADER).is_file() else None
+
+
+def _identity(header: StoreHeader, folder: Path) -> EncoderIdentity:
+    try:
+        return EncoderIdentity(**header.encoder)
+    except TypeError:
+        raise EmbeddingError(
+            "The store does not say which encoder made it",
+            where=str(folder / HEADER),
+            expected="model, weights, preprocessing, dtype, embedding",
+            found=", ".join(header.encoder)[:200],
+        ) from None
+
+
+def header_of(
+    identity: EncoderIdentity, dimension: int, *, kind: str, batch: int, template: str = ""
+) -> StoreHeader:
+    """Return the header of a store of one encoder's embeddings."""
+    return StoreHeader(
+        kind=kind, encoder=asdict(identity), dimension=dimension, batch=batch, template=template
+    )
+
+
+def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None:
+    before: Mapping[str, Any] = msgspec.to_builtins(there)
+    now: Mapping[str, Any] = msgspec.to_builtins(wanted)
+    before, now = before | before["encoder"], now | now["encoder"]
+    for name in sorted(set(before) | set(now)):
+        if name != "encoder" and before.get(name) != now.get(name):
+            raise EmbeddingError(
+                f"The store was made with another {name}",
+                where=str(folder),
+                expected=str(before.get(name))[:300],
+                found=str(now.get(name))[:300],
+                hint="choose another --out, or the options that the store was made with",
+            )
+
+
+def _read_header(folder: Path) -> StoreHeader:
+    if not (folder / HEADER).is_file():
+        raise MissingFileError(
+            "There is no store of embeddings", where=str(folder), hint="curation embed … --out DIR"
+        )
+    with _well_formed(folder / HEADER):
+        header = msgspec.json.decode(read_bytes(folder / HEADER), type=StoreHeader)
+    if header.format != _FORMAT or header.kind not in KINDS or not 0 < header.dimension < 1 << 20:
+        raise EmbeddingError(
+            "The store is of a form that this version does not know", where=str(folder / HEADER)
+        )
+    return header
+
+
+def _read_rows(path: Path) -> tuple[list[Row], str]:
+    """Return the rows of a listing and the digest of its array."""
+    with _well_formed(path):
+        listing = msgspec.json.decode(read_bytes(path), type=_Listing)
+    if not 0 < len(listing.ids) == len(listing.images) == len(listing.boxes):
+        raise EmbeddingError("The columns of a store are empty or differ in length", where=str(path))
+    columns = zip(listing.ids, listing.images, listing.boxes, strict=True)
+    return [Row(*row) for row in columns], listing.sha256
+
+
+@contextmanager
+def _well_formed(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EmbeddingError(
+            "A file of the store is damaged", where=str(path), found=str(error)[:200]
+        ) from None
+
+
+def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:
+    """Return the array of a listing, memory-mapped, after its digest is checked."""
+    try:
+        if sha256_of_file(path) != sha256:
+            raise EmbeddingError("The vectors are not those that the store lists", where=str(path))
+        vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise MissingFileError("The vectors of the store are missing", where=str(path)) from None
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
+        raise EmbeddingError(
+            "The vectors of the store cannot be read", where=str(path), found=str(error)[:200]
+        ) from None
+    if vectors.shape != shape or vectors.dtype != np.float32:
+        raise EmbeddingError(
+            "The vectors of the store have another shape than it lists",
+            where=str(path),
+            expected=f"float32 {shape}",
+            found=f"{vectors.dtype} {vectors.shape}"[:200],
+        )
+    return vectors
+
+
+def _name(rows: Sequence[Row]) -> str:
+    return sha256_of_lines("\t".join(row) for row in rows).removeprefix("sha256:")[:_HEX]
+
+
+def _holds_something(folder: Path) -> bool:
+    """Return whether a folder is in use; hidden names are what a kill may have left of writing the header."""
+    if not folder.is_dir():
+        return folder.exists()
+    return any(not entry.name.startswith(".") for entry in folder.iterdir())

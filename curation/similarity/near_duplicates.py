@@ -1,7 +1,7 @@
-"""Photos that are the same, or nearly, under different names: by the digest of their pixels and by perceptual hash.
+"""Photos that are the same, or nearly, under different names: by pixels, by perceptual hash, by an encoder's cosine.
 
-Nothing is learned or downloaded: a perceptual hash is the sign of 64 low frequencies of the grey photo, and `ImageHash`
-computes it without torch.
+Nothing is learned or downloaded for the first two: a perceptual hash is the sign of 64 low frequencies of the grey
+photo, and `ImageHash` computes it without torch.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import MissingExtraError, UsageError
+from curation.similarity.embeddings import Embeddings
+from curation.similarity.set_similarity import require_same_encoder
 from curation.sources.source import Int32s, Int64s
 
 if TYPE_CHECKING:
@@ -255,3 +257,52 @@ def _within_band(codes: Codes, earlier: Sequence[np.uint64], mask: np.uint64, di
             if near.any():
                 one, two = order[live[near]], order[live[near] + shift]
                 yield np.minimum(one, two), np.maximum(one, two), bits[near].astype(np.int64)
+
+
+_BLOCK = 2048
+
+
+def look_duplicates(
+    embeddings: Embeddings, others: Embeddings | None = None, threshold: float = 0.95
+) -> list[tuple[str, str, float]]:
+    """Return all pairs of images with a cosine of at least `threshold`, by first and second image.
+
+    Parameters
+    ----------
+    others : Embeddings, optional
+        Pair each image with those of another set; by default the images of one set with each other, each pair once.
+
+    Raises
+    ------
+    SimilarityError
+        The encoders differ.
+    UsageError
+        The threshold is outside [-1, 1], or more than 5 million pairs are found.
+    """
+    if not -1 <= threshold <= 1:
+        raise UsageError("The threshold is a cosine", expected="-1 to 1", found=str(threshold))
+    second = embeddings if others is None else others
+    require_same_encoder(embeddings, second)
+    rows, columns = embeddings.normalised(), second.normalised()
+    found: list[tuple[str, str, float]] = []
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        for other in range(0 if others is not None else start, len(columns), _BLOCK):
+            scores = block @ columns[other : other + _BLOCK].T
+            hit, column = np.nonzero(scores >= np.float32(threshold))
+            hit, column = hit + start, column + other
+            if others is None:
+                kept = column > hit
+                hit, column = hit[kept], column[kept]
+            values = scores[hit - start, column - other].tolist()
+            found += [
+                (embeddings.ids[one], second.ids[two], value)
+                for one, two, value in zip(hit.tolist(), column.tolist(), values, strict=True)
+            ]
+            if len(found) > MOST_PAIRS:
+                raise UsageError(
+                    "Too many pairs look alike to be listed",
+                    expected=f"at most {MOST_PAIRS:,}",
+                    hint="ask for a higher threshold",
+                )
+    return sorted(found, key=lambda pair: pair[:2])

@@ -12,13 +12,11 @@ from curation.errors import MissingExtraError, SimilarityError, UsageError
 from curation.similarity.embeddings import Embeddings, Vectors
 
 Int64s = npt.NDArray[np.int64]
-Keys = npt.NDArray[np.uint64]
 Engine = Literal["auto", "torch", "numpy", "faiss"]
 ENGINES = ("auto", "torch", "numpy", "faiss")
 QUERY_BLOCK, REFERENCE_BLOCK = 1024, 2048
 _WORTH_TORCH = 20_000_000
 _MOST_PENDING = 1 << 21
-_KEY_BITS, _SCORE_BITS = 64, 32
 _LARGEST = 1e38
 
 
@@ -60,13 +58,11 @@ def nearest(
     if chosen == "faiss":
         return _by_faiss(queries, references, k)
     table = _on_device(references) if chosen == "torch" else references
-    # A candidate's query, score and place share 64 bits.
-    size = min(block, 1 << (_KEY_BITS - _SCORE_BITS - len(references).bit_length()))
     found = []
-    for start in range(0, len(queries), size):
-        rows = queries[start : start + size]
+    for start in range(0, len(queries), block):
+        rows = queries[start : start + block]
         products = _TorchProducts(rows, table) if chosen == "torch" else _NumpyProducts(rows, table)
-        found.append(_Search(len(rows), len(references), k).run(products))
+        found.append(_best_of_block(products, len(rows), len(references), k))
     return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])
 
 
@@ -148,67 +144,41 @@ def _engine(engine: Engine, products: int) -> str:
     return engine
 
 
-class _Search:
-    """The best k references of a block of queries, while blocks of products go by.
+def _best_of_block(block: _Products, n: int, references: int, k: int) -> tuple[Int64s, Vectors]:
+    """Return the best k references of a block of n queries, while blocks of products go by.
 
     A product matters only if it is above the k-th best so far; references come in order, so that one which equals it
     has lost already. A bound that is out of date lets more through and loses none: candidates are sorted only when the
-    references seen have doubled, about log2(r / 2048) times. A candidate is one number, query, falling score and place
-    from the highest bits to the lowest, so that sorting numbers settles everything, ties too.
+    references seen have doubled, about log2(r / 2048) times.
     """
-
-    def __init__(self, queries: int, references: int, k: int) -> None:
-        self._n, self._references, self._k = queries, references, k
-        self._place_bits = references.bit_length()
-        self._bounds = np.full(queries, -np.inf, np.float32)
-        self._best: Keys = np.empty(0, np.uint64)
-        self._pending: list[Keys] = []
-
-    def run(self, block: _Products) -> tuple[Int64s, Vectors]:
-        held, due = 0, 0
-        for start in range(0, self._references, REFERENCE_BLOCK):
-            stop = min(start + REFERENCE_BLOCK, self._references)
-            block.multiply(start, stop)
-            is_first = start == 0 and stop > self._k
-            if is_first:
-                self._bounds = block.kth_largest(self._k)
-            flat, scores = block.above(self._bounds, or_equal=is_first)
-            self._pending.append(self._keys(flat, scores, start, stop - start))
-            held += len(flat)
-            if stop >= due or held > _MOST_PENDING or stop == self._references:
-                self._sort_out(min(self._k, stop))
-                held, due = 0, 2 * stop
-        return self._result()
-
-    def _keys(self, flat: Int64s, scores: Vectors, start: int, width: int) -> Keys:
-        rows, columns = np.divmod(flat.astype(np.uint64), np.uint64(width))
-        # Adding zero makes one of the two zeros. Bits of floats rise with positive numbers and fall with negative ones.
-        bits = (scores + np.float32(0)).view(np.uint32)
-        falling = np.where(bits >> np.uint32(31), bits, ~(bits | np.uint32(1 << 31)))
-        places = columns + np.uint64(start)
-        shift = np.uint64(self._place_bits)
-        return (rows << (shift + np.uint64(_SCORE_BITS))) | (falling.astype(np.uint64) << shift) | places
-
-    def _sort_out(self, kept: int) -> None:
-        """Keep the best of each query, and raise the bounds to the last of them."""
-        keys = np.concatenate([self._best, *self._pending])
-        keys.sort()
-        rows = np.arange(self._n, dtype=np.uint64) << np.uint64(self._place_bits + _SCORE_BITS)
-        firsts = np.searchsorted(keys, rows)
-        self._best = keys[(firsts[:, None] + np.arange(kept)).ravel()]
-        self._pending = []
-        if kept == self._k:
-            self._bounds = self._scores(self._best[kept - 1 :: kept])
-
-    def _scores(self, keys: Keys) -> Vectors:
-        falling = (keys >> np.uint64(self._place_bits)).astype(np.uint32)
-        bits = np.where(falling >> np.uint32(31), falling, ~(falling | np.uint32(1 << 31)))
-        return bits.view(np.float32)
-
-    def _result(self) -> tuple[Int64s, Vectors]:
-        places = self._best & np.uint64((1 << self._place_bits) - 1)
-        shape = (self._n, self._k)
-        return places.astype(np.int64).reshape(shape), self._scores(self._best).reshape(shape)
+    bounds = np.full(n, -np.inf, np.float32)
+    rows, places, scores = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+    pending, held, due = [(rows, places, scores)], 0, 0
+    for start in range(0, references, REFERENCE_BLOCK):
+        stop = min(start + REFERENCE_BLOCK, references)
+        block.multiply(start, stop)
+        is_first = start == 0 and stop > k
+        if is_first:
+            bounds = block.kth_largest(k)
+        flat, found = block.above(bounds, or_equal=is_first)
+        row, column = np.divmod(flat, stop - start)
+        pending.append((row, column + start, found))
+        held += len(flat)
+        if stop >= due or held > _MOST_PENDING or stop == references:
+            kept = min(k, stop)
+            rows, places, scores = (np.concatenate(columns) for columns in zip(*pending, strict=True))
+            # Stable sorts keep equal products in the order of their places, in which they came.
+            order = np.argsort(-scores, kind="stable")
+            order = order[np.argsort(rows[order].astype(np.min_scalar_type(n)), kind="stable")]
+            firsts = np.searchsorted(rows[order], np.arange(n))
+            chosen = order[(firsts[:, None] + np.arange(kept)).ravel()]
+            pending = [(rows[chosen], places[chosen], scores[chosen])]
+            if kept == k:
+                bounds = scores[chosen[k - 1 :: k]]
+            held, due = 0, 2 * stop
+    _, places, scores = pending[0]
+    # Adding zero makes one of the two zeros.
+    return places.reshape(n, k), (scores + np.float32(0)).reshape(n, k)
 
 
 class _Products(Protocol):

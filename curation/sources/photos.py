@@ -7,7 +7,7 @@ an animated picture the first frame counts. Names from files open nothing but wh
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from curation.storage import open_binary
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+_SHOWN = 3
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 LARGEST_FILE = 512 << 20
 """Bytes of a photo file that are read at most."""
@@ -65,6 +66,48 @@ class PhotoFolder:
             for name in (path.relative_to(root).as_posix(), path.name, path.stem):
                 found.setdefault(name, path)
         return found
+
+
+def photos_of_ids(
+    ids: Sequence[str], photos: Path | str | Mapping[str, Path], names: Mapping[str, str] | None = None
+) -> dict[str, Path]:
+    """Return the photo of each image id.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        Such as ``coco:000000000139``.
+    photos : Path, or mapping of str to Path
+        The folder of the photos, or one by the namespace of the ids.
+    names : mapping of str to str, optional
+        File names by id; they go before the native half of an id.
+
+    Raises
+    ------
+    MissingFileError
+        A folder does not exist, or a photo is in none: the message says how many and names the first.
+    """
+    roots = photos if isinstance(photos, Mapping) else {"": Path(photos)}
+    folders = {namespace: PhotoFolder(Path(root)) for namespace, root in roots.items()}
+    found: dict[str, Path] = {}
+    missing: list[str] = []
+    for one in ids:
+        namespace, _, native = one.partition(":")
+        folder = folders.get(namespace, folders.get(""))
+        path = None if folder is None else folder.find([(names or {}).get(one, ""), native])
+        if path is None:
+            missing.append(one)
+        else:
+            found[one] = path
+    if missing:
+        more = ", …" if len(missing) > _SHOWN else ""
+        raise MissingFileError(
+            f"{len(missing)} of {len(ids)} photos are in none of the folders",
+            where=", ".join(f"{name or 'all'}: {root}" for name, root in roots.items())[:300],
+            expected="files named as the dataset names them, or by id",
+            found=f"no {', '.join(missing[:_SHOWN])}{more}",
+        )
+    return found
 
 
 class BrokenPhotoError(Exception):

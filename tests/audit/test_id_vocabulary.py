@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.audit.id_vocabulary import NAMESPACES, Vocabulary, key_of, numbered_together
-from curation.audit.list_text import parse_lines
+from curation.audit.lists import parse_lines
 from curation.canonical import sha256_of_lines
-from curation.manifest.published import namespaced_by_form
+from curation.manifest.importing import namespaced_by_form
 
 
 def vocabulary(*lists: list[str], namespace: str = "") -> tuple[Vocabulary, list[list[int]]]:

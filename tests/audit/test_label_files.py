@@ -89,7 +89,7 @@ def test_images_that_a_file_lacks_are_told_and_the_rest_is_judged() -> None:
     assert [text.split()[0] for text in rest.examples] == ["toy:v1", "toy:v2", "toy:v3"]
     [warning] = label_warnings(target)
     assert "toy:v1 (t1-train line 4)" in warning
-    # A breach on the covered images is a breach.
+    # A violation on the covered images is a violation.
     world.labels["t1-train"] = make_source(T1 | {"a1": ["unknown"]}, dataset="labels")
     [broken, _] = findings(run_audit(world.target()), "CO2", "t1-train")
     assert (broken.verdict, broken.count) == ("fail", 1)

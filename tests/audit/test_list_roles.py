@@ -2,7 +2,7 @@
 
 import pytest
 
-from curation.audit.list_roles import guess_roles, read_role, read_view, slice_of, tasks_by_name
+from curation.audit.folder_target import guess_roles, read_role, read_view, slice_of, tasks_by_name
 from curation.audit.target import PRINCIPLE
 from curation.errors import UsageError
 from curation.manifest.header import LabelView

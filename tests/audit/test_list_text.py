@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.audit.id_vocabulary import numbered_together
-from curation.audit.list_text import LONGEST_ID, NoListError, ParsedLines, parse_lines
+from curation.audit.lists import LONGEST_ID, NoListError, ParsedLines, parse_lines
 
 
 def ids(data: bytes | str) -> list[str]:

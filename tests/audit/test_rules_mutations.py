@@ -1,4 +1,4 @@
-"""Every rule: one breach of a sound benchmark is told by that rule alone; without its data it is undecidable."""
+"""Every rule: one violation of a sound benchmark is told by that rule alone; without its data it is undecidable."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -169,7 +169,7 @@ def two_datasets_share_ids(world: World) -> None:
     world.test["b1"] = ["dog"]
 
 
-BREACHES: list[tuple[str, str, int, Change]] = [
+VIOLATIONS: list[tuple[str, str, int, Change]] = [
     ("CO1", "fail", 1, a_class_is_called_unknown),
     ("CO2", "fail", 2, train_renames_later_classes),
     ("CO3", "fail", 1, first_test_list_shows_no_unknown),
@@ -206,18 +206,20 @@ def test_the_sound_benchmark_passes_every_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "verdict", "breaches", "change"), BREACHES, ids=[f"{n}-{c.__name__}" for n, _, _, c in BREACHES]
+    ("name", "verdict", "violations", "change"),
+    VIOLATIONS,
+    ids=[f"{n}-{c.__name__}" for n, _, _, c in VIOLATIONS],
 )
-def test_one_breach_is_told_by_one_rule(name: str, verdict: str, breaches: int, change: Change) -> None:
+def test_one_breach_is_told_by_one_rule(name: str, verdict: str, violations: int, change: Change) -> None:
     world = World()
     change(world)
     audit = run_audit(world.target())
     assert verdicts(audit) == SOUND | {name: verdict}
-    assert count(audit, name) == breaches
+    assert count(audit, name) == violations
 
 
 def test_every_rule_that_judges_is_broken_by_some_breach() -> None:
-    assert {name for name, *_ in BREACHES} | {"DS3"} == {r.name for r in RULES if r.severity != "info"}
+    assert {name for name, *_ in VIOLATIONS} | {"DS3"} == {r.name for r in RULES if r.severity != "info"}
 
 
 def test_a_view_that_keeps_later_classes_is_sound_where_no_image_shows_one() -> None:

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
-from curation.similarity.embed import embed_photos, usual_threads
+from curation.similarity.embed import Photo, embed_photos, usual_threads
 from curation.similarity.encoder import Encoder, Prepared, one_core_each
-from curation.similarity.items import Photo
-from curation.similarity.open_clip_encoder import open_clip_encoder
+from curation.similarity.open_clip import open_clip_encoder
 from curation.sources.photos import PhotoFolder, decode_photo
 from tests.benchmarks.measured import measured
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from curation.cli import main
-from curation.similarity.store import open_embeddings
+from curation.similarity.embeddings import open_embeddings
 from tests.real_files import real_files
 from tests.similarity.clip_world import write_config, write_photos
 

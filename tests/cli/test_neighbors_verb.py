@@ -11,7 +11,7 @@ from PIL import Image
 
 from curation.cli import main
 from curation.ledger import LEDGER
-from curation.similarity.look_duplicates import look_duplicates
+from curation.similarity.near_duplicates import look_duplicates
 from tests.rounding import cosine_error
 from tests.similarity.vectors import embedded, random_set
 

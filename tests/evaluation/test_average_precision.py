@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from curation.evaluation.average_precision import (
+from curation.evaluation.curves import (
     Ranking,
     area,
     eleven_point,

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.bootstrap import READINGS, bootstrap_intervals, draw_images
 from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.open_set import READINGS
+from curation.evaluation.resample import draw_units, wilderness_intervals
 from tests.evaluation.worlds import match
 
 CLASSES = ("a", "b", "c")
@@ -181,7 +182,7 @@ def test_equals_an_evaluation_of_really_duplicated_images(seed: int, difficult: 
     rng = np.random.Generator(np.random.PCG64(seed))
     closed, wild = random_part(rng, 8, wild=False), random_part(rng, 11, wild=True)
     replicates = 4
-    result = bootstrap_intervals(
+    result = wilderness_intervals(
         *closed, match(*closed, difficult=difficult), *wild,
         levels=LEVELS, replicates=replicates, seed=seed, difficult=difficult, confidence="0.5",
     )  # fmt: skip
@@ -218,7 +219,9 @@ def small() -> dict[str, Any]:
 
 
 def intervals(small: dict[str, Any], **options: Any) -> dict[str, Any]:
-    return bootstrap_intervals(*small["parts"], **({"levels": LEVELS, "replicates": 20, "seed": 3} | options))
+    return wilderness_intervals(
+        *small["parts"], **({"levels": LEVELS, "replicates": 20, "seed": 3} | options)
+    )
 
 
 def test_same_seed_same_result_and_another_seed_another(small: dict[str, Any]) -> None:
@@ -245,7 +248,7 @@ def philox_words(key: tuple[int, int], count: int) -> list[int]:
 def test_draws_follow_the_published_generator() -> None:
     words = philox_words((3, 17), 1000)
     bits = np.random.Philox(key=np.array([3, 17], np.uint64))
-    drawn = draw_images(10, 1000, bits.random_raw(1000))
+    drawn = draw_units(10, 1000, bits.random_raw(1000))
     assert drawn.tolist() == [(word >> 32) * 10 >> 32 for word in words]
     assert min(np.bincount(drawn)) > 60
 
@@ -262,10 +265,10 @@ def test_input_order_changes_nothing(small: dict[str, Any]) -> None:
     found = Detections(found.image, found.label, found.boxes, scores)
     order = np.random.Generator(np.random.PCG64(1)).permutation(len(found))
     shuffled = Detections(found.image[order], found.label[order], found.boxes[order], scores[order])
-    one = bootstrap_intervals(
+    one = wilderness_intervals(
         closed, found, match(closed, found), wilderness, wild, levels=LEVELS, replicates=10
     )
-    two = bootstrap_intervals(
+    two = wilderness_intervals(
         closed, shuffled, match(closed, shuffled), wilderness, wild, levels=LEVELS, replicates=10
     )
     assert one == two
@@ -274,7 +277,7 @@ def test_input_order_changes_nothing(small: dict[str, Any]) -> None:
 def test_undefined_replicates_are_counted_and_small_wilderness_has_no_wr1() -> None:
     """One object in two images: a replicate without its image (about 1 in 4) has no class left."""
     closed, wild, found = single_class(2, 1), single_class(1, 0), same_score(np.arange(1))
-    result = bootstrap_intervals(
+    result = wilderness_intervals(
         closed, found, match(closed, found), wild, found, levels={"0.0": 0, "0.5": 1}, replicates=100
     )
     missing = sum(0 not in draws_of(0, replicate, 2, 1)[0] for replicate in range(100))
@@ -302,7 +305,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
         # Every object is found at one score; a wilderness image has a detection at it with chance 0.4: WI(1.0) = 0.4.
         found = same_score(np.arange(n))
         opened = same_score(np.flatnonzero(rng.random(n) < 0.4))
-        result = bootstrap_intervals(
+        result = wilderness_intervals(
             closed, found, match(closed, found), wild, opened,
             levels={"1.0": n}, recalls_tenths=(5,), replicates=100, seed=int(rng.integers(1000)), confidence="0.9",
         )  # fmt: skip

@@ -1,13 +1,14 @@
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from curation.errors import UsageError
-from curation.evaluation.class_bootstrap import _draws, _Resampled, class_bootstrap
 from curation.evaluation.class_scores import ClassScores, class_scores
 from curation.evaluation.confidence import confidence
 from curation.evaluation.oscr import QUERIES, auroc_of, oscr
+from curation.evaluation.resample import _Measured, class_bootstrap, draws
 
 
 def drawn(seed: int = 0, *, n: int = 200, origin: bool = True, background: str = "none") -> ClassScores:
@@ -20,6 +21,11 @@ def drawn(seed: int = 0, *, n: int = 200, origin: bool = True, background: str =
     return class_scores(
         labels, scores, kind="logits", background=background, origin=classes if origin else None
     )  # type: ignore[arg-type]
+
+
+def _draws(data: ClassScores, replicates: int, seed: int) -> Iterator[Any]:
+    measured = _Measured(data, QUERIES)
+    return (measured.weights(one) for one in draws(measured.sizes, replicates, seed))
 
 
 def repeated(data: ClassScores, weights: Any) -> ClassScores:
@@ -36,7 +42,7 @@ def repeated(data: ClassScores, weights: Any) -> ClassScores:
 @pytest.mark.parametrize("origin", [True, False])
 def test_a_replicate_equals_measuring_the_samples_drawn(background: str, origin: bool) -> None:
     data = drawn(background=background, origin=origin)
-    resampled = _Resampled(data, QUERIES)
+    resampled = _Measured(data, QUERIES)
     for weights in _draws(data, 5, 7):
         found = resampled.measures(weights)
         again = repeated(data, weights)

@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from curation.errors import ManifestError
-from curation.manifest.check import check_header, check_lists
 from curation.manifest.header import ClassEntry, Header, Supersedes, TaskEntry
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import Manifest, check_header, check_lists
 
 Make = Callable[..., Manifest]
 

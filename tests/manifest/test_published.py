@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from curation.errors import CurationError, ManifestError, MissingFileError
-from curation.manifest.published import namespaced_by_form, read_published, read_published_file
+from curation.manifest.importing import namespaced_by_form, read_published, read_published_file
 
 COCO = ["coco:000000000009", "coco:000000397133"]
 VOC = ["voc2007:000012", "voc2007:009963"]

@@ -13,10 +13,9 @@ import pytest
 from curation.cli import main
 from curation.errors import DigestMismatchError, ManifestError, UsageError, VersionChainError
 from curation.manifest import header as header_module
-from curation.manifest.check import DIGEST, TAXONOMIES, VERSION
 from curation.manifest.header import Origin, PartRole, Supersedes
-from curation.manifest.manifest import Manifest
-from curation.manifest.registry import index_text, manifest_index, superseded_by
+from curation.manifest.locate import index_text, manifest_index, superseded_by
+from curation.manifest.manifest import DIGEST, TAXONOMIES, VERSION, Manifest
 from curation.manifest.store import manifest_files, write_manifest
 
 Make = Callable[..., Manifest]

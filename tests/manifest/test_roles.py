@@ -5,9 +5,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from curation.manifest.header import ClassEntry, LabelView, PartEntry, TaskEntry
+from curation.manifest.header import ClassEntry, LabelView, PartEntry, TaskEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest, header_as_data
-from curation.manifest.roles import classes_in, unknown_index
 from curation.manifest.views import view_objects
 from curation.sources.source import Source
 

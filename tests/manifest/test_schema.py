@@ -13,9 +13,8 @@ import pytest
 
 from curation.errors import ManifestError
 from curation.manifest import header as header_module
-from curation.manifest.check import DIGEST, check_header
 from curation.manifest.header import Header
-from curation.manifest.manifest import Manifest, header_as_data
+from curation.manifest.manifest import DIGEST, Manifest, check_header, header_as_data
 from curation.manifest.store import _StoredHeader, manifest_files
 
 SCHEMA = json.loads(Path(header_module.__file__).with_name("schema.json").read_text(encoding="utf-8"))

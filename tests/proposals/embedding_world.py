@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.similarity.embeddings import Embeddings, EncoderIdentity
-from curation.similarity.store import EmbeddingStore, Row, header_of
+from curation.similarity.embeddings import Embeddings, EmbeddingStore, EncoderIdentity, Row, header_of
 
 
 def embedded(

@@ -10,8 +10,8 @@ import pytest
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.elephant import BENCHMARK
 from curation.benchmarks.elephant.lists import build
+from curation.manifest.importing import read_published
 from curation.manifest.manifest import Manifest
-from curation.manifest.published import read_published
 from curation.manifest.verify import compare_with_published, verify_sources
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.opening import open_source

@@ -14,9 +14,8 @@ from curation.benchmarks.building import rebuild
 from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
 from curation.benchmarks.osod3.parameters import read_superclass
 from curation.errors import CurationError, ManifestError, ProtocolError
-from curation.manifest.check import check_header
 from curation.manifest.header import ClassEntry
-from curation.manifest.manifest import Manifest, header_as_data
+from curation.manifest.manifest import Manifest, check_header, header_as_data
 from curation.manifest.store import read_manifest, write_manifest
 from curation.manifest.views import view_objects
 from curation.sources.source import Categories, Source

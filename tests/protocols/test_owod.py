@@ -12,8 +12,7 @@ from curation.benchmarks.building import complete, is_approximate, read_paramete
 from curation.benchmarks.owod import BENCHMARK
 from curation.benchmarks.owod.facts import SPLITS, VOC_CLASSES
 from curation.errors import ProtocolError, UsageError
-from curation.manifest.check import check_header, check_lists
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import Manifest, check_header, check_lists
 from curation.manifest.views import view_objects
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES

@@ -1,6 +1,7 @@
 """Folders of links by class: they lead to the photos, and nowhere else."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +9,32 @@ import msgspec
 import pytest
 
 from curation.benchmarks.imagenet import BENCHMARK
-from curation.benchmarks.imagenet.layout import write_imagefolder
+from curation.benchmarks.imagenet.layout import plan_imagefolder
 from curation.benchmarks.imagenet.lists import TRAIN, VAL, build
 from curation.cli import main
 from curation.errors import ExportError, MissingFileError, UsageError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import write_manifest
+from curation.publishing.formats.plan import write_plan
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
 
 World = tuple[Manifest, dict[str, Source], Path]
+
+
+def write_imagefolder(
+    manifest: Manifest,
+    parts: list[str],
+    sources: dict[str, Source],
+    root: Path,
+    out: Path,
+    *,
+    summary: dict[str, Any],
+) -> Mapping[str, int]:
+    plan = plan_imagefolder(manifest, parts, sources, {"": root})
+    write_plan(plan, out, single=False, summary={**summary, "counts": plan.counts})
+    return plan.counts
 
 
 @pytest.fixture

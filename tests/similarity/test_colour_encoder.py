@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from curation.errors import EncoderError
-from curation.similarity.colour_encoder import ColourEncoder, _hues
 from curation.similarity.embeddings import unit_rows
+from curation.similarity.encoder import ColourEncoder, _hues
 from tests.rounding import cosine_error
 from tests.similarity.clip_world import picture
 from tests.similarity.vectors import encode_images

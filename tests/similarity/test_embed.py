@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 
 from curation.errors import DuplicateIdError, EmbeddingError, EncoderError
-from curation.similarity.colour_encoder import ColourEncoder
-from curation.similarity.embed import embed_photos, embed_texts, usual_threads
-from curation.similarity.items import Photo, photos_of_folder
-from curation.similarity.store import open_embeddings
+from curation.similarity.embed import Photo, embed_photos, embed_texts, photos_of_folder, usual_threads
+from curation.similarity.embeddings import open_embeddings
+from curation.similarity.encoder import ColourEncoder
 from curation.sources.photos import PhotoFolder
 from tests.rounding import gamma
 from tests.similarity.clip_world import MeanEncoder, picture, write_photos
@@ -259,7 +258,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from curation.similarity.embed import embed_photos
-from curation.similarity.items import photos_of_folder
+from curation.similarity.embed import photos_of_folder
 from curation.sources.photos import PhotoFolder
 from tests.rounding import gamma
 from tests.similarity.clip_world import MeanEncoder

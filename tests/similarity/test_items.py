@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.errors import DuplicateIdError, EmbeddingError, PresenceOnlyError
-from curation.similarity.items import box_text, crop_of, photos_of_folder, photos_of_sources
+from curation.similarity.embed import box_text, crop_of, photos_of_folder, photos_of_sources
 from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from curation.errors import EncoderError, MissingFileError
-from curation.similarity.embed import embed_photos
-from curation.similarity.items import photos_of_folder
-from curation.similarity.open_clip_encoder import OpenClipEncoder, open_clip_encoder
-from curation.similarity.open_clip_model import import_open_clip, load_model
+from curation.similarity.embed import embed_photos, photos_of_folder
+from curation.similarity.open_clip import OpenClipEncoder, import_open_clip, load_model, open_clip_encoder
 from curation.sources.photos import PhotoFolder
 from tests.rounding import product_error
 from tests.similarity.clip_world import TINY, picture, write_config, write_photos

@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 from curation.errors import EmbeddingError, MissingFileError
-from curation.similarity.embeddings import EncoderIdentity
-from curation.similarity.store import EmbeddingStore, Row, batch_of, header_of, open_embeddings
+from curation.similarity.embeddings import (
+    EmbeddingStore,
+    EncoderIdentity,
+    Row,
+    batch_of,
+    header_of,
+    open_embeddings,
+)
 
 IDENTITY = EncoderIdentity("m", "sha256:1", "p", "float32")
 HEADER = header_of(IDENTITY, 2, kind="images", batch=4)

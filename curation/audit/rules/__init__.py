@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import difflib
 
-from curation.audit.rule import Rule
+from curation.audit.rule import Check, Rule
 from curation.audit.rules import annotation, class_openness, data, label_integrity, task_increment
+from curation.benchmarks.facts import facts_of
 from curation.errors import UsageError
 
-RULES: tuple[Rule, ...] = (
-    *class_openness.RULES,
-    *task_increment.RULES,
-    *annotation.RULES,
-    *label_integrity.RULES,
-    *data.RULES,
+_CHECKS: dict[str, Check] = {
+    **class_openness.CHECKS,
+    **task_increment.CHECKS,
+    **annotation.CHECKS,
+    **label_integrity.CHECKS,
+    **data.CHECKS,
+}
+
+RULES: tuple[Rule, ...] = tuple(
+    Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})
+    for name, facts in facts_of(__package__).items()
 )
-"""All rules, in the order of a report."""
+"""All rules, in the order of a report; what each says stands in ``facts.toml``."""
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:

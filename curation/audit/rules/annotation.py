@@ -29,7 +29,7 @@ from curation.audit.labels import (
     uncovered,
     view_labels,
 )
-from curation.audit.rule import Finding, Rule, undecidable
+from curation.audit.rule import Check, Finding, undecidable
 from curation.audit.target import AuditedList, AuditTarget
 from curation.sources.source import Bools, Int64s
 
@@ -229,36 +229,8 @@ def _without_flag(raw: Labels, labels: Labels) -> Int64s:
     return np.flatnonzero(lost)
 
 
-RULES = (
-    Rule(
-        "AS1",
-        "error",
-        "A train view labels only what its task introduces; a test view, like every label file, is the raw boxes that "
-        "it may hold, each once and unmoved, in tests those not known yet named unknown (in train, finetune and val "
-        "such labels are for CO2, AS2)",
-        "the label views (declared, or label files) and the raw annotations with boxes",
-        "write the views again: `curation export` drops, keeps and renames as the principle says",
-        views_fit_their_purpose,
-        roles=("train", "finetune", "val", "test"),
-    ),
-    Rule(
-        "AS2",
-        "error",
-        "No label of a validation view is unknown: a method tuned on it would have seen what it must not know",
-        "the view of the validation lists (declared, or label files)",
-        "drop the boxes of classes of later tasks from the validation view",
-        validation_knows_no_unknown,
-        roles=("val",),
-        each=True,
-    ),
-    Rule(
-        "AS3",
-        "warning",
-        "Boxes flagged crowd or difficult carry their flag into every view that keeps them",
-        "the label views (declared, or label files) and the raw annotations with boxes",
-        "carry iscrowd and difficult over; the VOC XML of the published benchmarks loses iscrowd",
-        flags_survive,
-        roles=("train", "finetune", "val", "test"),
-        each=True,
-    ),
-)
+CHECKS: dict[str, Check] = {
+    "AS1": views_fit_their_purpose,
+    "AS2": validation_knows_no_unknown,
+    "AS3": flags_survive,
+}

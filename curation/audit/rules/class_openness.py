@@ -17,7 +17,7 @@ from curation.audit.judgement import (
     unlocated_need,
 )
 from curation.audit.labels import Labels, hidden_unknowns, raw_labels, uncovered, unit_of, unsure, view_labels
-from curation.audit.rule import SHOWN_EXAMPLES, Finding, Rule, joined, undecidable
+from curation.audit.rule import SHOWN_EXAMPLES, Check, Finding, joined, undecidable
 from curation.audit.target import AuditedList, AuditTarget
 from curation.sources.source import Int32s
 
@@ -145,52 +145,10 @@ def hidden_unknown_objects(target: AuditTarget, one: AuditedList, task: int) -> 
     return [Finding("info", of_task(target, one, task), len(images), text, target.examples(images, [one]))]
 
 
-RULES = (
-    Rule(
-        "CO1",
-        "error",
-        "Known and unknown classes are disjoint under every spelling, and no class is called unknown",
-        "the classes of each task",
-        "keep one spelling of each class, in one task; reserve the name unknown for the label",
-        known_and_unknown_are_apart,
-    ),
-    Rule(
-        "CO2",
-        "error",
-        "No label of a train, finetune or val view is of a class that is not known yet; none is unknown (in val: AS2)",
-        "the classes of each task, and the label views (declared, or label files)",
-        "drop the boxes of classes of later tasks: `curation export` writes such views",
-        training_labels_are_known,
-        roles=("train", "finetune", "val"),
-        each=True,
-    ),
-    Rule(
-        "CO3",
-        "error",
-        "While classes are unknown the test view holds known boxes and boxes labelled unknown; afterwards none unknown",
-        "the classes of each task, the test list, and its raw annotations or label files",
-        "test on images of all classes, and label those of later tasks unknown",
-        tests_show_known_and_unknown,
-        roles=("test",),
-        each=True,
-    ),
-    Rule(
-        "CO4",
-        "warning",
-        "Every class has a box in the test lists, and a training box in the task that introduces it",
-        "the classes of each task, the train and test lists, and their raw annotations",
-        "add images of these classes, or leave the classes out of the benchmark",
-        classes_have_boxes,
-        roles=("train", "test"),
-    ),
-    Rule(
-        "CO5",
-        "info",
-        "How many train images of each task hide objects of classes still unknown (allowed)",
-        "the classes of each task, the train lists, and their raw annotations",
-        "nothing to mend: state the number, for such objects train a detector to call them background",
-        hidden_unknown_objects,
-        roles=("train",),
-        each=True,
-    ),
-)
+CHECKS: dict[str, Check] = {
+    "CO1": known_and_unknown_are_apart,
+    "CO2": training_labels_are_known,
+    "CO3": tests_show_known_and_unknown,
+    "CO4": classes_have_boxes,
+    "CO5": hidden_unknown_objects,
+}

@@ -17,7 +17,7 @@ from curation.audit.judgement import (
     unlocated_finding,
 )
 from curation.audit.labels import uncovered, view_labels
-from curation.audit.rule import SHOWN_EXAMPLES, Finding, Outcome, Rule, Verdict, joined, undecidable
+from curation.audit.rule import SHOWN_EXAMPLES, Check, Finding, Outcome, Verdict, joined, undecidable
 from curation.audit.target import AuditedList, AuditedSource, AuditTarget
 from curation.sources.source import Bools, Int32s
 
@@ -230,43 +230,9 @@ def _shares(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     return [Finding("info", about, none, text + rest)]
 
 
-RULES = (
-    Rule(
-        "LI1",
-        "error",
-        "Every class of the benchmark is annotated exhaustively on every test image",
-        "the classes of each task, the test lists, and what their sources annotate",
-        "test on images of a source that annotates all classes: an unlabelled object makes a right detection wrong",
-        tests_are_annotated_exhaustively,
-        roles=("test",),
-    ),
-    Rule(
-        "LI2",
-        "error",
-        "Every test image has an annotation in the raw file",
-        "the test lists and their raw annotations",
-        "remove these images, or keep them on purpose as background and say so",
-        tests_have_annotations,
-        roles=("test",),
-        tasks=False,
-    ),
-    Rule(
-        "LI3",
-        "warning",
-        "Test images are in the raw file, its boxes on them have size and lie inside, its classes are the benchmark's",
-        "the test lists and their raw annotations with boxes",
-        "correct the ids, or treat these boxes and classes by a stated rule",
-        raw_tests_are_sound,
-        roles=("test",),
-        tasks=False,
-    ),
-    Rule(
-        "LI4",
-        "info",
-        "How many test images show no unknown box, and how many show unknown boxes alone",
-        "the classes of each task, the test lists, and their raw annotations or label files",
-        "nothing to mend: state the numbers beside the unknown recall",
-        share_of_unknown,
-        roles=("test",),
-    ),
-)
+CHECKS: dict[str, Check] = {
+    "LI1": tests_are_annotated_exhaustively,
+    "LI2": tests_have_annotations,
+    "LI3": raw_tests_are_sound,
+    "LI4": share_of_unknown,
+}

@@ -17,7 +17,7 @@ from curation.audit.judgement import (
     unlocated_need,
 )
 from curation.audit.labels import file_labels, raw_labels, uncovered
-from curation.audit.rule import SHOWN_EXAMPLES, Finding, Rule, joined, undecidable
+from curation.audit.rule import SHOWN_EXAMPLES, Check, Finding, joined, undecidable
 from curation.audit.target import AuditedList, AuditTarget
 from curation.sources.source import Bools, Int32s, Int64s
 
@@ -294,52 +294,10 @@ def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> tuple[I
 
 _SHOWN_CLASSES = 12
 
-RULES = (
-    Rule(
-        "TI1",
-        "error",
-        "Every task introduces classes that no other does; known grows and unknown shrinks by them, to nothing at last "
-        "but the classes that are said to stay unknown",
-        "the classes of each task",
-        "introduce every class in exactly one task, or say that it stays unknown",
-        tasks_increase,
-    ),
-    Rule(
-        "TI2",
-        "error",
-        "A class keeps its index in all later tasks, and unknown keeps the index after the last class",
-        "the classes of each task in the order of their index",
-        "append new classes behind the old ones",
-        class_indices_are_stable,
-    ),
-    Rule(
-        "TI3",
-        "error",
-        "Every train image of a task shows an object of a class that the task introduces",
-        "the classes of each task, the train lists, and their raw annotations",
-        "remove these images, or check that the task's class names are those of the annotations",
-        train_images_show_their_task,
-        roles=("train",),
-        each=True,
-    ),
-    Rule(
-        "TI4",
-        "warning",
-        "No image of the source that shows a class of the task is missing from its train list, validation and test",
-        "the classes of each task, all lists, and the raw annotations",
-        "add these images, or say by which rule they were left out",
-        selection_is_complete,
-        roles=("train",),
-    ),
-    Rule(
-        "TI5",
-        "error",
-        "A finetuning list lies inside the train lists up to its task (error) and holds N images of every known class "
-        "where these offer them (warning)",
-        "the train and finetune lists; for the second half their raw annotations",
-        "draw exemplars again, class by class, from the train lists up to the task",
-        exemplars_are_balanced,
-        roles=("finetune",),
-        each=True,
-    ),
-)
+CHECKS: dict[str, Check] = {
+    "TI1": tasks_increase,
+    "TI2": class_indices_are_stable,
+    "TI3": train_images_show_their_task,
+    "TI4": selection_is_complete,
+    "TI5": exemplars_are_balanced,
+}

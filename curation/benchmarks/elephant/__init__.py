@@ -40,4 +40,5 @@ BENCHMARK = Benchmark(
     build=build,
     declare=declare,
     recipes=RECIPES,
+    formats="curation.benchmarks.elephant.layout:FORMATS",
 )

@@ -25,8 +25,8 @@ from curation.benchmarks.elephant.open_set import open_set_errors, owod_metrics
 from curation.benchmarks.elephant.report import DEFINITIONS, REPORT
 from curation.benchmarks.elephant.variants import OFFICIAL, PAPER
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.bootstrap import bootstrap_intervals
 from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.curves import average_precision_by_level
 from curation.evaluation.inputs import (
     POLICY,
     READING,
@@ -49,11 +49,11 @@ from curation.evaluation.open_set import (
     wilderness_impact,
     wilderness_levels,
 )
+from curation.evaluation.resample import wilderness_intervals
 from curation.evaluation.result import Result
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
 from curation.evaluation.voc import precision_recall
-from curation.evaluation.wilderness import average_precision_by_level
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -410,7 +410,7 @@ class _Run:
     def _bootstrap(self) -> dict[str, Any] | None:
         if not self.options.bootstrap:
             return None
-        return bootstrap_intervals(
+        return wilderness_intervals(
             self.closed,
             self.inside,
             self.matches,

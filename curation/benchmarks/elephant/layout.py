@@ -21,9 +21,9 @@ from curation.benchmarks.setorder import difference_order
 from curation.errors import ExportError
 from curation.ids import native_number
 from curation.json_keys import refuse_repeated_keys
-from curation.manifest.header import ClassEntry, LabelView, PartEntry
+from curation.manifest.header import UNKNOWN_ID, ClassEntry, LabelView, PartEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID
+from curation.publishing.exporting import Format, Request
 from curation.publishing.formats.coco import corners, plain_number
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, joined, present
@@ -31,6 +31,30 @@ from curation.sources.source import Int64s, Source
 from curation.storage import read_bytes
 
 _encode = msgspec.json.Encoder().encode
+
+
+def _plan(one: Request) -> Plan:
+    files = _annotation_files(one)
+    strict = one.options.strict_layout
+    return plan_elephant_json(one.manifest, one.parts, one.sources, files, strict_layout=strict)
+
+
+FORMATS = (Format("elephant-json", _plan, ("strict_layout",), file=".json"),)
+
+
+def _annotation_files(request: Request) -> dict[str, Path]:
+    """Return the annotation file of each source, where it is one file that can be found from where it was given."""
+    files: dict[str, Path] = {}
+    for entry in request.manifest.header.sources:
+        given = request.given.get(entry.name, request.given.get(entry.dataset))
+        if not isinstance(given, str | Path) or entry.name not in request.sources:
+            continue
+        root = Path(given)
+        for record in request.sources[entry.name].files:
+            candidates = [root, root / record.name, root / "annotations" / record.name]
+            if found := [path for path in candidates if path.is_file()]:
+                files[entry.name] = found[0]
+    return files
 
 
 def plan_elephant_json(

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.elephant.variants import OFFICIAL
-from curation.evaluation.average_precision import Ranking, eleven_point, precision_at_recall
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.curves import Ranking, eleven_point, precision_at_recall
 from curation.evaluation.input_order import InputOrder, decided_by_order, joined
 from curation.evaluation.matching import assign, rows_by_class
 from curation.evaluation.open_set import (

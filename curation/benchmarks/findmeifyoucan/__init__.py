@@ -24,4 +24,5 @@ BENCHMARK = Benchmark(
     build=build,
     declare=declare,
     choose_slots=slots_of,
+    formats="curation.benchmarks.findmeifyoucan.layout:FORMATS",
 )

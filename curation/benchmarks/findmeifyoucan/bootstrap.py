@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,11 @@ from curation.benchmarks.findmeifyoucan.profiles import (
     open_set_outcomes,
     unknown_detections,
 )
-from curation.errors import UsageError
-from curation.evaluation.bootstrap import draw_images
 from curation.evaluation.columns import Bools, Floats, GroundTruth, Int64s
+from curation.evaluation.curves import weighted_auroc
 from curation.evaluation.id_scores import IdScores
 from curation.evaluation.ood.detections import OodDetections
+from curation.evaluation.resample import GENERATOR, resample, weights_of
 from curation.evaluation.variants import Rules
 
 DEFINITION = (
@@ -26,7 +26,6 @@ DEFINITION = (
     "where the ID file names no images its detections are drawn one by one: intervals are too narrow. The threshold "
     "stays that of the data, and a detection keeps its outcome, for matching is per image. AP_U is not resampled."
 )
-GENERATOR = "Philox4x64-10, key (seed, replicate), high 32 bits of each word scaled to the image count"
 _TAIL = 0.025
 
 
@@ -120,37 +119,20 @@ def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) 
     UsageError
         Parameters out of range.
     """
-    if replicates < 1 or not 0 <= seed < 2**64:
-        raise UsageError(
-            "The bootstrap cannot be drawn so",
-            expected="1 or more replicates, a seed from 0 to 18446744073709551615",
-            found=f"{replicates} replicates, seed {str(seed)[:40]}",
+
+    def statistics(drawn: Sequence[Int64s]) -> dict[str, float]:
+        return sample.statistics(
+            *(weights_of(one, n) for one, n in zip(drawn, (sample.n_images, sample.n_id_images), strict=True))
         )
-    estimate = sample.statistics(np.ones(sample.n_images, np.int64), np.ones(sample.n_id_images, np.int64))
-    drawn = [sample.statistics(*weights) for weights in _draws(sample, replicates, seed)]
+
+    found = resample(statistics, (sample.n_images, sample.n_id_images), replicates=replicates, seed=seed)
     return {
         "definition": DEFINITION,
-        "generator": GENERATOR,
+        "generator": GENERATOR.format("image count"),
         "replicates": replicates,
         "seed": seed,
-        "metrics": {
-            name: _interval(value, np.array([one[name] for one in drawn])) for name, value in estimate.items()
-        },
+        "metrics": {name: found.intervals(name, _TAIL) for name in found.estimate},
     }
-
-
-def _draws(sample: ImageSample, replicates: int, seed: int) -> Iterator[tuple[Int64s, Int64s]]:
-    from tqdm import tqdm
-
-    for replicate in tqdm(range(replicates), desc="bootstrap", unit="replicate", disable=None, leave=False):
-        bits = np.random.Philox(key=np.array([seed, replicate], np.uint64))
-        yield _weights(bits, sample.n_images), _weights(bits, sample.n_id_images)
-
-
-def _weights(bits: np.random.Philox, n: int) -> Int64s:
-    if not n:
-        return np.zeros(0, np.int64)
-    return np.bincount(draw_images(n, n, np.atleast_1d(bits.random_raw(n))), minlength=n)
 
 
 def _rates(truth: GroundTruth, detections: OodDetections, one: OpenSetOutcomes, rules: Rules) -> _Rates:
@@ -182,21 +164,11 @@ def _separability(ids: Floats, id_weights: Int64s, oods: Floats, weights: Int64s
     n, m = int(id_weights.sum()), int(weights.sum())
     if not n or not m:
         return {"AUROC": np.nan, "FPR95_first": np.nan}
-    below = np.append(0, np.cumsum(weights))
-    less, at_most = (below[np.searchsorted(oods, ids, side=side)] for side in ("left", "right"))
-    won = int((id_weights * (less + at_most)).sum())
+    less, at_most = (np.searchsorted(oods, ids, side=side) for side in ("left", "right"))
     at_least = np.cumsum(id_weights[::-1])[::-1]
     # The largest ID score at which TPR reaches 0.95; equal scores below it count too, hence the first of them.
     place = int(np.flatnonzero(20 * at_least >= 19 * n)[-1])
-    return {"AUROC": won / (2 * n * m), "FPR95_first": float((m - less[place]) / m)}
-
-
-def _interval(estimate: float, values: Floats) -> dict[str, Any]:
-    defined = values[np.isfinite(values)]
-    low, high = np.quantile(defined, [_TAIL, 1 - _TAIL]).tolist() if len(defined) else (None, None)
     return {
-        "estimate": float(estimate) if np.isfinite(estimate) else None,
-        "low": low,
-        "high": high,
-        "undefined": len(values) - len(defined),
+        "AUROC": weighted_auroc(id_weights, weights, less, at_most),
+        "FPR95_first": float((m - weights[: less[place]].sum()) / m),
     }

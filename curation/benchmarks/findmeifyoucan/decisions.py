@@ -14,7 +14,7 @@ from curation.decisions.decision import Decision, check_decision
 from curation.decisions.files import read_decisions
 from curation.decisions.resolution import recorded_form, resolve
 from curation.errors import DecisionConflictError, DecisionError, ProtocolError
-from curation.manifest.check import DIGEST
+from curation.manifest.manifest import DIGEST
 
 _RESOLVE = "curation decisions {} --rule {} --out RESOLVED.jsonl, and build with that file"
 _Group = tuple[str, str, str, str, tuple[str, ...]]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory
-from curation.errors import ExportError, PublishError
+from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory, open_images_categories
+from curation.errors import ExportError, PublishError, UsageError
 from curation.manifest.header import Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import PartImages, locate_images
+from curation.publishing.exporting import Format, FormatOptions
 from curation.publishing.formats.coco import plain_number
 from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, joined, lines
 from curation.publishing.member import Member
@@ -407,3 +408,22 @@ def _table_rows(split: SplitFile, distance: str, *, has_area: bool) -> Iterator[
             "objects": mine,
             "categories": [categories[one] for one in dict.fromkeys(row["category_id"] for row in mine)],
         }
+
+
+def _table(options: FormatOptions) -> Sequence[OpenImagesCategory]:
+    """Return the published table of categories, where its two files are given."""
+    tree, names = options.class_tree, options.class_names
+    if (tree is None) != (names is None):
+        raise UsageError("--class-tree FILE and --class-names FILE go together")
+    return open_images_categories(tree, names) if tree and names else ()
+
+
+FORMATS = (
+    Format(
+        "findmeifyoucan",
+        lambda one: plan_findmeifyoucan(one.manifest, one.parts, one.sources, _table(one.options)),
+        ("class_tree", "class_names"),
+        usual_parts=split_parts,
+        tables=lambda member, options: findmeifyoucan_tables(member, _table(options)),
+    ),
+)

@@ -13,7 +13,7 @@ from curation.benchmarks.findmeifyoucan import facts
 from curation.errors import CurationError, ProtocolError
 from curation.hierarchy.declarations import read_declaration
 from curation.hierarchy.synset_maps import DATASETS as SYNSET_MAPS
-from curation.manifest.check import NAME
+from curation.manifest.manifest import NAME
 from curation.sources.datasets import COCO_NAMES_OF_VOC, VOC_NAMES, namespace_of
 
 _POOL_NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from curation.evaluation.average_precision import average_precision
 from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s
+from curation.evaluation.curves import average_precision
 from curation.evaluation.input_order import InputOrder, decided_by_order
 from curation.evaluation.matching import assign
 from curation.evaluation.ood.detections import OodDetections

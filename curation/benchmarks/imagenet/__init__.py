@@ -30,4 +30,5 @@ BENCHMARK = Benchmark(
     ),
     page="docs/imagenet.md",
     build=build,
+    formats="curation.benchmarks.imagenet.layout:FORMATS",
 )

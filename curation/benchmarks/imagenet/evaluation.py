@@ -13,7 +13,6 @@ from curation.benchmarks.imagenet.report import DEFINITIONS, REPORT
 from curation.errors import UsageError
 from curation.evaluation import confidence as confidences
 from curation.evaluation import openset_accuracy as accuracies
-from curation.evaluation.class_bootstrap import class_bootstrap
 from curation.evaluation.class_scores import GROUPS, KINDS, ClassScores
 from curation.evaluation.confidence_epochs import read_epochs
 from curation.evaluation.inputs import file_records, manifest_record
@@ -30,6 +29,7 @@ from curation.evaluation.oscr import (
     read_query,
     shares_by_class,
 )
+from curation.evaluation.resample import class_bootstrap
 from curation.evaluation.result import Result
 from curation.evaluation.score_files import ReadScores, ScoreOptions, read_scores
 from curation.evaluation.score_labels import PartSamples, ProtocolClasses, part_samples, protocol_classes

@@ -5,20 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from curation.errors import ExportError, MissingFileError
-from curation.ledger import require_new_folder
+from curation.errors import ExportError, MissingFileError, UsageError
 from curation.manifest.header import ClassEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import locate_images
-from curation.publishing.formats.plan import SUMMARY_FILE, Plan, PlannedFile, json_bytes, safe_name
+from curation.publishing.exporting import Format
+from curation.publishing.formats.plan import Plan, PlannedFile, safe_name
 from curation.sources.imagenet import class_of_images, part_folder
 from curation.sources.source import Source
-from curation.storage import publishing_folder
 
 NEGATIVE, UNKNOWN = -1, -2
 """Labels of the classes that are not known (repository AIML-IfI/openset-imagenet)."""
@@ -130,55 +129,54 @@ def _label(entry: ClassEntry) -> int:
     return {"negative": NEGATIVE, "unknown": UNKNOWN}.get(entry.role, entry.index)
 
 
-def write_imagefolder(
-    manifest: Manifest,
-    parts: Sequence[str],
-    sources: Mapping[str, Source],
-    root: Path,
-    out: Path,
-    *,
-    summary: Mapping[str, Any],
-) -> dict[str, int]:
-    """Write a tree of symbolic links and return how many there are by part and role.
+def plan_imagefolder(
+    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], roots: Mapping[str, Path]
+) -> Plan:
+    """Return the plan of a tree of symbolic links, ``PART/ROLE/WNID/NAME``.
+
+    ``ImageFolder(out/train/known)`` then numbers the known classes as the protocol does; negative and unknown images
+    stand apart, since a loader would give them labels of their own.
 
     Parameters
     ----------
-    root : Path
-        ImageNet's root, or the folder of a part. No link leads outside it.
-    out : Path
-        A folder that does not exist or is empty.
-    summary : mapping
-        Goes into ``_export.json``.
+    roots : mapping of str to Path
+        One folder: ImageNet's root, or that of a part. No link leads outside it.
 
     Raises
     ------
     ExportError
-        A photo is not there, or is itself a link that leads outside the root; see also
-        `curation.benchmarks.imagenet.layout.plan_imagenet_csv`.
+        A photo is not there, or is itself a link that leads outside the root; see also `plan_imagenet_csv`.
     MissingFileError
         The root is no folder.
     UsageError
-        Something stands at `out` already.
+        There is no root, or there are several.
     """
-    require_new_folder(out)
+    images = {part: labelled_images(manifest, part, sources) for part in parts}
+    if len(roots) != 1:
+        raise UsageError(
+            "--format imagefolder needs the folder of the photos", expected="--images ROOT, once"
+        )
+    (root,) = roots.values()
     if not root.is_dir():
         raise MissingFileError("The folder of the photos does not exist", where=str(root))
-    images = {part: labelled_images(manifest, part, sources) for part in parts}
     targets = {part: _targets(one, root.resolve(), part) for part, one in images.items()}
-    counts = _counts(images)
-    with publishing_folder(out) as folder:
-        for part, one in images.items():
-            _link(folder / part, one, targets[part])
-        (folder / SUMMARY_FILE).write_bytes(json_bytes({**summary, "counts": counts}))
-    return counts
+    links = (
+        (f"{part}/{role}/{wnid}/{name}", target)
+        for part, one in images.items()
+        for role, wnid, name, target in zip(one.roles, one.classes, one.names, targets[part], strict=True)
+    )
+    counts = Counter(f"{part}/{role}" for part, one in images.items() for role in one.roles)
+    return Plan((), sum(counts.values()), counts, links=links)
 
 
-def _counts(images: Mapping[str, LabelledImages]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for part, one in images.items():
-        for role in one.roles:
-            counts[f"{part}/{role}"] = counts.get(f"{part}/{role}", 0) + 1
-    return counts
+FORMATS = (
+    Format("imagenet-csv", lambda one: plan_imagenet_csv(one.manifest, one.parts, one.sources)),
+    Format(
+        "imagefolder",
+        lambda one: plan_imagefolder(one.manifest, one.parts, one.sources, one.photos),
+        ("photos",),
+    ),
+)
 
 
 def _targets(images: LabelledImages, root: Path, part: str) -> list[str]:
@@ -206,15 +204,3 @@ def _targets(images: LabelledImages, root: Path, part: str) -> list[str]:
             hint="--images ROOT: the folder that holds train and val",
         )
     return found
-
-
-def _link(folder: Path, images: LabelledImages, targets: Sequence[str]) -> None:
-    from tqdm import tqdm
-
-    made: set[tuple[str, str]] = set()
-    rows = zip(images.roles, images.classes, images.names, targets, strict=True)
-    for role, wnid, name, target in tqdm(rows, total=len(targets), unit=" links", disable=None):
-        if (role, wnid) not in made:
-            made.add((role, wnid))
-            (folder / role / wnid).mkdir(parents=True)
-        os.symlink(target, f"{folder}/{role}/{wnid}/{name}")  # noqa: PTH211 (a million links)

@@ -26,4 +26,5 @@ BENCHMARK = Benchmark(
     declare=declare,
     choose_slots=slots_of,
     recipes=RECIPES,
+    formats="curation.benchmarks.owod.layout:FORMATS",
 )

@@ -12,8 +12,8 @@ from curation.benchmarks.owod.detections import TaskDetections, read_task_detect
 from curation.benchmarks.owod.outcomes import PROFILES, outcomes
 from curation.benchmarks.owod.report import DEFINITIONS, REPORT
 from curation.errors import UsageError
-from curation.evaluation.average_precision import average_precision
 from curation.evaluation.columns import Detections
+from curation.evaluation.curves import average_precision
 from curation.evaluation.inputs import (
     POLICY,
     READING,

@@ -14,9 +14,9 @@ import numpy as np
 
 from curation.errors import ExportError
 from curation.manifest.composition import EVERYTHING
-from curation.manifest.header import PartEntry
+from curation.manifest.header import UNKNOWN_ID, PartEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID
+from curation.publishing.exporting import Format
 from curation.publishing.formats.content import Content, gather, slots_of_parts
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, present
 from curation.publishing.formats.voc import VocFolder, image_stems, inclusive_corners, require_xml_text
@@ -83,6 +83,16 @@ def plan_owod_layout(manifest: Manifest, parts: Sequence[str], sources: Mapping[
         changed=present({**changed, "crowd_written_as_ordinary_objects": n_crowd}),
         notes=(*_NOTES, *_notes(prefixed=prefixed, n_crowd=n_crowd, empty=empty)),
     )
+
+
+FORMATS = (
+    Format(
+        "owod",
+        lambda one: plan_owod_layout(one.manifest, one.parts, one.sources),
+        each="never",
+        usual_parts=lambda _: ["all"],
+    ),
+)
 
 
 def upstream_lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:

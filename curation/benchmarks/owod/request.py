@@ -9,8 +9,7 @@ from typing import Any
 from curation.benchmarks.owod.setting import Setting
 from curation.benchmarks.parts import Part, Selection, make_part
 from curation.benchmarks.shown import Shown, shown
-from curation.manifest.header import LabelView, PartRole, TaskEntry
-from curation.manifest.roles import roles_at
+from curation.manifest.header import LabelView, PartRole, TaskEntry, roles_at
 from curation.sources.source import Source
 
 

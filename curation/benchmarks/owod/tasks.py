@@ -14,8 +14,8 @@ import numpy as np
 from curation.benchmarks.parameters import MOST_IMAGES
 from curation.errors import CurationError, ProtocolError
 from curation.json_keys import refuse_repeated_keys
-from curation.manifest.check import NAME, PART_NAME
 from curation.manifest.header import ClassEntry, TaskEntry
+from curation.manifest.manifest import NAME, PART_NAME
 from curation.sources.datasets import namespace_of
 from curation.sources.source import Source
 from curation.storage import read_bytes

@@ -11,9 +11,8 @@ import msgspec
 import numpy as np
 
 from curation.errors import ExportError
-from curation.manifest.header import Header
+from curation.manifest.header import UNKNOWN_ID, Header
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID
 from curation.manifest.views import class_positions
 from curation.publishing.formats.content import OPEN_IMAGES, UNKNOWN_NAME, Content, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, joined, present

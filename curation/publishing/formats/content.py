@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import ExportError
-from curation.manifest.header import ClassEntry, Header, PartEntry
+from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID, classes_in, unknown_index
 from curation.manifest.views import PartImages, PartObjects, locate_images, view_objects
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects, Source, Texts
 

@@ -12,7 +12,7 @@ from curation.publishing.formats.plan import Plan, PlannedFile, lines, safe_name
 from curation.sources.source import Source
 
 IdForm = Literal["namespaced", "native", "file_name", "number"]
-_NEEDS_SOURCES = ("file_name", "number")
+NEEDS_SOURCES = ("file_name", "number")
 
 
 def plan_lists(
@@ -39,7 +39,7 @@ def plan_lists(
     """
     if not parts or len(set(parts)) < len(parts):
         raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
-    if form in _NEEDS_SOURCES and not sources:
+    if form in NEEDS_SOURCES and not sources:
         raise ExportError(
             f"The id form {form!r} needs the sources",
             where="--id-form",
@@ -58,7 +58,7 @@ def _texts(
 ) -> Sequence[str]:
     ids = manifest.ids(part)
     images = gather_images(manifest, [part], sources) if sources else None
-    if images is not None and form in _NEEDS_SOURCES:
+    if images is not None and form in NEEDS_SOURCES:
         names = _file_names(images) if form == "file_name" else map(str, images.numbers.tolist())
         text_of = dict(zip(images.ids, names, strict=True))
         return [text_of[image] for image in ids]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from curation.errors import ExportError
+from curation.manifest.header import UNKNOWN_ID
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
 from curation.publishing.formats.plan import (
     Plan,

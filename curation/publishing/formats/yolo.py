@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from curation.errors import ExportError
+from curation.manifest.header import UNKNOWN_ID
 from curation.manifest.manifest import Manifest
-from curation.manifest.roles import UNKNOWN_ID
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, ContentImages, gather
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, present, safe_name, whole
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Source

@@ -5,7 +5,7 @@ import pytest
 from curation.errors import ProposalError
 from curation.proposals.clip_overlap import prompts_of, reference_of
 from curation.proposals.id_classes import IdClass
-from curation.proposals.propose import Lenses, OodPool, propose
+from curation.proposals.propose import OodPool, Signals, propose
 from tests.proposals.embedding_world import embedded
 from tests.proposals.proposal_world import source_of
 from tests.rounding import cosine_error
@@ -27,7 +27,7 @@ def direction(angle: float) -> list[float]:
     return [math.cos(angle), math.sin(angle)]
 
 
-def test_all_lenses_together() -> None:
+def test_all_signals_together() -> None:
     references = embedded({f"voc2007:{row:06d}": direction(row / 10) for row in range(6)})
     prompts = embedded({"horse": direction(0.3), "computer": direction(2.0)})
     rows = {
@@ -38,7 +38,7 @@ def test_all_lenses_together() -> None:
         "coco:000000000099": direction(1.0),  # of another source
     }
     pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded(rows))
-    made = propose(CLASSES, [pool], lenses=Lenses(reference_of(references), prompts_of(prompts)))
+    made = propose(CLASSES, [pool], signals=Signals(reference_of(references), prompts_of(prompts)))
     found = {one.image_id[-1]: one for one in made.proposals}
     assert (found["1"].proposal, found["1"].reason) == ("remove", "remove: suspected horse")
     assert [one.kind for one in found["1"].evidence] == ["image_text", "image_image", "near_kinship"]
@@ -62,7 +62,7 @@ def test_a_farther_pool_makes_its_far_images_farther() -> None:
         )
         for name, images, angle in (("one", far, 1.0), ("two", farther, 2.0))
     ]
-    made = propose(CLASSES, pools, lenses=Lenses(references))
+    made = propose(CLASSES, pools, signals=Signals(references))
     assert {one.name: one.proposal for one in made.sets} == {
         "one far": "undecided",
         "one all": "undecided",
@@ -77,7 +77,7 @@ def test_similar_images_stay_in_the_sets_whose_similarity_is_measured() -> None:
     references = reference_of(embedded({f"voc2007:{row:06d}": direction(row / 10) for row in range(6)}))
     rows = {f"coco:{number:012d}": direction(angle) for number, angle in ((3, 0.2), (4, 0.3), (5, 2.0))}
     pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded(rows))
-    made = propose(CLASSES, [pool], lenses=Lenses(references))
+    made = propose(CLASSES, [pool], signals=Signals(references))
     assert {one.image_id[-1]: one.proposal for one in made.proposals}["3"] == "undecided"
     far = next(one for one in made.sets if one.group == "far")
     assert far.images == 3
@@ -90,4 +90,4 @@ def test_similar_images_stay_in_the_sets_whose_similarity_is_measured() -> None:
 def test_embeddings_of_other_images_alone_are_refused() -> None:
     pool = OodPool("coco", source_of(IMAGES, CATEGORIES), embeddings=embedded({"voc2007:1": [1.0, 0.0]}))
     with pytest.raises(ProposalError, match="none of the source's images"):
-        propose(CLASSES, [pool], lenses=Lenses(reference_of(embedded({"voc2007:1": [1.0, 0.0]}))))
+        propose(CLASSES, [pool], signals=Signals(reference_of(embedded({"voc2007:1": [1.0, 0.0]}))))

@@ -1,0 +1,282 @@
+"""`publish`: manifests as a dataset repository on a hub, or in a folder that holds exactly its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+from curation.benchmarks.findmeifyoucan.categories import open_images_categories
+from curation.benchmarks.findmeifyoucan.layout import findmeifyoucan_tables
+from curation.decisions.decision import Decision
+from curation.decisions.files import read_decision_files
+from curation.errors import PublishError, UsageError
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.publishing.hub import HubRepository, Pushed, push
+from curation.publishing.member import Member, config_names, evidence_of, published_lists
+from curation.publishing.repository import Request, Written, check_repository_name, write_repository
+from curation.publishing.tables import PlannedTable, part_tables
+from curation.sources.photos import PhotoFolder
+from curation.sources.slots import Reading, open_slots
+from curation.storage import publishing_folder
+from curation.text_table import printable
+
+Layout = Literal["curation", "findmeifyoucan"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was published.
+
+    Attributes
+    ----------
+    request : Request
+    written : Written
+        The files, and the record of them.
+    pushed : Pushed or None
+        Where it is on the hub.
+    folder : Path or None
+        Where it was written in place of that.
+    """
+
+    request: Request
+    written: Written
+    pushed: Pushed | None
+    folder: Path | None
+
+    def __repr__(self) -> str:
+        one = self.written.publication
+        place = self.pushed.address if self.pushed else self.folder
+        return f"<Published {one.repository}@{one.tag}, {len(one.files)} files, {one.digest[:19]}, {place}>"
+
+    def notes(self) -> list[str]:
+        """Return in words what its publisher should know."""
+        notes = []
+        for member in self.request.members:
+            name = f"{member.manifest.header.name} {member.manifest.header.version}"
+            absent = [part.name for part in member.manifest.header.parts if part.name not in member.splits]
+            if absent:
+                notes.append(f"{name}: pinned only, no list is published of {', '.join(absent)}")
+            for source, terms in member.terms().items():
+                if source in member.sources and terms.labels == "unstated":
+                    notes.append(
+                        f"{name}: no licence is stated for the annotations of {source}; the card says so"
+                    )
+            notes += [
+                f"{name}: source {entry.name} is not the very file that the manifest was made from; the card says so"
+                for entry in member.other_bytes()
+            ]
+            if member.evidence is not None:
+                notes.append(f"{name}: the decisions are published with the names of their reviewers")
+        return [*notes, *(f"croissant.json: {remark}" for remark in self.written.remarks)]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return what was published as plain data: digest, files, and where it is."""
+        publication, pushed = self.written.publication, self.pushed
+        data: dict[str, Any] = {
+            "repository": publication.repository,
+            "tag": publication.tag,
+            "digest": publication.digest,
+            "files": {path: file.sha256 for path, file in publication.files.items()},
+            "folder": None if self.folder is None else str(self.folder),
+        }
+        if pushed is not None:
+            data |= {
+                "commit": pushed.commit,
+                "address": pushed.address,
+                "new": pushed.is_new,
+                "private": pushed.private,
+            }
+        return data
+
+
+def publish(
+    manifests: Manifest | Path | str | Sequence[Manifest | Path | str],
+    repo: str,
+    *,
+    tag: str | None = None,
+    dry_run: Path | str | None = None,
+    public: bool = False,
+    layout: Layout = "curation",
+    sources: Mapping[str, Any] | None = None,
+    decisions: Sequence[Path] = (),
+    licences: Mapping[str, str] | None = None,
+    media: Mapping[str, Path] | None = None,
+    date: str = "",
+    class_tree: Path | None = None,
+    class_names: Path | None = None,
+    reading: Reading | None = None,
+) -> Published:
+    """Publish manifests as a dataset repository: card, tables, Croissant, citation, one commit and one tag.
+
+    Parameters
+    ----------
+    manifests : Manifest, Path or str, or several
+        Themselves, their folders or names.
+    repo : str
+        ``ORG/NAME``.
+    tag : str, optional
+        Version of the repository; that of the manifest, required for several.
+    dry_run : Path or str, optional
+        A new folder that exactly the files are written to; then nothing is pushed.
+    public : bool
+        A new repository is private otherwise.
+    layout : {"curation", "findmeifyoucan"}
+        The latter: configs and columns of the data set that its authors published.
+    sources : mapping of str to path or annotations, optional
+        By ``NAME[@PART]``: the labels go along where their licence allows it.
+    decisions : sequence of Path
+        The decisions behind a reviewed manifest.
+    licences : mapping of str to str, optional
+        SPDX identifiers of data of one's own, by source.
+    media : mapping of str to Path, optional
+        Folders of photos by source, ``""`` for all others, to be published where every licence allows it.
+    date : str
+        ``YYYY-MM-DD``, to be stated in the files.
+    class_tree, class_names : Path, optional
+        Open Images' files that number its categories as published.
+    reading : Reading, optional
+        How the sources are read.
+
+    Raises
+    ------
+    PublishError
+        A licence forbids it, the hub refuses, or a published version is another.
+    UsageError
+        A name or option that does not fit.
+
+    Examples
+    --------
+    >>> import curation, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = curation.publish("elephant/val2017", "mylab/elephant", dry_run=pathlib.Path(folder) / "out")
+    ...     sorted(path.name for path in made.folder.iterdir() if path.suffix == ".md")
+    ['README.md']
+    """
+    check_repository_name(repo)
+    several = [manifests] if isinstance(manifests, Manifest | Path | str) else list(manifests)
+    loaded = [one if isinstance(one, Manifest) else load_manifest(one) for one in several]
+    members = _members(loaded, sources or {}, decisions, licences or {}, media, reading or Reading())
+    request = Request(
+        repository=repo,
+        tag=_tag(tag, loaded),
+        members=tuple(members),
+        tables=tuple(_tables(members, layout, class_tree, class_names)),
+        layout=layout,
+        date=date,
+    )
+    if dry_run is not None:
+        with publishing_folder(Path(dry_run)) as partial:
+            return Published(request, write_repository(request, partial), None, Path(dry_run))
+    hub = HubRepository(repo)
+    # Said before minutes of writing tables, not after.
+    hub.require_token()
+    with TemporaryDirectory(prefix="curation-publish-") as folder:
+        written = write_repository(request, Path(folder))
+        return Published(request, written, push(hub, Path(folder), written.publication, public=public), None)
+
+
+def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:
+    """Return the tag: no version of one manifest can speak for a collection, which changes when any of them does."""
+    if tag is not None:
+        return tag
+    if len(manifests) > 1:
+        raise UsageError(
+            "Several manifests need a version of their collection",
+            where="--tag",
+            expected="--tag MAJOR.MINOR.PATCH",
+            found=", ".join(f"{one.header.name} {one.header.version}" for one in manifests)[:300],
+        )
+    return manifests[0].header.version
+
+
+def _members(
+    manifests: Sequence[Manifest],
+    given: Mapping[str, Any],
+    decisions: Sequence[Path],
+    licences: Mapping[str, str],
+    media: Mapping[str, Path] | None,
+    reading: Reading,
+) -> list[Member]:
+    """Return what is published of each manifest."""
+    configs = config_names([manifest.header for manifest in manifests])
+    known = {entry.name for manifest in manifests for entry in manifest.header.sources}
+    _require_named(licences, known, "--licence")
+    _require_named([name for name in media or {} if name], known, "--media")
+    photos = None if media is None else {name: PhotoFolder(Path(one)) for name, one in media.items()}
+    _require_known_sources(given, manifests)
+    return [
+        Member(
+            manifest=published_lists(manifest),
+            config=config,
+            sources=open_slots(_own(given, manifest), manifest.slots, reading),
+            evidence=evidence,
+            licences=licences,
+            photos=photos,
+        )
+        for manifest, config, evidence in zip(
+            manifests, configs, _evidence(decisions, manifests), strict=True
+        )
+    ]
+
+
+def _own(given: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
+    """Return those of the given sources that a manifest knows."""
+    names = {name for entry in manifest.header.sources for name in (entry.name, entry.dataset)}
+    return {key: one for key, one in given.items() if key.partition("@")[0] in names}
+
+
+def _require_known_sources(given: Mapping[str, Any], manifests: Sequence[Manifest]) -> None:
+    entries = [entry for manifest in manifests for entry in manifest.header.sources]
+    names = {name for entry in entries for name in (entry.name, entry.dataset)}
+    for key in given:
+        if key.partition("@")[0] not in names:
+            raise UsageError(
+                "There is no such source here",
+                where=f"--source {printable(key[:100])}",
+                expected=", ".join(dict.fromkeys(entry.name for entry in entries)),
+            )
+
+
+def _require_named(given: Iterable[str], known: set[str], option: str) -> None:
+    if strange := sorted(set(given) - known):
+        raise UsageError(
+            f"{option} names no source of these manifests",
+            where=printable(strange[0][:80]),
+            expected=", ".join(sorted(known)),
+        )
+
+
+def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[tuple[Decision, ...] | None]:
+    """Return the decisions behind each manifest, None where none are given; those given belong to one of them."""
+    if not decisions:
+        return [None] * len(manifests)
+    rows = [row for file in read_decision_files(decisions) for row in file.decisions]
+    found: list[tuple[Decision, ...] | None] = []
+    refused: PublishError | None = None
+    for manifest in manifests:
+        try:
+            found.append(evidence_of(manifest, rows))
+        except PublishError as error:
+            refused = error
+            found.append(None)
+    if refused is not None and not any(found):
+        raise refused
+    return found
+
+
+def _tables(
+    members: Sequence[Member], layout: Layout, tree: Path | None, names: Path | None
+) -> list[PlannedTable]:
+    """Return the tables of all parts, in the layout that was asked for."""
+    if layout == "curation":
+        if tree or names:
+            raise UsageError("--class-tree and --class-names belong to --layout findmeifyoucan")
+        return [table for member in members for table in part_tables(member)]
+    if (tree is None) != (names is None):
+        raise UsageError("--class-tree FILE and --class-names FILE go together")
+    categories = open_images_categories(tree, names) if tree and names else ()
+    return [table for member in members for table in findmeifyoucan_tables(member, categories)]

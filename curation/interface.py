@@ -1,0 +1,199 @@
+"""`load` and `evaluate`: what of the public interface is no single package's own."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import typing
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from curation.errors import ManifestError, UsageError
+
+if TYPE_CHECKING:
+    from curation.evaluation.result import Result
+    from curation.manifest.manifest import Manifest
+
+_PLAIN = {"voc": "curation.evaluation.voc:evaluate", "coco": "curation.evaluation.coco_engine:evaluate"}
+"""Evaluations that belong to no paper."""
+_PUBLISHED = re.compile(r"[\w.-]+/[\w.-]+@[0-9]+\.[0-9]+\.[0-9]+")
+
+
+def load(target: str | Path) -> Manifest:
+    """Return a manifest, every digest checked.
+
+    Parameters
+    ----------
+    target : str or Path
+        Its folder, its name (``elephant/val2017``, ``NAME@VERSION``), or ``ORG/NAME@VERSION`` of a publication with one
+        manifest on the hub, which is pulled into the cache.
+
+    Raises
+    ------
+    ManifestError
+        There is none, or the files are not those that the digests stand for.
+
+    Examples
+    --------
+    >>> import curation
+    >>> curation.load("elephant/val2017")
+    <Manifest elephant/val2017 1.0.0, regenerated, 3 parts, 3 with lists, sha256:343e1b28cb1d>
+    """
+    from curation.manifest.locate import load_manifest
+
+    try:
+        return load_manifest(target)
+    except ManifestError:
+        if Path(target).exists() or not _PUBLISHED.fullmatch(str(target)):
+            raise
+        found = _from_hub(str(target))
+        if found is None:
+            raise
+        return found
+
+
+def _from_hub(target: str) -> Manifest | None:
+    """Return the one manifest of a publication, None where the hub cannot be asked or has none of the name."""
+    from curation.errors import MissingExtraError, PublishError
+    from curation.manifest.store import read_manifest
+    from curation.publishing.hub import HubRepository, pull
+    from curation.sources.cache import default_folder
+
+    name, _, version = target.partition("@")
+    cache = default_folder()
+    if cache is None:
+        return None
+    folder = cache / "publications" / name.replace("/", "--") / version
+    try:
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            pull(HubRepository(name), version, folder)
+    except (MissingExtraError, PublishError):
+        return None
+    headers = sorted(folder.glob("**/manifest.json"))
+    if len(headers) != 1:
+        raise UsageError(
+            "The publication does not hold one manifest",
+            where=target,
+            found=f"{len(headers)}",
+            hint=f"curation pull {target} --out DIR",
+        )
+    return read_manifest(headers[0])
+
+
+def evaluations() -> dict[str, str]:
+    """Return where each evaluation's function is, ``MODULE:FUNCTION``, by name."""
+    from curation.benchmarks.registry import benchmarks
+
+    own = {name: one.evaluate for name, one in benchmarks().items() if one.evaluate}
+    return {**own, **_PLAIN}
+
+
+def evaluation(name: str) -> Callable[..., Result]:
+    """Return the function of an evaluation; an unknown name is a `UsageError`."""
+    known = evaluations()
+    if name not in known:
+        raise UsageError("There is no such evaluation", where=name[:200], expected=", ".join(known))
+    module, _, function = known[name].partition(":")
+    found: Callable[..., Result] = getattr(import_module(module), function)
+    return found
+
+
+def evaluate(name: str, **inputs: Any) -> Result:
+    """Score predictions by the rules of a benchmark.
+
+    Parameters
+    ----------
+    name : str
+        ``elephant``, ``owod``, ``osod3``, ``imagenet``, ``findmeifyoucan``, ``voc``, ``coco``, or a benchmark of
+        another package.
+    **inputs
+        As the benchmark's own function takes them; ``curation evaluate NAME --help`` lists them. Truth and detections
+        may be paths, COCO dictionaries or results, DataFrames, or FiftyOne views; the fields of a record of options may
+        be named themselves (``bad_boxes="drop"``).
+
+    Raises
+    ------
+    UsageError
+        There is no such evaluation, or an input is not one of its own.
+    CurationError
+        Whatever is wrong in an input.
+
+    Examples
+    --------
+    >>> import curation
+    >>> truth = {"images": [{"id": 1, "width": 50, "height": 50, "file_name": "1.jpg"}],
+    ...          "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 81,
+    ...                           "iscrowd": 0}],
+    ...          "categories": [{"id": 1, "name": "owl"}]}
+    >>> found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.9}]
+    >>> curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
+    1.0
+    """
+    function = evaluation(name)
+    with TemporaryDirectory(prefix="curation-") as folder:
+        given = {key: _usable(key, value, Path(folder)) for key, value in inputs.items()}
+        return function(**_grouped(function, given, name))
+
+
+def _usable(key: str, value: Any, folder: Path) -> Any:
+    """Return an input as the functions take it: truth as a source, detections as a file."""
+    if isinstance(value, str) and key in ("truth", "detections", "classes", "scores"):
+        return Path(value)
+    if key == "truth":
+        if isinstance(value, Mapping) and "images" not in value:
+            return {part: _usable(key, one, folder) for part, one in value.items()}
+        if not isinstance(value, Path):
+            from curation.sources.given import as_source
+
+            return as_source(value, dataset="coco", part="test")
+    if key == "detections":
+        if isinstance(value, Mapping):
+            return {part: _usable(key, one, folder / str(part)) for part, one in value.items()}
+        if not isinstance(value, Path):
+            return _written(value, folder)
+    return value
+
+
+def _written(value: Any, folder: Path) -> Path:
+    """Write detections that are in memory as COCO results, so that one reader checks them, and return the file."""
+    import msgspec
+
+    rows = value.to_dict("records") if hasattr(value, "to_dict") else list(value)
+    if rows and "bbox" not in rows[0] and {"x", "y", "w", "h"} <= set(rows[0]):
+        rows = [
+            {key: one for key, one in row.items() if key not in ("x", "y", "w", "h")}
+            | {"bbox": [row["x"], row["y"], row["w"], row["h"]]}
+            for row in rows
+        ]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{type(value).__name__}.json"
+    path.write_bytes(msgspec.json.encode(rows, enc_hook=lambda number: number.item()))
+    return path
+
+
+def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return inputs with the fields of a record of options put into that record."""
+    parameters = inspect.signature(function).parameters
+    given = {key: value for key, value in inputs.items() if key in parameters}
+    loose = {key: value for key, value in inputs.items() if key not in parameters}
+    hints = typing.get_type_hints(function)
+    for key in parameters:
+        if key in given or not dataclasses.is_dataclass(hints.get(key)):
+            continue
+        names = {field.name for field in dataclasses.fields(hints[key])}
+        if own := {one: loose.pop(one) for one in names & loose.keys()}:
+            given[key] = hints[key](**own)
+    if loose:
+        fields = [one.name for key in parameters if dataclasses.is_dataclass(hints.get(key)) for one in
+                  dataclasses.fields(hints[key])]  # fmt: skip
+        raise UsageError(
+            f"The evaluation {name} takes no input of this name",
+            found=", ".join(sorted(loose)),
+            expected=", ".join([*parameters, *fields]),
+        )
+    return given

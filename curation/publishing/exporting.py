@@ -1,0 +1,435 @@
+"""`export`: parts of a manifest in a format that detectors read, or in the layout of the authors' own files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from curation.canonical import sha256_of_bytes
+from curation.errors import UsageError
+from curation.manifest.header import Header, SourceEntry
+from curation.manifest.manifest import Manifest
+from curation.publishing.formats.coco import CocoOptions, plan_coco
+from curation.publishing.formats.id_lists import NEEDS_SOURCES, plan_lists
+from curation.publishing.formats.plan import Plan, WrittenFile, as_data, joined_plans, write_plan
+from curation.publishing.formats.voc import plan_voc
+from curation.publishing.formats.yolo import plan_yolo
+from curation.publishing.photos import photo_sizes
+from curation.sources.slots import Reading, open_slots
+from curation.sources.source import Source
+from curation.storage import read_bytes
+
+if TYPE_CHECKING:
+    from curation.publishing.member import Member
+    from curation.publishing.tables import PlannedTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatOptions:
+    """Choices that belong to one format each.
+
+    Attributes
+    ----------
+    renumber
+        coco: new image ids 1..n, with tasks new annotation ids too; auto (default): only where ids of
+        the sources collide
+    category_ids
+        coco: the dataset's own ids of classes, or their index in the manifest (0, 1, ... with tasks);
+        auto (default): the dataset's own where all files of the manifest number classes alike
+    unknown_id
+        coco: category id of unknown; by default -1, or beside indices with tasks the number of classes;
+        next: after the last class
+    sidecar
+        coco: also PART.original_categories.json with the class that each annotation had (never for a
+        detector)
+    detectron2
+        coco: also PART.detectron2.py, which registers the file with detectron2; unknown then comes
+        after the last class
+    unknown
+        yolo: unknown objects are the last class (default), or left out
+    id_form
+        txt: coco:000000000139 (default), 000000000139, 000000000139.jpg or 139
+    strict_layout
+        elephant-json: only the authors' fields, without difficult flags and original classes
+    class_tree
+        findmeifyoucan: bbox_labels_600_hierarchy.json, to number Open Images' categories as published
+    class_names
+        findmeifyoucan: class-descriptions-boxable.csv
+    """
+
+    renumber: Literal["always", "auto", "never"] | None = None
+    category_ids: Literal["auto", "dataset", "manifest"] | None = None
+    unknown_id: Annotated[str | None, "ID"] = None
+    sidecar: bool = False
+    detectron2: bool = False
+    unknown: Literal["last", "drop"] | None = None
+    id_form: Literal["namespaced", "native", "file_name", "number"] | None = None
+    strict_layout: bool = False
+    class_tree: Path | None = None
+    class_names: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a format is asked to write.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    parts : tuple of str
+    sources : mapping of str to Source
+        Those of the parts, by name; none where one of them is not given and the format needs none.
+    options : FormatOptions
+    photos : mapping of str to Path
+        Folders of photos by source, that of all others under ``""``.
+    given : mapping of str to Any
+        The sources as the caller gave them, by ``NAME[@PART]``.
+    """
+
+    manifest: Manifest
+    parts: tuple[str, ...]
+    sources: Mapping[str, Source]
+    options: FormatOptions
+    photos: Mapping[str, Path]
+    given: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One form in which parts are written.
+
+    Attributes
+    ----------
+    name : str
+    plan : callable
+        Gives the plan of a request.
+    options : tuple of str
+        Fields of `FormatOptions` that belong to it; ``photos`` where it reads folders of photos.
+    file : str
+        Suffix of the one file that may be the output, ``""`` where it is always a folder.
+    each : {"already", "file", "folder", "never"}
+        What becomes of parts that are to be written each on its own: they are so anyway; each gets a file, or a folder;
+        or all of them are one thing.
+    usual_parts : callable or None
+        Names the parts of a manifest that are written where none is chosen; None: one has to be.
+    tables : callable or None
+        Gives the tables of a publication in this layout.
+    """
+
+    name: str
+    plan: Callable[[Request], Plan]
+    options: tuple[str, ...] = ()
+    file: str = ""
+    each: Literal["already", "file", "folder", "never"] = "already"
+    usual_parts: Callable[[Header], list[str]] | None = None
+    tables: Callable[[Member, FormatOptions], list[PlannedTable]] | None = None
+
+
+def _plan_coco(one: Request) -> Plan:
+    options, text = one.options, one.options.unknown_id
+    number = "" if text is None else text.removeprefix("-")
+    # Longer texts are no id either, and Python refuses to read numbers of thousands of digits.
+    if text is not None and text != "next" and not (number.isdecimal() and len(number) < 100):
+        raise UsageError("--unknown-id is not a number", expected="next, or a whole number", found=text[:40])
+    chosen = CocoOptions(
+        renumber=options.renumber or "auto",
+        category_ids=options.category_ids or "auto",
+        unknown_id="manifest" if text is None else "next" if text == "next" else int(text),
+        sidecar=options.sidecar,
+        detectron2=options.detectron2,
+    )
+    return plan_coco(one.manifest, one.parts, one.sources, chosen)
+
+
+def _plan_yolo(one: Request) -> Plan:
+    sizes = photo_sizes(one.manifest, one.parts, one.sources, one.photos) if one.photos else None
+    unknown = one.options.unknown or "last"
+    return plan_yolo(one.manifest, one.parts, one.sources, unknown=unknown, sizes=sizes)
+
+
+COCO = Format(
+    "coco",
+    _plan_coco,
+    ("renumber", "category_ids", "unknown_id", "sidecar", "detectron2"),
+    file=".json",
+    each="file",
+)
+VOC = Format("voc", lambda one: plan_voc(one.manifest, one.parts, one.sources), each="folder")
+YOLO = Format("yolo", _plan_yolo, ("unknown", "photos"), each="folder")
+ID_LISTS = Format(
+    "txt",
+    lambda one: plan_lists(one.manifest, one.parts, one.sources, one.options.id_form or "namespaced"),
+    ("id_form",),
+    file=".txt",
+)
+FORMATS: Mapping[str, Format] = {one.name: one for one in (COCO, VOC, YOLO, ID_LISTS)}
+"""The formats that belong to no benchmark, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written.
+
+    Attributes
+    ----------
+    out : Path
+    plan : Plan
+        What the files hold, what was changed and what was left out.
+    files : tuple of WrittenFile
+    summary : dict
+        As in ``_export.json``: what the files were made from.
+    notes : tuple of str
+        What to know of the sources and the files.
+    """
+
+    out: Path
+    plan: Plan
+    files: tuple[WrittenFile, ...]
+    summary: Mapping[str, Any] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The summary with place and digests of the files, as plain data."""
+        listed = {} if self.plan.links else {"files": [as_data(one) for one in self.files]}
+        return {**self.summary, "out": str(self.out), **listed}
+
+
+def export(
+    manifest: Manifest,
+    parts: Sequence[str],
+    form: str,
+    sources: Mapping[str, Any],
+    out: Path,
+    *,
+    each: bool = False,
+    options: FormatOptions | None = None,
+    photos: Mapping[str, Path] | None = None,
+    reading: Reading | None = None,
+    formats: Mapping[str, Format] = FORMATS,
+) -> Exported:
+    """Write parts of a manifest in a format, all files or none.
+
+    Parameters
+    ----------
+    manifest : Manifest
+    parts : sequence of str
+        Names, patterns such as ``t*-test``, or ``all``; several go into one output.
+    form : str
+        Name of one of `formats`.
+    sources : mapping of str to Any
+        By ``NAME[@PART]``: see `curation.sources.slots.open_slots`. What the parts do not need is not read.
+    out : Path
+        A new folder; for one file, a new file that ends as the format says.
+    each : bool
+        Every part on its own, a file ``PART.json`` or a folder ``PART`` in `out`.
+    options : FormatOptions, optional
+    photos : mapping of str to Path, optional
+        Folders of photos by source, that of all others under ``""``: to read sizes that annotations lack, or to link.
+    reading : Reading, optional
+    formats : mapping of str to Format
+        Those of detectors, and with the authors' own `curation.benchmarks.registry.formats`.
+
+    Returns
+    -------
+    Exported
+
+    Raises
+    ------
+    UsageError
+        An option, output or number of parts does not fit the format; a source of the parts is missing; no part fits.
+    ExportError
+        The parts cannot be written in this format.
+    ManifestError, MissingListError, OverwriteError
+        See `curation.manifest.manifest.Manifest` and `curation.ledger`.
+    """
+    chosen, options, photos = find_format(form, formats), options or FormatOptions(), photos or {}
+    _require_fitting(chosen, formats, parts, out, each, options, photos)
+    parts = chosen_parts(manifest.header, parts or chosen.usual_parts(manifest.header))  # type: ignore[misc]
+    _require_one_output(chosen, parts, out, each, options)
+    opened, usable = _sources(chosen, manifest, parts, sources, options, reading or Reading())
+    request = Request(manifest, tuple(parts), usable, options, photos, sources)
+    if each and chosen.each in ("file", "folder"):
+        plans = {part: chosen.plan(dataclasses.replace(request, parts=(part,))) for part in parts}
+        plan = joined_plans(plans, folders=chosen.each == "folder")
+    else:
+        plan = chosen.plan(request)
+    summary = _summary(request, form, plan)
+    written = write_plan(plan, out, single=_is_one_file(chosen, out), summary=summary)
+    notes = [note for entry in manifest.header.sources for note in _differences(entry, opened)]
+    return Exported(out, plan, tuple(written), summary, (*notes, *plan.notes))
+
+
+def find_format(name: str, formats: Mapping[str, Format]) -> Format:
+    """Return a format by name; an unknown one is a `UsageError`."""
+    if name not in formats:
+        raise UsageError("There is no such format", where=ascii(name[:60]), expected=", ".join(formats))
+    return formats[name]
+
+
+def chosen_parts(header: Header, texts: Sequence[str]) -> list[str]:
+    """Return the parts that some names and patterns stand for; those of a pattern in the order of the manifest.
+
+    ``all`` stands for every part. A pattern adds the parts that are not chosen yet.
+
+    Raises
+    ------
+    UsageError
+        A pattern fits no part. (That a plain name is none is for the manifest to say.)
+    """
+    names = [part.name for part in header.parts]
+    chosen: list[str] = []
+    for text in texts:
+        pattern = "*" if text == "all" else text
+        if text in names or not any(sign in pattern for sign in "*?["):
+            chosen.append(text)
+            continue
+        fitting = [name for name in names if fnmatchcase(name, pattern)]
+        if not fitting:
+            raise UsageError(f"--part {ascii(text[:80])[1:-1]} fits no part", expected=", ".join(names)[:300])
+        chosen += [name for name in fitting if name not in chosen]
+    return chosen
+
+
+def _require_fitting(
+    form: Format,
+    formats: Mapping[str, Format],
+    parts: Sequence[str],
+    out: Path,
+    each: bool,
+    options: FormatOptions,
+    photos: Mapping[str, Path],
+) -> None:
+    """Refuse a format that does not fit, and options of another format."""
+    given = {**_values(options), "photos": photos}
+    for name, value in given.items():
+        if value and name not in form.options:
+            owner = next((one.name for one in formats.values() if name in one.options), "another")
+            flag = "images" if name == "photos" else name.replace("_", "-")
+            raise UsageError(f"--{flag} belongs to --format {owner}", found=form.name)
+    one_file = _is_one_file(form, out)
+    if out.suffix in {one.file for one in formats.values() if one.file} and not (one_file or out.is_dir()):
+        raise UsageError(
+            f"--out {out.suffix} does not fit --format {form.name}",
+            where=str(out),
+            expected="a folder" + (f", or a file that ends in {form.file}" if form.file else ""),
+        )
+    if not parts and form.usual_parts is None:
+        raise UsageError(f"--format {form.name} needs --part", expected="--part PART, or --part all")
+    if each and form.each == "never":
+        raise UsageError(f"--format {form.name} writes one folder for all parts", found="--each")
+
+
+def _require_one_output(
+    form: Format, parts: Sequence[str], out: Path, each: bool, options: FormatOptions
+) -> None:
+    """Refuse one file as the output of what takes several."""
+    beside = "--sidecar" if options.sidecar else "--detectron2" if options.detectron2 else ""
+    apart = each or form.each == "already"
+    if _is_one_file(form, out) and ((len(parts) > 1 and apart) or beside):
+        raise UsageError(
+            f"{beside} writes a second file, and --out names one"
+            if beside
+            else "Several parts in this format are several files, and --out names one",
+            where=str(out),
+            hint="--out DIR",
+        )
+
+
+def _is_one_file(form: Format, out: Path) -> bool:
+    return bool(form.file) and form.file == out.suffix and not out.is_dir()
+
+
+def _sources(
+    form: Format,
+    manifest: Manifest,
+    parts: Sequence[str],
+    given: Mapping[str, Any],
+    options: FormatOptions,
+    reading: Reading,
+) -> tuple[dict[str, Source], dict[str, Source]]:
+    """Return the sources that parts and category ids need, as far as given; then those, or none if a part lacks one."""
+    needed = {slot for part in parts for slot in manifest.part(part).sources}
+    for part in parts:
+        manifest.ids(part)
+    useful = needed | (_numbering(manifest, options) if form is COCO else set())
+    chosen = [slot for slot in manifest.slots if slot.name in useful]
+    wanted = {name for slot in chosen for name in (slot.name, slot.dataset)}
+    idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - wanted
+    sources = open_slots(
+        {key: one for key, one in given.items() if key.partition("@")[0] not in idle}, chosen, reading
+    )
+    missing = needed - set(sources)
+    if missing and (form is not ID_LISTS or options.id_form in NEEDS_SOURCES):
+        raise UsageError(
+            "A source of the chosen parts is missing",
+            expected=" ".join(f"--source {name}=PATH" for name in sorted(needed)),
+            found=", ".join(sources) or "none",
+        )
+    return sources, {} if missing else sources
+
+
+def _numbering(manifest: Manifest, options: FormatOptions) -> set[str]:
+    """Return the sources whose files say together whether the classes have ids of the dataset's own.
+
+    Tasks train on some files and test on others: where these are of several datasets, one part's files do not tell.
+    """
+    parts = manifest.header.parts
+    named = {entry.name: entry.dataset for entry in manifest.header.sources}
+    slots = {slot for part in parts for slot in part.sources}
+    apart = len({named[slot] for slot in slots}) > 1 and any(part.task for part in parts)
+    return slots if options.category_ids != "manifest" and apart else set()
+
+
+def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]:
+    """Return how a source differs from what the manifest was made from, and what its reader left out."""
+    if entry.name not in sources:
+        return []
+    source, notes = sources[entry.name], []
+    stated, given = ({file.sha256 for file in files} for files in (entry.files, source.files))
+    # A manifest made from lists, not from annotations, states no file of its images.
+    if stated and stated != given:
+        notes.append(
+            f"source {entry.name} is not the very file that the manifest was made from, so boxes may differ from its "
+            f"counts (`curation verify` tells): {', '.join(sorted(given))} instead of {', '.join(sorted(stated))}"
+        )
+    left_out = sorted(source.dropped.items())
+    return notes + [
+        f"source {entry.name}: the reader left out {count} {reason}" for reason, count in left_out if count
+    ]
+
+
+def _summary(request: Request, form: str, plan: Plan) -> dict[str, Any]:
+    header = request.manifest.header
+    chosen = {name: _stated(value) for name, value in _values(request.options).items() if value}
+    return {
+        "manifest": f"{header.name} {header.version}",
+        "manifest_digest": request.manifest.digest,
+        "format": form,
+        "parts": list(request.parts),
+        "options": chosen,
+        "sources": {
+            name: [{"name": file.name, "sha256": file.sha256} for file in source.files]
+            for name, source in sorted(request.sources.items())
+        },
+        **_counts(plan),
+        "notes": list(plan.notes),
+    } | ({"by_part": {part: _counts(one) for part, one in plan.by_part.items()}} if plan.by_part else {})
+
+
+def _values(options: FormatOptions) -> dict[str, Any]:
+    # The caller's record may have further fields.
+    return {one.name: getattr(options, one.name) for one in dataclasses.fields(FormatOptions)}
+
+
+def _stated(value: object) -> object:
+    """Return an option as the summary states it: a file by its digest, since its path is this machine's."""
+    return sha256_of_bytes(read_bytes(value)) if isinstance(value, Path) else value
+
+
+def _counts(plan: Plan) -> dict[str, dict[str, int]]:
+    return {"counts": dict(plan.counts), "changed": dict(plan.changed), "left_out": dict(plan.left_out)}

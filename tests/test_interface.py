@@ -1,0 +1,135 @@
+"""The public interface: every promised name is there, loaded late, documented by an example that runs."""
+
+import doctest
+import importlib
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import curation
+from curation.errors import UsageError
+from tests.small_world import write_small_world
+
+FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and not name.startswith("_")]
+IMAGES = [{"id": n, "file_name": f"{n}.jpg", "width": 60, "height": 60} for n in (1, 2)]
+BOX = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
+TRUTH = {
+    "images": IMAGES,
+    "annotations": [{"id": 1, "area": 81, "iscrowd": 0, **BOX}],
+    "categories": [{"id": 1, "name": "owl"}],
+}
+FOUND = [{**BOX, "score": 0.9}]
+
+
+def test_the_import_loads_nothing_of_the_package() -> None:
+    code = "import sys, curation; print([name for name in sys.modules if name.startswith('curation.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", curation.__all__)
+def test_every_promised_name_is_there(name: str) -> None:
+    assert getattr(curation, name) is not None
+    assert name in dir(curation)
+
+
+def test_another_name_is_none() -> None:
+    with pytest.raises(AttributeError, match="frobnicate"):
+        _ = curation.frobnicate  # type: ignore[attr-defined]
+
+
+def implementation(name: str) -> Any:
+    made: Any = getattr(curation, name)
+    return importlib.import_module("curation.audit.run").audit if name == "audit" else made
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_example_of_every_function_runs(name: str) -> None:
+    function = implementation(name)
+    finder = doctest.DocTestFinder(recurse=False)
+    (found,) = finder.find(function, name, globs={"curation": curation})
+    assert found.examples or name == "pull"
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(found).failed == 0
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_parameter_is_explained(name: str) -> None:
+    from curation.cli.signature import _parameter_texts
+
+    function = implementation(name)
+    told = _parameter_texts(function)
+    named = {one.lstrip("*") for one in told}
+    missing = [one for one in inspect.signature(function).parameters if one not in named]
+    assert not missing or name == "diff"
+
+
+def test_the_package_of_the_audit_is_its_function_whatever_was_imported_before() -> None:
+    importlib.import_module("curation.audit.report")
+    assert callable(curation.audit)
+
+
+def test_sources_in_every_form() -> None:
+    rows = [{"image_id": 1, "category": "owl", "x": 0, "y": 0, "w": 9, "h": 9, "width": 60, "height": 60}]
+    rows.append({"image_id": 2, "category": None, "width": 60, "height": 60})
+    of_frame = curation.open_source("mine", pd.DataFrame(rows))
+    of_json = curation.open_source("mine", TRUTH)
+    for one in (of_frame, of_json):
+        assert one.image_ids.tolist() == ["mine:1", "mine:2"]
+        assert one.categories.names == ("owl",)
+        assert one.objects is not None
+        assert one.objects.boxes.tolist() == [[0, 0, 9, 9]]
+    assert curation.open_source("mine", of_json) is of_json
+    with pytest.raises(UsageError, match="no annotations"):
+        curation.open_source("mine", 7)
+    with pytest.raises(UsageError, match="lacks a column"):
+        curation.open_source("mine", pd.DataFrame({"image_id": [1]}))
+
+
+def test_predictions_in_every_form(tmp_path: Path) -> None:
+    frame = pd.DataFrame([{"image_id": 1, "category_id": 1, "x": 0, "y": 0, "w": 9, "h": 9, "score": 0.9}])
+    truth, found = tmp_path / "truth.json", tmp_path / "found.json"
+    truth.write_text(json.dumps(TRUTH))
+    found.write_text(json.dumps(FOUND))
+    for detections in (FOUND, frame, found, str(found)):
+        for given in (TRUTH, truth, str(truth), curation.open_source("coco", TRUTH)):
+            result = curation.evaluate("voc", truth=given, detections=detections, no_cache=True)
+            assert result["mAP11"] == 1
+    with pytest.raises(UsageError, match="takes no input"):
+        curation.evaluate("voc", truth=TRUTH, detections=FOUND, truths=1)
+    with pytest.raises(UsageError, match="no such evaluation"):
+        curation.evaluate("vocc")
+
+
+def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
+    world = write_small_world(tmp_path, n_closed=3, n_wilderness=10)
+    sources = {"voc2007-test": world.voc_root, "coco": world.coco_json}
+    made = curation.build("elephant", sources=sources, ratios=["1"], name="mine/elephant", notes=["a note"])
+    assert made.parts[:2] == ("closed", "wilderness")
+    assert made.header.notes[-1] == "a note"
+    frame = made.frame("closed")
+    assert frame["image_id"].tolist() == list(made.ids("closed"))
+    assert set(made.frame()["part"]) == set(made.parts)
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for native in frame["native"]:
+        (photos / f"{native}.jpg").write_bytes(b"")
+    assert made.photos("closed", photos)[made.ids("closed")[0]].parent == photos
+    folder = made.save(tmp_path / "made")
+    assert curation.load(folder).digest == made.digest
+    checked = curation.verify(folder, sources, rebuild=True)
+    assert checked.ok
+    assert set(checked.to_frame()["outcome"]) == {"ok"}
+    assert "<table>" in checked._repr_html_()
+    assert "<table>" in made._repr_html_()
+    assert curation.diff(folder, made).verdict == "none"
+    report = curation.audit(made, sources, rules="DS")
+    assert not report.failed
+    assert "<table" in report._repr_html_()
+    assert "rule" in report.to_frame()
