@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.findmeifyoucan.bootstrap import ImageSample, bootstrap_intervals
-from curation.benchmarks.findmeifyoucan.profiles import (
+from curation.benchmarks.findmeifyoucan.measures import (
+    ImageSample,
+    bootstrap_intervals,
     open_set_metrics,
     open_set_outcomes,
     profiles_of,
@@ -21,15 +22,17 @@ from curation.benchmarks.findmeifyoucan.profiles import (
 from curation.benchmarks.findmeifyoucan.report import DEFINITIONS, REPORT
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.columns import Floats, GroundTruth
-from curation.evaluation.id_scores import IdScores, read_id_scores
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, file_records, manifest_record
-from curation.evaluation.ood import curves as ood_curves
-from curation.evaluation.ood import thresholds as ood_thresholds
-from curation.evaluation.ood.curves import FPR_KEYS
-from curation.evaluation.ood.detections import OodDetections, ReadOodDetections, read_ood_detections
-from curation.evaluation.ood.logits import ClassReading
-from curation.evaluation.ood.records import UNNAMED
-from curation.evaluation.ood.thresholds import threshold_of
+from curation.evaluation.ood import separability as ood
+from curation.evaluation.ood.detections import (
+    UNNAMED,
+    ClassReading,
+    OodDetections,
+    ReadOodDetections,
+    read_ood_detections,
+)
+from curation.evaluation.ood.id_scores import IdScores, read_id_scores
+from curation.evaluation.ood.separability import FPR_KEYS, threshold_of
 from curation.evaluation.result import Result
 from curation.evaluation.truth import KnownClasses, Part, class_names, ground_truth
 from curation.manifest.locate import load_manifest
@@ -265,16 +268,16 @@ def _about(manifest: Manifest | None, splits: Mapping[str, _Split], classes: Pat
 
 def _settings(options: OodOptions, logits: ClassReading, shared_ids: str) -> dict[str, Any]:
     """Return the rules under which the numbers were computed."""
-    rule = options.threshold if options.threshold in ood_thresholds.RULES else "given"
+    rule = options.threshold if options.threshold in ood.THRESHOLD_RULES else "given"
     return {
         "profiles": {one.name: one.meaning for one in profiles_of(options.profile)},
         "positive_class": "ID (higher score = ID), except in FPR95_ood_positive",
         "threshold": {
             "rule": rule,
-            "meaning": ood_thresholds.RULES[rule],
-            "unknown": ood_thresholds.UNKNOWN_IF,
+            "meaning": ood.THRESHOLD_RULES[rule],
+            "unknown": ood.UNKNOWN_IF,
         },
-        "fpr": {"rule": options.fpr, "meaning": ood_curves.FPR_RULES[options.fpr]},
+        "fpr": {"rule": options.fpr, "meaning": ood.FPR_RULES[options.fpr]},
         "t_star": options.t_star or None,
         "t_star_reason": None if options.t_star else "not stated: the files are taken as cut already",
         "id_classes": logits.n_classes,
@@ -294,7 +297,7 @@ def evaluate_split(
     """Return every number of one split under one score; undefined ones are None, with the reason under ``undefined``.
 
     ``AUROC``, ``AUPR_…`` and ``FPR95_…`` are shares in [0, 1]; ``official`` and ``paper`` hold the open-set metrics
-    (`curation.benchmarks.findmeifyoucan.profiles.open_set_metrics`), None where there is no threshold.
+    (`curation.benchmarks.findmeifyoucan.measures.open_set_metrics`), None where there is no threshold.
 
     Parameters
     ----------
@@ -312,7 +315,7 @@ def evaluate_split(
     if options.fpr not in FPR_KEYS:
         raise UsageError("Unknown FPR rule", expected=", ".join(FPR_KEYS), found=repr(options.fpr)[:80])
     ids, oods = id_scores.scores[method], detections.scores[method]
-    found = ood_curves.separability(ids, oods)
+    found = ood.separability(ids, oods)
     undefined: dict[str, str] = dict(found.pop("undefined"))
     threshold = threshold_of(ids, options.threshold)
     sections: dict[str, Any] = {}
@@ -329,13 +332,13 @@ def evaluate_split(
         "threshold": threshold.value,
         "threshold_rule": threshold.rule,
         "threshold_margin": threshold.margin(oods),
-        "threshold_zscore": ood_thresholds.zscore_threshold(ids),
-        "threshold_quantile": ood_thresholds.quantile_threshold(ids),
+        "threshold_zscore": ood.zscore_threshold(ids),
+        "threshold_quantile": ood.quantile_threshold(ids),
         "id_share_at_least_threshold": _share_at_least(ids, threshold.value),
         **found,
         "FPR95": {
             "rule": options.fpr,
-            "meaning": ood_curves.FPR_RULES[options.fpr],
+            "meaning": ood.FPR_RULES[options.fpr],
             "value": found[FPR_KEYS[options.fpr]],
         },
         **images_without_predictions(truth, detections),

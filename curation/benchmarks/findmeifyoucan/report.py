@@ -8,9 +8,9 @@ from operator import itemgetter, methodcaller
 from typing import Any
 
 from curation.evaluation.measures import Better, Measure, formulas
-from curation.evaluation.ood import curves
-from curation.evaluation.ood.records import UNNAMED
-from curation.evaluation.ood.thresholds import UNKNOWN_IF
+from curation.evaluation.ood import separability
+from curation.evaluation.ood.detections import UNNAMED
+from curation.evaluation.ood.separability import UNKNOWN_IF
 from curation.evaluation.result import (
     Column,
     Data,
@@ -34,7 +34,7 @@ def _separability(key: str, name: str, *, better: Better = "higher", is_ranked: 
     return Measure(
         key,
         name,
-        curves.DEFINITIONS[key],
+        separability.DEFINITIONS[key],
         unit="share",
         better=better,
         undefined=_EMPTY,
@@ -115,7 +115,7 @@ MEASURES = (
     ),
 )
 DEFINITIONS: dict[str, str] = {
-    **curves.DEFINITIONS,
+    **separability.DEFINITIONS,
     "population": "all detections on the ID test set against all detections on the OOD split, pooled over images, "
     "whatever they overlap",
     "unknown": f"a detection is called unknown where its {UNKNOWN_IF}",

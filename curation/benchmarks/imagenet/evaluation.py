@@ -12,17 +12,26 @@ import numpy as np
 from curation.benchmarks.imagenet.report import DEFINITIONS, REPORT
 from curation.errors import UsageError
 from curation.evaluation import confidence as confidences
-from curation.evaluation import openset_accuracy as accuracies
-from curation.evaluation.class_scores import GROUPS, KINDS, ClassScores
-from curation.evaluation.confidence_epochs import read_epochs
+from curation.evaluation.class_scores import (
+    GROUPS,
+    KINDS,
+    ClassScores,
+    PartSamples,
+    ProtocolClasses,
+    part_samples,
+    protocol_classes,
+)
+from curation.evaluation.confidence import read_epochs
 from curation.evaluation.inputs import file_records, manifest_record
 from curation.evaluation.oscr import (
+    ACCURACY_RULES,
     GRIDS,
     QUERIES,
     Grid,
     auroc_of,
     class_rates,
     margins_of,
+    openset_accuracy,
     oscr,
     oscr_curve,
     point_at_fpr,
@@ -31,9 +40,7 @@ from curation.evaluation.oscr import (
 )
 from curation.evaluation.resample import class_bootstrap
 from curation.evaluation.result import Result
-from curation.evaluation.score_files import ReadScores, ScoreOptions, read_scores
-from curation.evaluation.score_labels import PartSamples, ProtocolClasses, part_samples, protocol_classes
-from curation.evaluation.score_tables import Keys
+from curation.evaluation.score_files import Keys, ReadScores, ScoreOptions, read_scores
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.option_notes import Alone
@@ -345,7 +352,7 @@ def evaluate_imagenet(
         "grids": {grid: GRIDS[grid] for grid in options.grids},
         "queries": list(options.queries),
         "definitions": DEFINITIONS,
-        "openset_accuracy_rules": accuracies.RULES,
+        "openset_accuracy_rules": ACCURACY_RULES,
         "classifiers": {
             name: evaluate_classifier(data, validations.get(name), options)
             for name, data in classifiers.items()
@@ -397,8 +404,7 @@ def evaluate_classifier(
         },
         "openset_accuracy": {
             group: {
-                rule: accuracies.openset_accuracy(test, group, validation, rule=rule)
-                for rule in ("strict", "inclusive")
+                rule: openset_accuracy(test, group, validation, rule=rule) for rule in ("strict", "inclusive")
             }
             for group in GROUPS
         },

@@ -7,7 +7,7 @@ from functools import partial, reduce
 from operator import getitem, itemgetter
 from typing import Any
 
-from curation.evaluation import confidence, openset_accuracy
+from curation.evaluation import confidence, oscr
 from curation.evaluation.measures import Measure, formulas
 from curation.evaluation.result import Column, Data, Drawing, Report, Result, Scored, Table, across, shown
 
@@ -129,7 +129,7 @@ DEFINITIONS: dict[str, str] = {
     "other group count as known (openset-imagenet)",
     **formulas(MEASURES, "sum_ccr"),
     "confidence": confidence.DEFINITION,
-    "openset_accuracy": openset_accuracy.DEFINITION,
+    "openset_accuracy": oscr.ACCURACY_DEFINITION,
 }
 
 
