@@ -178,7 +178,7 @@ def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
     return open(handle, "rb")  # noqa: PTH123 (a descriptor has no path)
 
 
-def read_bytes(path: Path, *, kind: str = "file") -> bytes:
+def read_bytes(path: Path | str, *, kind: str = "file") -> bytes:
     """Return the bytes of a file; absence or refusal is a `MissingFileError` that says what was looked for."""
     try:
         with open_binary(path, kind=kind) as stream:

@@ -1,14 +1,19 @@
-"""``curation evaluate``: score predictions, by protocol."""
+"""``curation evaluate``: score predictions, by protocol; the function ``evaluate`` of each declares the options."""
 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from curation.cli.evaluate_append import add_append, check_append, report_result
-from curation.cli.outputs import OutputResult
+from curation.cli.output import emit, printable, stage, warn
+from curation.cli.outputs import AppendedFile, OutputResult
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, summary_of
+from curation.errors import UsageError
 from curation.evaluation.protocols import evaluation_of, protocols
+
+if TYPE_CHECKING:
+    from curation.evaluation.result import Result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,14 +24,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         summary = summary_of(evaluate)
         command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         declare_options(command, evaluate)
-        add_append(command)
-        command.add_argument("--json", action="store_true", help="print the whole result as JSON")
-        command.add_argument(
-            "--out", type=OutputResult(name), metavar="DIR", help="write results.json, CSV files and figures"
-        )
+        _add_outputs(command, name)
+
+
+def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
+    command.add_argument(
+        "--append",
+        type=AppendedFile(),
+        metavar="FILE",
+        help="add the ranked measures as rows to this .jsonl file, for `curation leaderboard`",
+    )
+    command.add_argument(
+        "--name", metavar="NAME", help="of the method, in those rows (default: by the file of predictions)"
+    )
+    command.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    command.add_argument(
+        "--out",
+        type=OutputResult(protocol),
+        metavar="DIR",
+        help="write results.json, CSV files and figures",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate, write what ``--out`` and ``--append`` ask for, and print; 0, or an error of the tree."""
-    check_append(options)
-    return report_result(call(evaluation_of(options.protocol), options), options)
+    _check_append(options)
+    result: Result = call(evaluation_of(options.protocol), options)
+    for note in result.notes:
+        warn(note)
+    written = []
+    if options.out:
+        for missing in (one.missing for one in result.drawings if one.draw is None and one.missing):
+            warn(missing)
+        with stage("writing"):
+            written = result.save(options.out)
+    lines = [*result.lines(), *(f"wrote {path}" for path in written), *_append(result, options)]
+    emit(result.json_data(), lines, as_json=options.json)
+    return 0
+
+
+def _check_append(options: argparse.Namespace) -> None:
+    """Refuse what ``--append`` could not do after a long evaluation: another file in its place, a name for nothing."""
+    from curation.evaluation.leaderboard.files import check_appendable
+    from curation.evaluation.leaderboard.rows import require_name
+
+    if options.append is not None:
+        check_appendable(options.append)
+        if options.name is not None:
+            require_name(options.name)
+    elif options.name is not None:
+        raise UsageError("--name names the rows that --append writes", expected="--append FILE beside it")
+
+
+def _append(result: Result, options: argparse.Namespace) -> list[str]:
+    """Add the rows of a result to the file that ``--append`` names, and return what to tell."""
+    from curation.evaluation.leaderboard.files import append_rows
+
+    if options.append is None:
+        return []
+    rows = result.rows(options.name)
+    recovered = append_rows(options.append, rows)
+    mended = ["took away a line that an earlier run had not finished"] if recovered else []
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    return [*mended, f"appended {count} to {printable(str(options.append))}"]

@@ -71,6 +71,7 @@ def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFix
     assert len(as_json(capsys, "--scores", files["ground.npz"])["classifiers"]["ground"]["classes"]) == 4
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_files_that_are_written(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--scores", f"a={files['soft.npz']}", "--scores", f"b={files['soft.npz']}", "--epochs",
                  f"b={files['epochs.csv']}", "--grid", "all", "--bootstrap", 5)  # fmt: skip

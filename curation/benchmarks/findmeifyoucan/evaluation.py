@@ -22,7 +22,16 @@ from curation.benchmarks.findmeifyoucan.measures import (
 from curation.benchmarks.findmeifyoucan.report import DEFINITIONS, REPORT
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.columns import Floats, GroundTruth
-from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, file_records, manifest_record
+from curation.evaluation.inputs import (
+    POLICY,
+    READING,
+    Given,
+    Policy,
+    Reading,
+    Truth,
+    file_records,
+    manifest_record,
+)
 from curation.evaluation.ood import separability as ood
 from curation.evaluation.ood.detections import (
     UNNAMED,
@@ -39,35 +48,42 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
 
-ONLY = "ood"
-"""Name of a split that is not named."""
 NO_KNOWN = KnownClasses((), (), "none: every object of an OOD split is unknown")
 
 
-@dataclass(frozen=True, slots=True)
+ONLY = "ood"
+"""Name of a split that nothing names."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class OodOptions:
     """What to compute.
 
     Attributes
     ----------
     profile : {"official", "paper", "all"}
+        variant of the open-set metrics
     threshold : str
-        ``zscore``, ``quantile``, or a number.
+        zscore (the code), quantile (the paper), or a number; unknown: score < threshold
     fpr : {"first", "nearest", "ood_positive"}
-        The rule that ``FPR95`` follows; all three are in the result.
+        rule behind FPR95; the result holds all three
     t_star : str
-        The detector's confidence cut as the user states it, ``""`` where unstated.
+        the detector's confidence cut: written to the result, and detections below it are left out
     bootstrap : int
-        Replicates of confidence intervals; 0 for none.
+        replicates of confidence intervals
     seed : int
+        of the bootstrap
     """
 
-    profile: str = "all"
-    threshold: str = "zscore"
-    fpr: str = "first"
-    t_star: str = ""
+    profile: Literal["official", "paper", "all"] = "all"
+    threshold: Annotated[str, "RULE"] = "zscore"
+    fpr: Literal["first", "nearest", "ood_positive"] = "first"
+    t_star: Annotated[str, "T"] = ""
     bootstrap: int = 0
     seed: int = 0
+
+
+OPTIONS = OodOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +106,15 @@ def evaluate(
     truth: Annotated[Mapping[str, Truth] | Truth, "[SPLIT=]FILE"],
     detections: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
     id_scores: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
-    manifest: Annotated[Manifest | str | None, "MANIFEST"] = None,
     classes: Path | None = None,
-    score: Annotated[tuple[str, ...], "NAME"] = (),
-    profile: Literal["official", "paper", "all"] = "all",
-    threshold: Annotated[str, "RULE"] = "zscore",
-    fpr: Literal["first", "nearest", "ood_positive"] = "first",
-    id_classes: Annotated[int | None, "K"] = None,
-    official_compat: bool = False,
-    t_star: Annotated[str, "T"] = "",
-    shared_ids: Literal["error", "report"] = "error",
-    bootstrap: int = 0,
-    seed: int = 0,
     reading: Reading = READING,
     policy: Policy = POLICY,
+    manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
+    score: Annotated[tuple[str, ...], "NAME"] = (),
+    id_classes: Annotated[int | None, "K"] = None,
+    official_compat: bool = False,
+    shared_ids: Literal["error", "report"] = "error",
+    options: OodOptions = OPTIONS,
 ) -> Result:
     """Score out-of-distribution detection: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U.
 
@@ -115,58 +126,46 @@ def evaluate(
         COCO results JSON with ood_score, or records by image
     id_scores : Path, or mapping of str to Path
         OOD scores of the detections on the ID test set: JSON, .npy, .csv, or their detections file
-    manifest : Manifest or str, optional
-        of each truth take the images of part SPLIT of this manifest
     classes : Path, optional
-        {"known": [...], "unknown": [...]}: the number of ID classes
+        {"known": [...], "unknown": [...]}
+    reading : Reading
+    policy : Policy
+    manifest : str or Manifest, optional
+        of each truth take the images of part SPLIT of this manifest
     score : sequence of str
         evaluate this OOD score; may be repeated (default: ood_score, else all that both files give)
-    profile : {"official", "paper", "all"}
-        variant of the open-set metrics
-    threshold : str
-        zscore (the code), quantile (the paper), or a number; unknown: score < threshold
-    fpr : {"first", "nearest", "ood_positive"}
-        rule behind FPR95; the result holds all three
     id_classes : int, optional
         ID classes: logits of length K + 1 end with a background column
     official_compat : bool
         as the code: class and confidence from all logits, and the background (index K) is unknown
-    t_star : str
-        the detector's confidence cut: written to the result, and detections below it are left out
     shared_ids : {"error", "report"}
         image ids that the ID file and the OOD file share
-    bootstrap : int
-        replicates of confidence intervals
-    seed : int
-        of the bootstrap
-    reading : Reading
-    policy : Policy
-
-    Returns
-    -------
-    Result
-        Sections ``results`` by split and score; the numbers of the only one stand at the top too.
+    options : OodOptions
 
     Raises
     ------
     UsageError, MissingFileError, EvaluationError, PredictionError
         Options do not fit together; a file is not there, or does not hold what it should.
     """
-    if bootstrap < 0:
-        raise UsageError("--bootstrap is negative", expected="0 or more", found=str(bootstrap))
-    options = OodOptions(profile, threshold, fpr, t_star, bootstrap, seed)
+    if options.bootstrap < 0:
+        raise UsageError("--bootstrap is negative", expected="0 or more", found=str(options.bootstrap))
     taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
     parts = () if taken is None else tuple(part.name for part in taken.header.parts)
-    files = _by_split(detections, "--detections", parts)
+    files: dict[str, Path] = _by_split(detections, "--detections", parts)
     names = tuple(files)
-    truths = _shared(_by_split(truth, "--truth", parts), names, "--truth", parts)
-    id_files = _shared(_by_split(id_scores, "--id-scores", parts), names, "--id-scores", names)
-    cut, logits = _t_star(t_star), ClassReading(_id_classes(classes, id_classes), official_compat)
+    truths: dict[str, Truth] = _shared(_by_split(truth, "--truth", parts), names, "--truth", parts)
+    id_files: dict[str, Path] = _shared(
+        _by_split(id_scores, "--id-scores", parts), names, "--id-scores", names
+    )
+    t_star, class_reading = (
+        _t_star(options.t_star),
+        _classes(classes, id_classes, official_compat=official_compat),
+    )
     splits = {}
     for name in steps(names, "reading splits"):
         part = ground_truth(reading.open(truths[name]), NO_KNOWN, None if taken is None else taken.ids(name))
-        read = read_ood_detections(files[name], part.truth, policy, classes=logits, t_star=cut)
-        read, ids = paired(read, read_id_scores(id_files[name], t_star=cut, classes=logits))
+        read = read_ood_detections(files[name], part.truth, policy, classes=class_reading, t_star=t_star)
+        read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=class_reading))
         told = check_apart(read, ids, shared=shared_ids)
         methods = choose_methods(read, ids, score or None)
         splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *told))
@@ -178,44 +177,54 @@ def evaluate(
                 split.part.truth, split.read.detections, split.id_scores, method, options
             )
             results[key] = {"split": name, **section, "notes": list(split.notes)}
-    only = dict(next(iter(results.values()))) if len(results) == 1 else {}
-    scores = {
-        (name, method): (split.id_scores.scores[method], split.read.detections.scores[method])
-        for name, split in splits.items()
-        for method in split.methods
+    settings = {
+        "id_classes": class_reading.n_classes,
+        "official_compat": official_compat,
+        "ties": "equal confidence: by image id, then file order",
+        "shared_ids": shared_ids,
     }
     return Result(
         REPORT,
-        {
-            **_about(taken, splits, classes),
-            "settings": _settings(options, logits, shared_ids),
-            "definitions": DEFINITIONS,
+        _about(taken, splits, options, settings, {"classes": classes}),
+        # One file in, one flat result out: the numbers of the only result stand at the top level too.
+        {**(next(iter(results.values())) if len(results) == 1 else {}), "results": results},
+        columns={
+            (name, method): (split.id_scores.scores[method], split.read.detections.scores[method])
+            for name, split in splits.items()
+            for method in split.methods
         },
-        {**only, "results": results},
-        columns={"scores": scores},
         notes=[note for split in splits.values() for note in split.notes],
     )
 
 
-def _by_split(given: Any, option: str, parts: Sequence[str]) -> dict[str, Any]:
-    """Return what is given for each split; what names none is of the only part of the manifest, or of ``ood``."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    if len(parts) > 1 and option == "--detections":
+def _by_split(given: Mapping[str, Given] | Given, option: str, parts: Sequence[str]) -> dict[str, Given]:
+    """Return what was given for each split; what names none is of the only part, or of a split called `ONLY`."""
+    named = given if isinstance(given, Mapping) else {"": given}
+    only = parts[0] if len(parts) == 1 else ONLY
+    found = {split or only: one for split, one in named.items()}
+    if len(found) < len(named):
+        raise UsageError(
+            f"{option} is given twice for one split",
+            where=str(named[""])[:200],
+            expected=f"{option} SPLIT=FILE, each split once",
+        )
+    stray = [split for split in found if parts and split not in parts]
+    if stray and option == "--detections":
         raise UsageError(
             f"{option} does not say which split it is of",
-            where=str(given)[:200],
+            where=str(found[stray[0]])[:200],
             expected=f"{option} SPLIT=FILE with SPLIT one of {', '.join(parts)}"[:300],
         )
-    return {parts[0] if len(parts) == 1 else ONLY: given}
+    return found
 
 
-def _shared(found: dict[str, Any], names: Sequence[str], option: str, known: Sequence[str]) -> dict[str, Any]:
-    """Return what is given for each split: its own, or the one plain path that serves all."""
-    plain = found.get(ONLY)
+def _shared(
+    found: dict[str, Given], names: Sequence[str], option: str, known: Sequence[str]
+) -> dict[str, Given]:
+    """Return what is of each split: its own, or the one that serves all."""
     missing = [name for name in names if name not in found]
-    unknown = [name for name in found if name not in names and name != ONLY and name not in known]
-    if unknown or (missing and plain is None):
+    strangers = [name for name in found if name not in names and name != ONLY and name not in known]
+    if strangers or (missing and ONLY not in found):
         raise UsageError(
             f"{option} is missing for split {missing[0]}"
             if missing
@@ -223,7 +232,7 @@ def _shared(found: dict[str, Any], names: Sequence[str], option: str, known: Seq
             expected=" ".join(f"{option} {name}=FILE" for name in names[:4]),
             found=", ".join(found)[:200],
         )
-    return {name: found.get(name, plain) for name in names}
+    return {name: found[name] if name in found else found[ONLY] for name in names}
 
 
 def _t_star(text: str) -> float | None:
@@ -238,53 +247,50 @@ def _t_star(text: str) -> float | None:
     return value
 
 
-def _id_classes(classes: Path | None, stated: int | None) -> int | None:
-    """Return the number of ID classes, as stated or as a class file lists them."""
+def _classes(classes: Path | None, k: int | None, *, official_compat: bool) -> ClassReading:
     if classes is not None:
         listed = len(class_names(classes))
-        if stated not in (None, listed):
+        if k not in (None, listed):
             raise UsageError(
-                "--id-classes and --classes disagree", expected=f"{listed} classes", found=str(stated)
+                "--id-classes and --classes disagree", expected=f"{listed} classes", found=str(k)
             )
-        stated = listed
-    if stated is not None and stated < 1:
-        raise UsageError("--id-classes is not usable", expected="1 or more", found=str(stated))
-    return stated
+        k = listed
+    if k is not None and k < 1:
+        raise UsageError("--id-classes is not usable", expected="1 or more", found=str(k))
+    return ClassReading(k, official_compat)
 
 
-def _about(manifest: Manifest | None, splits: Mapping[str, _Split], classes: Path | None) -> dict[str, Any]:
-    """Return what the numbers rest on: versions, and digests of all inputs."""
+def _about(
+    manifest: Manifest | None,
+    splits: Mapping[str, _Split],
+    options: OodOptions,
+    settings: Mapping[str, Any],
+    option_files: Mapping[str, Path | None],
+) -> dict[str, Any]:
+    """Return what the numbers rest on: versions, rules, digests of all inputs, and what was left out."""
     from curation import __version__
 
+    rule = options.threshold if options.threshold in ood.THRESHOLD_RULES else "given"
     return {
         "protocol": "findmeifyoucan",
         "curation": __version__,
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
         "manifest": manifest_record(manifest, parts=list(splits)),
-        "option_files": file_records({"classes": classes}),
+        "option_files": file_records(option_files),
         "inputs": {name: split.file for name, split in splits.items()},
-    }
-
-
-def _settings(options: OodOptions, logits: ClassReading, shared_ids: str) -> dict[str, Any]:
-    """Return the rules under which the numbers were computed."""
-    rule = options.threshold if options.threshold in ood.THRESHOLD_RULES else "given"
-    return {
-        "profiles": {one.name: one.meaning for one in profiles_of(options.profile)},
-        "positive_class": "ID (higher score = ID), except in FPR95_ood_positive",
-        "threshold": {
-            "rule": rule,
-            "meaning": ood.THRESHOLD_RULES[rule],
-            "unknown": ood.UNKNOWN_IF,
+        "settings": {
+            "profiles": {one.name: one.meaning for one in profiles_of(options.profile)},
+            "positive_class": "ID (higher score = ID), except in FPR95_ood_positive",
+            "threshold": {
+                "rule": rule, "meaning": ood.THRESHOLD_RULES[rule], "unknown": ood.UNKNOWN_IF,
+            },
+            "fpr": {"rule": options.fpr, "meaning": ood.FPR_RULES[options.fpr]},
+            "t_star": options.t_star or None,
+            "t_star_reason": None if options.t_star else "not stated: the files are taken as cut already",
+            **settings,
         },
-        "fpr": {"rule": options.fpr, "meaning": ood.FPR_RULES[options.fpr]},
-        "t_star": options.t_star or None,
-        "t_star_reason": None if options.t_star else "not stated: the files are taken as cut already",
-        "id_classes": logits.n_classes,
-        "official_compat": logits.official_compat,
-        "ties": "equal confidence: by image id, then file order",
-        "shared_ids": shared_ids,
-    }
+        "definitions": DEFINITIONS,
+    }  # fmt: skip
 
 
 def evaluate_split(

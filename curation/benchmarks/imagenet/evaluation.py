@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,7 +18,6 @@ from curation.evaluation.class_scores import (
     KINDS,
     ClassScores,
     PartSamples,
-    ProtocolClasses,
     part_samples,
     protocol_classes,
 )
@@ -43,8 +43,9 @@ from curation.evaluation.result import Result
 from curation.evaluation.score_files import Keys, ReadScores, ScoreOptions, read_scores
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.option_notes import Alone
 from curation.progress import stage, steps
+
+NOTHING: Mapping[str, Path] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +72,24 @@ class ImagenetOptions:
     confidence: str = "0.95"
 
 
-Named = tuple[str | Path, ...]
-"""Files of classifiers: ``NAME=FILE`` texts or paths, whose stem is then the name; in Python a mapping too."""
-GRID_CHOICES = ("exact", "paper", "comparison", "table2", "all")
-KIND_CHOICES = ("auto", "logits", "probabilities", "real")
-BACKGROUND_CHOICES = ("none", "last", "removed")
+Named = Mapping[str, Path] | Path
+_KINDS = ("auto", "logits", "probabilities", "real")
+_BACKGROUNDS = ("none", "last", "removed")
 
 
 def evaluate(
     *,
-    scores: Annotated[Named | Any, "[NAME=]FILE"],
-    val: Annotated[Named | Any, "[NAME=]FILE"] = (),
-    labels: Annotated[Named | Any, "[NAME=]FILE.npy"] = (),
-    val_labels: Annotated[Named | Any, "[NAME=]FILE.npy"] = (),
-    manifest: Annotated[Manifest | str | None, "MANIFEST"] = None,
+    scores: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE"],
+    val: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE"] = NOTHING,
+    labels: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE.npy"] = NOTHING,
+    val_labels: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE.npy"] = NOTHING,
+    manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
     part: Annotated[str | None, "PART"] = None,
     val_part: Annotated[str | None, "PART"] = None,
     truth: Annotated[Path | None, "PATH"] = None,
-    epochs: Annotated[Named | Any, "[NAME=]FILE.csv"] = (),
+    epochs: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE.csv"] = NOTHING,
     kind: Annotated[tuple[str, ...], "[NAME=]KIND"] = (),
-    background: Annotated[tuple[str, ...], "[NAME=]PLACE", Alone("last")] = (),
+    background: Annotated[tuple[str, ...], "[[NAME=]PLACE]"] = (),
     score_key: Annotated[str | None, "KEY"] = None,
     label_key: Annotated[str | None, "KEY"] = None,
     image_key: Annotated[str | None, "KEY"] = None,
@@ -105,15 +104,15 @@ def evaluate(
 
     Parameters
     ----------
-    scores : Path, sequence of str, or mapping of str to Path
+    scores : Path, or mapping of str to Path
         .npz (gt and scores or logits), .npy, .csv or .parquet; repeat to compare classifiers
-    val : likewise
+    val : Path, or mapping of str to Path
         validation scores of the same classifier
-    labels : likewise
+    labels : Path, or mapping of str to Path
         labels of --scores, where apart
-    val_labels : likewise
+    val_labels : Path, or mapping of str to Path
         labels of --val, where apart
-    manifest : Manifest or str, optional
+    manifest : str or Manifest, optional
         an ImageNet protocol: its classes, so that labels may be wnids
     part : str, optional
         of the manifest: its images exactly, by name or else in its order
@@ -121,7 +120,7 @@ def evaluate(
         the same for --val
     truth : Path, optional
         dataset root, val.txt or other list that tells the class of each image of the part
-    epochs : Path, sequence of str, or mapping of str to Path
+    epochs : Path, or mapping of str to Path
         epoch, gamma_plus, gamma_minus of a training run, to choose the model and draw
     kind : sequence of str
         logits: softmax is applied; probabilities; real: any scores as they are, without confidence (default auto: by
@@ -148,11 +147,6 @@ def evaluate(
     confidence : str
         of the intervals
 
-    Returns
-    -------
-    Result
-        Section ``classifiers`` by name.
-
     Raises
     ------
     UsageError, MissingFileError, EvaluationError, PredictionError
@@ -166,56 +160,93 @@ def evaluate(
         )
     files = _named(scores, "--scores", [])
     names = list(files)
-    validated = _named(val, "--val", names)
-    named = {
+    more = {
         option: _named(given, f"--{option}", names)
-        for option, given in (("labels", labels), ("val-labels", val_labels), ("epochs", epochs))
+        for option, given in (
+            ("val", val),
+            ("labels", labels),
+            ("val-labels", val_labels),
+            ("epochs", epochs),
+        )
     }
-    _require_validated(val_part, validated, named["val-labels"])
+    _require_validated(more["val"], more["val-labels"], val_part)
     taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
     classes = None if taken is None else protocol_classes(taken)
     keys = Keys(score_key, label_key, image_key)
-    kinds = _chosen(kind, "--kind", KIND_CHOICES, names)
-    backgrounds = _chosen(background, "--background", BACKGROUND_CHOICES, names)
-    reading = {name: ScoreOptions(kinds[name], backgrounds[name], keys, stray) for name in names}
-    tests = _read(files, named["labels"], reading, classes, _part(taken, part, truth))
-    validations = _read(validated, named["val-labels"], reading, classes, _part(taken, val_part, truth))
-    test_scores = {name: read.scores for name, read in tests.items()}
-    if grid == "table2" and all(read.background is None for read in test_scores.values()):
+    kinds, places = (
+        _chosen(kind, "--kind", _KINDS, names),
+        _chosen(background, "--background", _BACKGROUNDS, names),
+    )
+    read = {
+        what: {
+            name: read_scores(
+                path,
+                ScoreOptions(kinds[name], places[name], keys, stray),
+                labels=apart.get(name),
+                classes=classes,
+                part=samples,
+            )
+            for name, path in steps(given.items(), "reading scores")
+        }
+        for what, given, apart, samples in (
+            ("scores", files, more["labels"], _samples(taken, part, truth)),
+            ("val", more["val"], more["val-labels"], _samples(taken, val_part, truth)),
+        )
+    }
+    tests = {name: one.scores for name, one in read["scores"].items()}
+    if grid == "table2" and all(one.background is None for one in tests.values()):
         raise UsageError(
             "The grid table2 counts the background column, and no classifier has one",
             expected="--background last, or NAME=last",
             hint="--grid paper is the same grid for the others",
         )
-    runs = {name: read_epochs(path) for name, path in named["epochs"].items()}
-    grids: Any = tuple(GRIDS) if grid == "all" else (grid,)
+    runs = {name: read_epochs(path) for name, path in more["epochs"].items()}
     options = ImagenetOptions(
-        grids=grids,
+        grids=tuple(GRIDS) if grid == "all" else (grid,),  # type: ignore[arg-type]
         queries=tuple(query.strip() for query in queries.split(",")),
         bootstrap=bootstrap,
         seed=seed,
         confidence=confidence,
     )
     with stage("evaluating"):
-        measured = evaluate_imagenet(
-            test_scores, {name: read.scores for name, read in validations.items()}, options
-        )
-    about = {
-        **_about(taken, {"scores": part, "val": val_part}, named, truth),
-        "inputs": {
-            name: {"scores": tests[name].file, "val": validations[name].file if name in validations else None}
-            for name in tests
-        },
-        "epochs": {
-            name: {"kept": None if run.chosen is None else run.epochs[run.chosen], "of": len(run.epochs)}
-            for name, run in runs.items()
-        },
+        measured = evaluate_imagenet(tests, {name: one.scores for name, one in read["val"].items()}, options)
+    told = _about(manifest_record(taken, parts={"scores": part, "val": val_part}), read, more, truth)
+    kept = {
+        name: {"kept": None if run.chosen is None else run.epochs[run.chosen], "of": len(run.epochs)}
+        for name, run in runs.items()
     }
-    return Result(REPORT, about, measured, columns={"scores": test_scores, "epochs": runs})
+    return Result(REPORT, told, {"epochs": kept, **measured}, columns={"scores": tests, "runs": runs})
+
+
+def _named(given: Named, option: str, known: Sequence[str]) -> dict[str, Path]:
+    """Return the path by classifier; one that names none is of the only classifier, or goes by its stem.
+
+    Parameters
+    ----------
+    known : sequence of str
+        Names that there are; empty when this option makes them.
+    """
+    found: dict[str, Path] = {}
+    for key, path in (given if isinstance(given, Mapping) else {"": given}).items():
+        name = key or (known[0] if len(known) == 1 else path.stem)
+        if not name or (known and name not in known):
+            raise UsageError(
+                f"{option} is not of a classifier that has --scores",
+                where=f"{key}{'=' * bool(key)}{path}"[:200],
+                expected=" or ".join(f"{option} {one}=FILE" for one in known[:4]) or f"{option} NAME=FILE",
+            )
+        if name in found:
+            raise UsageError(
+                f"{option} is given twice for one classifier",
+                where=str(path)[:200],
+                expected=f"{option} NAME=FILE",
+            )
+        found[name] = path
+    return found
 
 
 def _require_validated(
-    val_part: str | None, validated: Mapping[str, Path], labels: Mapping[str, Path]
+    validated: Mapping[str, Path], labels: Mapping[str, Path], val_part: str | None
 ) -> None:
     """Refuse what is said of validation scores that are not given: it would have no effect."""
     lacking = next((name for name in labels if name not in validated), None)
@@ -227,52 +258,7 @@ def _require_validated(
         )
 
 
-def _named(given: Named | Any, option: str, known: Sequence[str]) -> dict[str, Path]:
-    """Return the path by classifier from ``NAME=PATH`` texts; a bare path goes by its stem, or is of the only one.
-
-    Parameters
-    ----------
-    known : sequence of str
-        Names that there are; empty when this option makes them.
-    """
-    if isinstance(given, Mapping):
-        given = [f"{name}={path}" for name, path in given.items()]
-    found: dict[str, Path] = {}
-    for one in [given] if isinstance(given, str | Path) else given:
-        text = str(one)
-        name, equals, path = text.partition("=")
-        if not equals or Path(text).is_file():
-            name, path = (known[0] if len(known) == 1 else Path(text).stem), text
-        if not name or not path or (known and name not in known):
-            raise UsageError(
-                f"{option} is not of a classifier that has --scores",
-                where=text[:200],
-                expected=" or ".join(f"{option} {one}=FILE" for one in known[:4]) or f"{option} NAME=FILE",
-            )
-        if name in found:
-            raise UsageError(
-                f"{option} is given twice for one classifier",
-                where=text[:200],
-                expected=f"{option} NAME=FILE",
-            )
-        found[name] = Path(path)
-    return found
-
-
-def _read(
-    files: Mapping[str, Path],
-    labels: Mapping[str, Path],
-    reading: Mapping[str, ScoreOptions],
-    classes: ProtocolClasses | None,
-    part: PartSamples | None,
-) -> dict[str, ReadScores]:
-    return {
-        name: read_scores(path, reading[name], labels=labels.get(name), classes=classes, part=part)
-        for name, path in steps(files.items(), "reading scores")
-    }
-
-
-def _part(manifest: Manifest | None, part: str | None, truth: Path | None) -> PartSamples | None:
+def _samples(manifest: Manifest | None, part: str | None, truth: Path | None) -> PartSamples | None:
     if manifest is None or part is None:
         return None
     # Names of training images tell their class: the truth of another part is not needed for them.
@@ -283,40 +269,45 @@ def _part(manifest: Manifest | None, part: str | None, truth: Path | None) -> Pa
 def _chosen(
     texts: Sequence[str], option: str, choices: Sequence[str], names: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a choice by classifier from ``[NAME=]CHOICE`` arguments; the first choice where nothing is said."""
+    """Return a choice by classifier from ``[NAME=]CHOICE`` texts; the first choice where nothing is said.
+
+    An empty text is the second choice: ``--background`` alone says ``last``.
+    """
     found = dict.fromkeys(names, choices[0])
     # What is said of one classifier goes before what is said of all, whatever the order.
-    for text in sorted(texts, key=lambda one: "=" in one):
+    for text in sorted((one or choices[1] for one in texts), key=lambda one: "=" in one):
         name, equals, choice = text.rpartition("=")
         if choice not in choices or (equals and name not in names):
-            raise UsageError(
-                f"{option} is not usable",
-                expected=f"{option} {'|'.join(choices)}, or {option} NAME=... with NAME one of {', '.join(names)}"[
-                    :300
-                ],
-                found=text[:80],
+            expected = (
+                f"{option} {'|'.join(choices)}, or {option} NAME=... with NAME one of {', '.join(names)}"
             )
+            raise UsageError(f"{option} is not usable", expected=expected[:300], found=text[:80])
         found |= {name: choice} if equals else dict.fromkeys(names, choice)
     return found
 
 
 def _about(
-    manifest: Manifest | None,
-    parts: Mapping[str, str | None],
-    named: Mapping[str, Mapping[str, Path]],
+    manifest: Mapping[str, Any] | None,
+    read: Mapping[str, Mapping[str, ReadScores]],
+    more: Mapping[str, Mapping[str, Path]],
     truth: Path | None,
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: version, manifest, and digests of the files that options name."""
+    """Return what the numbers rest on: version, manifest, digests of all inputs, and what was left out of them."""
     from curation import __version__
 
-    files = {option: file_records(paths) for option, paths in named.items()}
+    files = {option: file_records(more[option]) for option in ("labels", "val-labels", "epochs")}
     if truth is not None and truth.is_file():
         files["truth"] = file_records({"": truth})
+    tests, validations = read["scores"], read["val"]
     return {
         "protocol": "imagenet",
         "curation": __version__,
-        "manifest": manifest_record(manifest, parts=dict(parts)),
-        "option_files": {option: found for option, found in files.items() if found},
+        "manifest": manifest,
+        "option_files": {option: named for option, named in files.items() if named},
+        "inputs": {
+            name: {"scores": tests[name].file, "val": validations[name].file if name in validations else None}
+            for name in tests
+        },
     }
 
 
