@@ -2,7 +2,7 @@
 
 Text is ``parent child``, one edge a line, with names as ``id<TAB>name, synonyms``: the layouts of ImageNet's
 ``wordnet.is_a.txt`` and ``words.txt``, and of the files of BREEDS, whose ids need not be synsets (``dummy32``). Open
-Images has a tree in JSON, COCO has super-categories.
+Images has a tree in JSON.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
 _MAX_BYTES = 256 << 20
 _LONGEST_ID = 255
 _LONGEST_NAME = 2_000
-COCO_ROOT = "coco"
-GROUP_SUFFIX = " (group)"
-"""COCO's super-categories bear it, since ``person`` is a class and a super-category."""
 SuperclassRule = Literal[
     "leaves", "repeated_leaves", "descendants", "leaves_over_parts", "leaves_without_parts"
 ]
@@ -43,8 +39,6 @@ SUPERCLASS_RULES: dict[str, str] = {
     "leaves_over_parts": "leaves when Part counts as kinship too: a wheel is then a vehicle",
     "leaves_without_parts": "leaves that have no Part either: a bicycle, which has a wheel, is then none",
 }
-OPEN_IMAGES_ROOTS = {"animal": "/m/0jbk", "vehicle": "/m/07yv9"}
-"""The two super-classes of *Rectifying Open-Set Object Detection*."""
 
 
 def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
@@ -160,29 +154,6 @@ def read_open_images(tree: Path, names: Path | None = None, *, parts: bool = Fal
     for node, name in _names(names) if names is not None else ():
         if node in graph:
             graph.nodes[node]["lemmas"] = name.replace(" ", "_")
-    return graph
-
-
-def coco_hierarchy(categories: Iterable[tuple[int, str, str]]) -> Graph:
-    """Return a tree of root, super-categories and classes.
-
-    Parameters
-    ----------
-    categories : iterable of (number, name, super-category)
-        For example `curation.sources.datasets.COCO_CATEGORIES`, or those of a file.
-    """
-    import networkx as nx
-
-    graph: Graph = nx.DiGraph(origin="COCO super-categories")
-    graph.add_node(COCO_ROOT)
-    for _, name, group in categories:
-        over = f"{group}{GROUP_SUFFIX}" if group else COCO_ROOT
-        if group:
-            graph.add_edge(over, COCO_ROOT)
-        graph.add_edge(name, over)
-    require_acyclic(graph, "the super-categories")
-    for node in graph:
-        graph.nodes[node]["lemmas"] = node.removesuffix(GROUP_SUFFIX).replace(" ", "_")
     return graph
 
 

@@ -6,7 +6,6 @@ the data set annotates. ``first_sense``: what ``wordnet.synsets(name)[0]`` retur
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -38,25 +37,6 @@ class SynsetChoice:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How many classes of a data set a reading maps.
-
-    Attributes
-    ----------
-    classes, mapped : int
-    differing : tuple of str
-        Names whose synset by hand is not their first sense.
-    unmapped : mapping of str to str
-        Names without a synset, with the reason.
-    """
-
-    classes: int
-    mapped: int
-    differing: tuple[str, ...]
-    unmapped: Mapping[str, str]
-
-
 @cache
 def synset_choices(dataset: str) -> dict[str, SynsetChoice]:
     """Return the choice of each class of a data set (``coco``, ``voc``, ``openimages``), in the data set's order.
@@ -86,19 +66,3 @@ def synset_map(dataset: str, reading: Reading = "curated") -> dict[str, str]:
         for name, one in synset_choices(dataset).items()
     }
     return {name: synset for name, synset in chosen.items() if synset is not None}
-
-
-def coverage(dataset: str, reading: Reading = "curated") -> Coverage:
-    """Return what a reading maps and what it does not."""
-    choices = synset_choices(dataset)
-    mapped = synset_map(dataset, reading)
-    return Coverage(
-        classes=len(choices),
-        mapped=len(mapped),
-        differing=tuple(name for name, one in choices.items() if one.synset != one.first_sense),
-        unmapped={
-            name: one.reason if reading == "curated" else "the name is no lemma of WordNet"
-            for name, one in choices.items()
-            if name not in mapped
-        },
-    )

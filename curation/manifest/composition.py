@@ -73,7 +73,7 @@ class PartComposition:
     hidden_images : dict of str to int, or None
         Images that show a hidden object of each role.
     by_class : tuple of ClassCount
-        In the order of the header; empty where the part's sources were not at hand.
+        In the order of the header; empty where the part's sources were not available.
     missing : str
         Why something is None, or ``""``.
     """
@@ -95,7 +95,7 @@ def compose(manifest: Manifest, sources: Mapping[str, Source]) -> tuple[PartComp
     Parameters
     ----------
     sources : mapping of str to Source
-        By the names in the header. A part whose list or sources are not at hand is described by its entry alone, one
+        By the names in the header. A part whose list or sources are not available is described by its entry alone, one
         with a presence-only source by its images alone.
 
     Raises
@@ -110,7 +110,7 @@ def _composed(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source]
     classes = classes_in(manifest.header, part)
     absent = [slot for slot in part.sources if slot not in sources]
     if part.name not in manifest.lists:
-        return _as_stated(part, classes, "its list is not at hand")
+        return _as_stated(part, classes, "its list is not available")
     if absent:
         return _as_stated(
             part, classes, " ".join(f"--source {slot}=PATH" for slot in absent) + " is not given"

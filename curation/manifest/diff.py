@@ -146,7 +146,7 @@ def _compare_parts(old: Manifest, new: Manifest, parts: tuple[PartChange, ...]) 
         yield from _compare_entries(before[name], after[name])
         pinned = {before[name].sha256, after[name].sha256}
         if not (name in old.lists and name in new.lists) and None not in pinned and len(pinned) == 2:
-            yield Change("major", f"part {name}", "its list is another; not at hand, only its digest")
+            yield Change("major", f"part {name}", "its list is another; not available, only its digest")
     for part in parts:
         if part.added or part.removed:
             yield Change(

@@ -210,7 +210,7 @@ class Header(_Record, frozen=True):
         ``closed-set``, ``OSOD-I``, ``OSOD-II``, ``OSOD-III``, ``OWOD`` or ``OSC``.
     origin : str
         ``regenerated`` from raw data; ``as_published`` by the authors; ``reviewed`` by hand; ``declared``: at least one
-        list is not at hand, the header pins the rule, the paper's figures, and digests where they are known.
+        list is not available, the header states the rule, the paper's figures, and digests where they are known.
     decisions : str or None
         Digest of the decisions of a reviewed manifest.
     completes : str or None

@@ -1,4 +1,4 @@
-"""Authors' lists as a manifest: every file and every id list held against the digests that a header pins.
+"""Authors' lists as a manifest: every file and every id list held against the digests that a header states.
 
 A header of origin ``as_published`` names the authors' files in its source ``published-lists`` and says in its rule
 which part is which file, or which lines of it. The lists themselves are not passed on: who has them completes it.
@@ -47,23 +47,23 @@ def import_lists(header: Header, folder: Path, *, others: Iterable[Header] = ())
     """Return the manifest of a header with its lists, read from the authors' files below a folder.
 
     The digest is that of the header alone: nothing in it changes. File order and repeats are kept. Of several files
-    with one name, as in a repository that holds two benchmarks, the one with the pinned bytes is read.
+    with one name, as in a repository that holds two benchmarks, the one with the stated digest is read.
 
     Parameters
     ----------
     header : Header
-        Of origin ``as_published``, with every file and list pinned.
+        Of origin ``as_published``, with the digest of every file and list.
     folder : Path
         Searched by file name, subfolders included.
     others : iterable of Header
-        Other headers, looked at only when a file is not the pinned one, to say which version it is.
+        Other headers, looked at only when a file has another digest, to say which version it is.
 
     Raises
     ------
     MissingFileError
         A file is not there; the message lists all that are missing.
     DigestMismatchError
-        A file, or the list that its lines make, is not the pinned one.
+        A file, or the list that its lines make, has another digest.
     PathEscapeError
         A file of this name is a link that leads outside the folder.
     ManifestError
@@ -73,7 +73,7 @@ def import_lists(header: Header, folder: Path, *, others: Iterable[Header] = ())
     pinned = {file.name: file for file in _lists_source(header).files}
     if unpinned := sorted({one.file for one in slices.values()} - pinned.keys()):
         raise ManifestError(
-            "The header pins no digest of a published list",
+            "The header states no digest of a published list",
             where=f"{_title(header)}: sources[{LISTS}].files",
             expected=", ".join(unpinned),
             found=", ".join(pinned) or "none",
@@ -278,7 +278,7 @@ def _check_part(header: Header, part: PartEntry, ids: Sequence[str], one: ListSl
     digest = sha256_of_lines(ids)
     if digest != part.sha256:
         raise DigestMismatchError(
-            f"The lines of {one.file} do not make the list of part {part.name!r} that the header pins",
+            f"The lines of {one.file} do not make the list of part {part.name!r} whose digest the header states",
             where=f"{_title(header)}: parts[{part.name}]",
             expected=f"{part.images} ids, {part.sha256}",
             found=f"{len(ids)} ids, {digest}",

@@ -42,7 +42,7 @@ def manifest_roots(more: Iterable[Path] = ()) -> list[Path]:
 
 
 def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
-    """Return every manifest at hand, ``NAME@VERSION`` to folder, sorted; an earlier root goes before a later one."""
+    """Return every available manifest, ``NAME@VERSION`` to folder, sorted; an earlier root goes before a later one."""
     found: dict[str, Path] = {}
     for root in manifest_roots() if roots is None else roots:
         for folder in _folders_below(root):
@@ -54,7 +54,7 @@ def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
 def find_manifest(target: str) -> Path:
     """Return the folder of a manifest named by path, by ``NAME@VERSION``, or by ``NAME``.
 
-    Of several versions at hand ``NAME`` is the one that supersedes all others, directly or one after the other.
+    Of several available versions ``NAME`` is the one that supersedes all others, directly or one after the other.
 
     A folder of the working directory that holds a manifest goes before a name.
 
@@ -177,7 +177,7 @@ class Superseded:
 
 
 def superseded_by(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> tuple[Superseded, ...]:
-    """Return the versions that a manifest replaces, the latest first, as far back as they are at hand and one further.
+    """Return the versions that a manifest replaces, the latest first, as far back as they are available, and one more.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class Manifest:
     ----------
     header : Header
     lists : mapping of str to tuple of str
-        Ids of each part at hand, in file order. A declared part has none.
+        Ids of each available part, in file order. A declared part has none.
     """
 
     header: Header
@@ -65,13 +65,13 @@ class Manifest:
             )
             for part in header.parts
         ]
-        columns = ("part", "role", "task", "images", "digest", "list at hand")
+        columns = ("part", "role", "task", "images", "digest", "list available")
         words = (header.name, header.version, cut(header.title, 160), header.origin, self.digest[:19])
         return html_table(columns, rows, caption=" · ".join(cut(word, 160) for word in words))
 
     @cached_property
     def digest(self) -> str:
-        """``sha256:<hex>`` of the canonical header, which pins the digest of every list."""
+        """``sha256:<hex>`` of the canonical header, which states the digest of every list."""
         return sha256_of_bytes(canonical_json(header_as_data(self.header)))
 
     @property
@@ -249,7 +249,7 @@ def check_lists(manifest: Manifest, *, where: str) -> None:
     Raises
     ------
     DigestMismatchError
-        A list is not the one whose digest the header pins.
+        A list is not the one whose digest the header states.
     """
     pinned = {part.name: part for part in manifest.header.parts if part.sha256 is not None}
     if not needs_every_list(manifest.header, manifest.lists) <= set(manifest.lists) <= set(pinned):
@@ -265,7 +265,7 @@ def check_lists(manifest: Manifest, *, where: str) -> None:
         digest = sha256_of_lines(ids)
         if digest != part.sha256:
             raise DigestMismatchError(
-                "A list is not the one its manifest pins",
+                "A list is not the one whose digest its manifest states",
                 where=f"{where}: ids/{name}.txt",
                 expected=part.sha256,
                 found=digest,

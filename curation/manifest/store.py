@@ -87,7 +87,7 @@ def read_manifest(path: Path) -> Manifest:
         The header is not JSON, has other fields or types than the schema, or does not hold together; a list is
         missing, superfluous, malformed, unsorted, or names an image twice.
     DigestMismatchError
-        The bytes of the header or of a list are not those that its digest pins. The message names the file.
+        The bytes of the header or of a list are not those of its digest. The message names the file.
     """
     folder = path.parent if path.name == HEADER_FILE else path
     header, claimed, data = _read_header(folder / HEADER_FILE)
@@ -145,7 +145,7 @@ def _require_same(manifest: Manifest, folder: Path) -> None:
         )
     if present.lists.keys() != manifest.lists.keys():
         raise UsageError(
-            "The output folder holds the same manifest with other lists at hand",
+            "The output folder holds the same manifest with other lists available",
             where=str(folder),
             expected=f"{len(manifest.lists)} lists",
             found=f"{len(present.lists)} lists",
@@ -229,7 +229,7 @@ def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     digest = sha256_of_bytes(data)
     if digest != part.sha256:
         raise DigestMismatchError(
-            "The bytes of an id list are not those that the manifest pins",
+            "The bytes of an id list are not those whose digest the manifest states",
             where=str(path),
             expected=part.sha256,
             found=digest + _line_ends(data),

@@ -67,7 +67,7 @@ class PublishedComparison:
 
 
 def verify_lists(manifest: Manifest) -> list[Finding]:
-    """Return, for each part, whether its list has the pinned digest and length."""
+    """Return, for each part, whether its list has the stated digest and length."""
     return [_verify_list(manifest, part) for part in manifest.header.parts]
 
 
@@ -118,7 +118,7 @@ def _shared_lines(ids: Sequence[str], other: Mapping[str, int]) -> list[str]:
 
 def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
     if part.name not in manifest.lists:
-        return Finding("list", part.name, "note", found="no list at hand")
+        return Finding("list", part.name, "note", found="no list available")
     ids = manifest.lists[part.name]
     digest = sha256_of_lines(ids)
     same = digest == part.sha256 and len(ids) == part.images
@@ -157,7 +157,7 @@ def _verify_part(
 ) -> list[Finding]:
     missing = [name for name in part.sources if name not in sources]
     if part.name not in manifest.lists:
-        return [Finding("source", part.name, "note", found="not checked: no list at hand")]
+        return [Finding("source", part.name, "note", found="not checked: no list available")]
     if missing:
         needed = " ".join(f"--source {name}=PATH" for name in missing)
         return [Finding("source", part.name, "note", found=f"not checked: needs {needed}")]

@@ -367,7 +367,7 @@ def _ahead(
 def _pictures(photo: Photo, encoder: Encoder, store: EmbeddingStore) -> list[_Picture | Skipped]:
     """Return the pictures of a photo: known rows as they are, new ones prepared, others with the reason."""
     if photo.path is None:
-        return [Skipped(name, "", "no photo of it is at hand") for name, _ in photo.pictures]
+        return [Skipped(name, "", "no photo of it is available") for name, _ in photo.pictures]
     try:
         data = read_photo(photo.path)
         digest = sha256_of_bytes(data)
@@ -439,7 +439,7 @@ class Photo:
     id : str
         Image id ``namespace:native``.
     path : Path or None
-        None where no photo of the image is at hand.
+        None where no photo of the image is available.
     boxes : tuple of (float, float, float, float), or None
         ``x, y, w, h`` in stored pixels, origin top left: a picture each, ``id#0``, ``id#1``, …; None: the whole photo.
     size : (int, int)

@@ -129,7 +129,7 @@ class OpenClipEncoder:
         Raises
         ------
         EncoderError
-            The weights hold no text tower, the embedding is ``pooled``, the tokenizer is not at hand, or a text is
+            The weights hold no text tower, the embedding is ``pooled``, the tokenizer is not available, or a text is
             longer than the model reads.
         """
         import torch
@@ -175,7 +175,7 @@ class OpenClipEncoder:
         # Some tokenizers fetch files: whatever their client raises.
         except Exception as error:
             raise EncoderError(
-                "The model's tokenizer is not at hand", where=self._loaded.name, found=str(error)[:300]
+                "The model's tokenizer is not available", where=self._loaded.name, found=str(error)[:300]
             ) from None
 
     def _autocast(self) -> AbstractContextManager[Any]:
@@ -206,7 +206,7 @@ def _device(device: Device) -> str:
 
     at_hand = bool(torch.cuda.is_available())
     if device == "cuda" and not at_hand:
-        raise EncoderError("No GPU is at hand", where="--device cuda", hint="--device cpu")
+        raise EncoderError("No GPU is available", where="--device cuda", hint="--device cpu")
     return "cuda" if device == "cuda" or (device == "auto" and at_hand) else "cpu"
 
 

@@ -9,6 +9,7 @@ import pytest
 from curation.cli import main
 from curation.manifest.store import write_manifest
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World
+from tests.worlds.coco_file import coco_content, write_json
 
 NUMBERS = {
     name: number for number, name in enumerate([n for names in TASKS.values() for n in names], start=1)
@@ -17,22 +18,13 @@ NUMBERS = {
 
 def coco(path: Path, images: dict[str, list[str]]) -> None:
     """Write the images of a small benchmark as COCO JSON."""
-    content: dict[str, list[dict[str, object]]] = {"images": [], "annotations": [], "categories": []}
-    for number, (native, texts) in enumerate(images.items(), start=1):
-        content["images"].append({"id": number, "file_name": f"{native}.jpg", "width": 640, "height": 480})
-        for place, text in enumerate(texts):
-            content["annotations"].append(
-                {
-                    "id": len(content["annotations"]) + 1,
-                    "image_id": number,
-                    "category_id": NUMBERS[text.rstrip("*~")],
-                    "bbox": [10.25 + 40 * place, 9.5, 30, 20.5],
-                    "area": 615,
-                    "iscrowd": int(text.endswith("*")),
-                }
-            )
-    content["categories"] = [{"id": number, "name": name} for name, number in NUMBERS.items()]
-    path.write_text(json.dumps(content), encoding="utf-8")
+    rows = [
+        (k, text.rstrip("*~"), [10.25 + 40 * place, 9.5, 30, 20.5], {"iscrowd": int(text.endswith("*"))})
+        for k, texts in enumerate(images.values(), 1)
+        for place, text in enumerate(texts)
+    ]
+    names = {k: f"{native}.jpg" for k, native in enumerate(images, 1)}
+    write_json(path, coco_content(names, rows, NUMBERS))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from curation.cli import main
 from curation.manifest.store import read_manifest
 from curation.sources.datasets import COCO_CATEGORIES
+from tests.worlds.coco_file import coco_content, write_json
 
 NUMBERS = {name: number for number, name, _ in COCO_CATEGORIES}
 VAL = {1: ["kite"], 2: ["zebra"], 3: ["person"], 4: [], 5: ["pizza"]}
@@ -16,23 +17,8 @@ TRAIN = {101: ["kite"], 102: ["kite", "person"]}
 
 
 def instances(path: Path, shown: dict[int, list[str]]) -> Path:
-    pairs = [(image, name) for image, names in shown.items() for name in names]
-    content = {
-        "images": [{"id": one, "file_name": f"{one:012d}.jpg", "width": 9, "height": 9} for one in shown],
-        "annotations": [
-            {
-                "id": place,
-                "image_id": image,
-                "category_id": NUMBERS[name],
-                "bbox": [1, 1, 2, 2],
-                "area": 4,
-                "iscrowd": 0,
-            }
-            for place, (image, name) in enumerate(pairs, start=1)
-        ],
-        "categories": [{"id": number, "name": name} for name, number in NUMBERS.items()],
-    }
-    path.write_text(json.dumps(content))
+    rows = [(image, name, [1, 1, 2, 2]) for image, names in shown.items() for name in names]
+    write_json(path, coco_content(shown.keys(), rows, NUMBERS, size=(9, 9)))
     return path
 
 

@@ -43,7 +43,7 @@ def test_a_root_holds_its_photos(coco: Path, tmp_path: Path, capsys: pytest.Capt
     out = tmp_path / "s"
     arguments = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--out", out, "--no-cache"]
     data = run(capsys, *arguments)
-    assert (data["embedded"], data["computed"], data["skipped"]) == (3, 3, {"no photo of it is at hand": 1})
+    assert (data["embedded"], data["computed"], data["skipped"]) == (3, 3, {"no photo of it is available": 1})
     assert open_embeddings(out).ids == tuple(f"coco:{n:012d}" for n in (1, 2, 3))
     assert data["encoder"]["digest"] == open_embeddings(out).encoder.digest
     assert run(capsys, *arguments)["reused"] == 3

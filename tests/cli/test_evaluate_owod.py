@@ -13,6 +13,7 @@ from curation.manifest.header import (
 )
 from tests.evaluation.owod_cases import EXAMPLE
 from tests.toy_manifests import listed_part, write_toy
+from tests.worlds.coco_file import coco_content
 
 NAMES = ("person", "dog", "truck", "bench", "kite", "apple", "bed", "cup")
 NUMBERS = {name: 10 + place for place, name in enumerate(NAMES)}
@@ -27,26 +28,13 @@ def numbers(text: str) -> list[float]:
 def truth(*, unknown: bool = False) -> dict[str, Any]:
     """The worked example with original classes, or as the test view of task 1."""
     names = (*NAMES[:2], "unknown") if unknown else NAMES
-    annotations = []
+    rows = []
     for image, (objects, _) in EXAMPLE.items():
         for name, box in objects:
             kind = name.split()[0]
-            kind = kind if kind in names else "unknown"
-            annotations.append(
-                {
-                    "id": len(annotations) + 1,
-                    "image_id": image,
-                    "category_id": NUMBERS.get(kind, 99),
-                    "bbox": numbers(box),
-                    "area": 1,
-                    "iscrowd": int(name.endswith("crowd")),
-                }
-            )
-    return {
-        "images": [{"id": n, "file_name": f"{n:012d}.jpg", "width": 640, "height": 480} for n in EXAMPLE],
-        "annotations": annotations,
-        "categories": [{"id": NUMBERS.get(name, 99), "name": name} for name in names],
-    }
+            crowd = {"area": 1, "iscrowd": int(name.endswith("crowd"))}
+            rows.append((image, kind if kind in names else "unknown", numbers(box), crowd))
+    return coco_content(EXAMPLE.keys(), rows, {name: NUMBERS.get(name, 99) for name in names})
 
 
 def results(*, by_name: bool = False, unknown: int = -1) -> list[dict[str, Any]]:
@@ -184,6 +172,7 @@ def test_an_image_list_chooses_images_and_strays_are_told(
     assert "names no image" in refused(arguments(files | images), capsys)
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_several_tasks_each_with_its_detections(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

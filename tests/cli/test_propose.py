@@ -12,35 +12,14 @@ from curation.proposals.proposal import read_proposals
 from tests.hierarchy.drawn_wordnet import SMALL, database, written
 from tests.proposals.embedding_world import stored
 from tests.small_world import write_small_world
+from tests.worlds.coco_file import coco_content, write_json
 
 CATEGORIES = ("zebra", "couch", "laptop", "dog")
 
 
 def coco(path: Path, images: Mapping[int, Sequence[str]]) -> Path:
-    annotations = [(image, name) for image, names in images.items() for name in names]
-    path.write_text(
-        json.dumps(
-            {
-                "images": [
-                    {"id": image, "file_name": f"{image:012d}.jpg", "width": 64, "height": 48}
-                    for image in images
-                ],
-                "annotations": [
-                    {
-                        "id": number,
-                        "image_id": image,
-                        "category_id": CATEGORIES.index(name) + 1,
-                        "bbox": [1, 1, 5, 5],
-                        "area": 25,
-                        "iscrowd": 0,
-                    }
-                    for number, (image, name) in enumerate(annotations, 1)
-                ],
-                "categories": [{"id": place, "name": name} for place, name in enumerate(CATEGORIES, 1)],
-            }
-        ),
-        encoding="utf-8",
-    )
+    rows = [(image, name, [1, 1, 5, 5]) for image, names in images.items() for name in names]
+    write_json(path, coco_content(images.keys(), rows, CATEGORIES, size=(64, 48)))
     return path
 
 

@@ -15,8 +15,7 @@ from curation.demo.detector import (
     train,
     unexplained,
 )
-from curation.demo.scenes import draw_scene
-from curation.demo.world import KNOWN, UNKNOWN
+from curation.demo.world import KNOWN, UNKNOWN, draw_scene
 from curation.errors import UsageError
 
 BOXES = st.lists(

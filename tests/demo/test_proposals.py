@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from curation.demo.proposals import connected_boxes, describe, propose
+from curation.demo.detector import connected_boxes, describe, propose
 
 MASKS = hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=12))
 

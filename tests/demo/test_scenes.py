@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.demo.scenes import HEIGHT, WIDTH, draw_scene
-from curation.demo.shapes import PROPORTIONS, draw_thing
+from curation.demo.world import HEIGHT, PROPORTIONS, WIDTH, draw_scene, draw_thing
 
 
 @settings(max_examples=25)

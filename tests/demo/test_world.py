@@ -11,8 +11,7 @@ from hypothesis.extra import numpy as hnp
 from pycocotools import mask as coco_mask
 
 from curation.canonical import sha256_of_file
-from curation.demo.scenes import HEIGHT, WIDTH
-from curation.demo.world import COCO_CATEGORIES, KNOWN, UNKNOWN, World, draw_world, run_lengths
+from curation.demo.world import COCO_CATEGORIES, HEIGHT, KNOWN, UNKNOWN, WIDTH, World, draw_world, run_lengths
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES as OFFICIAL_CATEGORIES
 from curation.sources.datasets import VOC_NAMES

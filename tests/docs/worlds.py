@@ -20,36 +20,16 @@ from tests.evaluation.ood_worlds import example_files, results_content
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 from tests.evaluation.post_hoc_cases import drawn
 from tests.small_world import write_detections, write_small_world
+from tests.worlds.coco_file import coco_content, write_json
 
 COCO_NUMBERS = {name: number for number, name, _ in COCO_CATEGORIES}
 Shown = Mapping[Any, Sequence[str]]
 
 
-def write_json(path: Path, content: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content), encoding="utf-8")
-    return path
-
-
 def write_coco(path: Path, shown: Shown, numbers: Mapping[str, int]) -> Path:
     """Write a COCO file in which each image shows some classes, side by side."""
-    pairs = [(image, name, place) for image, names in shown.items() for place, name in enumerate(names)]
-    images = [
-        {
-            "id": one,
-            "file_name": f"{one:012d}.jpg" if isinstance(one, int) else f"{one}.jpg",
-            "width": 99,
-            "height": 99,
-        }
-        for one in shown
-    ]
-    rows = [
-        {"id": number, "image_id": image, "category_id": numbers[name], "bbox": [20 * place, 5, 15, 15], "area": 225,
-         "iscrowd": 0}
-        for number, (image, name, place) in enumerate(pairs, start=1)
-    ]  # fmt: skip
-    categories = [{"id": number, "name": name} for name, number in numbers.items()]
-    return write_json(path, {"images": images, "annotations": rows, "categories": categories})
+    rows = [(one, name, [20 * k, 5, 15, 15]) for one, names in shown.items() for k, name in enumerate(names)]
+    return write_json(path, coco_content(shown.keys(), rows, numbers, size=(99, 99)))
 
 
 def write_results(truth: Path, results: Path, **changed: int) -> None:

@@ -1,10 +1,11 @@
 """The worked example of the OSOD-III protocol, checkable by hand, and small random problems."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tests.worlds.coco_file import coco_content, write_all
 
 KNOWN, UNKNOWN = ["cat", "dog", "fox"], ["lynx"]
 NAMES = [*KNOWN, *UNKNOWN, "teapot"]
@@ -44,37 +45,14 @@ def write_world(
     def name(image: int) -> int | str:
         return f"{image:016x}" if text_ids else image
 
-    truth: dict[str, Any] = {
-        "images": [
-            {"id": name(k), "file_name": f"{k}.jpg", "width": 640, "height": 480}
-            for k in range(1, images + 1)
-        ],
-        "categories": [{"id": place, "name": one} for place, one in enumerate(NAMES, 1)],
-        "annotations": [
-            {
-                "id": place,
-                "image_id": name(image),
-                "category_id": NAMES.index(label) + 1,
-                "bbox": box,
-                "area": box[2] * box[3],
-                "iscrowd": crowd,
-            }
-            for place, (image, label, box, crowd) in enumerate(objects, 1)
-        ],
-    }
+    rows = [(name(image), label, box, {"iscrowd": crowd}) for image, label, box, crowd in objects]
+    truth = coco_content({name(k): f"{k}.jpg" for k in range(1, images + 1)}, rows, NAMES)
     found = [
         {"image_id": name(image), "category": label, "score": score, "bbox": box}
         for image, label, score, box in detections
     ]
-    paths = {}
-    for stem, content in (
-        ("gt", truth),
-        ("detections", found),
-        ("classes", {"known": KNOWN, "unknown": UNKNOWN}),
-    ):
-        paths[stem] = folder / f"{stem}.json"
-        paths[stem].write_text(json.dumps(content))
-    return paths
+    classes = {"known": KNOWN, "unknown": UNKNOWN}
+    return write_all(folder, {"gt": truth, "detections": found, "classes": classes})
 
 
 def random_world(seed: int, images: int = 6) -> tuple[list[Any], list[Any]]:

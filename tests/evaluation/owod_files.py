@@ -1,8 +1,9 @@
 """Small COCO files for the tests of the OWOD evaluation."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+
+from tests.worlds.coco_file import coco_content, write_json
 
 
 def truth_file(
@@ -14,23 +15,6 @@ def truth_file(
     name: str = "{:012d}.jpg",
 ) -> Path:
     """Write a COCO file; images and categories are numbered from 1, all objects (image, class) have one box."""
-    data = {
-        "images": [
-            {"id": k, "file_name": name.format(k), "width": 99, "height": 99} for k in range(1, n_images + 1)
-        ],
-        "annotations": [
-            {
-                "id": k,
-                "image_id": image,
-                "category_id": classes.index(kind) + 1,
-                "bbox": [10, 10, 20, 20],
-                "area": 400,
-                "iscrowd": 0,
-            }
-            for k, (image, kind) in enumerate(objects, 1)
-        ],
-        "categories": [{"id": k, "name": kind} for k, kind in enumerate(classes, 1)],
-    }
-    path = folder / "truth.json"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    return path
+    images = {k: name.format(k) for k in range(1, n_images + 1)}
+    rows = [(image, kind, [10, 10, 20, 20]) for image, kind in objects]
+    return write_json(folder / "truth.json", coco_content(images, rows, classes, size=(99, 99)))

@@ -13,8 +13,8 @@ from curation.benchmarks.findmeifyoucan.evaluation import (
 )
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.columns import Floats
-from curation.evaluation.id_scores import IdScores
 from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
+from curation.evaluation.ood.id_scores import IdScores
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED, OodWorld
 from tests.evaluation.ood_worlds import columns
 

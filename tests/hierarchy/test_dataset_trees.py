@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from curation.errors import HierarchyError
-from curation.hierarchy.class_trees import COCO_ROOT, coco_hierarchy, read_open_images
-from curation.hierarchy.hierarchy import children, leaves_under, parents
+from curation.hierarchy.class_trees import read_open_images
+from curation.hierarchy.hierarchy import parents
 from tests.real_files import real_files
 
 TREE = {
@@ -75,12 +75,3 @@ def check_open_images_has_601_boxable_classes(shared: Path) -> None:
     assert sum("lemmas" in data for _, data in graph.nodes(data=True)) == 601
     (root,) = [node for node in graph if not graph.adj[node]]
     assert root == "/m/0bl9f"
-
-
-def test_coco_tells_the_class_person_from_the_group_person() -> None:
-    graph = coco_hierarchy(
-        [(1, "person", "person"), (2, "cat", "animal"), (3, "dog", "animal"), (4, "kite", "")]
-    )
-    assert parents(graph, "person") == ("person (group)",)
-    assert children(graph, "animal (group)") == ("cat", "dog")
-    assert leaves_under(graph, COCO_ROOT) == ("cat", "dog", "kite", "person")

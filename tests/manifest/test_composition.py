@@ -94,7 +94,7 @@ def test_without_sources_the_header_speaks(world: TaskWorld) -> None:
     assert parts["t1-train"].missing == "--source train=PATH is not given"
     assert parts["t1-test"].labelled is not None
     bare = Manifest(world.manifest.header, {})
-    assert {one.missing for one in compose(bare, world.sources)} == {"its list is not at hand"}
+    assert {one.missing for one in compose(bare, world.sources)} == {"its list is not available"}
 
 
 def test_a_presence_table_tells_images_and_no_objects(world: TaskWorld) -> None:

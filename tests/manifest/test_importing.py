@@ -119,7 +119,7 @@ def test_the_digest_is_that_of_the_header_alone(header: Header, folder: Path, tm
 
 def test_a_header_is_not_completed_in_its_own_place(header: Header, folder: Path, tmp_path: Path) -> None:
     write_manifest(Manifest(header=header, lists={}), tmp_path / "m")
-    with pytest.raises(UsageError, match="other lists at hand"):
+    with pytest.raises(UsageError, match="other lists available"):
         write_manifest(import_lists(header, folder), tmp_path / "m")
 
 
@@ -216,7 +216,7 @@ def test_a_header_without_parameters_or_pinned_files(draft: Header, header: Head
     empty = msgspec.structs.replace(header, rule=msgspec.structs.replace(header.rule, parameters={}))
     with pytest.raises(ManifestError, match="does not say which file"):
         import_lists(empty, folder)
-    with pytest.raises(ManifestError, match="pins no digest"):
+    with pytest.raises(ManifestError, match="states no digest"):
         import_lists(draft, folder)
     with pytest.raises(ManifestError, match="names no published lists"):
         import_lists(msgspec.structs.replace(header, sources=header.sources[1:]), folder)

@@ -79,7 +79,7 @@ def test_an_inconsistent_manifest_is_not_written(make_manifest: Make, tmp_path: 
     wrong = Manifest(
         header=make_manifest().header, lists={"closed": ("toy:1", "toy:9"), "rest": ("toy:3", "toy:4")}
     )
-    with pytest.raises(DigestMismatchError, match="not the one its manifest pins"):
+    with pytest.raises(DigestMismatchError, match="not the one whose digest its manifest states"):
         write_manifest(wrong, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
@@ -107,7 +107,7 @@ def test_every_single_byte_counts(data: st.DataObject, folder: Path) -> None:
     ("name", "damage", "message"),
     [
         ("ids/closed.txt", lambda data: data.replace(b"\n", b"\r\n"), "CRLF"),
-        ("ids/closed.txt", lambda data: data[:-1], "not those that the manifest pins"),
+        ("ids/closed.txt", lambda data: data[:-1], "not those whose digest the manifest states"),
         ("manifest.json", lambda data: data.replace(b"\n", b"\r\n"), "CRLF"),
         ("manifest.json", lambda data: data + b"\n", "not the form"),
         (

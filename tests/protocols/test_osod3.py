@@ -56,10 +56,10 @@ def test_superclasses_are_the_published_numbers() -> None:
 
 @real_files("openimages")
 def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
-    from curation.hierarchy.class_trees import OPEN_IMAGES_ROOTS, superclass
+    from curation.hierarchy.class_trees import superclass
 
     tree = shared / "data/openimages/bbox_labels_600_hierarchy.json"
-    for word, root in OPEN_IMAGES_ROOTS.items():
+    for word, root in {"animal": "/m/0jbk", "vehicle": "/m/07yv9"}.items():
         assert superclass(tree, root) == SUPERCLASSES[word]
         below = set(superclass(tree, root, "descendants"))
         assert set(INNER_NODES[word]) == below - set(SUPERCLASSES[word]) | {root}

@@ -95,7 +95,7 @@ def test_broken_photos_are_counted_and_listed(tmp_path: Path) -> None:
     assert "truncated" in reasons["toy:002"]
     assert "more than 8 bits" in reasons["toy:003"]
     assert reasons["toy:004"] == "it does not exist"
-    assert reasons["toy:nowhere"] == "no photo of it is at hand"
+    assert reasons["toy:nowhere"] == "no photo of it is available"
     assert len(result.skipped) == 6
 
 

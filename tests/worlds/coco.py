@@ -1,10 +1,10 @@
 """COCO's twelve numbers on the objects of the OSOD-III world, by a matcher in loops (not pycocotools)."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from tests.worlds import osod3, osod3_reference
+from tests.worlds.coco_file import coco_content, write_all
 
 NAMES = (*osod3.KNOWN, *osod3.HIDDEN, *osod3.OUTSIDE)
 
@@ -12,25 +12,10 @@ NAMES = (*osod3.KNOWN, *osod3.HIDDEN, *osod3.OUTSIDE)
 def files(folder: Path) -> dict[str, Path]:
     """Write ground truth and detections with numbers for ids."""
     things, guesses = osod3.drawn()
+    rows = [(thing.image, thing.label, thing.box, {"iscrowd": int(thing.crowd)}) for thing in things]
+    images = {k: f"{k}.jpg" for k in range(1, osod3.N_IMAGES + 1)}
     content: dict[str, Any] = {
-        "truth": {
-            "images": [
-                {"id": k, "file_name": f"{k}.jpg", "width": 640, "height": 480}
-                for k in range(1, osod3.N_IMAGES + 1)
-            ],
-            "annotations": [
-                {
-                    "id": k,
-                    "image_id": thing.image,
-                    "category_id": NAMES.index(thing.label) + 1,
-                    "bbox": list(thing.box),
-                    "area": thing.box[2] * thing.box[3],
-                    "iscrowd": int(thing.crowd),
-                }
-                for k, thing in enumerate(things, 1)
-            ],
-            "categories": [{"id": k, "name": name} for k, name in enumerate(NAMES, 1)],
-        },
+        "truth": coco_content(images, rows, NAMES),
         "detections": [
             {
                 "image_id": guess.image,
@@ -42,10 +27,7 @@ def files(folder: Path) -> dict[str, Path]:
             if guess.label in NAMES
         ],
     }
-    paths = {name: folder / f"{name}.json" for name in content}
-    for name, path in paths.items():
-        path.write_text(json.dumps(content[name]), encoding="utf-8")
-    return paths
+    return write_all(folder, content)
 
 
 def expected() -> dict[str, Any]:

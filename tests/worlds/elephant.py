@@ -7,7 +7,6 @@ finds too little for the recall 0.5 (``person``), one without detections (``cow`
 an object.
 """
 
-import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.evaluation import reference
 from tests.evaluation.reference import World
 from tests.worlds import elephant_reference
 from tests.worlds.boxes import Box, Guess, Thing
+from tests.worlds.coco_file import coco_content, write_all
 from tests.worlds.drawing import Draws
 
 CLASSES = ("bird", "chair", "cow", "dog", "person")
@@ -91,35 +91,22 @@ def background_scores(drawn: World) -> list[int | None]:
 def files(folder: Path) -> dict[str, Path]:
     """Write both parts' ground truth and detections; the keys are those of the command line."""
     drawn = world()
-    names = (*CLASSES, *OTHERS)
     listed: dict[str, Any] = {}
     for part, things, originals, n, first in (
         ("closed", drawn.closed, names_of_unknown(drawn)[0], N_CLOSED, 1),
         ("wilderness", drawn.wild, names_of_unknown(drawn)[1], N_WILD, FIRST_WILD),
     ):
-        known = set() if part == "wilderness" else set(CLASSES)
-        categories = [{"id": k, "name": name} for k, name in enumerate(names[: len(CLASSES)], 1)]
-        categories.append({"id": -1, "name": "unknown"})
-        listed[f"truth_{part}"] = {
-            "images": [
-                {"id": first + k, "file_name": f"{first + k:012d}.jpg", "width": 64, "height": 48}
-                for k in range(n)
-            ],
-            "annotations": [
-                {
-                    "id": k,
-                    "image_id": first + thing.image,
-                    "category_id": CLASSES.index(name) + 1 if name in known else -1,
-                    "orig_category": name,
-                    "bbox": list(thing.box),
-                    "area": thing.box[2] * thing.box[3],
-                    "iscrowd": int(thing.crowd),
-                    "ignore": int(thing.difficult),
-                }
-                for k, (thing, name) in enumerate(zip(things, originals, strict=True), 1)
-            ],
-            "categories": categories,
-        }
+        numbers = {name: k for k, name in enumerate(CLASSES, 1)} | {"unknown": -1}
+        rows = [
+            (
+                first + thing.image,
+                name if part == "closed" and name in CLASSES else "unknown",
+                thing.box,
+                {"iscrowd": int(thing.crowd), "ignore": int(thing.difficult), "orig_category": name},
+            )
+            for thing, name in zip(things, originals, strict=True)
+        ]
+        listed[f"truth_{part}"] = coco_content(range(first, first + n), rows, numbers, size=(64, 48))
     for part, guesses, first in (("closed", drawn.inside, 1), ("wilderness", drawn.outside, FIRST_WILD)):
         listed[f"detections_{part}"] = [
             {
@@ -133,10 +120,7 @@ def files(folder: Path) -> dict[str, Path]:
     for record, score in zip(listed["detections_closed"], background_scores(drawn), strict=True):
         if score is not None:
             record["background_score"] = score / 1000
-    paths = {name: folder / f"{name}.json" for name in listed}
-    for name, path in paths.items():
-        path.write_text(json.dumps(listed[name]), encoding="utf-8")
-    return paths
+    return write_all(folder, listed)
 
 
 def expected() -> dict[str, Any]:

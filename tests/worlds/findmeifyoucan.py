@@ -3,12 +3,12 @@
 Detections are given with a class, a confidence and an OOD score; some images have no object, some no detection.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 from tests.evaluation import ood_reference as reference
 from tests.evaluation.ood_reference import Box, Found, OodWorld
+from tests.worlds.coco_file import coco_content, write_all
 from tests.worlds.drawing import Draws
 
 N_IMAGES = 30
@@ -54,24 +54,9 @@ def files(folder: Path) -> dict[str, Path]:
     """Write ground truth, detections and ID scores."""
     world = drawn()
     boxes = [(image, box) for image, listed in world.objects.items() for box in listed]
+    rows = [(image, "fox", box, {"iscrowd": int(k % 7 == 0)}) for k, (image, box) in enumerate(boxes, 1)]
     content: dict[str, Any] = {
-        "truth": {
-            "images": [
-                {"id": k, "file_name": f"{k}.jpg", "width": 400, "height": 300} for k in world.objects
-            ],
-            "annotations": [
-                {
-                    "id": k,
-                    "image_id": image,
-                    "category_id": 1,
-                    "bbox": list(box),
-                    "area": box[2] * box[3],
-                    "iscrowd": int(k % 7 == 0),
-                }
-                for k, (image, box) in enumerate(boxes, 1)
-            ],
-            "categories": [{"id": 1, "name": "fox"}],
-        },
+        "truth": coco_content({k: f"{k}.jpg" for k in world.objects}, rows, ("fox",), size=(400, 300)),
         "detections": [
             {
                 "image_id": image,
@@ -84,10 +69,7 @@ def files(folder: Path) -> dict[str, Path]:
         ],
         "id_scores": {"scores": world.ids},
     }
-    paths = {name: folder / f"{name}.json" for name in content}
-    for name, path in paths.items():
-        path.write_text(json.dumps(content[name]), encoding="utf-8")
-    return paths
+    return write_all(folder, content)
 
 
 def expected() -> dict[str, Any]:

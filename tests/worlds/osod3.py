@@ -3,13 +3,13 @@
 One image has 130 detections of one class, so that COCO's limit of 100 decides.
 """
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from tests.worlds import osod3_reference as reference
 from tests.worlds.boxes import UNKNOWN, Box, Guess, Thing
+from tests.worlds.coco_file import coco_content, write_all
 from tests.worlds.drawing import Draws
 
 KNOWN, HIDDEN, OUTSIDE = ("cat", "dog", "fox", "owl"), ("lynx", "wolf"), ("teapot",)
@@ -57,25 +57,9 @@ def files(folder: Path) -> dict[str, Path]:
     """Write ground truth, detections and classes."""
     things, guesses = drawn()
     names = (*KNOWN, *HIDDEN, *OUTSIDE)
+    rows = [(f"{one.image:016x}", one.label, one.box, {"iscrowd": int(one.crowd)}) for one in things]
     content: dict[str, Any] = {
-        "truth": {
-            "images": [
-                {"id": f"{k:016x}", "file_name": f"{k:016x}.jpg", "width": 640, "height": 480}
-                for k in range(1, N_IMAGES + 1)
-            ],
-            "annotations": [
-                {
-                    "id": k,
-                    "image_id": f"{thing.image:016x}",
-                    "category_id": names.index(thing.label) + 1,
-                    "bbox": list(thing.box),
-                    "area": thing.box[2] * thing.box[3],
-                    "iscrowd": int(thing.crowd),
-                }
-                for k, thing in enumerate(things, 1)
-            ],
-            "categories": [{"id": k, "name": name} for k, name in enumerate(names, 1)],
-        },
+        "truth": coco_content([f"{k:016x}" for k in range(1, N_IMAGES + 1)], rows, names),
         "detections": [
             {
                 "image_id": f"{guess.image:016x}",
@@ -87,10 +71,7 @@ def files(folder: Path) -> dict[str, Path]:
         ],
         "classes": {"known": KNOWN, "unknown": HIDDEN},
     }
-    paths = {name: folder / f"{name}.json" for name in content}
-    for name, path in paths.items():
-        path.write_text(json.dumps(content[name]), encoding="utf-8")
-    return paths
+    return write_all(folder, content)
 
 
 def expected() -> dict[str, Any]:

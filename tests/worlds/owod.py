@@ -5,7 +5,6 @@ scores that become equal when rounded to three decimals. No class has a number o
 number a recall can fall on a tenth, where the eleven points of two codes differ by a rounding of floating point.
 """
 
-import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 from tests.evaluation.owod_reference import Case, Evaluation
 from tests.worlds.boxes import UNKNOWN, Box, Guess, Thing, iou
+from tests.worlds.coco_file import coco_content, write_all
 from tests.worlds.drawing import Draws
 
 PREVIOUS, CURRENT, REST = ("dog", "person"), ("car", "cat"), ("cup", "kite", "truck")
@@ -106,26 +106,17 @@ def repeated() -> tuple[Case, tuple[str, ...]]:
 def files(folder: Path, case: Case, originals: tuple[str, ...]) -> dict[str, Path]:
     """Write ground truth, detections, classes and the image list."""
     names = (*PREVIOUS, *CURRENT, *REST)
+    rows = [
+        (
+            thing.image,
+            name,
+            [float(number) for number in thing.box],
+            {"iscrowd": int(thing.crowd), "ignore": int(thing.difficult)},
+        )
+        for thing, name in zip(case.objects, originals, strict=True)
+    ]
     content: dict[str, Any] = {
-        "truth": {
-            "images": [
-                {"id": k, "file_name": f"{k:012d}.jpg", "width": 64, "height": 64}
-                for k in range(1, N_IMAGES + 1)
-            ],
-            "annotations": [
-                {
-                    "id": k,
-                    "image_id": thing.image,
-                    "category_id": names.index(name) + 1,
-                    "bbox": [float(number) for number in thing.box],
-                    "area": float(thing.box[2] * thing.box[3]),
-                    "iscrowd": int(thing.crowd),
-                    "ignore": int(thing.difficult),
-                }
-                for k, (thing, name) in enumerate(zip(case.objects, originals, strict=True), 1)
-            ],
-            "categories": [{"id": k, "name": name} for k, name in enumerate(names, 1)],
-        },
+        "truth": coco_content(range(1, N_IMAGES + 1), rows, names, size=(64, 64)),
         "detections": [
             {
                 "image_id": guess.image,
@@ -137,9 +128,7 @@ def files(folder: Path, case: Case, originals: tuple[str, ...]) -> dict[str, Pat
         ],
         "classes": {"tasks": [{"name": "t2", "prev": PREVIOUS, "cur": CURRENT, "rest": REST}]},
     }
-    paths = {name: folder / f"{name}.json" for name in content}
-    for name, path in paths.items():
-        path.write_text(json.dumps(content[name]), encoding="utf-8")
+    paths = write_all(folder, content)
     paths["images"] = folder / "images.txt"
     paths["images"].write_text("".join(f"{image:012d}\n" for image in case.listed), encoding="utf-8")
     return paths

@@ -9,9 +9,15 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.elephant.background import NO_BACKGROUND_SCORES, background_gap
-from curation.benchmarks.elephant.confusion import column_names, confusion
-from curation.benchmarks.elephant.diagnosis import SimilarSets, diagnose, read_similar_sets
+from curation.benchmarks.elephant.diagnosis import (
+    NO_BACKGROUND_SCORES,
+    SimilarSets,
+    background_gap,
+    column_names,
+    confusion,
+    diagnose,
+    read_similar_sets,
+)
 from curation.benchmarks.elephant.fbeta import (
     FORMULAS,
     TABLE_4_BETAS,
