@@ -10,21 +10,19 @@ from curation.cli.outputs import AppendedFile, OutputResult
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, summary_of
 from curation.errors import UsageError
-from curation.evaluation.protocols import evaluation_of
+from curation.evaluation.protocols import evaluation_of, protocols
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
 
-PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imagenet")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``curation evaluate``: one sub-command a protocol."""
-    protocols = parser.add_subparsers(dest="protocol", metavar="PROTOCOL", required=True)
-    for name in PROTOCOLS:
+    commands = parser.add_subparsers(dest="protocol", metavar="PROTOCOL", required=True)
+    for name in protocols():
         evaluate = evaluation_of(name)
         summary = summary_of(evaluate)
-        command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         declare_options(command, evaluate)
         _add_outputs(command, name)
 
