@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from curation.audit.run import audit as audit
     from curation.benchmarks.building import build as build
+    from curation.benchmarks.building import import_published as import_lists
     from curation.benchmarks.publishing import publish as publish
     from curation.benchmarks.verification import verify as verify
     from curation.errors import CurationError as CurationError
@@ -35,6 +36,7 @@ _HOMES = {
     "diff": "curation.manifest.diff:diff",
     "evaluate": "curation.interface:evaluate",
     "export": "curation.interface:export",
+    "import_lists": "curation.benchmarks.building:import_published",
     "leaderboard": "curation.evaluation.leaderboard.board:leaderboard",
     "load": "curation.interface:load",
     "open_source": "curation.sources.given:open_source",
@@ -53,6 +55,7 @@ __all__ = [
     "diff",
     "evaluate",
     "export",
+    "import_lists",
     "leaderboard",
     "load",
     "open_source",

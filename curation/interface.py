@@ -7,7 +7,6 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from curation.publishing.exporting import Exported, FormatOptions
     from curation.sources.slots import Reading
 
-_PLAIN = {"voc": "curation.evaluation.voc:evaluate", "coco": "curation.evaluation.coco_engine:evaluate"}
-"""Evaluations that belong to no paper."""
 _PUBLISHED = re.compile(r"[\w.-]+/[\w.-]+@[0-9]+\.[0-9]+\.[0-9]+")
 
 
@@ -149,24 +146,6 @@ def _from_hub(target: str) -> Manifest | None:
     return read_manifest(headers[0])
 
 
-def evaluations() -> dict[str, str]:
-    """Return where each evaluation's function is, ``MODULE:FUNCTION``, by name."""
-    from curation.benchmarks.registry import benchmarks
-
-    own = {name: one.evaluate for name, one in benchmarks().items() if one.evaluate}
-    return {**own, **_PLAIN}
-
-
-def evaluation(name: str) -> Callable[..., Result]:
-    """Return the function of an evaluation; an unknown name is a `UsageError`."""
-    known = evaluations()
-    if name not in known:
-        raise UsageError("There is no such evaluation", where=name[:200], expected=", ".join(known))
-    module, _, function = known[name].partition(":")
-    found: Callable[..., Result] = getattr(import_module(module), function)
-    return found
-
-
 def evaluate(name: str, **inputs: Any) -> Result:
     """Score predictions by the rules of a benchmark.
 
@@ -198,7 +177,9 @@ def evaluate(name: str, **inputs: Any) -> Result:
     >>> curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
     1.0
     """
-    function = evaluation(name)
+    from curation.evaluation.protocols import evaluation_of
+
+    function = evaluation_of(name)
     with TemporaryDirectory(prefix="curation-") as folder:
         given = {key: _usable(key, value, Path(folder)) for key, value in inputs.items()}
         return function(**_grouped(function, given, name))
