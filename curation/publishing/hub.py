@@ -68,7 +68,7 @@ class HubRepository:
         self.api = _client(self.endpoint)
 
     def require_token(self) -> None:
-        """Raise `PublishError` where no token is at hand."""
+        """Raise `PublishError` where no token is available."""
         from huggingface_hub import get_token
 
         with telling("looking for a token", self.place):
