@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from curation.audit.run import audit as audit
     from curation.benchmarks.building import build as build
+    from curation.benchmarks.building import import_published as import_lists
     from curation.benchmarks.publishing import publish as publish
     from curation.benchmarks.verification import verify as verify
     from curation.errors import CurationError as CurationError
     from curation.evaluation.leaderboard.board import leaderboard as leaderboard
     from curation.interface import evaluate as evaluate
+    from curation.interface import export as export
     from curation.interface import load as load
     from curation.manifest.diff import diff as diff
     from curation.manifest.manifest import Manifest as Manifest
-    from curation.publishing.hub import pull_publication as pull
+    from curation.publishing.hub import pull as pull
     from curation.sources.given import open_source as open_source
     from curation.sources.source import Source as Source
 
@@ -33,11 +35,13 @@ _HOMES = {
     "build": "curation.benchmarks.building:build",
     "diff": "curation.manifest.diff:diff",
     "evaluate": "curation.interface:evaluate",
+    "export": "curation.interface:export",
+    "import_lists": "curation.benchmarks.building:import_published",
     "leaderboard": "curation.evaluation.leaderboard.board:leaderboard",
     "load": "curation.interface:load",
     "open_source": "curation.sources.given:open_source",
     "publish": "curation.benchmarks.publishing:publish",
-    "pull": "curation.publishing.hub:pull_publication",
+    "pull": "curation.publishing.hub:pull",
     "verify": "curation.benchmarks.verification:verify",
 }
 """Where each public name is; ``audit`` is a package that can be called."""
@@ -50,6 +54,8 @@ __all__ = [
     "build",
     "diff",
     "evaluate",
+    "export",
+    "import_lists",
     "leaderboard",
     "load",
     "open_source",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from curation.errors import MissingFileError, UsageError
 from curation.ledger import lock, refuse_input
-from curation.storage import make_folder
+from curation.storage import make_folder, sync
 
 _MODE = 0o644
 
@@ -74,7 +74,7 @@ def _locked(path: Path, kind: str) -> Iterator[int]:
     finally:
         os.close(handle)
     if is_new:
-        _sync_folder(path.parent)
+        sync(path.parent)
 
 
 def _mend(handle: int, path: Path) -> int:
@@ -121,11 +121,3 @@ def _write_all(handle: int, data: bytes) -> None:
     except OSError:
         os.ftruncate(handle, size)
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

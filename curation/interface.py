@@ -1,4 +1,4 @@
-"""`load` and `evaluate`: what of the public interface is no single package's own."""
+"""`load`, `evaluate` and `export`: what of the public interface is no single package's own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import dataclasses
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -17,9 +16,9 @@ from curation.errors import ManifestError, UsageError
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
     from curation.manifest.manifest import Manifest
+    from curation.publishing.exporting import Exported, FormatOptions
+    from curation.sources.slots import Reading
 
-_PLAIN = {"voc": "curation.evaluation.voc:evaluate", "coco": "curation.evaluation.coco_engine:evaluate"}
-"""Evaluations that belong to no paper."""
 _PUBLISHED = re.compile(r"[\w.-]+/[\w.-]+@[0-9]+\.[0-9]+\.[0-9]+")
 
 
@@ -56,11 +55,73 @@ def load(target: str | Path) -> Manifest:
         return found
 
 
+def export(
+    manifest: Manifest | Path | str,
+    part: str | Sequence[str],
+    form: str,
+    out: Path | str,
+    *,
+    sources: Mapping[str, Any] | None = None,
+    each: bool = False,
+    photos: Mapping[str, Path] | None = None,
+    options: FormatOptions | None = None,
+    reading: Reading | None = None,
+) -> Exported:
+    """Write parts as COCO JSON, VOC XML, YOLO, id lists, or in the layout of the authors' files.
+
+    Parameters
+    ----------
+    manifest : Manifest, Path or str
+        Itself, its folder or its name.
+    part : str or sequence of str
+        Names, patterns such as ``t*-test``, or ``all``; several go into one output.
+    form : str
+        ``coco``, ``voc``, ``yolo``, ``txt``, or the layout of a benchmark (`curation.benchmarks.registry.formats`).
+    out : Path or str
+        A new folder; for one file, a new file that ends in ``.json`` (coco) or ``.txt`` (txt).
+    sources : mapping of str to path or annotations, optional
+        By ``NAME[@PART]``; ids alone need none.
+    each, photos, options, reading
+        See `curation.publishing.exporting.export`.
+
+    Raises
+    ------
+    UsageError, ExportError, ManifestError
+        See `curation.publishing.exporting.export`.
+
+    Examples
+    --------
+    >>> import curation, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     curation.export("elephant/val2017", "closed", "txt", pathlib.Path(folder) / "closed.txt").plan.counts
+    {'images': 4952}
+    """
+    from curation.benchmarks.registry import formats
+    from curation.manifest.locate import load_manifest
+    from curation.manifest.manifest import Manifest
+    from curation.publishing.exporting import export as write
+
+    loaded = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
+    parts = [part] if isinstance(part, str) else part
+    return write(
+        loaded,
+        parts,
+        form,
+        sources or {},
+        Path(out),
+        each=each,
+        photos=photos,
+        options=options,
+        reading=reading,
+        formats=formats(),
+    )
+
+
 def _from_hub(target: str) -> Manifest | None:
     """Return the one manifest of a publication, None where the hub cannot be asked or has none of the name."""
     from curation.errors import MissingExtraError, PublishError
     from curation.manifest.store import read_manifest
-    from curation.publishing.hub import HubRepository, pull
+    from curation.publishing.hub import pull
     from curation.sources.cache import default_folder
 
     name, _, version = target.partition("@")
@@ -71,7 +132,7 @@ def _from_hub(target: str) -> Manifest | None:
     try:
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
-            pull(HubRepository(name), version, folder)
+            pull(target, folder)
     except (MissingExtraError, PublishError):
         return None
     headers = sorted(folder.glob("**/manifest.json"))
@@ -83,24 +144,6 @@ def _from_hub(target: str) -> Manifest | None:
             hint=f"curation pull {target} --out DIR",
         )
     return read_manifest(headers[0])
-
-
-def evaluations() -> dict[str, str]:
-    """Return where each evaluation's function is, ``MODULE:FUNCTION``, by name."""
-    from curation.benchmarks.registry import benchmarks
-
-    own = {name: one.evaluate for name, one in benchmarks().items() if one.evaluate}
-    return {**own, **_PLAIN}
-
-
-def evaluation(name: str) -> Callable[..., Result]:
-    """Return the function of an evaluation; an unknown name is a `UsageError`."""
-    known = evaluations()
-    if name not in known:
-        raise UsageError("There is no such evaluation", where=name[:200], expected=", ".join(known))
-    module, _, function = known[name].partition(":")
-    found: Callable[..., Result] = getattr(import_module(module), function)
-    return found
 
 
 def evaluate(name: str, **inputs: Any) -> Result:
@@ -134,7 +177,9 @@ def evaluate(name: str, **inputs: Any) -> Result:
     >>> curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
     1.0
     """
-    function = evaluation(name)
+    from curation.evaluation.protocols import evaluation_of
+
+    function = evaluation_of(name)
     with TemporaryDirectory(prefix="curation-") as folder:
         given = {key: _usable(key, value, Path(folder)) for key, value in inputs.items()}
         return function(**_grouped(function, given, name))
@@ -182,6 +227,9 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
     given = {key: value for key, value in inputs.items() if key in parameters}
     loose = {key: value for key, value in inputs.items() if key not in parameters}
     hints = typing.get_type_hints(function)
+    for key, value in given.items():
+        if isinstance(value, str) and typing.get_origin(hints.get(key)) is tuple:
+            given[key] = (value,)
     for key in parameters:
         if key in given or not dataclasses.is_dataclass(hints.get(key)):
             continue

@@ -89,12 +89,12 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
             remove_abandoned(path.parent, LEDGER.removeprefix("."))
         try:
             yield partial
-            _sync(partial)
+            sync(partial)
             if guarded:
                 _put(partial, path)
             else:
                 partial.replace(path)
-            _sync(path.parent)
+            sync(path.parent)
         finally:
             partial.unlink(missing_ok=True)
 
@@ -134,7 +134,7 @@ def publishing_folder(folder: Path) -> Iterator[Path]:
             yield partial
             _sync_tree(partial)
             _put_folder(partial, folder)
-            _sync(folder.parent)
+            sync(folder.parent)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
@@ -178,7 +178,7 @@ def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
     return open(handle, "rb")  # noqa: PTH123 (a descriptor has no path)
 
 
-def read_bytes(path: Path, *, kind: str = "file") -> bytes:
+def read_bytes(path: Path | str, *, kind: str = "file") -> bytes:
     """Return the bytes of a file; absence or refusal is a `MissingFileError` that says what was looked for."""
     try:
         with open_binary(path, kind=kind) as stream:
@@ -331,10 +331,11 @@ def _sync_tree(folder: Path) -> None:
         os.sync()
         return
     for path in [*paths, folder]:
-        _sync(path)
+        sync(path)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Return when a file or folder is on the disk as it is now."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

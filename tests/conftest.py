@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from curation.errors import MissingFileError
 from curation.hierarchy.noun_table import find_dict
+from tests import unpainted
 from tests.fake_hub import WRITER, FakeHub, serving
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
@@ -52,6 +53,13 @@ def nltk_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "corpora"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(name="unpainted")
+def _unpainted() -> Iterator[None]:
+    """No picture is painted: for tests that state nothing of pictures and would wait for them."""
+    with unpainted.unpainted():
+        yield
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ GROUND = {
     "ledger",
     "csv_table",
     "json_keys",
+    "key_value",
     "append_log",
     "ilsvrc2012",
     "torchvision_operators",

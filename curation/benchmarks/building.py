@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,14 @@ import msgspec
 
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.parameters import wordnet_of
-from curation.benchmarks.registry import benchmarks, find_benchmark
-from curation.errors import ManifestError, UsageError
+from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
+from curation.errors import CurationError, ManifestError, UsageError
 from curation.manifest.header import Figure, Header
+from curation.manifest.importing import import_lists, pin_lists
+from curation.manifest.locate import find_manifest, load_manifest, manifest_folders, manifest_roots
 from curation.manifest.locate import is_approximate as is_approximate
-from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
+from curation.manifest.store import read_manifest
 from curation.sources.slots import Reading, open_slots, require_slots
 from curation.sources.source import Source
 
@@ -123,6 +125,49 @@ def build(
         opened = _opened(known, sources, values, known.name, reading, tell, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     return _in_words(made, name, version, notes, source_notes or {})
+
+
+def import_published(header: str | Path, lists: Path | str, *, header_only: bool = False) -> Manifest:
+    """Complete a manifest of published lists from the authors' files, each held against the digest that is pinned.
+
+    Parameters
+    ----------
+    header : str or Path
+        A manifest of published lists without them; with `header_only`, the name of a recipe.
+    lists : Path or str
+        The folder of the authors' files, found by name, subfolders included.
+    header_only : bool
+        Whether the header is made instead: digests and counts, without ids.
+
+    Raises
+    ------
+    MissingFileError, DigestMismatchError
+        A file is not there, or is not the pinned one.
+
+    Examples
+    --------
+    >>> import curation
+    >>> curation.import_lists("owod/reowod-published", "nowhere")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    curation.errors.MissingFileError: ...
+    """
+    if header_only:
+        draft = find_recipe(str(header))()
+        return Manifest(header=pin_lists(draft, Path(lists)).header, lists={})
+    published = load_manifest(header)
+    return import_lists(published.header, Path(lists), others=_others(str(header)))
+
+
+def _others(target: str) -> Iterator[Header]:
+    """Yield the headers of all manifests at hand, and of those beside the target."""
+    beside = find_manifest(target).resolve().parents[1]
+    for folder in manifest_folders(manifest_roots([beside])).values():
+        try:
+            yield read_manifest(folder).header
+        except CurationError:
+            # A damaged manifest nearby is no reason to keep silent about the list that was asked for.
+            continue
 
 
 class FiguresNotMetError(ManifestError):

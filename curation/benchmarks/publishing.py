@@ -8,13 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from curation.benchmarks.findmeifyoucan.categories import open_images_categories
-from curation.benchmarks.findmeifyoucan.layout import findmeifyoucan_tables
+from curation.benchmarks.registry import formats
 from curation.decisions.decision import Decision
 from curation.decisions.files import read_decision_files
 from curation.errors import PublishError, UsageError
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
+from curation.publishing.exporting import FormatOptions, find_format
 from curation.publishing.hub import HubRepository, Pushed, push
 from curation.publishing.member import Member, config_names, evidence_of, published_lists
 from curation.publishing.repository import Request, Written, check_repository_name, write_repository
@@ -276,7 +276,8 @@ def _tables(
         if tree or names:
             raise UsageError("--class-tree and --class-names belong to --layout findmeifyoucan")
         return [table for member in members for table in part_tables(member)]
-    if (tree is None) != (names is None):
-        raise UsageError("--class-tree FILE and --class-names FILE go together")
-    categories = open_images_categories(tree, names) if tree and names else ()
-    return [table for member in members for table in findmeifyoucan_tables(member, categories)]
+    form = find_format(layout, formats())
+    if form.tables is None:
+        raise UsageError("This layout has no tables", where=f"--layout {layout}")
+    options = FormatOptions(class_tree=tree, class_names=names)
+    return [table for member in members for table in form.tables(member, options)]

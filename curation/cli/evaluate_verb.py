@@ -1,133 +1,89 @@
-"""``curation evaluate``: score predictions, by protocol."""
+"""``curation evaluate``: score predictions, by protocol; the function ``evaluate`` of each declares the options."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from curation.cli.evaluate_append import Evaluated, add_append, append_result, check_append, report_result
-from curation.cli.evaluate_files import WRITTEN
-from curation.cli.evaluate_findmeifyoucan import add_findmeifyoucan, run_findmeifyoucan
-from curation.cli.evaluate_imagenet import add_imagenet, run_imagenet
-from curation.cli.output import emit
-from curation.cli.outputs import Output, OutputResult
+from curation.cli.output import emit, printable, stage, warn
+from curation.cli.outputs import AppendedFile, OutputResult
 from curation.cli.signature import add_arguments as declare_options
 from curation.cli.signature import call, summary_of
-from curation.evaluation.protocols import evaluation_of
+from curation.errors import UsageError
+from curation.evaluation.protocols import evaluation_of, protocols
 
 if TYPE_CHECKING:
-    from curation.sources.source import Source
-
-PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3")
-"""Whose options come from the signature of their function ``evaluate``."""
+    from curation.evaluation.result import Result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``curation evaluate``: one sub-command a protocol."""
-    protocols = parser.add_subparsers(dest="protocol", metavar="PROTOCOL", required=True)
-    for name in PROTOCOLS:
-        _add_protocol(protocols, name)
-    summaries = {
-        "findmeifyoucan": "out-of-distribution metrics: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U",
-        "imagenet": "open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy",
-    }
-    for name, summary in summaries.items():
-        command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-        if name == "imagenet":
-            add_imagenet(command)
-        else:
-            _add_inputs(command, name)
-        if name == "findmeifyoucan":
-            add_findmeifyoucan(command)
-        _add_outputs(command, name, WRITTEN[name])
+    commands = parser.add_subparsers(dest="protocol", metavar="PROTOCOL", required=True)
+    for name in protocols():
+        evaluate = evaluation_of(name)
+        summary = summary_of(evaluate)
+        command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        declare_options(command, evaluate)
+        _add_outputs(command, name)
 
 
-def _add_outputs(command: argparse.ArgumentParser, protocol: str, written: Output) -> None:
-    add_append(command)
+def _add_outputs(command: argparse.ArgumentParser, protocol: str) -> None:
+    command.add_argument(
+        "--append",
+        type=AppendedFile(),
+        metavar="FILE",
+        help="add the ranked measures as rows to this .jsonl file, for `curation leaderboard`",
+    )
+    command.add_argument(
+        "--name", metavar="NAME", help="of the method, in those rows (default: by the file of predictions)"
+    )
     command.add_argument("--json", action="store_true", help="print the whole result as JSON")
     command.add_argument(
-        "--out", type=written, metavar="DIR", help="write results.json, CSV files and figures"
-    )
-
-
-def _add_protocol(protocols: Any, name: str) -> None:
-    evaluate = evaluation_of(name)
-    summary = summary_of(evaluate)
-    command = protocols.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-    declare_options(command, evaluate)
-    _add_outputs(command, name, OutputResult(name))
-
-
-def _add_inputs(command: argparse.ArgumentParser, protocol: str) -> None:
-    prefix = "[SPLIT=]"
-    command.add_argument(
-        "--truth",
-        action="append",
-        required=True,
-        metavar=f"{prefix}FILE",
-        help="COCO JSON, or a dataset root",
-    )
-    command.add_argument(
-        "--detections",
-        action="append",
-        required=True,
-        metavar=f"{prefix}FILE",
-        help="COCO results JSON with ood_score, or records by image"
-        if protocol == "findmeifyoucan"
-        else "COCO results, as a JSON list or one record a line, or a folder of VOC results "
-        "(comp4_det_test_CLASS.txt); may be compressed by gzip",
-    )
-    form = '{"known": [...], "unknown": [...]}'
-    if protocol == "owod":
-        form = '{"tasks": [{"name": "t1", "prev": [...], "cur": [...], "rest": [...]}]}'
-    command.add_argument("--classes", type=Path, metavar="FILE", help=form)
-    command.add_argument(
-        "--stray",
-        choices=("error", "drop"),
-        default="error",
-        help="detections on images that the ground truth lacks"
-        + (", or of classes that are unknown in the task" if protocol == "owod" else "")
-        + ": refuse, or leave out and report (default: %(default)s)",
-    )
-    command.add_argument(
-        "--negative-sizes",
-        choices=("error", "empty"),
-        default="error",
-        help="detected boxes of negative size: refuse, or take as empty and report (default: %(default)s)",
-    )
-    command.add_argument("--any-scores", action="store_true", help="allow scores outside [0, 1]")
-    command.add_argument(
-        "--image-set",
-        default="test",
-        metavar="SET",
-        help="of a dataset root given as truth (default: %(default)s)",
-    )
-    command.add_argument(
-        "--bad-boxes", choices=("error", "drop"), default="error", help="unusable boxes of the ground truth"
-    )
-    command.add_argument(
-        "--no-cache", action="store_true", help="parse annotation files again, and store nothing"
+        "--out",
+        type=OutputResult(protocol),
+        metavar="DIR",
+        help="write results.json, CSV files and figures",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate, write what ``--out`` and ``--append`` ask for, and print; 0, or an error of the tree."""
-    check_append(options)
-    evaluate: dict[str, Callable[[argparse.Namespace], Evaluated]] = {
-        "findmeifyoucan": lambda one: run_findmeifyoucan(one, _open),
-        "imagenet": run_imagenet,
-    }
-    if options.protocol in PROTOCOLS:
-        return report_result(call(evaluation_of(options.protocol), options), options)
-    done = evaluate[options.protocol](options)
-    emit(done.shown, [*done.lines, *append_result(done.result, options)], as_json=options.json)
+    _check_append(options)
+    result: Result = call(evaluation_of(options.protocol), options)
+    for note in result.notes:
+        warn(note)
+    written = []
+    if options.out:
+        for missing in (one.missing for one in result.drawings if one.draw is None and one.missing):
+            warn(missing)
+        with stage("writing"):
+            written = result.save(options.out)
+    lines = [*result.lines(), *(f"wrote {path}" for path in written), *_append(result, options)]
+    emit(result.json_data(), lines, as_json=options.json)
     return 0
 
 
-def _open(path: Path, options: argparse.Namespace, part: str) -> Source:
-    from curation.evaluation.inputs import Reading
+def _check_append(options: argparse.Namespace) -> None:
+    """Refuse what ``--append`` could not do after a long evaluation: another file in its place, a name for nothing."""
+    from curation.evaluation.leaderboard.files import check_appendable
+    from curation.evaluation.leaderboard.rows import require_name
 
-    reading = Reading(image_set=options.image_set, bad_boxes=options.bad_boxes, no_cache=options.no_cache)
-    return reading.open(path, part)
+    if options.append is not None:
+        check_appendable(options.append)
+        if options.name is not None:
+            require_name(options.name)
+    elif options.name is not None:
+        raise UsageError("--name names the rows that --append writes", expected="--append FILE beside it")
+
+
+def _append(result: Result, options: argparse.Namespace) -> list[str]:
+    """Add the rows of a result to the file that ``--append`` names, and return what to tell."""
+    from curation.evaluation.leaderboard.files import append_rows
+
+    if options.append is None:
+        return []
+    rows = result.rows(options.name)
+    recovered = append_rows(options.append, rows)
+    mended = ["took away a line that an earlier run had not finished"] if recovered else []
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    return [*mended, f"appended {count} to {printable(str(options.append))}"]

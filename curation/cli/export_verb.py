@@ -53,24 +53,21 @@ class Options(FormatOptions, SourceOptions):
 
 def run(options: Options) -> Answer:
     """Write the export and report what it holds, what was changed and what was left out."""
-    from curation.benchmarks.registry import formats
+    from curation.interface import export
     from curation.manifest.locate import load_manifest
-    from curation.publishing.exporting import export
 
     manifest = load_manifest(options.manifest)
-    names = [slot.name for slot in manifest.slots]
-    photos = pairs(options.images, "--images", bare="", known=names)
+    photos = pairs(options.images, "--images", bare="", known=[slot.name for slot in manifest.slots])
     exported = export(
         manifest,
         options.part,
         options.format,
-        options.sources,
         options.out,
+        sources=options.sources,
         each=options.each,
-        options=FormatOptions(**{one.name: getattr(options, one.name) for one in fields(FormatOptions)}),
         photos={name: Path(root) for name, root in photos.items()},
+        options=FormatOptions(**{one.name: getattr(options, one.name) for one in fields(FormatOptions)}),
         reading=options.reading,
-        formats=formats(),
     )
     for text in exported.notes:
         note(text)

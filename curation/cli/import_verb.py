@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Table, table_lines
 from curation.cli.outputs import NEW_MANIFEST
-from curation.errors import CurationError
 
 if TYPE_CHECKING:
-    from curation.manifest.header import Header
     from curation.manifest.manifest import Manifest
 
 
@@ -42,42 +39,11 @@ class Options:
 
 def run(options: Options) -> Answer:
     """Import, write and report; nothing is written unless every file and every list is the pinned one."""
-    from curation.manifest.store import write_manifest
+    from curation.benchmarks.building import import_published
 
-    manifest = _pinned(options) if options.header_only else _imported(options)
-    write_manifest(manifest, options.out)
+    manifest = import_published(options.header, options.lists, header_only=options.header_only)
+    manifest.save(options.out)
     return _answer(manifest, options)
-
-
-def _pinned(options: Options) -> Manifest:
-    from curation.benchmarks.registry import find_recipe
-    from curation.manifest.importing import pin_lists
-    from curation.manifest.manifest import Manifest
-
-    draft = find_recipe(options.header)()
-    return Manifest(header=pin_lists(draft, options.lists).header, lists={})
-
-
-def _imported(options: Options) -> Manifest:
-    from curation.manifest.importing import import_lists
-    from curation.manifest.locate import load_manifest
-
-    published = load_manifest(options.header)
-    return import_lists(published.header, options.lists, others=_others(options.header))
-
-
-def _others(target: str) -> Iterator[Header]:
-    """Yield the headers of all manifests at hand, and of those beside the target."""
-    from curation.manifest.locate import find_manifest, manifest_folders, manifest_roots
-    from curation.manifest.store import read_manifest
-
-    beside = find_manifest(target).resolve().parents[1]
-    for folder in manifest_folders(manifest_roots([beside])).values():
-        try:
-            yield read_manifest(folder).header
-        except CurationError:
-            # A damaged manifest nearby is no reason to keep silent about the list that was asked for.
-            continue
 
 
 def _answer(manifest: Manifest, options: Options) -> Answer:

@@ -35,9 +35,9 @@ class Options:
 
 def run(options: Options) -> Answer:
     """Fetch, check and report; nothing is written unless all of it is what was published."""
-    from curation.publishing.hub import pull_publication
+    from curation.publishing.hub import pull
 
-    publication = pull_publication(options.publication, options.out, digest=options.digest)
+    publication = pull(options.publication, options.out, digest=options.digest)
     name = options.publication.partition("@")[0]
     if publication.repository != name:
         warn(f"{name} holds what was published as {publication.repository}")

@@ -169,7 +169,7 @@ def _content(
 
 def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
     """Return the content of a detections file with the scores in its records, everything else as it was."""
-    from curation.evaluation.ood.records import records_of
+    from curation.evaluation.ood.detections import records_of
     from curation.input_files import InputFile, is_json_lines
 
     given = InputFile(path, kind="detections file")

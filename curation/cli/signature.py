@@ -27,9 +27,10 @@ keyword-only                     an option ``--like-this``; one letter: ``-k`` t
 ``str``, ``int``, ``Path`` …     one value; of a union with None or with other types, the one that a word can be
 ``tuple[X, ...]``                an option that may be repeated
 ``Mapping[str, X]``              a repeatable KEY=VALUE, read by `pairs`
-``Mapping[str, X] | X``          KEY=VALUE, or a value without a key; the latter alone is given as it is
+``Mapping[str, X] | X``          KEY=VALUE, or a value without a key; the latter alone is given as it is, and else has
+                                 the key ``""``, or of several the stem of its file
 a dataclass                      its fields, each as an option of this command, explained in its own docstring
-``Annotated[X, "FILE"]``         FILE stands for the value in the help
+``Annotated[X, "FILE"]``         FILE stands for the value in the help; ``[[KEY=]WORD]``: the value may be left out
 ``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
 ``Annotated[Any, Path]``         a parameter that takes more in Python: on the command line, a path
 ``Annotated[X, OneOf("name")]``  at most one of all options that name the same choice
@@ -52,7 +53,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from curation.cli.outputs import Output
-from curation.errors import UsageError
+from curation.key_value import pairs as pairs
 
 _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
@@ -172,43 +173,6 @@ def summary_of(function: Callable[..., Any]) -> str:
     return (inspect.getdoc(function) or "").partition("\n")[0].removesuffix(".").replace("%", "%%")
 
 
-def pairs(
-    texts: Sequence[str],
-    option: str,
-    *,
-    bare: str | Callable[[str], str] | None = None,
-    known: Collection[str] | None = None,
-) -> dict[str, str]:
-    """Return KEY=VALUE texts by key; a malformed or repeated one is a `UsageError`.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    option : str
-        As it is typed, for messages.
-    bare : str or callable, optional
-        The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
-    known : collection of str, optional
-        With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
-    """
-    given: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if bare is not None and (not equals or (known is not None and key not in known)):
-            key, value = bare if isinstance(bare, str) else bare(text), text
-        elif not (key and equals and value):
-            raise UsageError(
-                f"{option} needs NAME=VALUE",
-                where=f"{option} {text[:200]}",
-                found="no name" if not key or not equals else "no value",
-            )
-        if key in given:
-            what = f"names {key!r} twice" if key else "is given twice for all"
-            raise UsageError(f"{option} {what}", where=f"{option} {text[:200]}")
-        given[key] = value
-    return given
-
-
 def _options(function: Callable[..., Any]) -> Iterator[_Option]:
     texts = _parameter_texts(function)
     hints = _hints(function)
@@ -293,11 +257,13 @@ def _declare(place: Any, option: _Option) -> None:
         told["nargs"] = ("*" if optional else "+") if several else ("?" if optional else None)
     elif several:
         told["action"] = "append"
+        if (metavar or "").startswith("[[") and (metavar or "").endswith("]"):
+            told |= {"nargs": "?", "const": "", "metavar": (metavar or "")[1:-1]}
     if option.kind == "pairs":
         told["type"] = str
     if not option.positional:
         told["required"] = not optional
-        if not optional and not several:
+        if option.word is Path and not optional and not several:
             told["action"] = _Once
     default = [] if several else None if option.default is _EMPTY else option.default
     place.add_argument(*option.names, default=default, help=text + _default_told(option), **told)
@@ -342,16 +308,22 @@ def _value(option: _Option, options: argparse.Namespace) -> Any:
     value = getattr(options, option.dest)
     if option.kind == "pairs":
         read = option.word if isinstance(option.word, type) else Path
-        bare, known = ("", _keys(value)) if option.bare else (None, None)
+        bare, known = _bare_key(value) if option.bare else (None, None)
         given = {key: read(text) for key, text in pairs(value, option.flag, bare=bare, known=known).items()}
         return given[""] if list(given) == [""] else given
     return tuple(value) if option.kind == "many" else value
 
 
-def _keys(texts: Sequence[str]) -> set[str]:
-    """Return what stands before ``=`` where that can be a key and the whole is not itself the path of something."""
+def _bare_key(texts: Sequence[str]) -> tuple[str | Callable[[str], str], set[str]]:
+    """Return the key of a value without one, and the keys of the others.
+
+    A key stands before ``=`` where it can be one and the whole is not itself the path of something. One value without a
+    key has the key ``""``, of several each has the stem of its file.
+    """
     keys = (text.partition("=")[0] for text in texts if "=" in text and not Path(text).exists())
-    return {key for key in keys if _KEY.fullmatch(key)}
+    known = {key for key in keys if _KEY.fullmatch(key)}
+    several = sum(text.partition("=")[0] not in known or "=" not in text for text in texts) > 1
+    return (lambda text: Path(text).stem) if several else "", known
 
 
 def _parameter_texts(function: Callable[..., Any]) -> dict[str, str]:

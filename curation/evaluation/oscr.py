@@ -1,8 +1,9 @@
-"""Open-set classification rate (OSCR): correct classification of known samples against false positives on others.
+"""Measures of open-set classifiers at thresholds: OSCR, known samples answered right against others, and accuracy.
 
 ``CCR(t)``: share of known samples whose highest score is that of their class and lies above t. ``FPR(t)``: share of the
 negative, or of the unknown, samples whose highest known score lies above t (Palechor et al., WACV 2023, eq. 6; Dhamija
-et al., NeurIPS 2018). Four readings of which thresholds count, by name: `GRIDS`.
+et al., NeurIPS 2018). Four readings of which thresholds count, by name: `GRIDS`. Open-set accuracy (OSA, OOSA) is one
+number at one threshold for known samples answered right and others rejected.
 """
 
 from __future__ import annotations
@@ -289,3 +290,84 @@ def _reason(margins: Margins, curve: OscrCurve | None, group: str) -> str:
 def _mean(values: list[float | None]) -> float | None:
     defined = [value for value in values if value is not None]
     return sum(defined) / len(defined) if defined else None
+
+
+Rule = Literal["strict", "inclusive"]
+ACCURACY_RULES: dict[str, str] = {
+    "strict": "a sample passes with score > threshold; thresholds are all scores of right answers and of "
+    "the other group, "
+    "and minus infinity",
+    "inclusive": "a sample passes with score >= threshold; thresholds are the true-class scores of all "
+    "known samples and "
+    "the scores of the other group (the os-ovr code's reading)",
+}
+ACCURACY_DEFINITION = (
+    "OSA(t) = (known samples answered right that pass + samples of the group that do not pass) / all "
+    "samples of both, "
+    "that is a CCR(t) + (1 - a) (1 - FPR(t)) with a = N_known / (N_known + N_group). iosa: its maximum over "
+    "t on the same "
+    "data. oosa: OSA at the t that maximises it on the validation set (known and negative samples). Of "
+    "equal maxima the "
+    "lowest t. A threshold of None lets everything pass"
+)
+
+
+def openset_accuracy(
+    test: ClassScores, group: str, validation: ClassScores | None = None, *, rule: Rule = "strict"
+) -> dict[str, Any]:
+    """Return OSA of known samples and one group.
+
+    Parameters
+    ----------
+    group : {"negative", "unknown"}
+    validation : ClassScores, optional
+        Known and negative samples on which OOSA's threshold is chosen.
+
+    Returns
+    -------
+    dict
+        ``iosa`` with ``iosa_threshold``; ``oosa`` with ``oosa_threshold``; undefined is None, with ``reason``.
+    """
+    margins = margins_of(test, group)
+    chosen = None if validation is None else best_threshold(margins_of(validation, "negative"), rule)
+    result: dict[str, Any] = dict.fromkeys(("iosa", "iosa_threshold", "oosa", "oosa_threshold"))
+    if not margins.n_known or not len(margins.other):
+        return result | {
+            "reason": "no sample of a known class" if not margins.n_known else f"no {group} sample"
+        }
+    best = best_threshold(margins, rule)
+    if best is not None:
+        result |= {"iosa": accuracy_at(margins, best, rule), "iosa_threshold": _finite(best)}
+    if chosen is None:
+        missing = (
+            "no validation scores" if validation is None else "no known or no negative sample in validation"
+        )
+        return result | {"reason": f"oosa: {missing}"}
+    return result | {"oosa": accuracy_at(margins, chosen, rule), "oosa_threshold": _finite(chosen)}
+
+
+def best_threshold(margins: Margins, rule: Rule = "strict") -> float | None:
+    """Return the lowest of the thresholds with the highest OSA; None where a group is empty."""
+    if not margins.n_known or not len(margins.other):
+        return None
+    if rule == "strict":
+        thresholds = np.concatenate([[-np.inf], np.union1d(margins.correct, margins.other)])
+    else:
+        thresholds = np.union1d(margins.target, margins.other)
+    return float(thresholds[np.argmax(_hits(margins, thresholds, rule))])
+
+
+def accuracy_at(margins: Margins, threshold: float, rule: Rule = "strict") -> float:
+    """Return OSA at a threshold; both groups must have samples."""
+    hits = int(_hits(margins, np.array([threshold]), rule)[0])
+    return hits / (margins.n_known + len(margins.other))
+
+
+def _hits(margins: Margins, thresholds: Floats, rule: Rule) -> Any:
+    side: Literal["left", "right"] = "right" if rule == "strict" else "left"
+    passed = len(margins.correct) - np.searchsorted(margins.correct, thresholds, side=side)
+    return passed + np.searchsorted(margins.other, thresholds, side=side)
+
+
+def _finite(threshold: float) -> float | None:
+    return threshold if np.isfinite(threshold) else None

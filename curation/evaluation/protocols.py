@@ -18,6 +18,7 @@ from curation.evaluation.result import Report, Result
 
 _PLAIN = {"voc": "curation.evaluation.voc", "coco": "curation.evaluation.coco_engine"}
 _ROOMS = "curation.benchmarks"
+_OWN = ("elephant", *_PLAIN, "owod", "osod3", "findmeifyoucan", "imagenet")
 
 
 def _module(protocol: str, what: str) -> ModuleType | None:
@@ -27,7 +28,24 @@ def _module(protocol: str, what: str) -> ModuleType | None:
     if protocol.isidentifier() and util.find_spec(f"{_ROOMS}.{protocol}") is not None:
         return import_module(f"{_ROOMS}.{protocol}.{what}")
     found = (one.module for one in metadata.entry_points(group=_ROOMS, name=protocol))
-    return next((import_module(f"{room}.{what}") for room in found if util.find_spec(f"{room}.{what}")), None)
+    return next((import_module(f"{room}.{what}") for room in found if _has(room, what)), None)
+
+
+def _has(room: str, what: str) -> bool:
+    """Return whether another package's room has a module; a package that cannot be imported has none."""
+    try:
+        return util.find_spec(f"{room}.{what}") is not None
+    # Whatever a stranger's package raises while it is imported must not take the other protocols away.
+    except Exception:
+        return False
+
+
+def protocols() -> tuple[str, ...]:
+    """Return the names of all protocols that evaluate: rooms of this package, plain detection, other packages'."""
+    offered = sorted(
+        one.name for one in metadata.entry_points(group=_ROOMS) if _has(one.module, "evaluation")
+    )
+    return (*_OWN, *(name for name in offered if name not in _OWN))
 
 
 def evaluation_of(protocol: str) -> Callable[..., Result]:

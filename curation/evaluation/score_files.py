@@ -1,29 +1,429 @@
-"""Files of class scores: ``.npz``, ``.npy`` with labels beside it, CSV, Parquet."""
+"""Files of class scores: ``.npz``, ``.npy`` with labels beside it, CSV, Parquet.
+
+Files may be hostile: there are no pickles, and sizes are checked before anything is read.
+"""
 
 from __future__ import annotations
 
+import csv
+import math
+import re
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from curation.canonical import sha256_of_bytes, sha256_of_file
 from curation.errors import MissingFileError, PredictionError, UsageError
-from curation.evaluation.class_scores import ROW_SUM_TOLERANCE, Background, ClassScores, Kind, class_scores
-from curation.evaluation.score_arrays import keys_of_npz, read_npy, read_npz
-from curation.evaluation.score_labels import (
+from curation.evaluation.class_scores import (
+    ROW_SUM_TOLERANCE,
+    Background,
+    ClassScores,
+    Kind,
     PartSamples,
     ProtocolClasses,
     Stray,
+    class_scores,
     labels_of_names,
     require_same_labels,
     rows_of_part,
 )
-from curation.evaluation.score_tables import Keys, read_score_table
+from curation.input_files import read_plain
+from curation.storage import open_binary
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Array = npt.NDArray[Any]
+
+LARGEST = 8 << 30
+"""Bytes of one array: twice 1,281,167 samples of 1,000 float16 scores, and less than what would exhaust a machine."""
+_LARGE = 256 << 20
+_HIGHEST_RATIO = 100
+_LONGEST_NPY_HEADER = 10_000
+# OSError: a directory that lies about where its members begin makes seek fail.
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, OSError,
+    tokenize.TokenError,
+)  # fmt: skip
+
+
+def read_npy(path: Path) -> Array:
+    """Return the array of a ``.npy`` file.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    PredictionError
+        It is no array of numbers or texts, is truncated, or is larger than `LARGEST`.
+    """
+    with _opened(path) as stream:
+        try:
+            return _array(stream, path.stat().st_size, str(path))
+        except _DAMAGE as error:
+            _refuse(str(path), error)
+
+
+def read_npz(path: Path, keys: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, Array]]:
+    """Return the arrays of a ``.npz`` file that are asked for; others are not read.
+
+    Parameters
+    ----------
+    keys : mapping of what to the keys it may have, in order of preference
+
+    Returns
+    -------
+    dict
+        What to (key, array), for what the file holds.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    PredictionError
+        It is no archive of arrays, or one of the arrays wanted is not as in `read_npy`, is encrypted, is there twice,
+        or unpacks to a hundred times its packed size.
+    """
+    with _opened(path) as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                members = _members(archive, path)
+                found = {}
+                for what, names in keys.items():
+                    key = next((name for name in names if name in members), None)
+                    if key is not None:
+                        found[what] = key, _member(archive, members[key], f"{path}: {key}")
+                return found
+        except _DAMAGE as error:
+            _refuse(str(path), error)
+
+
+def keys_of_npz(path: Path) -> list[str]:
+    """Return the keys of a ``.npz`` file, for messages."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return sorted(name.removesuffix(".npy") for name in archive.namelist())
+    except _DAMAGE:
+        return []
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return open_binary(path, kind="scores file")
+    except FileNotFoundError:
+        raise MissingFileError("The scores file does not exist", where=str(path)) from None
+    except OSError as error:
+        raise MissingFileError(f"The scores file cannot be read: {error.strerror}", where=str(path)) from None
+
+
+def _members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        key = info.filename.removesuffix(".npy")
+        if key in members:
+            raise PredictionError("The archive holds an array twice", where=str(path), found=repr(key[:80]))
+        members[key] = info
+    return members
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Array:
+    if info.file_size > _LARGE and info.file_size > _HIGHEST_RATIO * max(info.compress_size, 1):
+        raise PredictionError(
+            "An array unpacks to far more than scores would",
+            where=where,
+            expected=f"at most {_HIGHEST_RATIO} times its packed size",
+            found=f"{info.compress_size:,} bytes that claim to be {info.file_size:,}",
+        )
+    with archive.open(info) as stream:
+        return _array(stream, info.file_size, where)
+
+
+def _array(stream: IO[bytes], size: int, where: str) -> Array:
+    version = np.lib.format.read_magic(stream)
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
+        raise ValueError(f"format version {version}")
+    shape, fortran, dtype = readers[version](stream, max_header_size=_LONGEST_NPY_HEADER)
+    if dtype.hasobject or dtype.kind not in "fiuU" or len(shape) not in (1, 2):
+        raise PredictionError(
+            "The array does not hold labels, scores or names",
+            where=where,
+            expected="one or two dimensions of integers, floats or texts (objects are never unpickled)",
+            found=f"shape {shape}, {dtype}"[:200],
+        )
+    declared = math.prod(shape) * dtype.itemsize
+    present = size - stream.tell()
+    if declared > LARGEST or declared != present:
+        raise PredictionError(
+            "The array is too large"
+            if declared > LARGEST
+            else "The array's size is not what its header says",
+            where=where,
+            expected=f"{declared:,} bytes" if declared <= LARGEST else f"at most {LARGEST:,} bytes",
+            found=f"{present:,} bytes" if declared <= LARGEST else f"{declared:,} bytes",
+        )
+    data = stream.read(declared)
+    # One byte beyond makes the archive check its checksum.
+    if len(data) != declared or stream.read(1):
+        raise EOFError("the array ends early")
+    array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+    return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
+
+
+def _refuse(where: str, error: Exception) -> NoReturn:
+    raise PredictionError(
+        "The scores file cannot be read",
+        where=where,
+        expected="a .npy or .npz file as numpy.save and numpy.savez write them, without objects",
+        found=f"{type(error).__name__}: {error}"[:200],
+    ) from None
+
+
+LABEL_COLUMNS = ("label", "labels", "gt", "target", "class")
+ORIGIN_COLUMN = "origin"
+IMAGE_COLUMNS = ("image", "image_id", "path", "file_name")
+LIST_COLUMNS = ("scores", "logits", "probabilities")
+PREFIXES = ("score_", "logit_", "probability_", "")
+BACKGROUND_COLUMN = "background"
+
+_LARGEST = 16 << 30
+_LONGEST_HEADER = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """The columns of a table that matter.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (N, C)
+        A column called ``background`` stands last.
+    labels, images, origins : list of str, or None
+    name : str
+        Of the score column or columns, for what it says of their kind: ``logits``, ``score_``, a class.
+    has_background : bool
+    unused : tuple of str
+        Columns that play no part.
+    """
+
+    scores: npt.NDArray[np.float64]
+    labels: list[str] | None
+    images: list[str] | None
+    origins: list[str] | None
+    name: str
+    has_background: bool
+    unused: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Roles:
+    scores: tuple[str, ...]
+    label: str | None
+    image: str | None
+    origin: str | None
+    name: str
+    has_background: bool
+
+    @property
+    def texts(self) -> list[str]:
+        """Columns that are read as texts."""
+        return [name for name in (self.label, self.image, self.origin) if name is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Names of columns or arrays that the user gave; None for the usual ones."""
+
+    scores: str | None = None
+    labels: str | None = None
+    images: str | None = None
+
+
+def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = None) -> ScoreTable:
+    """Return the scores of a ``.csv`` or ``.parquet`` table.
+
+    Score columns are those called like the `classes`; else one list column (Parquet) called ``scores``, ``logits`` or
+    ``probabilities``; else numbered ones, ``score_0``, ``logit_0``, ``probability_0`` or ``0`` and so on without a gap;
+    and ``background``. A column ``origin`` names each sample's original class, also of negative and unknown ones.
+
+    Raises
+    ------
+    PredictionError
+        The table cannot be read, has no such columns, or has empty cells or texts among the scores.
+    """
+    import pyarrow
+
+    try:
+        return (
+            _parquet(path, keys, classes)
+            if path.suffix.lower() == ".parquet"
+            else _delimited(path, keys, classes)
+        )
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
+        raise PredictionError(
+            "The table of scores cannot be read",
+            where=str(path),
+            expected="numbers in every score column" if path.suffix.lower() == ".csv" else "a Parquet table",
+            found=str(error)[:300],
+        ) from None
+
+
+def _delimited(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTable:
+    import pyarrow
+    from pyarrow import csv as arrow_csv
+
+    data = read_plain(path, kind="table of scores")
+    line = data[:_LONGEST_HEADER].split(b"\n", 1)[0]
+    names = next(csv.reader([line.decode("utf-8").rstrip("\r\n")]), [])
+    _require_distinct(names, path)
+    roles = _roles(names, (), keys, classes, path)
+    types = dict.fromkeys(roles.scores, pyarrow.float64())
+    types |= dict.fromkeys(roles.texts, pyarrow.string())
+    table = arrow_csv.read_csv(
+        pyarrow.BufferReader(data),
+        read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=types, include_columns=list(types), strings_can_be_null=False, null_values=[""]
+        ),
+    )
+    return _built(table, names, roles, path)
+
+
+def _parquet(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTable:
+    from pyarrow import parquet, types
+
+    file = parquet.ParquetFile(path)
+    groups = range(file.metadata.num_row_groups)
+    size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
+    names = list(file.schema_arrow.names)
+    _require_distinct(names, path)
+    lists = tuple(
+        field.name
+        for field in file.schema_arrow
+        if types.is_list(field.type)
+        or types.is_large_list(field.type)
+        or types.is_fixed_size_list(field.type)
+    )
+    roles = _roles(names, lists, keys, classes, path)
+    if size > _LARGEST:
+        raise PredictionError(
+            "The table is too large",
+            where=str(path),
+            expected=f"at most {_LARGEST:,} bytes",
+            found=f"{size:,}",
+        )
+    wanted = [*roles.scores, *roles.texts]
+    return _built(file.read(columns=wanted, use_threads=False), names, roles, path)
+
+
+def _built(table: pyarrow.Table, names: Sequence[str], roles: _Roles, path: Path) -> ScoreTable:
+    used = {*roles.scores, *roles.texts}
+    columns = [_numbers(table.column(name).combine_chunks(), name, path) for name in roles.scores]
+    texts = {name: [_text(cell) for cell in table.column(name).to_pylist()] for name in roles.texts}
+    return ScoreTable(
+        scores=np.column_stack(columns),
+        labels=None if roles.label is None else texts[roles.label],
+        images=None if roles.image is None else texts[roles.image],
+        origins=None if roles.origin is None else texts[roles.origin],
+        name=roles.name,
+        has_background=roles.has_background,
+        unused=tuple(name for name in names if name not in used),
+    )
+
+
+def _numbers(column: Any, name: str, path: Path) -> npt.NDArray[np.float64]:
+    """Return a column as float64, shape (N,), or (N, C) for a column of lists."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise PredictionError("A score is missing", where=f"{path}: column {name}, row {row + 1} of the data")
+    if not (types.is_floating(column.type) or types.is_integer(column.type)):
+        lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False)
+        flat = column.flatten()
+        if len(set(lengths.tolist())) > 1 or flat.null_count:
+            raise PredictionError(
+                "The rows of scores are not of one length",
+                where=f"{path}: column {name}",
+                found=", ".join(str(length) for length in sorted(set(lengths.tolist()))[:5]),
+            )
+        column = flat
+        numbers = column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
+        return np.asarray(numbers.reshape(len(lengths), -1 if len(lengths) else 1))
+    return np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False))
+
+
+def _roles(
+    names: Sequence[str], lists: Sequence[str], keys: Keys, classes: Sequence[str] | None, path: Path
+) -> _Roles:
+    label = _chosen(names, keys.labels, LABEL_COLUMNS, path)
+    image = _chosen(names, keys.images, IMAGE_COLUMNS, path)
+    origin = ORIGIN_COLUMN if ORIGIN_COLUMN in names and ORIGIN_COLUMN not in (label, image) else None
+    rest = [name for name in names if name not in (label, image, origin)]
+    background = (BACKGROUND_COLUMN,) if BACKGROUND_COLUMN in rest else ()
+    if keys.scores is None and classes and set(classes) <= set(rest):
+        return _Roles((*classes, *background), label, image, origin, "", bool(background))
+    for name in (keys.scores,) if keys.scores is not None else LIST_COLUMNS:
+        if name in lists:
+            return _Roles((name, *background), label, image, origin, name, bool(background))
+    for prefix in (keys.scores,) if keys.scores is not None else PREFIXES:
+        numbered = _numbered(rest, prefix, path)
+        if numbered:
+            return _Roles((*numbered, *background), label, image, origin, prefix, bool(background))
+    raise PredictionError(
+        "The table has no columns of scores",
+        where=f"{path}: header",
+        expected="columns score_0, score_1, ...; columns called like the classes of a manifest; or one list column "
+        + " or ".join(LIST_COLUMNS),
+        found=", ".join(names)[:200],
+    )
+
+
+def _numbered(names: Sequence[str], prefix: str, path: Path) -> tuple[str, ...]:
+    pattern = re.compile(re.escape(prefix) + r"(0|[1-9][0-9]{0,5})", re.ASCII)
+    numbers = sorted(int(match.group(1)) for name in names if (match := pattern.fullmatch(name)))
+    if numbers and numbers != list(range(len(numbers))):
+        gap = next(number for number in range(len(numbers) + 1) if number not in set(numbers))
+        raise PredictionError(
+            "The columns of scores have a gap",
+            where=f"{path}: header",
+            expected=f"{prefix}0 to {prefix}{numbers[-1]}",
+            found=f"no {prefix}{gap}",
+        )
+    return tuple(f"{prefix}{number}" for number in numbers)
+
+
+def _chosen(names: Sequence[str], asked: str | None, usual: Sequence[str], path: Path) -> str | None:
+    if asked is not None and asked not in names:
+        raise PredictionError(
+            "The table has no such column",
+            where=f"{path}: header",
+            expected=", ".join(names)[:200],
+            found=asked[:80],
+        )
+    return asked if asked is not None else next((name for name in usual if name in names), None)
+
+
+def _require_distinct(names: Sequence[str], path: Path) -> None:
+    if len(set(names)) < len(names) or not names:
+        raise PredictionError(
+            "Two columns of the table have one name" if names else "The table is empty",
+            where=f"{path}: header",
+            found=", ".join(names)[:200] or None,
+        )
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell)
+
 
 SCORE_KEYS = ("scores", "probabilities", "logits")
 LABEL_KEYS = ("gt", "labels", "label", "targets")
@@ -114,7 +514,7 @@ def read_scores(
     path : Path
         ``.npz`` with arrays ``gt`` and ``scores`` or ``logits``, as openset-imagenet writes them, and if at hand
         ``origin``, each sample's original class; ``.npy``; ``.csv`` or ``.parquet`` (see
-        `curation.evaluation.score_tables.read_score_table`).
+        `curation.evaluation.score_files.read_score_table`).
     labels : Path, optional
         ``.npy`` of labels, in place of those in the file.
     classes : ProtocolClasses, optional

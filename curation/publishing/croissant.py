@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.errors import MissingExtraError, PublishError
@@ -14,8 +17,6 @@ from curation.publishing.licences import Terms
 from curation.publishing.member import Member
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pyarrow as pa
 
 CROISSANT_FILE = "croissant.json"
@@ -28,38 +29,14 @@ _MEDIA_TYPES = {
     ".md": "text/markdown",
     ".cff": "application/yaml",
 }
-# The context of the specification, section "JSON-LD context", and PROV-O for provenance.
-_TERMS = (
-    *(
-        "arrayShape",
-        "citeAs",
-        "column",
-        "containedIn",
-        "equivalentProperty",
-        "extract",
-        "field",
-        "fileProperty",
-    ),
-    *("fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
-    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
-    *("separator", "source", "subField", "transform"),
-)
-CONTEXT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "dct": "http://purl.org/dc/terms/",
-    "prov": "http://www.w3.org/ns/prov#",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "sc": "https://schema.org/",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "description": {"@container": "@language"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "name": {"@container": "@language"},
-    **{term: f"cr:{term}" for term in _TERMS},
-}
+
+
+@cache
+def _context() -> dict[str, Any]:
+    """Return the context of the specification, section "JSON-LD context", with PROV-O for provenance."""
+    text = (Path(__file__).parent / "croissant_context.json").read_text(encoding="utf-8")
+    context: dict[str, Any] = json.loads(text)
+    return context
 
 
 def croissant_bytes(
@@ -84,7 +61,7 @@ def croissant_bytes(
     """
     organization = {"@type": "sc:Organization", "name": repository.partition("/")[0]}
     data: dict[str, Any] = {
-        "@context": CONTEXT,
+        "@context": _context(),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": repository.partition("/")[2],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -170,7 +170,7 @@ FORMATS: Mapping[str, Format] = {one.name: one for one in (COCO, VOC, YOLO, ID_L
 """The formats that belong to no benchmark, by name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Exported:
     """What was written.
 
@@ -189,8 +189,12 @@ class Exported:
     out: Path
     plan: Plan
     files: tuple[WrittenFile, ...]
-    summary: Mapping[str, Any] = field(repr=False)
+    summary: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        made = ", ".join(f"{count:,} {name}" for name, count in self.plan.counts.items())
+        return f"<Exported {self.summary['format']} of {self.summary['manifest']}: {made}; {self.out}>"
 
     @property
     def data(self) -> dict[str, Any]:

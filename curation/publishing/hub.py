@@ -68,7 +68,7 @@ class HubRepository:
         self.api = _client(self.endpoint)
 
     def require_token(self) -> None:
-        """Raise `PublishError` where no token is at hand."""
+        """Raise `PublishError` where no token is available."""
         from huggingface_hub import get_token
 
         with telling("looking for a token", self.place):
@@ -426,26 +426,36 @@ def _require_same(hub: HubRepository, commit: str, publication: Publication) -> 
 _COMMIT = r"[0-9a-f]{40}"
 
 
-def pull(hub: HubRepository, version: str, out: Path, *, digest: str = "") -> Publication:
-    """Fetch a version into a new folder, which appears only after everything in it was checked.
+def pull(publication: str, out: Path | str, *, digest: str = "") -> Publication:
+    """Fetch a version of a repository into a new folder, which appears only after everything in it was checked.
 
     Parameters
     ----------
-    version : str
-        A tag ``MAJOR.MINOR.PATCH``, or a commit of 40 hex digits.
+    publication : str
+        ``ORG/NAME@VERSION``: a tag ``MAJOR.MINOR.PATCH``, or a commit of 40 hex digits.
+    out : Path or str
+        A new folder.
     digest : str
         The digest that the publication must have, ``""`` for any.
+
+    Returns
+    -------
+    Publication
+        The record; its repository is another one where somebody copied it.
 
     Raises
     ------
     PublicationMismatchError, ManifestError
-        What the hub holds is not what its record says (see `curation.publishing.publication.verify_repository`), or has
-        another digest.
+        What the hub holds is not what its record says (see `verify_repository`), or has another digest.
     PublishError
         There is no such version, or the hub refuses or cannot be reached.
     UsageError
-        `version` or `digest` is none; or `out` holds something.
+        `publication` or `digest` is none; or `out` holds something.
     """
+    name, at, version = publication.partition("@")
+    if not at:
+        raise UsageError("Which version is to be pulled?", where=name[:200], expected="ORG/NAME@VERSION")
+    hub = HubRepository(name)
     if not re.fullmatch(f"{VERSION}|{_COMMIT}", version):
         raise UsageError(
             "This is no version",
@@ -461,40 +471,15 @@ def pull(hub: HubRepository, version: str, out: Path, *, digest: str = "") -> Pu
         )
     info = hub.info(version, with_sizes=True)
     place = f"{hub.place}@{version}"
-    with publishing_folder(out) as partial:
-        publication = hub.fetch_record(info, partial)
-        _require_asked(publication, version, digest, place)
-        hub.require_files(publication, info)
-        for path in publication.files:
+    with publishing_folder(Path(out)) as partial:
+        record = hub.fetch_record(info, partial)
+        _require_asked(record, version, digest, place)
+        hub.require_files(record, info)
+        for path in record.files:
             hub.fetch(path, info.sha, partial)
         # The client's own notes on what it fetched.
         shutil.rmtree(partial / ".cache", ignore_errors=True)
         return verify_repository(partial)
-
-
-def pull_publication(target: str, out: Path | str, *, digest: str = "") -> Publication:
-    """Bring a publication back from the hub, every file and every manifest checked.
-
-    Parameters
-    ----------
-    target : str
-        ``ORG/NAME@VERSION``; the version is a tag, or a commit of 40 hex digits.
-    out : Path or str
-        A new folder.
-    digest : str
-        That it must have, ``""`` for any.
-
-    Raises
-    ------
-    UsageError
-        The target names no version.
-    PublishError, PublicationMismatchError
-        See `pull`.
-    """
-    name, at, version = target.partition("@")
-    if not at:
-        raise UsageError("Which version is to be pulled?", where=name[:200], expected="ORG/NAME@VERSION")
-    return pull(HubRepository(name), version, Path(out), digest=digest)
 
 
 def _require_asked(publication: Publication, version: str, digest: str, place: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from curation.errors import PublishError
@@ -43,113 +45,10 @@ class Terms:
     creator: str = ""
 
 
-_NO_LICENCE = "the authors state no licence for their lists"
-TERMS: Mapping[str, Terms] = {
-    "coco": Terms(
-        annotations="CC-BY-4.0",
-        media="Flickr terms of use, photo by photo",
-        labels="yes",
-        photos=False,
-        url="https://cocodataset.org/#termsofuse",
-        reason="the COCO consortium does not own the copyright of the photos, which stay under Flickr's terms",
-        creator="COCO Consortium",
-    ),
-    "voc": Terms(
-        annotations="not stated",
-        media="Flickr terms of use, photo by photo",
-        labels="unstated",
-        photos=False,
-        url="http://host.robots.ox.ac.uk/pascal/VOC/",
-        reason="the photos are from Flickr and stay under its terms",
-    ),
-    "openimages": Terms(
-        annotations="CC-BY-4.0",
-        media="listed as CC-BY-2.0, not warranted",
-        labels="yes",
-        photos=False,
-        url="https://storage.googleapis.com/openimages/web/factsfigures_v7.html",
-        reason="the photos are listed as CC BY 2.0 without warranty: each is to be checked, and its author named",
-        creator="Google LLC",
-    ),
-    "imagenet": Terms(
-        annotations="file names and class labels are facts",
-        media="ImageNet terms of access",
-        labels="yes",
-        photos=False,
-        url="https://www.image-net.org/download.php",
-        reason="the terms of access allow non-commercial research and education to those who were granted access",
-    ),
-    "cub200": Terms(
-        annotations="not stated",
-        media="non-commercial research and education",
-        labels="unstated",
-        photos=False,
-        url="https://www.vision.caltech.edu/datasets/cub_200_2011/",
-        reason="the photos may be used for non-commercial research and education alone, and are not the authors' own",
-    ),
-    "mtsd": Terms(
-        annotations="CC-BY-NC-SA-4.0",
-        media="CC-BY-NC-SA-4.0",
-        labels="no",
-        photos=False,
-        url="https://www.mapillary.com/dataset/trafficsign",
-        reason="CC BY-NC-SA 4.0 binds whoever passes the data on to non-commercial use and to the same licence",
-    ),
-    "bdd100k": Terms(
-        annotations="BDD100K licence",
-        media="BDD100K licence",
-        labels="no",
-        photos=False,
-        url="https://doc.bdd100k.com/license.html",
-        reason="the licence allows education, research and not-for-profit use alone",
-    ),
-    "objects365": Terms(
-        annotations="CC-BY-4.0",
-        media="Flickr terms of use, photo by photo",
-        labels="yes",
-        photos=False,
-        url="https://www.objects365.org/download.html",
-        reason="the Objects365 consortium does not own the copyright of the photos, which stay under Flickr's terms",
-        creator="Objects365 Consortium",
-    ),
-    **{
-        lists: Terms(
-            annotations="not stated",
-            media="none: image ids alone",
-            labels="no",
-            photos=False,
-            url=url,
-            reason=reason,
-        )
-        for lists, url, reason in (
-            ("ore_lists", "https://github.com/JosephKJ/OWOD", _NO_LICENCE),
-            ("reowod_lists", "https://github.com/RE-OWOD/RE-OWOD", _NO_LICENCE),
-            ("ow_detr_lists", "https://github.com/akshitac8/OW-DETR", _NO_LICENCE),
-            (
-                "prob_lists",
-                "https://github.com/orrzohar/PROB",
-                "the licence of the repository, Apache-2.0, says nothing of the lists of other data sets' images",
-            ),
-        )
-    },
-}
+_DECLARED = tomllib.loads((Path(__file__).parent / "licences.toml").read_text(encoding="utf-8"))
+TERMS: Mapping[str, Terms] = {name: Terms(**one) for name, one in _DECLARED["terms"].items()}
 """By family of datasets (see `curation.sources.datasets.family`)."""
-
-STATED: Mapping[str, bool] = {
-    "Apache-2.0": True,
-    "CC-BY-2.0": True,
-    "CC-BY-3.0": True,
-    "CC-BY-4.0": True,
-    "CC-BY-NC-4.0": False,
-    "CC-BY-NC-ND-4.0": False,
-    "CC-BY-NC-SA-4.0": False,
-    "CC-BY-ND-4.0": False,
-    "CC-BY-SA-4.0": True,
-    "CC0-1.0": True,
-    "MIT": True,
-    "ODC-By-1.0": True,
-    "PDDL-1.0": True,
-}
+STATED: Mapping[str, bool] = _DECLARED["stated"]
 """Licences that a publisher can state for data of his own, and whether they let it be passed on freely."""
 
 _UNKNOWN = Terms("not stated", "not stated", "unstated", photos=False, url="", reason="no licence is stated")

@@ -160,7 +160,7 @@ class Member:
         return {entry.name: terms_of(entry, self.licences) for entry in self.manifest.header.sources}
 
     def other_bytes(self) -> tuple[SourceEntry, ...]:
-        """Return the sources that labels come from and that are not the files the manifest pins."""
+        """Return the sources that labels come from and that are not the files the manifest was made from."""
         entries = [entry for entry in self.manifest.header.sources if entry.name in self.sources]
         return tuple(
             entry
@@ -172,7 +172,7 @@ class Member:
 
 
 def published_lists(manifest: Manifest) -> Manifest:
-    """Return a manifest with the lists that may be published: an authors' lists are pinned, and not passed on."""
+    """Return a manifest with the lists that may be published: those of authors are digest-locked, not passed on."""
     return Manifest(manifest.header, {}) if manifest.header.origin == "as_published" else manifest
 
 

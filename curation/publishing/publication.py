@@ -52,7 +52,7 @@ class PublishedFile(_Record, frozen=True):
 
 
 class PublishedPart(_Record, frozen=True):
-    """One part: its split and table where its list is at hand, else what the manifest pins."""
+    """One part: its split and table where its list is available, else what the manifest states."""
 
     name: str
     split: str = ""

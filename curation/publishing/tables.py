@@ -159,19 +159,12 @@ def _parts_table(members: Sequence[Member]) -> PlannedTable:
     """Return the table of all parts, also of those whose lists are not published."""
     import pyarrow as pa
 
-    text = pa.string()
+    stated = ("manifest", "version", "manifest_digest", "part", "role")
+    absent = ("config", "split", "images", "list_sha256")
     schema = pa.schema(
         [
-            pa.field("manifest", text, nullable=False),
-            pa.field("version", text, nullable=False),
-            pa.field("manifest_digest", text, nullable=False),
-            pa.field("part", text, nullable=False),
-            pa.field("role", text, nullable=False),
-            pa.field("config", text),
-            pa.field("split", text),
-            pa.field("images", pa.int64()),
-            pa.field("list_sha256", text),
-            pa.field("selection", text, nullable=False),
+            pa.field(name, pa.int64() if name == "images" else pa.string(), nullable=name in absent)
+            for name in (*stated, *absent, "selection")
         ]
     )
     found = [row for member in members for row in _part_rows(member)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def part_images(
     Parameters
     ----------
     parts : sequence of str
-        None stands for every part whose list is at hand.
+        None stands for every part whose list is available.
     sources : mapping of str to Source
         By the manifest's names; a part whose sources are not all given is shown without boxes.
     photos : mapping of str to PhotoFolder
@@ -163,8 +164,8 @@ def arranged(
     if only_proposed:
         order = order[ranks[order] < last]
         images = _note(images, {UNPROPOSED: [images.ids[row] for row in np.flatnonzero(ranks == last)]})
-    strangers = sorted(set(by_id) - set(images.ids))
-    images = _note(images, {"proposed, but not among the images": strangers})
+    unmatched = sorted(set(by_id) - set(images.ids))
+    images = _note(images, {"proposed, but not among the images": unmatched})
     if not len(order):
         raise ReviewError("There is no image to review", found=_told(images.left_out))
     rows = order.tolist()
@@ -306,9 +307,10 @@ def _joined(groups: Sequence[_Group], pool: str) -> ReviewImages:
             [np.zeros(0, np.int32), *(g.boxes.image + s for g, s in zip(groups, starts, strict=False))]
         ).astype(np.int32),
         xywh=np.concatenate([np.zeros((0, 4)), *(group.boxes.xywh for group in groups)]),
-        labels=tuple(one for group in groups for one in group.boxes.labels),
-        roles=tuple(one for group in groups for one in group.boxes.roles),
-        ignore=tuple(one for group in groups for one in group.boxes.ignore),
+        **{
+            name: tuple(one for group in groups for one in getattr(group.boxes, name))
+            for name in ("labels", "roles", "ignore")
+        },
     )
     return ReviewImages(
         ids=tuple(str(one) for group in groups for one in group.ids),
@@ -328,23 +330,20 @@ def _taken(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
     image = place[images.boxes.image]
     kept = np.flatnonzero(image >= 0)
     kept = kept[np.argsort(image[kept], kind="stable")]
-    numbers = kept.tolist()
-    return replace(
-        images,
-        ids=tuple(images.ids[row] for row in rows),
-        parts=tuple(images.parts[row] for row in rows),
-        pools=tuple(images.pools[row] for row in rows),
-        paths=tuple(images.paths[row] for row in rows) if images.paths else (),
-        sizes=images.sizes[np.asarray(rows, np.int64)],
-        classes=tuple(images.classes[row] for row in rows),
-        boxes=Boxes(
-            image=image[kept],
-            xywh=images.boxes.xywh[kept],
-            labels=tuple(images.boxes.labels[one] for one in numbers),
-            roles=tuple(images.boxes.roles[one] for one in numbers),
-            ignore=tuple(images.boxes.ignore[one] for one in numbers),
-        ),
+    boxes = replace(
+        images.boxes,
+        image=image[kept],
+        xywh=images.boxes.xywh[kept],
+        **_picked(images.boxes, ("labels", "roles", "ignore"), kept.tolist()),
     )
+    columns = ("ids", "parts", "pools", "classes", *(["paths"] if images.paths else []))
+    sizes = images.sizes[np.asarray(rows, np.int64)]
+    return replace(images, sizes=sizes, boxes=boxes, **_picked(images, columns, rows))
+
+
+def _picked(record: object, columns: Sequence[str], rows: Sequence[int]) -> dict[str, Any]:
+    """Return some rows of the columns of a record that are tuples."""
+    return {name: tuple(getattr(record, name)[row] for row in rows) for name in columns}
 
 
 def _note(images: ReviewImages, found: Mapping[str, Sequence[str]]) -> ReviewImages:

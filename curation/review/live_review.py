@@ -136,11 +136,11 @@ class LiveReview:
             raise ReviewError(
                 "Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE)
             )
-        strangers = [one for one in samples if not isinstance(one, str) or one not in self._key_of]
-        if strangers:
+        unmatched = [one for one in samples if not isinstance(one, str) or one not in self._key_of]
+        if unmatched:
             raise ReviewError(
-                f"{len(strangers)} of the {len(samples)} selected items are no images of this review",
-                found=ascii(strangers[0])[:80],
+                f"{len(unmatched)} of the {len(samples)} selected items are no images of this review",
+                found=ascii(unmatched[0])[:80],
                 hint="select whole images: leave views of patches or groups, and reload the page",
             )
         return list(dict.fromkeys(self._key_of[one] for one in samples))

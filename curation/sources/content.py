@@ -114,7 +114,7 @@ class SmallFiles:
 
     def __init__(self, root: Path, names: Sequence[str]) -> None:
         paths = zip(names, paths_below(root, names), strict=True)
-        self.data = {name: read_bytes(Path(path), kind=_KIND) for name, path in paths}
+        self.data = {name: read_bytes(path, kind=_KIND) for name, path in paths}
 
     @property
     def size(self) -> int:

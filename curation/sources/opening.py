@@ -184,19 +184,19 @@ def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes, split: 
     elif not path.exists():
         raise MissingFileError("The source does not exist", where=str(path), expected=_EXPECTED)
     absolute = str(path.absolute())
-    read = partial(FileContent, path)
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    parse: Callable[[Any], Source]
     if suffix in SUFFIXES:
-        parse = partial(parse_table, dataset=dataset, part=part, split=split)
-        layout = {"layout": "table", "name": path.name, "split": list(split or ())}
-        return _RawFiles(lambda: [absolute], read, parse, layout | options)
-    if suffix == ".txt":
-        parse = partial(parse_id_list, dataset=dataset, part=part)
-        return _RawFiles(lambda: [absolute], read, parse, {"layout": "list", "name": path.name} | options)
-    if suffix != ".json":
+        layout, parse = "table", partial(parse_table, dataset=dataset, part=part, split=split)
+        options["split"] = list(split or ())
+    elif suffix == ".txt":
+        layout, parse = "list", partial(parse_id_list, dataset=dataset, part=part)
+    elif suffix == ".json":
+        layout, parse = "coco", partial(parse_coco, dataset=dataset, part=part, bad_boxes=bad_boxes)
+    else:
         raise UsageError("The file is of no known kind", where=str(path), expected=_EXPECTED)
-    parse = partial(parse_coco, dataset=dataset, part=part, bad_boxes=bad_boxes)
-    return _RawFiles(lambda: [absolute], read, parse, {"layout": "coco", "name": path.name} | options)
+    options |= {"layout": layout, "name": path.name}
+    return _RawFiles(lambda: [absolute], partial(FileContent, path), parse, options)
 
 
 _EXPECTED = (

@@ -113,6 +113,7 @@ def test_the_table_names_the_profile_and_what_was_left_out(
     assert "no ground truth: dog" in shown
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_second_run_leaves_nothing_of_the_first(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_second_run_leaves_nothing_of_the_first(
     capsys.readouterr()
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_tables_say_which_section_they_are_of(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

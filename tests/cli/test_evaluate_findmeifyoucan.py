@@ -86,6 +86,7 @@ def test_tables_and_files(files: dict[str, Path], tmp_path: Path, capsys: pytest
     assert float(cells["paper", "P_U"]) == 50
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_several_splits_and_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = results_content(EXAMPLE)
     for row in rows:

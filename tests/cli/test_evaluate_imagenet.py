@@ -71,6 +71,7 @@ def test_the_background_column(files: dict[str, Path], capsys: pytest.CaptureFix
     assert len(as_json(capsys, "--scores", files["ground.npz"])["classifiers"]["ground"]["classes"]) == 4
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_files_that_are_written(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--scores", f"a={files['soft.npz']}", "--scores", f"b={files['soft.npz']}", "--epochs",
                  f"b={files['epochs.csv']}", "--grid", "all", "--bootstrap", 5)  # fmt: skip
@@ -169,7 +170,7 @@ def test_kind_and_background_by_classifier(
         (("--queries", "0.1,2"), "from 0 to 1"),
         (("--queries", ""), "from 0 to 1"),
         (("--score-key", "x"), "no array of scores"),
-        (("--bootstrap", "-3"), "1 or more replicates"),
+        (("--bootstrap", "-3"), "needs replicates"),
         (("--manifest", "nowhere"), "no such manifest"),
         (("--val", "absent.npz"), "does not exist"),
         (("--val-labels", "l.npy"), "--val soft=FILE"),

@@ -172,6 +172,7 @@ def test_an_image_list_chooses_images_and_strays_are_told(
     assert "names no image" in refused(arguments(files | images), capsys)
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_several_tasks_each_with_its_detections(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -191,6 +191,9 @@ def test_a_value_may_stand_without_a_key(tmp_path: Path) -> None:
     assert parsed("--truth", "x") == Path("x")
     assert parsed("--truth", "dir/t=1.json") == Path("dir/t=1.json")
     assert parsed("--truth", "a=x", "--truth", "y") == {"a": Path("x"), "": Path("y")}
+    assert parsed("--truth", "d/x.json", "--truth", "y", "--truth", "a=z") == {
+        "x": Path("d/x.json"), "y": Path("y"), "a": Path("z"),
+    }  # fmt: skip
     (tmp_path / "t=1").touch()
     assert parsed("--truth", str(tmp_path / "t=1")) == tmp_path / "t=1"
     with pytest.raises(UsageError, match="'a' twice"):
@@ -200,3 +203,15 @@ def test_a_value_may_stand_without_a_key(tmp_path: Path) -> None:
 def test_a_required_value_is_given_once() -> None:
     with pytest.raises(argparse.ArgumentError, match="given twice"):
         parsed("--truth", "x", "--detections", "e")
+
+
+def worded(*, background: Annotated[tuple[str, ...], "[[NAME=]PLACE]"] = ()) -> Any:
+    return background
+
+
+def test_a_word_may_be_left_out() -> None:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_arguments(parser, worded)
+    options = parser.parse_args(["--background", "--background", "a=last"])
+    assert call(worded, options) == ("", "a=last")
+    assert "[NAME=]PLACE" in parser.format_help()

@@ -3,7 +3,7 @@
 import numpy as np
 
 from curation.evaluation.post_hoc.files import PostHocInputs
-from curation.evaluation.post_hoc.layers import LastLayer
+from curation.evaluation.post_hoc.scores import LastLayer
 
 D, K = 8, 3
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.background import EDGES, background_gap, histogram
-from curation.evaluation.columns import Detections, GroundTruth
+from curation.benchmarks.elephant.diagnosis import EDGES, background_gap, histogram
+from curation.evaluation.problem import Detections, GroundTruth
 from tests.evaluation.worlds import match
 from tests.real_files import real_files
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from curation.errors import MissingFileError, PredictionError
-from curation.evaluation.confidence_epochs import read_epochs
+from curation.evaluation.confidence import read_epochs
 
 GOOD = "loss,epoch,gamma_minus,gamma_plus\n1,1,.5,.25\n1,2,.75,.5\n1,5,.5,.75\n"
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from curation.benchmarks.findmeifyoucan.profiles import (
+from curation.benchmarks.findmeifyoucan.measures import (
     PROFILES,
     OpenSetOutcomes,
     open_set_metrics,

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from curation.errors import MissingFileError, PredictionError
-from curation.evaluation.id_scores import read_id_scores
-from curation.evaluation.ood.logits import ClassReading
+from curation.evaluation.ood.detections import ClassReading
+from curation.evaluation.ood.id_scores import read_id_scores
 from tests.evaluation.ood_worlds import by_image, write
 
 ROWS = [

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from curation.benchmarks.findmeifyoucan.bootstrap import ImageSample, bootstrap_intervals
-from curation.benchmarks.findmeifyoucan.profiles import (
+from curation.benchmarks.findmeifyoucan.measures import (
     PROFILES,
+    ImageSample,
+    bootstrap_intervals,
     open_set_metrics,
     open_set_outcomes,
     unknown_detections,
 )
 from curation.errors import UsageError
-from curation.evaluation.id_scores import IdScores
-from curation.evaluation.ood.curves import RankedScores, auroc, fpr95_first
+from curation.evaluation.ood.id_scores import IdScores
+from curation.evaluation.ood.separability import RankedScores, auroc, fpr95_first
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.ood_worlds import columns, ood_worlds
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.evaluation.ood.curves import METRICS, RankedScores, auroc, separability
+from curation.evaluation.ood.separability import METRICS, RankedScores, auroc, separability
 from tests.evaluation import ood_reference as reference
 from tests.evaluation.ood_worlds import SCORES
 

@@ -5,8 +5,14 @@ from typing import Any
 import pytest
 
 from curation.errors import PredictionError, UsageError
-from curation.evaluation.ood.logits import ClassReading, ReadClasses, logit_scores, read_classes
-from curation.evaluation.ood.records import RecordFile, read_records
+from curation.evaluation.ood.detections import (
+    ClassReading,
+    ReadClasses,
+    RecordFile,
+    logit_scores,
+    read_classes,
+    read_records,
+)
 from tests.evaluation.ood_worlds import write
 
 # Two classes and a background column that is highest: e^2, e^1, e^3.

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from curation.errors import MissingFileError, PredictionError
-from curation.evaluation.ood.records import image_key, methods_of, named_scores, read_records
+from curation.evaluation.ood.detections import image_key, methods_of, named_scores, read_records
 from tests.evaluation.ood_reference import EXAMPLE
 from tests.evaluation.ood_worlds import by_image, results_content, write
 

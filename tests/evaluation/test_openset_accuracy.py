@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.openset_accuracy import accuracy_at, best_threshold, openset_accuracy
-from curation.evaluation.oscr import margins_of, oscr_curve
+from curation.evaluation.oscr import accuracy_at, best_threshold, margins_of, openset_accuracy, oscr_curve
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from curation.errors import EvaluationError
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.confidence_epochs import Epochs
+from curation.evaluation.confidence import Epochs
 from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 

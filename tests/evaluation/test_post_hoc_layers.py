@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from curation.errors import EvaluationError
-from curation.evaluation.post_hoc.layers import (
+from curation.evaluation.post_hoc.scores import (
     Dice,
     DiceReAct,
     LastLayer,
     ReAct,
     ViM,
     ash_s,
+    energy,
     principal_dimension,
 )
-from curation.evaluation.post_hoc.scores import energy
 from tests.evaluation.post_hoc_cases import drawn
 
 IDENTITY = LastLayer(np.eye(2), np.zeros(2))

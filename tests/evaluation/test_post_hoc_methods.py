@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.ood.curves import separability
+from curation.evaluation.ood.separability import separability
 from curation.evaluation.post_hoc.files import PostHocInputs
 from curation.evaluation.post_hoc.methods import METHODS, Settings, compute, possible
 from tests.evaluation.post_hoc_cases import drawn

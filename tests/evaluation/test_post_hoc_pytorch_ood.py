@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from curation.errors import EvaluationError, MissingExtraError, UsageError
-from curation.evaluation.post_hoc.layers import Dice, ViM
-from curation.evaluation.post_hoc.methods import METHODS, Settings, compute
-from curation.evaluation.post_hoc.pytorch_ood import ABSENT, compute_with_pytorch_ood
+from curation.evaluation.post_hoc.methods import ABSENT, METHODS, Settings, compute, compute_with_pytorch_ood
+from curation.evaluation.post_hoc.scores import Dice, ViM
 from tests.evaluation.post_hoc_bounds import energy_error, mahalanobis_error, vim_error
 from tests.evaluation.post_hoc_cases import D, K, drawn
 from tests.rounding import DOUBLE, SINGLE, cosine_error, gamma

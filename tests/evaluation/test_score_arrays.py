@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from curation.errors import MissingFileError, PredictionError
-from curation.evaluation import score_arrays
-from curation.evaluation.score_arrays import keys_of_npz, read_npy, read_npz
+from curation.evaluation import score_files
+from curation.evaluation.score_files import keys_of_npz, read_npy, read_npz
 
 WANTED = {"scores": ("scores", "logits"), "labels": ("gt",)}
 
@@ -112,14 +112,14 @@ def test_a_damaged_byte_or_a_cut_never_passes_or_raises_another_error(tmp_path: 
 
 def test_a_bomb_is_told_by_what_it_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.npz").write_bytes(saved(np.zeros((2000, 200))))
-    monkeypatch.setattr(score_arrays, "_LARGE", 1 << 20)
+    monkeypatch.setattr(score_files, "_LARGE", 1 << 20)
     with pytest.raises(PredictionError, match="unpacks to far more"):
         read_npz(tmp_path / "a.npz", WANTED)
 
 
 def test_a_limit_on_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save(tmp_path / "a.npy", np.zeros(100))
-    monkeypatch.setattr(score_arrays, "LARGEST", 799)
+    monkeypatch.setattr(score_files, "LARGEST", 799)
     with pytest.raises(PredictionError, match="too large"):
         read_npy(tmp_path / "a.npy")
 

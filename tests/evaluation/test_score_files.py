@@ -8,9 +8,8 @@ from pyarrow import parquet
 
 from curation.canonical import sha256_of_file
 from curation.errors import MissingFileError, PredictionError, UsageError
-from curation.evaluation.score_files import ScoreOptions, read_scores
-from curation.evaluation.score_labels import part_samples, protocol_classes
-from curation.evaluation.score_tables import Keys
+from curation.evaluation.class_scores import part_samples, protocol_classes
+from curation.evaluation.score_files import Keys, ScoreOptions, read_scores
 from tests.evaluation.open_set_manifests import (
     LISTS,
     TEST_CLASSES,

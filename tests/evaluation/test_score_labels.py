@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from curation.errors import ManifestError, PredictionError, UsageError
-from curation.evaluation.score_labels import (
+from curation.evaluation.class_scores import (
     labels_of_names,
     native_name,
     part_samples,

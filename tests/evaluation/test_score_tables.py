@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from curation.errors import PredictionError
-from curation.evaluation.score_tables import Keys, read_score_table
+from curation.evaluation.score_files import Keys, read_score_table
 
 NUMBERED = "image,label,score_0,score_1\na,0,.75,.25\nb,-1,1,0\n"
 

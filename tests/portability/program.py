@@ -19,8 +19,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
-from unittest import mock
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from curation.ledger import LEDGER
 from tests.docs.pages import ROOT, blocks_of, commands_of
 from tests.docs.worlds import draw_detections, lay
 from tests.portability.commands import WORLDS
+from tests.unpainted import unpainted
 
 IDENTITY_VERBS = {
     "build",
@@ -184,7 +184,7 @@ def _of_world(name: str, draw: Callable[[Path], Iterator[str]], root: Path) -> I
             seen = _stamps(folder)
             printed = io.StringIO()
             with (
-                _undrawn(),
+                unpainted(),
                 contextlib.redirect_stdout(printed),
                 contextlib.redirect_stderr(io.StringIO()) as said,
             ):
@@ -199,18 +199,6 @@ def _of_world(name: str, draw: Callable[[Path], Iterator[str]], root: Path) -> I
                     yield Written(name, command, path.relative_to(folder).as_posix(), path.read_bytes())
     finally:
         os.chdir(before)
-
-
-@contextlib.contextmanager
-def _undrawn() -> Iterator[None]:
-    """Let figures be made and not painted: no byte of a picture is compared, and painting takes most of the time."""
-    from matplotlib.figure import Figure
-
-    def paint(figure: Figure, stream: BinaryIO, **options: Any) -> None:
-        stream.write(b"a picture")
-
-    with mock.patch.object(Figure, "savefig", paint):
-        yield
 
 
 def _status(words: list[str]) -> int:

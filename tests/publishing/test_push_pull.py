@@ -73,7 +73,7 @@ def test_what_is_pulled_is_what_was_pushed_and_a_manifest_like_any_other(
 ) -> None:
     push(HubRepository(REPOSITORY), *written)
     out = tmp_path / "out" / "pulled"
-    publication = pull(HubRepository(REPOSITORY), "1.0.0", out, digest=written[1].digest)
+    publication = pull(f"{REPOSITORY}@1.0.0", out, digest=written[1].digest)
     assert publication == written[1]
     assert files_below(out) == files_below(written[0])
     assert read_manifest(out / "manifests/hand/made/1.0.0").digest == manifest.digest
@@ -82,7 +82,7 @@ def test_what_is_pulled_is_what_was_pushed_and_a_manifest_like_any_other(
 
 def test_a_commit_can_be_pulled_too(hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path) -> None:
     commit = push(HubRepository(REPOSITORY), *written).commit
-    assert pull(HubRepository(REPOSITORY), commit, tmp_path / "out") == written[1]
+    assert pull(f"{REPOSITORY}@{commit}", tmp_path / "out") == written[1]
 
 
 def test_pushing_the_same_again_changes_nothing(
@@ -252,7 +252,7 @@ def test_a_hub_that_is_not_there_is_told(
     monkeypatch.setenv("HF_ENDPOINT", "http://user:password@127.0.0.1:9")
     for attempt in (
         lambda: push(HubRepository(REPOSITORY), *written),
-        lambda: pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out"),
+        lambda: pull(f"{REPOSITORY}@1.0.0", tmp_path / "out"),
     ):
         with pytest.raises(PublishError, match="cannot be reached") as refused:
             attempt()
@@ -314,7 +314,7 @@ def test_what_is_not_there_cannot_be_pulled(
 ) -> None:
     push(HubRepository(REPOSITORY), *written)
     with pytest.raises(PublishError) as refused:
-        pull(HubRepository(name), version, tmp_path / "out")
+        pull(f"{name}@{version}", tmp_path / "out")
     assert told in str(refused.value)
     assert not (tmp_path / "out").exists()
 
@@ -322,7 +322,7 @@ def test_what_is_not_there_cannot_be_pulled(
 @pytest.mark.parametrize("version", ["main", "../../x", "1.0", "1.0.0\x1b[2J", ""])
 def test_a_version_is_a_tag_or_a_commit(hub: FakeHub, tmp_path: Path, version: str) -> None:
     with pytest.raises(UsageError, match="no version") as refused:
-        pull(HubRepository(REPOSITORY), version, tmp_path / "out")
+        pull(f"{REPOSITORY}@{version}", tmp_path / "out")
     assert "\x1b" not in str(refused.value)
     assert hub.requests == []
 
@@ -346,7 +346,7 @@ def test_a_byte_that_changed_on_the_hub_is_found(
     data[len(data) // 2] ^= 1
     files[path] = bytes(data)
     with pytest.raises(PublicationMismatchError, match="not the one that was published") as refused:
-        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out")
+        pull(f"{REPOSITORY}@1.0.0", tmp_path / "out")
     assert refused.value.where == path
     assert list(tmp_path.glob("out*")) + list(tmp_path.glob(".out*")) == []
 
@@ -362,7 +362,7 @@ def test_a_file_that_is_gone_or_larger_than_announced_is_not_fetched(
             files["CITATION.cff"] = content
         asked = hub.count("resolve")
         with pytest.raises(PublicationMismatchError, match="missing or has another size"):
-            pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out")
+            pull(f"{REPOSITORY}@1.0.0", tmp_path / "out")
         # The record alone was fetched: its head, and its bytes.
         assert hub.count("resolve") - asked <= 2
 
@@ -374,7 +374,7 @@ def test_a_record_too_large_to_be_one_is_not_fetched(
     monkeypatch.setattr("curation.publishing.hub.MAX_RECORD_BYTES", 10)
     asked = hub.count("resolve")
     with pytest.raises(PublicationMismatchError, match="too large to be one"):
-        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out")
+        pull(f"{REPOSITORY}@1.0.0", tmp_path / "out")
     assert hub.count("resolve") == asked
 
 
@@ -405,7 +405,7 @@ def test_a_record_that_leads_outside_is_refused_before_anything_is_fetched(
     data = rewritten(written[1], files=files).replace(b'"x.txt"', json.dumps(path).encode())
     hub.repositories[REPOSITORY].commits[-1][1][RECORD_FILE] = data
     with pytest.raises(PublicationMismatchError, match="cannot be trusted") as refused:
-        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "deep" / "out")
+        pull(f"{REPOSITORY}@1.0.0", tmp_path / "deep" / "out")
     assert "\x1b" not in str(refused.value)
     assert files_below(tmp_path / "deep") == {}
 
@@ -453,13 +453,13 @@ def test_another_digest_than_the_one_asked_for_is_refused(
 ) -> None:
     push(HubRepository(REPOSITORY), *written)
     with pytest.raises(PublicationMismatchError, match="asked for"):
-        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out", digest="sha256:" + "0" * 64)
+        pull(f"{REPOSITORY}@1.0.0", tmp_path / "out", digest="sha256:" + "0" * 64)
 
 
 @pytest.mark.parametrize("digest", ["nonsense", "0" * 64, "sha256:" + "0" * 63, "sha256:\x1b[2J"])
 def test_what_is_no_digest_is_told_before_the_hub_is_asked(hub: FakeHub, tmp_path: Path, digest: str) -> None:
     with pytest.raises(UsageError, match="no digest") as refused:
-        pull(HubRepository(REPOSITORY), "1.0.0", tmp_path / "out", digest=digest)
+        pull(f"{REPOSITORY}@1.0.0", tmp_path / "out", digest=digest)
     assert "\x1b" not in str(refused.value)
     assert hub.requests == []
 
@@ -478,14 +478,14 @@ def test_a_tag_that_leads_to_another_version_is_refused(
     commit = push(HubRepository(REPOSITORY), *written).commit
     hub.repositories[REPOSITORY].tags["2.0.0"] = commit
     with pytest.raises(PublicationMismatchError, match="another version"):
-        pull(HubRepository(REPOSITORY), "2.0.0", tmp_path / "out")
+        pull(f"{REPOSITORY}@2.0.0", tmp_path / "out")
 
 
 def test_a_repository_without_a_record_is_no_publication(hub: FakeHub, tmp_path: Path) -> None:
     hub_repository = HubRepository(REPOSITORY)
     hub_repository.api.create_repo(REPOSITORY, repo_type="dataset", private=True)
     with pytest.raises(PublicationMismatchError, match="holds no publication"):
-        pull(hub_repository, hub.repositories[REPOSITORY].head, tmp_path / "out")
+        pull(f"{REPOSITORY}@{hub.repositories[REPOSITORY].head}", tmp_path / "out")
 
 
 def test_rows_that_are_not_the_lines_of_the_list_are_found(

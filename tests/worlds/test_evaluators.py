@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILES
-from curation.benchmarks.findmeifyoucan.profiles import PROFILES as OOD_PROFILES
+from curation.benchmarks.findmeifyoucan.measures import PROFILES as OOD_PROFILES
 from curation.benchmarks.osod3.evaluation import PROFILES as OSOD3_PROFILES
 from curation.benchmarks.osod3.truth import OUTSIDE
 from curation.benchmarks.owod.outcomes import PROFILES as OWOD_PROFILES

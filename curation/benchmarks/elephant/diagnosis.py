@@ -1,4 +1,4 @@
-"""Error diagnosis of kept detections (Elephant paper, section 4.1, Fig. 3 and 9-11; precedence after Hoiem et al.)."""
+"""What kept detections are and lie on (Elephant paper, section 4.1, Fig. 3, 4, 8-11; precedence after Hoiem et al.)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.matching import Matches, OperatingPoints, best_overlap, recall_names
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.input_files import read_plain
 
 KINDS: dict[str, str] = {
@@ -129,13 +129,6 @@ def read_similar_sets(path: Path, classes: Sequence[str]) -> tuple[tuple[str, ..
     return sets
 
 
-def take(detections: Detections, rows: Int64s) -> Detections:
-    """Return some of the detections, in the order of `rows`."""
-    return Detections(
-        detections.image[rows], detections.label[rows], detections.boxes[rows], detections.scores[rows]
-    )
-
-
 def _similarity(classes: Sequence[str], similar: SimilarSets | None) -> Bools:
     """Return which classes are similar, shape (K, K); a class is not similar to itself."""
     if similar is None:
@@ -178,7 +171,7 @@ def _closed_kinds(
     kinds[matches.outcome == -1] = _CODES["ignored"]
     kept = detections.scores >= lowest[detections.label]
     rows = np.flatnonzero(kept & (matches.outcome == 0))
-    wrong = take(detections, rows)
+    wrong = detections.take(rows)
     known = truth.label >= 0
     found = kinds[rows]
     # The weakest claim first: each stronger one overwrites it.
@@ -187,7 +180,7 @@ def _closed_kinds(
         members = np.flatnonzero(wrong.label == number)
         alike = known & table[number][truth.label]
         if len(members) and alike.any():
-            overlap = best_overlap(truth, take(wrong, members), same_class=False, mask=alike)[1]
+            overlap = best_overlap(truth, wrong.take(members), same_class=False, mask=alike)[1]
             found[members[overlap >= minimum_iou]] = _CODES["similar"]
     found[best_overlap(truth, wrong, same_class=True)[1] >= minimum_iou] = _CODES["localization"]
     kinds[rows] = found
@@ -203,7 +196,7 @@ def _wilderness_kinds(
 ) -> Int64s:
     kinds = np.full(len(detections), _CODES["mixed_unknown"])
     rows = np.flatnonzero(kept_in_wr1(detections, lowest, n_closed))
-    overlap = best_overlap(truth, take(detections, rows), same_class=False)[1]
+    overlap = best_overlap(truth, detections.take(rows), same_class=False)[1]
     kinds[rows[overlap >= minimum_iou]] = _CODES["unknown_unknown"]
     return kinds
 
@@ -238,3 +231,183 @@ def _by_kind(counts: Int64s) -> dict[str, int]:
 def _shares(counts: Mapping[str, int]) -> dict[str, float] | None:
     total = sum(counts.values()) - counts["ignored"]
     return {kind: n / total for kind, n in counts.items() if kind != "ignored"} if total else None
+
+
+UNKNOWN = "unknown"
+"""Name of an unknown object whose original class the annotation file does not say."""
+
+
+def confusion(
+    closed: GroundTruth,
+    closed_detections: Detections,
+    wilderness: GroundTruth,
+    wilderness_detections: Detections,
+    points: OperatingPoints,
+    *,
+    minimum_iou: float = 0.1,
+) -> dict[str, Any]:
+    """Return what the kept detections of each class lie on, per recall, on the closed set and on closed set + WR1.
+
+    Each kept detection goes to the object of highest IoU of any class, crowd and difficult ones included, when that
+    IoU is at or above `minimum_iou`; else to the background.
+
+    Parameters
+    ----------
+    points : OperatingPoints
+        A detection is kept when its score is at or above the threshold of its class; without one, nothing is.
+
+    Returns
+    -------
+    dict
+        ``result[recall][section]`` for ``closed`` and ``wr1``: ``confusion[detected][true]`` with the counts above
+        zero, and ``background[detected]`` for every class. A true class is a known one or the original class of an
+        unknown object. ``wr1`` is None when there are fewer wilderness than closed images.
+    """
+    if not 0 < minimum_iou <= 1:
+        raise UsageError(
+            "The IoU limit is out of range", expected="above 0, at most 1", found=repr(minimum_iou)
+        )
+    columns = column_names(closed, wilderness)
+    result: dict[str, Any] = {}
+    for recall, limits in zip(recall_names(points), points.threshold, strict=True):
+        kept = closed_detections.scores >= limits[closed_detections.label]
+        counts = _counts(closed, closed_detections, kept, columns, minimum_iou)
+        kept = kept_in_wr1(wilderness_detections, limits, closed.n_images)
+        opened = counts + _counts(wilderness, wilderness_detections, kept, columns, minimum_iou)
+        has_wr1 = wilderness.n_images >= closed.n_images
+        result[recall] = {
+            "closed": _overlaps(closed.classes, columns, counts),
+            "wr1": _overlaps(closed.classes, columns, opened) if has_wr1 else None,
+        }
+    return result
+
+
+def column_names(closed: GroundTruth, wilderness: GroundTruth) -> tuple[str, ...]:
+    """Return the true classes: the known ones in their order, then all others by code point."""
+    others = {name for truth in (closed, wilderness) for name in _object_names(truth)}
+    return closed.classes + tuple(sorted(others.difference(closed.classes)))
+
+
+def full_matrix(section: Mapping[str, Any], rows: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
+    """Return one section of `confusion` as a table: ``rows``, ``columns``, ``counts`` (R x C), ``background``."""
+    entries = section["confusion"]
+    return {
+        "rows": list(rows),
+        "columns": list(columns),
+        "counts": [[entries.get(row, {}).get(column, 0) for column in columns] for row in rows],
+        "background": [section["background"][row] for row in rows],
+    }
+
+
+def _object_names(truth: GroundTruth) -> list[str]:
+    original = truth.original or ("",) * len(truth.label)
+    return [
+        truth.classes[label] if label >= 0 else name or UNKNOWN
+        for label, name in zip(truth.label.tolist(), original, strict=True)
+    ]
+
+
+def _counts(
+    truth: GroundTruth, detections: Detections, kept: Bools, columns: Sequence[str], minimum_iou: float
+) -> Any:
+    """Return counts, shape (K, columns + 1); the last column is the background."""
+    number = {name: position for position, name in enumerate(columns)}
+    names = np.array([number[name] for name in _object_names(truth)], np.int64)
+    some = detections.take(np.flatnonzero(kept))
+    position, overlap = best_overlap(truth, some, same_class=False)
+    on_object = overlap >= minimum_iou
+    column = np.full(len(some), len(columns))
+    column[on_object] = names[position[on_object]]
+    width = len(columns) + 1
+    cells = some.label.astype(np.int64) * width + column
+    return np.bincount(cells, minlength=len(truth.classes) * width).reshape(-1, width)
+
+
+def _overlaps(classes: Sequence[str], columns: Sequence[str], counts: Any) -> dict[str, Any]:
+    entries = {
+        row: {column: n for column, n in zip(columns, line, strict=True) if n}
+        for row, line in zip(classes, counts[:, :-1].tolist(), strict=True)
+    }
+    return {
+        "confusion": {row: line for row, line in entries.items() if line},
+        "background": dict(zip(classes, counts[:, -1].tolist(), strict=True)),
+    }
+
+
+BINS = 20
+EDGES: Floats = (np.arange(BINS + 1) - BINS // 2) / (BINS // 2)
+"""Bin edges -1.0, -0.9, …, 1.0, each the float nearest to its decimal (``-1 + k * 0.1`` is not); last bin closed."""
+
+NO_BACKGROUND_SCORES = "the detections carry no background_score (only softmax detectors have one)"
+
+
+def background_gap(truth: GroundTruth, detections: Detections, matches: Matches) -> dict[str, Any] | None:
+    """Return, per class, how the gap ``g = p_i - p_b`` spreads over all true positives of the closed set.
+
+    ``p_i`` is the softmax score of the detected class, ``p_b`` that of the background. The supplement's table does not
+    say whether its standard deviation is of the population or of a sample, so both are given; it names no threshold,
+    so every true positive counts.
+
+    Returns
+    -------
+    dict or None
+        ``result[class] = {"n", "mean", "std_population", "std_sample", "negative", "hist20", "missing"}``:
+        ``negative`` counts g < 0, ``hist20`` holds the counts in 20 bins on [-1, 1], ``missing`` the true positives
+        without a finite background score, ``decided_by_input_order`` the objects that two detections of equal score and
+        different background score claim. ``std_sample`` is None for n < 2; mean and deviations are None for n = 0
+        and ``reason`` says why. None when the detections carry no background scores at all;
+        `NO_BACKGROUND_SCORES` is the reason.
+    """
+    if detections.background_scores is None:
+        return None
+    gaps = detections.scores - detections.background_scores
+    correct = matches.outcome == 1
+    by_order = np.bincount(
+        truth.label[_claimed_equally(gaps, detections, matches)], minlength=len(truth.classes)
+    )
+    return {
+        name: _spread(gaps[correct & (detections.label == number)])
+        | {"decided_by_input_order": int(by_order[number])}
+        for number, name in enumerate(truth.classes)
+    }
+
+
+def _claimed_equally(gaps: Floats, detections: Detections, matches: Matches) -> Int32s:
+    """Return the objects whose true positive has a rival of equal score and another gap."""
+    found = np.flatnonzero(matches.outcome == 1)
+    holder = np.full(int(matches.claim.max(initial=-1)) + 1, -1)
+    holder[matches.claim[found]] = found
+    rivals = np.flatnonzero((matches.claim >= 0) & (matches.outcome == 0))
+    held = holder[matches.claim[rivals]]
+    same_gap = (gaps[rivals] == gaps[held]) | (np.isnan(gaps[rivals]) & np.isnan(gaps[held]))
+    equal = (detections.scores[rivals] == detections.scores[held]) & ~same_gap
+    return np.unique(matches.claim[rivals[equal]])
+
+
+def _spread(gaps: Floats) -> dict[str, Any]:
+    known = gaps[np.isfinite(gaps)]
+    result: dict[str, Any] = {
+        "n": len(known),
+        "mean": None,
+        "std_population": None,
+        "std_sample": None,
+        "negative": int((known < 0).sum()),
+        "hist20": None,
+        "missing": len(gaps) - len(known),
+    }
+    if len(known) and np.abs(known).max() > 1:
+        return {**result, "reason": "a gap lies outside [-1, 1]: the scores are not softmax probabilities"}
+    result["hist20"] = histogram(known)
+    if not len(known):
+        return {**result, "reason": "no true positive has a background score"}
+    result["mean"] = float(known.mean())
+    result["std_population"] = float(known.std())
+    result["std_sample"] = float(known.std(ddof=1)) if len(known) > 1 else None
+    return result
+
+
+def histogram(gaps: Floats) -> list[int]:
+    """Return the counts of gaps in the 20 bins between `EDGES`: lower edge included, 1.0 in the last bin."""
+    bins = np.searchsorted(EDGES, gaps, side="right") - 1
+    counts: list[int] = np.bincount(np.minimum(bins, BINS - 1), minlength=BINS).tolist()
+    return counts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.benchmarks.elephant.background import EDGES
+from curation.benchmarks.elephant.diagnosis import EDGES
 from curation.evaluation.figure_panels import (
     ERROR_COLOURS,
     FLAVOURS,
@@ -147,7 +147,7 @@ def confusion_figure(matrix: Result, stem: Path, *, title: str = "", note: str =
     ----------
     matrix : dict
         ``rows`` (predicted classes), ``columns`` (true classes) and ``counts``, shape (rows, columns), as
-        `curation.benchmarks.elephant.confusion.full_matrix` returns them.
+        `curation.benchmarks.elephant.diagnosis.full_matrix` returns them.
     """
     counts = np.asarray(matrix["counts"], np.int64).reshape(len(matrix["rows"]), len(matrix["columns"]))
     require_content(matrix["columns"] if matrix["rows"] else (), stem, "confusion matrix")
@@ -193,7 +193,7 @@ def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Pa
     Parameters
     ----------
     gaps : dict
-        What `curation.benchmarks.elephant.background.background_gap` returns.
+        What `curation.benchmarks.elephant.diagnosis.background_gap` returns.
     """
     shown = {name: gap for name, gap in gaps.items() if gap["hist20"] is not None}
     require_content(shown, stem, "background scores")

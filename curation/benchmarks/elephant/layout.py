@@ -322,7 +322,7 @@ def read_verbatim(
     Raises
     ------
     ExportError
-        There is no JSON file, it is not the one that the manifest pins, or its records are not those of the part.
+        There is no JSON file, it is not the one that the manifest states, or its records are not those of the part.
     """
     slot = content.slots[0]
     if path is None or not path.is_file():
@@ -333,7 +333,7 @@ def read_verbatim(
             hint="--format coco writes the part from any source with boxes",
         )
     data = read_bytes(path, kind="annotation file")
-    _require_pinned(manifest, slot, path, data)
+    _require_stated(manifest, slot, path, data)
     file = _decoded(data, path)
     treatments = _treatments(manifest.header.classes, content.parts[0].view, file.categories)
     records, wanted = _ranked_images(file, source, content, order, path)
@@ -353,20 +353,20 @@ def read_verbatim(
     return found
 
 
-def _require_pinned(manifest: Manifest, slot: str, path: Path, data: bytes) -> None:
+def _require_stated(manifest: Manifest, slot: str, path: Path, data: bytes) -> None:
     digest = "sha256:" + hashlib.sha256(data).hexdigest()
-    pinned = {
+    stated = {
         file.sha256 for source in manifest.header.sources if source.name == slot for file in source.files
     }
-    if digest not in pinned:
+    if digest not in stated:
         raise ExportError(
             "The annotation file is not the one that the manifest was made from",
             where=str(path),
-            expected=", ".join(sorted(pinned)) or "a file that the manifest pins",
+            expected=", ".join(sorted(stated)) or "a file whose digest the manifest states",
             found=digest,
             hint="--format coco accepts other files with the same images"
-            if pinned
-            else f"`curation build {manifest.header.name}@{manifest.header.version}` writes one that pins yours",
+            if stated
+            else f"`curation build {manifest.header.name}@{manifest.header.version}` writes one that states yours",
         )
 
 

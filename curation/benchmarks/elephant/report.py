@@ -334,7 +334,7 @@ def _impacts(section: Data) -> Iterator[tuple[Any, ...]]:
 
 def _drawings(result: Result) -> Iterator[Drawing]:
     from curation.benchmarks.elephant import figures
-    from curation.benchmarks.elephant.confusion import full_matrix
+    from curation.benchmarks.elephant.diagnosis import full_matrix
     from curation.evaluation.figures import precision_recall_curves
 
     data = result.data

@@ -2,56 +2,295 @@
 
 from __future__ import annotations
 
+import math
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.findmeifyoucan.bootstrap import ImageSample, bootstrap_intervals
-from curation.benchmarks.findmeifyoucan.profiles import (
+from curation.benchmarks.findmeifyoucan.measures import (
+    ImageSample,
+    bootstrap_intervals,
     open_set_metrics,
     open_set_outcomes,
     profiles_of,
     unknown_detections,
 )
+from curation.benchmarks.findmeifyoucan.report import DEFINITIONS, REPORT
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Floats, GroundTruth
-from curation.evaluation.id_scores import IdScores
-from curation.evaluation.ood import curves as ood_curves
-from curation.evaluation.ood import thresholds as ood_thresholds
-from curation.evaluation.ood.curves import FPR_KEYS
-from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
-from curation.evaluation.ood.records import UNNAMED
-from curation.evaluation.ood.thresholds import threshold_of
-from curation.evaluation.truth import KnownClasses
+from curation.evaluation.inputs import (
+    POLICY,
+    READING,
+    Given,
+    Policy,
+    Reading,
+    Truth,
+    file_records,
+    manifest_record,
+)
+from curation.evaluation.ood import separability as ood
+from curation.evaluation.ood.detections import (
+    UNNAMED,
+    ClassReading,
+    OodDetections,
+    ReadOodDetections,
+    read_ood_detections,
+)
+from curation.evaluation.ood.id_scores import IdScores, read_id_scores
+from curation.evaluation.ood.separability import FPR_KEYS, threshold_of
+from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
+from curation.evaluation.result import Result
+from curation.evaluation.truth import Part, ground_truth
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.progress import steps
 
 NO_KNOWN = KnownClasses((), (), "none: every object of an OOD split is unknown")
 
 
-@dataclass(frozen=True, slots=True)
+ONLY = "ood"
+"""Name of a split that nothing names."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class OodOptions:
     """What to compute.
 
     Attributes
     ----------
     profile : {"official", "paper", "all"}
+        variant of the open-set metrics
     threshold : str
-        ``zscore``, ``quantile``, or a number.
+        zscore (the code), quantile (the paper), or a number; unknown: score < threshold
     fpr : {"first", "nearest", "ood_positive"}
-        The rule that ``FPR95`` follows; all three are in the result.
+        rule behind FPR95; the result holds all three
     t_star : str
-        The detector's confidence cut as the user states it, ``""`` where unstated.
+        the detector's confidence cut: written to the result, and detections below it are left out
     bootstrap : int
-        Replicates of confidence intervals; 0 for none.
+        replicates of confidence intervals
     seed : int
+        of the bootstrap
     """
 
-    profile: str = "all"
-    threshold: str = "zscore"
-    fpr: str = "first"
-    t_star: str = ""
+    profile: Literal["official", "paper", "all"] = "all"
+    threshold: Annotated[str, "RULE"] = "zscore"
+    fpr: Literal["first", "nearest", "ood_positive"] = "first"
+    t_star: Annotated[str, "T"] = ""
     bootstrap: int = 0
     seed: int = 0
+
+
+OPTIONS = OodOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """The inputs of one split."""
+
+    part: Part
+    read: ReadOodDetections
+    id_scores: IdScores
+    methods: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def file(self) -> dict[str, Any]:
+        return {"truth": self.part.file, "detections": self.read.file, "id_scores": self.id_scores.file}
+
+
+def evaluate(
+    *,
+    truth: Annotated[Mapping[str, Truth] | Truth, "[SPLIT=]FILE"],
+    detections: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
+    id_scores: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
+    classes: Path | None = None,
+    reading: Reading = READING,
+    policy: Policy = POLICY,
+    manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
+    score: Annotated[tuple[str, ...], "NAME"] = (),
+    id_classes: Annotated[int | None, "K"] = None,
+    official_compat: bool = False,
+    shared_ids: Literal["error", "report"] = "error",
+    options: OodOptions = OPTIONS,
+) -> Result:
+    """Score out-of-distribution detection: AUROC, AUPR, FPR95, nOSE, AOSE, P_U, R_U, AP_U.
+
+    Parameters
+    ----------
+    truth : Path or Source, or mapping of str to such
+        COCO JSON, or a dataset root
+    detections : Path, or mapping of str to Path
+        COCO results JSON with ood_score, or records by image
+    id_scores : Path, or mapping of str to Path
+        OOD scores of the detections on the ID test set: JSON, .npy, .csv, or their detections file
+    classes : Path, optional
+        {"known": [...], "unknown": [...]}
+    reading : Reading
+    policy : Policy
+    manifest : str or Manifest, optional
+        of each truth take the images of part SPLIT of this manifest
+    score : sequence of str
+        evaluate this OOD score; may be repeated (default: ood_score, else all that both files give)
+    id_classes : int, optional
+        ID classes: logits of length K + 1 end with a background column
+    official_compat : bool
+        as the code: class and confidence from all logits, and the background (index K) is unknown
+    shared_ids : {"error", "report"}
+        image ids that the ID file and the OOD file share
+    options : OodOptions
+
+    Raises
+    ------
+    UsageError, MissingFileError, EvaluationError, PredictionError
+        Options do not fit together; a file is not there, or does not hold what it should.
+    """
+    if options.bootstrap < 0:
+        raise UsageError("--bootstrap is negative", expected="0 or more", found=str(options.bootstrap))
+    taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+    parts = () if taken is None else tuple(part.name for part in taken.header.parts)
+    files: dict[str, Path] = _by_split(detections, "--detections", parts)
+    names = tuple(files)
+    truths: dict[str, Truth] = _shared(_by_split(truth, "--truth", parts), names, "--truth", parts)
+    id_files: dict[str, Path] = _shared(
+        _by_split(id_scores, "--id-scores", parts), names, "--id-scores", names
+    )
+    t_star, class_reading = (
+        _t_star(options.t_star),
+        _classes(classes, id_classes, official_compat=official_compat),
+    )
+    splits = {}
+    for name in steps(names, "reading splits"):
+        part = ground_truth(reading.open(truths[name]), NO_KNOWN, None if taken is None else taken.ids(name))
+        read = read_ood_detections(files[name], part.truth, policy, classes=class_reading, t_star=t_star)
+        read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=class_reading))
+        told = check_apart(read, ids, shared=shared_ids)
+        methods = choose_methods(read, ids, score or None)
+        splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *told))
+    results: dict[str, Any] = {}
+    for name, split in splits.items():
+        for method in steps(split.methods, f"evaluating {name}"):
+            key = name if len(split.methods) == 1 else f"{name}/{method}"
+            section = evaluate_split(
+                split.part.truth, split.read.detections, split.id_scores, method, options
+            )
+            results[key] = {"split": name, **section, "notes": list(split.notes)}
+    settings = {
+        "id_classes": class_reading.n_classes,
+        "official_compat": official_compat,
+        "ties": "equal confidence: by image id, then file order",
+        "shared_ids": shared_ids,
+    }
+    return Result(
+        REPORT,
+        _about(taken, splits, options, settings, {"classes": classes}),
+        # One file in, one flat result out: the numbers of the only result stand at the top level too.
+        {**(next(iter(results.values())) if len(results) == 1 else {}), "results": results},
+        columns={
+            (name, method): (split.id_scores.scores[method], split.read.detections.scores[method])
+            for name, split in splits.items()
+            for method in split.methods
+        },
+        notes=[note for split in splits.values() for note in split.notes],
+    )
+
+
+def _by_split(given: Mapping[str, Given] | Given, option: str, parts: Sequence[str]) -> dict[str, Given]:
+    """Return what was given for each split; what names none is of the only part, or of a split called `ONLY`."""
+    named = given if isinstance(given, Mapping) else {"": given}
+    only = parts[0] if len(parts) == 1 else ONLY
+    found = {split or only: one for split, one in named.items()}
+    if len(found) < len(named):
+        raise UsageError(
+            f"{option} is given twice for one split",
+            where=str(named[""])[:200],
+            expected=f"{option} SPLIT=FILE, each split once",
+        )
+    stray = [split for split in found if parts and split not in parts]
+    if stray and option == "--detections":
+        raise UsageError(
+            f"{option} does not say which split it is of",
+            where=str(found[stray[0]])[:200],
+            expected=f"{option} SPLIT=FILE with SPLIT one of {', '.join(parts)}"[:300],
+        )
+    return found
+
+
+def _shared(
+    found: dict[str, Given], names: Sequence[str], option: str, known: Sequence[str]
+) -> dict[str, Given]:
+    """Return what is of each split: its own, or the one that serves all."""
+    missing = [name for name in names if name not in found]
+    strangers = [name for name in found if name not in names and name != ONLY and name not in known]
+    if strangers or (missing and ONLY not in found):
+        raise UsageError(
+            f"{option} is missing for split {missing[0]}"
+            if missing
+            else f"{option} names a split without detections",
+            expected=" ".join(f"{option} {name}=FILE" for name in names[:4]),
+            found=", ".join(found)[:200],
+        )
+    return {name: found[name] if name in found else found[ONLY] for name in names}
+
+
+def _t_star(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        value = float(text) if len(text) <= 40 else math.nan
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError("--t-star is no number", expected="a confidence such as 0.39", found=text[:80])
+    return value
+
+
+def _classes(classes: Path | None, k: int | None, *, official_compat: bool) -> ClassReading:
+    if classes is not None:
+        listed = len(class_names(classes))
+        if k not in (None, listed):
+            raise UsageError(
+                "--id-classes and --classes disagree", expected=f"{listed} classes", found=str(k)
+            )
+        k = listed
+    if k is not None and k < 1:
+        raise UsageError("--id-classes is not usable", expected="1 or more", found=str(k))
+    return ClassReading(k, official_compat)
+
+
+def _about(
+    manifest: Manifest | None,
+    splits: Mapping[str, _Split],
+    options: OodOptions,
+    settings: Mapping[str, Any],
+    option_files: Mapping[str, Path | None],
+) -> dict[str, Any]:
+    """Return what the numbers rest on: versions, rules, digests of all inputs, and what was left out."""
+    from curation import __version__
+
+    rule = options.threshold if options.threshold in ood.THRESHOLD_RULES else "given"
+    return {
+        "protocol": "findmeifyoucan",
+        "curation": __version__,
+        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        "manifest": manifest_record(manifest, parts=list(splits)),
+        "option_files": file_records(option_files),
+        "inputs": {name: split.file for name, split in splits.items()},
+        "settings": {
+            "profiles": {one.name: one.meaning for one in profiles_of(options.profile)},
+            "positive_class": "ID (higher score = ID), except in FPR95_ood_positive",
+            "threshold": {
+                "rule": rule, "meaning": ood.THRESHOLD_RULES[rule], "unknown": ood.UNKNOWN_IF,
+            },
+            "fpr": {"rule": options.fpr, "meaning": ood.FPR_RULES[options.fpr]},
+            "t_star": options.t_star or None,
+            "t_star_reason": None if options.t_star else "not stated: the files are taken as cut already",
+            **settings,
+        },
+        "definitions": DEFINITIONS,
+    }  # fmt: skip
 
 
 def evaluate_split(
@@ -64,7 +303,7 @@ def evaluate_split(
     """Return every number of one split under one score; undefined ones are None, with the reason under ``undefined``.
 
     ``AUROC``, ``AUPR_…`` and ``FPR95_…`` are shares in [0, 1]; ``official`` and ``paper`` hold the open-set metrics
-    (`curation.benchmarks.findmeifyoucan.profiles.open_set_metrics`), None where there is no threshold.
+    (`curation.benchmarks.findmeifyoucan.measures.open_set_metrics`), None where there is no threshold.
 
     Parameters
     ----------
@@ -82,7 +321,7 @@ def evaluate_split(
     if options.fpr not in FPR_KEYS:
         raise UsageError("Unknown FPR rule", expected=", ".join(FPR_KEYS), found=repr(options.fpr)[:80])
     ids, oods = id_scores.scores[method], detections.scores[method]
-    found = ood_curves.separability(ids, oods)
+    found = ood.separability(ids, oods)
     undefined: dict[str, str] = dict(found.pop("undefined"))
     threshold = threshold_of(ids, options.threshold)
     sections: dict[str, Any] = {}
@@ -99,13 +338,13 @@ def evaluate_split(
         "threshold": threshold.value,
         "threshold_rule": threshold.rule,
         "threshold_margin": threshold.margin(oods),
-        "threshold_zscore": ood_thresholds.zscore_threshold(ids),
-        "threshold_quantile": ood_thresholds.quantile_threshold(ids),
+        "threshold_zscore": ood.zscore_threshold(ids),
+        "threshold_quantile": ood.quantile_threshold(ids),
         "id_share_at_least_threshold": _share_at_least(ids, threshold.value),
         **found,
         "FPR95": {
             "rule": options.fpr,
-            "meaning": ood_curves.FPR_RULES[options.fpr],
+            "meaning": ood.FPR_RULES[options.fpr],
             "value": found[FPR_KEYS[options.fpr]],
         },
         **images_without_predictions(truth, detections),

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 from curation.evaluation.measures import Better, Measure, formulas
-from curation.evaluation.ood import curves
-from curation.evaluation.ood.records import UNNAMED
-from curation.evaluation.ood.thresholds import UNKNOWN_IF
-from curation.evaluation.result import Data, Report, Scored, stem_of, truth_digests
+from curation.evaluation.ood import separability
+from curation.evaluation.ood.detections import UNNAMED
+from curation.evaluation.ood.separability import UNKNOWN_IF
+from curation.evaluation.result import (
+    Column,
+    Data,
+    Drawing,
+    Report,
+    Result,
+    Scored,
+    Table,
+    across,
+    inputs_table,
+    shown,
+    stem_of,
+    truth_digests,
+)
 
 _FMIYC = "Montoya et al., Find Me If You Can"
 _EMPTY = "there are no ID detections, or no OOD detections"
@@ -18,7 +33,7 @@ def _separability(key: str, name: str, *, better: Better = "higher", is_ranked: 
     return Measure(
         key,
         name,
-        curves.DEFINITIONS[key],
+        separability.DEFINITIONS[key],
         unit="share",
         better=better,
         undefined=_EMPTY,
@@ -98,8 +113,21 @@ MEASURES = (
         "objects_ignored", "objects that were not found", "N_U - TP_U - objects_misclassified", better="lower"
     ),
 )
+PROFILES = ("official", "paper")
+_SEPARABILITY = (
+    "AUROC", "AUPR_trapezoid", "AUPR_step", "FPR95_first", "FPR95_nearest_vos", "FPR95_ood_positive",
+)  # fmt: skip
+_RATES = ("nOSE", "AP_U", "P_U", "R_U")
+_COUNTS = (
+    "n_unknown_gt", "n_det", "n_det_unknown", "n_det_known", "TP_U", "FP_U", "AOSE", "objects_misclassified",
+    "objects_ignored",
+)  # fmt: skip
+_PLAIN = (
+    *_SEPARABILITY, "threshold", "threshold_zscore", "threshold_quantile", "threshold_margin",
+    "id_share_at_least_threshold", "images", "images_without_predictions", "pct_images_without_predictions",
+)  # fmt: skip
 DEFINITIONS: dict[str, str] = {
-    **curves.DEFINITIONS,
+    **separability.DEFINITIONS,
     "population": "all detections on the ID test set against all detections on the OOD split, pooled over images, "
     "whatever they overlap",
     "unknown": f"a detection is called unknown where its {UNKNOWN_IF}",
@@ -140,5 +168,141 @@ def scored(data: Data) -> Iterator[Scored]:
             )
 
 
-# 2: P_U is undefined without objects.
-REPORT = Report("findmeifyoucan", MEASURES, scored, lambda result: (), algorithm=2)
+def _tables(result: Result) -> Iterator[Table]:
+    data, results = result.data, result.data["results"]
+    t_star = data["settings"]["t_star"]
+    told = "not stated, files taken as cut already" if t_star is None else t_star
+    yield inputs_table(data, f"Inputs; t* {told}", "split")
+    yield _separability_table(data, results)
+    for profile in PROFILES:
+        if profile in next(iter(results.values())):
+            yield _open_set(profile, results)
+    if any(one["intervals"] for one in results.values()):
+        yield _intervals(results)
+    notes = list(_notes(results))
+    columns = (Column("result", head=""), Column("note", head=""))
+    yield Table("notes", columns, notes, title="Notes" if notes else "")
+    yield Table(
+        "metrics",
+        tuple(map(Column, ("split", "score", "profile", "metric", "value"))),
+        list(_metrics(results)),
+        file=True,
+    )
+
+
+def _separability_table(data: Data, results: Data) -> Table:
+    def taking(key: str) -> Callable[[Data], Any]:
+        return lambda one: one[key]
+
+    def counted(key: str) -> Callable[[Data], Any]:
+        return lambda one: one["counts"][key]
+
+    settings = data["settings"]
+    return across(
+        f"Separability in %, ID positive (FPR95_ood_positive apart); FPR95 is rule {settings['fpr']['rule']}",
+        results,
+        [
+            *((name, ".3%", taking(name)) for name in _SEPARABILITY),
+            (f"threshold ({settings['threshold']['rule']})", "ratio", taking("threshold")),
+            ("ID scores >= threshold, %", ".3%", taking("id_share_at_least_threshold")),
+            ("ID detections", "count", counted("id_detections")),
+            ("OOD detections", "count", counted("ood_detections")),
+            ("images without predictions, %", "", _images_without),
+        ],
+    )
+
+
+def _images_without(one: Data) -> str:
+    share = shown(one["pct_images_without_predictions"], "%")
+    return f"{share} ({one['images_without_predictions']}/{one['images']})"
+
+
+def _open_set(profile: str, results: Data) -> Table:
+    def taking(key: str) -> Callable[[Data], Any]:
+        return lambda one: None if one[profile] is None else one[profile][key]
+
+    counted = "detections" if profile == "official" else "objects"
+    return across(
+        f"Open-set metrics, profile {profile}: rates in %, nOSE counts {counted}",
+        results,
+        [
+            *((name, ".3f", taking(name)) for name in _RATES),
+            *((name, "count", taking(name)) for name in _COUNTS),
+        ],
+    )
+
+
+def _intervals(results: Data) -> Table:
+    names = dict.fromkeys(
+        name for one in results.values() if one["intervals"] for name in one["intervals"]["metrics"]
+    )
+
+    def taking(key: str) -> Callable[[Data], str]:
+        return lambda one: _interval(one["intervals"], key)
+
+    return across(
+        "95 % bootstrap intervals over images", results, [(name, "", taking(name)) for name in names]
+    )
+
+
+def _interval(intervals: Data | None, name: str) -> str:
+    one = None if intervals is None else intervals["metrics"].get(name)
+    return "-" if one is None or one["low"] is None else f"{one['low']:.3f} … {one['high']:.3f}"
+
+
+def _notes(results: Data) -> Iterator[tuple[str, str]]:
+    for name, one in results.items():
+        told = [*one["notes"], *(f"{key}: {reason}" for key, reason in one["undefined"].items())]
+        for profile in PROFILES:
+            told += [f"{profile}: {note}" for note in (one.get(profile) or {}).get("notes", ())]
+        yield from ((name, text) for text in dict.fromkeys(told))
+
+
+def _metrics(results: Data) -> Iterator[tuple[Any, ...]]:
+    for one in results.values():
+        place = one["split"], one["method"]
+        yield from ((*place, "", name, one[name]) for name in _PLAIN)
+        yield from ((*place, "", name, value) for name, value in one["counts"].items())
+        for profile in PROFILES:
+            section = one.get(profile)
+            for name in (*_RATES, *_COUNTS) if section else ():
+                yield *place, profile, name, section["unrounded"].get(name, section[name])
+
+
+def _drawings(result: Result) -> Iterator[Drawing]:
+    from curation.evaluation.ood.figures import metric_bars, score_histograms
+
+    sections = list(result.data["results"].values())
+    for profile in PROFILES:
+        if any(one.get(profile) for one in sections):
+            yield Drawing(f"metrics_{profile}", partial(metric_bars, sections, profile))
+    for number, method in enumerate(dict.fromkeys(method for _, method in result.columns)):
+        drawn = {
+            split: pair
+            for (split, name), pair in result.columns.items()
+            if name == method and all(map(len, pair))
+        }
+        thresholds = {one["split"]: one["threshold"] for one in sections if one["method"] == method}
+        yield Drawing(
+            f"scores_{_stem(method, number)}",
+            partial(score_histograms, drawn, thresholds, method) if drawn else None,
+            f"no histogram of {method}: a split needs ID and OOD detections",
+        )
+
+
+def _stem(method: str, number: int) -> str:
+    """Return a method's name where it can be part of a file name, else its place."""
+    return method if method.isascii() and method.isidentifier() and len(method) <= 40 else f"{number + 1}"
+
+
+REPORT = Report(
+    "findmeifyoucan",
+    MEASURES,
+    scored,
+    _tables,
+    _drawings,
+    # 2: P_U is undefined without objects.
+    algorithm=2,
+    files=("metrics",),
+    figures=("metrics_*", "scores_*"),
+)

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.imagenet.report import DEFINITIONS
+from curation.benchmarks.imagenet.report import DEFINITIONS, REPORT
 from curation.errors import UsageError
 from curation.evaluation import confidence as confidences
-from curation.evaluation import openset_accuracy as accuracies
-from curation.evaluation.class_scores import GROUPS, KINDS, ClassScores
+from curation.evaluation.class_scores import (
+    GROUPS,
+    KINDS,
+    ClassScores,
+    PartSamples,
+    part_samples,
+    protocol_classes,
+)
+from curation.evaluation.confidence import read_epochs
+from curation.evaluation.inputs import file_records, manifest_record
 from curation.evaluation.oscr import (
+    ACCURACY_RULES,
     GRIDS,
     QUERIES,
     Grid,
     auroc_of,
     class_rates,
     margins_of,
+    openset_accuracy,
     oscr,
     oscr_curve,
     point_at_fpr,
@@ -27,6 +39,13 @@ from curation.evaluation.oscr import (
     shares_by_class,
 )
 from curation.evaluation.resample import class_bootstrap
+from curation.evaluation.result import Result
+from curation.evaluation.score_files import Keys, ReadScores, ScoreOptions, read_scores
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.progress import stage, steps
+
+NOTHING: Mapping[str, Path] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +70,245 @@ class ImagenetOptions:
     bootstrap: int = 0
     seed: int = 0
     confidence: str = "0.95"
+
+
+Named = Mapping[str, Path] | Path
+_KINDS = ("auto", "logits", "probabilities", "real")
+_BACKGROUNDS = ("none", "last", "removed")
+
+
+def evaluate(
+    *,
+    scores: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE"],
+    val: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE"] = NOTHING,
+    labels: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE.npy"] = NOTHING,
+    val_labels: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE.npy"] = NOTHING,
+    manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
+    part: Annotated[str | None, "PART"] = None,
+    val_part: Annotated[str | None, "PART"] = None,
+    truth: Annotated[Path | None, "PATH"] = None,
+    epochs: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE.csv"] = NOTHING,
+    kind: Annotated[tuple[str, ...], "[NAME=]KIND"] = (),
+    background: Annotated[tuple[str, ...], "[[NAME=]PLACE]"] = (),
+    score_key: Annotated[str | None, "KEY"] = None,
+    label_key: Annotated[str | None, "KEY"] = None,
+    image_key: Annotated[str | None, "KEY"] = None,
+    stray: Literal["error", "drop"] = "error",
+    grid: Literal["exact", "paper", "comparison", "table2", "all"] = "exact",
+    queries: Annotated[str, "Q,Q"] = "0.001,0.01,0.1,1",
+    bootstrap: int = 0,
+    seed: int = 0,
+    confidence: Annotated[str, "C"] = "0.95",
+) -> Result:
+    """Score open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy.
+
+    Parameters
+    ----------
+    scores : Path, or mapping of str to Path
+        .npz (gt and scores or logits), .npy, .csv or .parquet; repeat to compare classifiers
+    val : Path, or mapping of str to Path
+        validation scores of the same classifier
+    labels : Path, or mapping of str to Path
+        labels of --scores, where apart
+    val_labels : Path, or mapping of str to Path
+        labels of --val, where apart
+    manifest : str or Manifest, optional
+        an ImageNet protocol: its classes, so that labels may be wnids
+    part : str, optional
+        of the manifest: its images exactly, by name or else in its order
+    val_part : str, optional
+        the same for --val
+    truth : Path, optional
+        dataset root, val.txt or other list that tells the class of each image of the part
+    epochs : Path, or mapping of str to Path
+        epoch, gamma_plus, gamma_minus of a training run, to choose the model and draw
+    kind : sequence of str
+        logits: softmax is applied; probabilities; real: any scores as they are, without confidence (default auto: by
+        the name of the array, else probabilities where rows sum to 1)
+    background : sequence of str
+        last (also without a word): the last column is the background class; removed: it was taken away after softmax;
+        none; of all classifiers, or of the one named
+    score_key : str, optional
+        array, list column, or prefix of numbered columns
+    label_key : str, optional
+        array or column of labels
+    image_key : str, optional
+        array or column of image names
+    stray : {"error", "drop"}
+        rows of images that the part lacks: refuse, or leave out and report
+    grid : {"exact", "paper", "comparison", "table2", "all"}
+        which thresholds count: all scores (exact), or as one of the two official codes
+    queries : str
+        false positive rates at which CCR is read
+    bootstrap : int
+        replicates of confidence intervals over classes, paired over classifiers
+    seed : int
+        of the bootstrap
+    confidence : str
+        of the intervals
+
+    Raises
+    ------
+    UsageError, MissingFileError, EvaluationError, PredictionError
+        Options do not fit together; a file is not there, or does not hold what it should.
+    """
+    if (part or val_part) and not manifest:
+        raise UsageError("--part chooses a list of a manifest", expected="--manifest MANIFEST --part PART")
+    if truth and not (part or val_part):
+        raise UsageError(
+            "--truth tells the classes of a part's images", expected="--manifest MANIFEST --part PART"
+        )
+    files = _named(scores, "--scores", [])
+    names = list(files)
+    more = {
+        option: _named(given, f"--{option}", names)
+        for option, given in (
+            ("val", val),
+            ("labels", labels),
+            ("val-labels", val_labels),
+            ("epochs", epochs),
+        )
+    }
+    _require_validated(more["val"], more["val-labels"], val_part)
+    taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+    classes = None if taken is None else protocol_classes(taken)
+    keys = Keys(score_key, label_key, image_key)
+    kinds, places = (
+        _chosen(kind, "--kind", _KINDS, names),
+        _chosen(background, "--background", _BACKGROUNDS, names),
+    )
+    read = {
+        what: {
+            name: read_scores(
+                path,
+                ScoreOptions(kinds[name], places[name], keys, stray),
+                labels=apart.get(name),
+                classes=classes,
+                part=samples,
+            )
+            for name, path in steps(given.items(), "reading scores")
+        }
+        for what, given, apart, samples in (
+            ("scores", files, more["labels"], _samples(taken, part, truth)),
+            ("val", more["val"], more["val-labels"], _samples(taken, val_part, truth)),
+        )
+    }
+    tests = {name: one.scores for name, one in read["scores"].items()}
+    if grid == "table2" and all(one.background is None for one in tests.values()):
+        raise UsageError(
+            "The grid table2 counts the background column, and no classifier has one",
+            expected="--background last, or NAME=last",
+            hint="--grid paper is the same grid for the others",
+        )
+    runs = {name: read_epochs(path) for name, path in more["epochs"].items()}
+    options = ImagenetOptions(
+        grids=tuple(GRIDS) if grid == "all" else (grid,),  # type: ignore[arg-type]
+        queries=tuple(query.strip() for query in queries.split(",")),
+        bootstrap=bootstrap,
+        seed=seed,
+        confidence=confidence,
+    )
+    with stage("evaluating"):
+        measured = evaluate_imagenet(tests, {name: one.scores for name, one in read["val"].items()}, options)
+    told = _about(manifest_record(taken, parts={"scores": part, "val": val_part}), read, more, truth)
+    kept = {
+        name: {"kept": None if run.chosen is None else run.epochs[run.chosen], "of": len(run.epochs)}
+        for name, run in runs.items()
+    }
+    return Result(REPORT, told, {"epochs": kept, **measured}, columns={"scores": tests, "runs": runs})
+
+
+def _named(given: Named, option: str, known: Sequence[str]) -> dict[str, Path]:
+    """Return the path by classifier; one that names none is of the only classifier, or goes by its stem.
+
+    Parameters
+    ----------
+    known : sequence of str
+        Names that there are; empty when this option makes them.
+    """
+    found: dict[str, Path] = {}
+    for key, path in (given if isinstance(given, Mapping) else {"": given}).items():
+        name = key or (known[0] if len(known) == 1 else path.stem)
+        if not name or (known and name not in known):
+            raise UsageError(
+                f"{option} is not of a classifier that has --scores",
+                where=f"{key}{'=' * bool(key)}{path}"[:200],
+                expected=" or ".join(f"{option} {one}=FILE" for one in known[:4]) or f"{option} NAME=FILE",
+            )
+        if name in found:
+            raise UsageError(
+                f"{option} is given twice for one classifier",
+                where=str(path)[:200],
+                expected=f"{option} NAME=FILE",
+            )
+        found[name] = path
+    return found
+
+
+def _require_validated(
+    validated: Mapping[str, Path], labels: Mapping[str, Path], val_part: str | None
+) -> None:
+    """Refuse what is said of validation scores that are not given: it would have no effect."""
+    lacking = next((name for name in labels if name not in validated), None)
+    if lacking is not None or (val_part and not validated):
+        raise UsageError(
+            "--val-labels and --val-part tell about validation scores, and there are none",
+            where=lacking,
+            expected="--val FILE" if lacking is None else f"--val {lacking}=FILE"[:200],
+        )
+
+
+def _samples(manifest: Manifest | None, part: str | None, truth: Path | None) -> PartSamples | None:
+    if manifest is None or part is None:
+        return None
+    # Names of training images tell their class: the truth of another part is not needed for them.
+    told = part_samples(manifest, part)
+    return told if told.labels is not None else part_samples(manifest, part, truth)
+
+
+def _chosen(
+    texts: Sequence[str], option: str, choices: Sequence[str], names: Sequence[str]
+) -> dict[str, Any]:
+    """Return a choice by classifier from ``[NAME=]CHOICE`` texts; the first choice where nothing is said.
+
+    An empty text is the second choice: ``--background`` alone says ``last``.
+    """
+    found = dict.fromkeys(names, choices[0])
+    # What is said of one classifier goes before what is said of all, whatever the order.
+    for text in sorted((one or choices[1] for one in texts), key=lambda one: "=" in one):
+        name, equals, choice = text.rpartition("=")
+        if choice not in choices or (equals and name not in names):
+            expected = (
+                f"{option} {'|'.join(choices)}, or {option} NAME=... with NAME one of {', '.join(names)}"
+            )
+            raise UsageError(f"{option} is not usable", expected=expected[:300], found=text[:80])
+        found |= {name: choice} if equals else dict.fromkeys(names, choice)
+    return found
+
+
+def _about(
+    manifest: Mapping[str, Any] | None,
+    read: Mapping[str, Mapping[str, ReadScores]],
+    more: Mapping[str, Mapping[str, Path]],
+    truth: Path | None,
+) -> dict[str, Any]:
+    """Return what the numbers rest on: version, manifest, digests of all inputs, and what was left out of them."""
+    from curation import __version__
+
+    files = {option: file_records(more[option]) for option in ("labels", "val-labels", "epochs")}
+    if truth is not None and truth.is_file():
+        files["truth"] = file_records({"": truth})
+    tests, validations = read["scores"], read["val"]
+    return {
+        "protocol": "imagenet",
+        "curation": __version__,
+        "manifest": manifest,
+        "option_files": {option: named for option, named in files.items() if named},
+        "inputs": {
+            name: {"scores": tests[name].file, "val": validations[name].file if name in validations else None}
+            for name in tests
+        },
+    }
 
 
 def evaluate_imagenet(
@@ -85,7 +343,7 @@ def evaluate_imagenet(
         "grids": {grid: GRIDS[grid] for grid in options.grids},
         "queries": list(options.queries),
         "definitions": DEFINITIONS,
-        "openset_accuracy_rules": accuracies.RULES,
+        "openset_accuracy_rules": ACCURACY_RULES,
         "classifiers": {
             name: evaluate_classifier(data, validations.get(name), options)
             for name, data in classifiers.items()
@@ -137,8 +395,7 @@ def evaluate_classifier(
         },
         "openset_accuracy": {
             group: {
-                rule: accuracies.openset_accuracy(test, group, validation, rule=rule)
-                for rule in ("strict", "inclusive")
+                rule: openset_accuracy(test, group, validation, rule=rule) for rule in ("strict", "inclusive")
             }
             for group in GROUPS
         },

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
 
-from curation.evaluation import confidence, openset_accuracy
+from curation.evaluation import confidence, oscr
 from curation.evaluation.measures import Measure, formulas
-from curation.evaluation.result import Data, Report, Scored
+from curation.evaluation.result import (
+    Column,
+    Data,
+    Drawing,
+    Report,
+    Result,
+    Scored,
+    Table,
+    across,
+    input_rows,
+    shown,
+)
 
 _PAPER = "Palechor et al., WACV 2023"
 _OSCR = "Dhamija et al., NeurIPS 2018"
+_GROUPS = ("negative", "unknown")
+_WORST = 5
 
 MEASURES = (
     Measure(
@@ -126,7 +141,7 @@ DEFINITIONS: dict[str, str] = {
     "other group count as known (openset-imagenet)",
     **formulas(MEASURES, "sum_ccr"),
     "confidence": confidence.DEFINITION,
-    "openset_accuracy": openset_accuracy.DEFINITION,
+    "openset_accuracy": oscr.ACCURACY_DEFINITION,
 }
 
 
@@ -149,4 +164,188 @@ def scored(data: Data) -> Iterator[Scored]:
             )
 
 
-REPORT = Report("imagenet", MEASURES, scored, lambda result: ())
+def _tables(result: Result) -> Iterator[Table]:
+    data = result.data
+    yield _inputs(data)
+    yield _summary(data)
+    for group in _GROUPS:
+        if _has(data, group):
+            yield _rates(data, group)
+    for name, one in data["classifiers"].items():
+        if one["classes"]:
+            yield _worst_classes(name, one)
+    if data["bootstrap"] is not None:
+        yield from _bootstrap(data["bootstrap"])
+    yield Table(
+        "metrics",
+        tuple(map(Column, ("classifier", "part", "metric", "value"))),
+        list(_metrics(data)),
+        file=True,
+    )
+    queries = (f"ccr_at_fpr_{group}_{query}" for group in _GROUPS for query in data["queries"])
+    yield Table(
+        "classes",
+        tuple(map(Column, ("classifier", "class", "n", "accuracy", "mean_score", *queries))),
+        [
+            (name, row["class"], row["n"], row["accuracy"], row["mean_score"], *row["ccr_at_fpr"].values())
+            for name, one in data["classifiers"].items()
+            for row in one["classes"]
+        ],
+        file=True,
+    )
+
+
+def _inputs(data: Data) -> Table:
+    rows = [
+        (name, what, f"{file['name']} ({file['rows']})", file["sha256"], file["kind"], file["labels_from"],
+         "; ".join(f"{reason}: {count}" for reason, count in file["reported"].items()))
+        for name, files in data["inputs"].items()
+        for what, file in files.items()
+        if file is not None
+    ]  # fmt: skip
+    rows += [(*row[:4], "", "", row[4]) for row in input_rows({}, data["manifest"])]
+    columns = (
+        Column("classifier"),
+        Column("part", head=""),
+        Column("file"),
+        Column("digest", "digest"),
+        Column("kind"),
+        Column("labels_from", head="labels from"),
+        Column("reported"),
+    )
+    return Table("inputs", columns, rows, title="Inputs")
+
+
+def _summary(data: Data) -> Table:
+    def taking(*path: str) -> Callable[[Data], Any]:
+        def take(one: Data) -> Any:
+            found: Any = one
+            for key in path:
+                found = found[key]
+            return found
+
+        return take
+
+    ones = data["classifiers"]
+    lines: list[tuple[str, str, Callable[[Data], Any]]] = [
+        ("samples known/negative/unknown", "", lambda one: "/".join(str(n) for n in one["n"].values())),
+        ("accuracy", "ratio", taking("accuracy")),
+        ("macro accuracy", "ratio", taking("macro_accuracy")),
+        ("gamma+", "ratio", taking("confidence", "unknown", "gamma_plus")),
+    ]
+    for group in _GROUPS:
+        if _has(data, group):
+            lines += [
+                (f"gamma-, {group}", "ratio", taking("confidence", group, "gamma_minus")),
+                (f"gamma, {group}", "ratio", taking("confidence", group, "gamma")),
+                (f"AUROC, {group}", "ratio", taking("auroc", group, "auroc")),
+                (f"best OSA, {group}", "ratio", taking("openset_accuracy", group, "strict", "iosa")),
+                (
+                    f"OSA at validation threshold, {group}",
+                    "ratio",
+                    taking("openset_accuracy", group, "strict", "oosa"),
+                ),
+            ]
+    if any(one["validation"] is not None for one in ones.values()):
+        gamma = taking("validation", "confidence", "negative", "gamma")
+        lines.append(("validation gamma, negative", "ratio", lambda one: one["validation"] and gamma(one)))
+    if data["epochs"]:
+        lines.append(("epoch kept", "count", taking("kept")))
+    kept = {name: (data["epochs"].get(name) or {}).get("kept") for name in ones}
+    return across("Measures", {name: {**one, "kept": kept[name]} for name, one in ones.items()}, lines)
+
+
+def _rates(data: Data, group: str) -> Table:
+    queries = data["queries"]
+    rows = []
+    for name, one in data["classifiers"].items():
+        for grid, sections in one["oscr"].items():
+            section = sections[group]
+            rates = (
+                f"{shown(section['ccr_at_fpr'][query], 'ratio')} ({shown(section['macro_ccr_at_fpr'][query], 'ratio')})"
+                for query in queries
+            )
+            total = section["sum_ccr"]
+            summed = f"{shown(total['value'], 'ratio')} of {total['of']}"
+            rows.append((name, grid, *rates, summed, section["smallest_fpr"]))
+    columns = (
+        *map(Column, ("classifier", "grid", *(f"CCR@{query}" for query in queries), "sum")),
+        Column("smallest FPR above 0", "ratio"),
+    )
+    return Table("", columns, rows, title=f"CCR at FPR on {group} samples (in brackets: mean over classes)")
+
+
+def _worst_classes(name: str, one: Data) -> Table:
+    """Return the classes of lowest accuracy."""
+    told = [row for row in one["classes"] if row["accuracy"] is not None]
+    worst = sorted(told, key=lambda row: (row["accuracy"], row["class"]))[:_WORST]
+    columns = (Column("class"), Column("n", "count"), Column("accuracy", "ratio"))
+    rows = [(row["class"], row["n"], row["accuracy"]) for row in worst]
+    return Table("", columns, rows, title=f"{name}: classes of lowest accuracy, of {len(told)}")
+
+
+def _bootstrap(bootstrap: Data) -> Iterator[Table]:
+    def taking(measure: str) -> Callable[[Data], str]:
+        return lambda found: _interval(found[measure])
+
+    percent = f"{100 * float(bootstrap['confidence']):g} %"
+    note = f"{percent} intervals over classes, {bootstrap['replicates']} replicates, seed {bootstrap['seed']}"
+    lines = [(one, "", taking(one)) for one in next(iter(bootstrap["intervals"].values()))]
+    yield across(note, bootstrap["intervals"], lines)
+    told = {name: found for name, found in bootstrap["differences"].items() if "reason" not in found}
+    if told:
+        yield across(f"Differences to {bootstrap['differences_to']}, paired", told, lines)
+
+
+def _interval(cell: Data) -> str:
+    if cell["low"] is None:
+        return "-"
+    return f"{cell['estimate']:.4f} [{cell['low']:.4f}, {cell['high']:.4f}]"
+
+
+def _metrics(data: Data) -> Iterator[tuple[Any, ...]]:
+    """Yield every number of a result under its path, ``oscr.exact.unknown.ccr_at_fpr.0.01``."""
+    for name, one in data["classifiers"].items():
+        for key, value in one.items():
+            if key not in ("classes", "validation"):
+                yield from ((name, "test", *row) for row in _leaves(value, key))
+        for key, value in (one["validation"] or {}).items():
+            yield from ((name, "val", *row) for row in _leaves(value, key))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, float | None]]:
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from _leaves(below, f"{path}.{key}")
+    elif value is None or isinstance(value, int | float):
+        yield path, value
+
+
+def _drawings(result: Result) -> Iterator[Drawing]:
+    from curation.evaluation.oscr_figures import confidence_figure, oscr_figure, score_histograms
+
+    data, scores, runs = result.data, result.columns["scores"], result.columns["runs"]
+    ones = data["classifiers"].values()
+    drawable = any(one["n"]["known"] and any(one["n"][group] for group in _GROUPS) for one in ones)
+    if not drawable:
+        yield Drawing("oscr", None, "no curves: they need known and other samples")
+    for grid in data["grids"] if drawable else ():
+        curves = {name: one for name, one in scores.items() if grid in data["classifiers"][name]["oscr"]}
+        yield Drawing(f"oscr_{grid}", partial(oscr_figure, curves, grid=grid) if curves else None)
+    yield Drawing("scores", partial(score_histograms, scores))
+    yield Drawing("confidence", partial(confidence_figure, runs) if runs else None)
+
+
+def _has(data: Data, group: str) -> bool:
+    return any(one["n"][group] for one in data["classifiers"].values())
+
+
+REPORT = Report(
+    "imagenet",
+    MEASURES,
+    scored,
+    _tables,
+    _drawings,
+    files=("metrics", "classes"),
+    figures=("oscr_*", "scores", "confidence"),
+)

@@ -1,29 +1,315 @@
-"""Detections with out-of-distribution scores: COCO results, or one list of records an image."""
+"""Detections with out-of-distribution scores: records of a file, what logits say of them, both against the truth."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
-from curation.errors import PredictionError
-from curation.evaluation.columns import Bools, Floats, GroundTruth, Int32s
-from curation.evaluation.detections import Policy, RawColumns, check_values, locate, report, stray_error
-from curation.evaluation.ood.logits import ClassReading, logit_scores, read_classes
-from curation.evaluation.ood.records import (
-    LARGEST_SCORE,
-    Record,
-    RecordFile,
-    image_key,
-    methods_of,
-    named_scores,
-    read_records,
+from curation.errors import PredictionError, UsageError
+from curation.evaluation.post_hoc.scores import energy, generalized_entropy, max_softmax, softmax
+from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
+from curation.input_files import InputFile, is_json_lines, json_rows
+from curation.json_keys import refuse_repeated_keys
+
+UNNAMED = "ood_score"
+"""Name of a score that a file gives without one."""
+LARGEST_SCORE = 1e100
+"""Of a score or logit: beyond any network, and small enough that no sum of squares overflows."""
+_SHOWN = 300
+_MOST_METHODS = 64
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Box = tuple[float, float, float, float]
+_FORM = (
+    '[{"image_id", "bbox": [x, y, w, h] or "bbox_xyxy", "score" or "logits", "ood_score" or "scores": {NAME: number}}],'
+    ' or one record a line, or {"images": {IMAGE_ID: [records without image_id]}}; JSON knows no NaN or Infinity'
 )
 
-_SHOWN = 300
+
+class Record(msgspec.Struct, gc=False):
+    """One detection as the file has it; fields that are not declared are passed over."""
+
+    image_id: _Int64 | str | None = None
+    bbox: _Box | None = None
+    bbox_xyxy: _Box | None = None
+    score: float | None = None
+    category_id: _Int64 | None = None
+    ood_score: float | None = None
+    scores: dict[str, float] | None = None
+    logits: list[float] | None = None
+
+
+class _ByImage(msgspec.Struct):
+    images: dict[str, list[Record]]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFile:
+    """The records of a file before they are held against any ground truth.
+
+    Attributes
+    ----------
+    records : list of Record
+        In file order; each has an image id.
+    name, sha256 : str
+    where : str
+        What messages call the file.
+    """
+
+    records: list[Record]
+    name: str
+    sha256: str
+    where: str
+
+    def place(self, row: int) -> str:
+        """Return what to call a record in a message; rows are counted over the whole file, from 0."""
+        return f"{self.where}: record {row} (image {self.records[row].image_id!s:.80})"
+
+
+def read_records(path: Path) -> RecordFile:
+    """Return the records of a detections file in either form (see `read_ood_detections` for the errors)."""
+    return records_of(InputFile(path, kind="detections file"), path)
+
+
+def records_of(given: InputFile, path: Path) -> RecordFile:
+    """Return the records of a detections file in memory; `path` is for messages."""
+    data = given.data
+    try:
+        if data.lstrip()[:1] == b"{" and not is_json_lines(data):
+            records = _of_images(msgspec.json.decode(data, type=_ByImage).images, data, str(path))
+        else:
+            records = json_rows(data, Record)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        is_truth = data.lstrip()[:1] == b"{" and b'"annotations"' in data
+        raise PredictionError(
+            "The detections cannot be read" + (": this is a ground-truth file" if is_truth else ""),
+            where=str(path),
+            expected=_FORM,
+            found=str(error)[:_SHOWN],
+            hint="give annotation files to --truth and results files to --detections" if is_truth else None,
+        ) from None
+    file = RecordFile(records, path.name, given.sha256, str(path))
+    for row, record in enumerate(records):
+        if record.image_id is None:
+            raise PredictionError("A detection names no image", where=file.place(row), expected="image_id")
+    return file
+
+
+def image_key(identity: int | str) -> str:
+    """Return an image id as one text, whether a file writes it as a number or as digits.
+
+    >>> image_key(139), image_key("000000000139"), image_key("0010e235a0f3bb5c")
+    ('139', '139', '0010e235a0f3bb5c')
+    """
+    text = str(identity)
+    return text.lstrip("0") or "0" if text.isascii() and text.isdigit() else text
+
+
+def methods_of(file: RecordFile) -> tuple[str, ...]:
+    """Return the names of the OOD scores that every record gives, sorted.
+
+    Raises
+    ------
+    PredictionError
+        A record lacks a score that another has.
+    """
+    names = tuple(sorted(named_scores(file.records[0]))) if file.records else ()
+    if len(names) > _MOST_METHODS:
+        raise PredictionError(
+            "A detection has too many OOD scores", where=file.place(0), expected=f"at most {_MOST_METHODS} methods",
+            found=str(len(names)),
+        )  # fmt: skip
+    for row, record in enumerate(file.records):
+        own = tuple(sorted(named_scores(record)))
+        if own != names:
+            raise PredictionError(
+                "Detections of one file have different OOD scores",
+                where=file.place(row),
+                expected=(", ".join(names) or "none, as in the first record")[:_SHOWN],
+                found=(", ".join(own) or "none")[:_SHOWN],
+                hint=f"give every record {UNNAMED}, or scores of the same methods",
+            )
+    return names
+
+
+def named_scores(record: Record) -> dict[str, float]:
+    """Return the OOD scores of a record by method."""
+    named = dict(record.scores or {})
+    if record.ood_score is not None:
+        named[UNNAMED] = record.ood_score
+    return named
+
+
+def _of_images(images: Mapping[str, list[Record]], data: bytes, where: str) -> list[Record]:
+    """Return the records of all images, each with its image's id."""
+    # A decoder keeps the last of two equal keys: detections would vanish without a word.
+    refuse_repeated_keys(data, where, PredictionError, everywhere=True)
+    records = []
+    for image, found in images.items():
+        for record in found:
+            if record.image_id is not None and image_key(record.image_id) != image_key(image):
+                raise PredictionError(
+                    "A detection stands under an image and names another",
+                    where=f"{where}: images[{image[:80]!r}]",
+                    expected=f"image_id {image[:80]}, or none",
+                    found=str(record.image_id)[:80],
+                )
+            record.image_id = image
+            records.append(record)
+    return records
+
+
+LONGEST = 100_000
+"""Logits of one detection; no detector has as many classes."""
+
+_EVERY_COLUMN = (
+    "{}: the logits have {} columns and nothing says how many ID classes there are: every column is taken for a class; "
+    "--id-classes {} if the last one is the background"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassReading:
+    """How the logits of a file are read.
+
+    Attributes
+    ----------
+    n_classes : int or None
+        ID classes K. Logits of length K + 1 end with a background column, which is never the class of a detection;
+        None: every column is a class.
+    official_compat : bool
+        As the official code: class and confidence from all columns, and index K, the background, is ``unknown``.
+    """
+
+    n_classes: int | None = None
+    official_compat: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be read: the quirk is one of index K.
+
+        Raises
+        ------
+        UsageError
+            ``official_compat`` without the number of classes.
+        """
+        if self.official_compat and self.n_classes is None:
+            raise UsageError(
+                "--official-compat needs the number of ID classes",
+                expected="--id-classes K, or --classes FILE: the code's unknown is index K of the logits",
+                found="neither",
+                hint="K is 20 for VOC and 10 for BDD100k; logits with a background column have length K + 1",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadClasses:
+    """Confidence and background verdict of every record.
+
+    Attributes
+    ----------
+    confidence : ndarray of float64, shape (n,)
+    background : ndarray of bool, shape (n,)
+    length : int or None
+        Length of the logits.
+    notes : tuple of str
+    """
+
+    confidence: Floats
+    background: Bools
+    length: int | None
+    notes: tuple[str, ...] = ()
+
+
+def read_classes(file: RecordFile, reading: ClassReading) -> ReadClasses:
+    """Return the confidence of every record: its ``score``, or the softmax of its class, from logits.
+
+    With ``official_compat`` confidence always comes from logits, where the file has them.
+
+    Raises
+    ------
+    PredictionError
+        A record has neither score nor logits, or the logits are of unequal length, not finite, or of a length that
+        does not go with the number of classes.
+    UsageError
+        ``official_compat`` without logits.
+    """
+    logits = logits_of(file)
+    n = len(file.records)
+    if logits is None:
+        if reading.official_compat and n:
+            raise UsageError(
+                "--official-compat needs the logits of every detection",
+                where=file.where,
+                hint="without logits no background column can be seen: leave the option out",
+            )
+        return ReadClasses(_stated(file), np.zeros(n, bool), None)
+    length, k = logits.shape[1], reading.n_classes
+    if k is not None and length not in (k, k + 1):
+        raise PredictionError(
+            "The logits do not go with the number of ID classes",
+            where=file.where,
+            expected=f"length {k}, or {k + 1} with a background column at the end",
+            found=str(length),
+        )
+    if reading.official_compat:
+        highest: Int64s = logits.argmax(axis=1)
+        return ReadClasses(softmax(logits).max(axis=1), highest == k, length)
+    notes = () if k is not None else (_EVERY_COLUMN.format(file.name, length, length - 1),)
+    of_classes = softmax(logits)[:, :k].max(axis=1)
+    stated = [record.score for record in file.records]
+    confidence = np.where([one is None for one in stated], of_classes, np.array(stated, np.float64))
+    return ReadClasses(confidence, np.zeros(n, bool), length, notes)
+
+
+def logits_of(file: RecordFile) -> Floats | None:
+    """Return the logits of all records, shape (n, K), None where no record has any (see `read_classes`)."""
+    lengths = [-1 if record.logits is None else len(record.logits) for record in file.records]
+    if not lengths or max(lengths) < 0:
+        return None
+    wanted = next(length for length in lengths if length >= 0)
+    for row, length in enumerate(lengths):
+        if length != wanted or not 0 < length <= LONGEST:
+            raise PredictionError(
+                "The logits of the detections are of unequal length"
+                if length != wanted
+                else "The logits are empty",
+                where=file.place(row),
+                expected=f"{max(wanted, 1)} numbers, as in the first record that has any",
+                found="none" if length < 0 else str(length),
+            )
+    logits = np.array([record.logits for record in file.records], np.float64)
+    usable = (np.abs(logits) <= LARGEST_SCORE).all(axis=1)
+    if not usable.all():
+        raise PredictionError(
+            "A logit is not finite, or beyond any scale",
+            where=file.place(int(np.argmin(usable))),
+            expected=f"finite numbers of at most {LARGEST_SCORE:g}",
+        )
+    return logits
+
+
+def logit_scores(file: RecordFile) -> dict[str, Floats]:
+    """Return the scores that need nothing but logits (``msp``, ``energy``, ``gen``); none where there are no logits."""
+    logits = logits_of(file)
+    if logits is None:
+        return {}
+    return {"msp": max_softmax(logits), "energy": energy(logits), "gen": generalized_entropy(logits)}
+
+
+def _stated(file: RecordFile) -> Floats:
+    for row, record in enumerate(file.records):
+        if record.score is None:
+            raise PredictionError(
+                "A detection has no confidence",
+                where=file.place(row),
+                expected='"score", or "logits" whose highest softmax it is then',
+            )
+    return np.array([record.score for record in file.records], np.float64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ def plan_yolo(
     sizes = _sizes(content.images, sizes)
     names = photo_names(content.images)
     shares, moved, outside = normalised(objects.boxes, sizes[objects.image])
-    stranger = (objects.category_id == UNKNOWN_ID) & (unknown == "drop")
-    kept = ~(objects.ignore | stranger | outside)
+    hidden = (objects.category_id == UNKNOWN_ID) & (unknown == "drop")
+    kept = ~(objects.ignore | hidden | outside)
     with_unknown = content.has_unknown and unknown == "last"
     folder = YoloFolder(content, names, shares, kept, with_unknown)
     return Plan(
@@ -74,8 +74,8 @@ def plan_yolo(
             {
                 **content.left_out,
                 "ignored": objects.ignore.sum(),
-                "unknown": (stranger & ~objects.ignore).sum(),
-                "outside_the_image": (outside & ~objects.ignore & ~stranger).sum(),
+                "unknown": (hidden & ~objects.ignore).sum(),
+                "outside_the_image": (outside & ~objects.ignore & ~hidden).sum(),
             }
         ),
         notes=("Put or link the photos at images/ in this folder: the lists name them as ./images/FILE.",),

@@ -59,6 +59,12 @@ def decide(ctx: Any, verdict: Any, *, reason: Any, reviewer: Any) -> dict[str, A
     return {"images": done.images, "message": done.text}
 
 
+def decide_as_asked(ctx: Any, verdict: Any) -> dict[str, Any]:
+    """Give a verdict with the reason and the reviewer of an operator's form."""
+    reviewer = ctx.params.get("reviewer") or usual_reviewer()
+    return decide(ctx, verdict, reason=ctx.params.get("reason"), reviewer=reviewer)
+
+
 def undo(ctx: Any, reviewer: Any) -> dict[str, Any]:
     """Take back a reviewer's last verdict and show it."""
     try:
@@ -109,36 +115,55 @@ def message_output(*names: str) -> Any:
     return types.Property(outputs)
 
 
-class OpenReview(foo.Operator):
-    """The review panel, beside the grid."""
+class _Shown(foo.Operator):
+    """An operator with its name and label in the App, and its place above the grid where it has a `button`.
+
+    The button shows the icon alone where it is `pictured`, else its text.
+    """
+
+    called = label = icon = ""
+    button: str | None = None
+    pictured = True
+    dynamic = False
 
     @property
     def config(self) -> Any:
         """Return name, label and icon in the App."""
-        return foo.OperatorConfig(name="open_review", label="Open the review panel", icon="fact_check")
+        return foo.OperatorConfig(name=self.called, label=self.label, icon=self.icon, dynamic=self.dynamic)
+
+    def asks(self) -> bool:
+        """Return whether a click opens a form."""
+        return False
 
     def resolve_placement(self, ctx: Any) -> Any:
-        """Return the place of an icon above the grid."""
-        return _button("Review", None, prompt=False)
+        """Return the place above the grid, None for none."""
+        if self.button is None:
+            return None
+        icon = self.icon if self.pictured else None
+        button = types.Button(label=self.button, icon=icon, prompt=self.asks())
+        return types.Placement(types.Places.SAMPLES_GRID_ACTIONS, button)
+
+
+class OpenReview(_Shown):
+    """The review panel, beside the grid."""
+
+    called, label, icon = "open_review", "Open the review panel", "fact_check"
+    button, pictured = "Review", False
 
     def execute(self, ctx: Any) -> None:
         """Open it."""
         ctx.ops.open_panel("review_panel", layout="horizontal")
 
 
-class Decide(foo.Operator):
+class Decide(_Shown):
     """A verdict on the selected images, with reason and reviewer."""
 
-    @property
-    def config(self) -> Any:
-        """Return name, label and icon in the App."""
-        return foo.OperatorConfig(
-            name="decide", label="Decide: verdict on selected images", icon="gavel", dynamic=True
-        )
+    called, label, icon = "decide", "Decide: verdict on selected images", "gavel"
+    button, pictured, dynamic = "Decide", False, True
 
-    def resolve_placement(self, ctx: Any) -> Any:
-        """Return the place of a button above the grid."""
-        return _button("Decide", None, prompt=True)
+    def asks(self) -> bool:
+        """Return whether a click opens the form."""
+        return True
 
     def resolve_input(self, ctx: Any) -> Any:
         """Ask for verdict, reason and reviewer; tell where there is nothing to decide on."""
@@ -168,44 +193,25 @@ class Decide(foo.Operator):
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Record the verdict."""
-        params = ctx.params
-        return decide(
-            ctx,
-            params.get("verdict"),
-            reason=params.get("reason"),
-            reviewer=params.get("reviewer") or usual_reviewer(),
-        )
+        return decide_as_asked(ctx, ctx.params.get("verdict"))
 
     def resolve_output(self, ctx: Any) -> Any:
         """Return the form of a sentence on what was done."""
         return message_output()
 
 
-class _Quick(foo.Operator):
+class _Quick(_Shown):
     """One verdict on the selected images at one click, by the reviewer named at the start."""
 
     verdict = ""
 
-    @property
-    def config(self) -> Any:
-        """Return name, label and icon in the App."""
-        return foo.OperatorConfig(
-            name=self.verdict, label=f"Verdict: {self.verdict}", icon=ICONS[self.verdict]
-        )
-
-    def resolve_placement(self, ctx: Any) -> Any:
-        """Return the place of an icon above the grid."""
-        return _button(f"Verdict: {self.verdict}", ICONS[self.verdict], prompt=False)
+    def __init_subclass__(cls) -> None:
+        cls.called, cls.icon = cls.verdict, ICONS[cls.verdict]
+        cls.label = cls.button = f"Verdict: {cls.verdict}"
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Record the verdict."""
-        params = ctx.params
-        return decide(
-            ctx,
-            self.verdict,
-            reason=params.get("reason"),
-            reviewer=params.get("reviewer") or usual_reviewer(),
-        )
+        return decide_as_asked(ctx, self.verdict)
 
 
 class Keep(_Quick):
@@ -238,17 +244,15 @@ class Unsure(_Quick):
     verdict = "unsure"
 
 
-class Undo(foo.Operator):
+class Undo(_Shown):
     """The reviewer's last verdict, taken back."""
 
-    @property
-    def config(self) -> Any:
-        """Return name, label and icon in the App."""
-        return foo.OperatorConfig(name="undo", label="Undo my last verdict", icon="undo")
+    called, label, icon = "undo", "Undo my last verdict", "undo"
+    button = label
 
-    def resolve_placement(self, ctx: Any) -> Any:
-        """Return the place of an icon above the grid."""
-        return _button("Undo my last verdict", "undo", prompt=not usual_reviewer())
+    def asks(self) -> bool:
+        """Return whether a click opens the form."""
+        return not usual_reviewer()
 
     def resolve_input(self, ctx: Any) -> Any:
         """Ask whose verdict, where nobody was named at the start."""
@@ -261,17 +265,11 @@ class Undo(foo.Operator):
         return undo(ctx, ctx.params.get("reviewer") or usual_reviewer())
 
 
-class NextBatch(foo.Operator):
+class NextBatch(_Shown):
     """The next batch with an image that waits."""
 
-    @property
-    def config(self) -> Any:
-        """Return name, label and icon in the App."""
-        return foo.OperatorConfig(name="next_batch", label="Next batch to review", icon="skip_next")
-
-    def resolve_placement(self, ctx: Any) -> Any:
-        """Return the place of an icon above the grid."""
-        return _button("Next batch to review", "skip_next", prompt=False)
+    called, label, icon = "next_batch", "Next batch to review", "skip_next"
+    button = label
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Show it."""
@@ -280,13 +278,10 @@ class NextBatch(foo.Operator):
         return show_next_batch(ctx, reviewer=reviewer, after=after if isinstance(after, str) else "")
 
 
-class ExportDecisions(foo.Operator):
+class ExportDecisions(_Shown):
     """The standing decisions, written beside the log."""
 
-    @property
-    def config(self) -> Any:
-        """Return name, label and icon in the App."""
-        return foo.OperatorConfig(name="export_decisions", label="Export decisions", icon="file_download")
+    called, label, icon = "export_decisions", "Export decisions", "file_download"
 
     def resolve_input(self, ctx: Any) -> Any:
         """Ask for the name of the file."""
@@ -303,15 +298,10 @@ class ExportDecisions(foo.Operator):
         return message_output()
 
 
-class ReviewProgress(foo.Operator):
+class ReviewProgress(_Shown):
     """Progress by batch and reviewer, and agreement."""
 
-    @property
-    def config(self) -> Any:
-        """Return name, label and icon in the App."""
-        return foo.OperatorConfig(
-            name="review_progress", label="Review progress and agreement", icon="insights"
-        )
+    called, label, icon = "review_progress", "Review progress and agreement", "insights"
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Measure it."""
@@ -326,13 +316,6 @@ class ReviewProgress(foo.Operator):
         outputs = types.Object()
         outputs.str("text", label="", view=types.MarkdownView())
         return types.Property(outputs)
-
-
-def _button(label: str, icon: str | None, *, prompt: bool) -> Any:
-    # With an icon the App shows no text.
-    return types.Placement(
-        types.Places.SAMPLES_GRID_ACTIONS, types.Button(label=label, icon=icon, prompt=prompt)
-    )
 
 
 def _notice(inputs: Any, text: str) -> Any:

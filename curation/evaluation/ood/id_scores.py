@@ -15,16 +15,18 @@ import numpy as np
 
 from curation.csv_table import cell_text
 from curation.errors import PredictionError
-from curation.evaluation.columns import Floats
-from curation.evaluation.ood.detections import method_scores
-from curation.evaluation.ood.logits import ClassReading, logits_of, read_classes
-from curation.evaluation.ood.records import (
+from curation.evaluation.ood.detections import (
     LARGEST_SCORE,
     UNNAMED,
+    ClassReading,
     image_key,
+    logits_of,
+    method_scores,
+    read_classes,
     records_of,
 )
-from curation.evaluation.score_arrays import read_npy
+from curation.evaluation.problem import Floats
+from curation.evaluation.score_files import read_npy
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys
 
