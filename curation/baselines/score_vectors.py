@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from curation.errors import PredictionError
-from curation.evaluation.columns import Floats, Int64s
+from curation.evaluation.problem import Floats, Int64s
 from curation.input_files import InputFile, json_rows
 from curation.storage import write_text
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from curation.baselines.score_vectors import Labelled, ScoreVectors
 from curation.errors import PredictionError, UsageError
-from curation.evaluation.columns import Bools, Floats, Int64s
 from curation.evaluation.matching import pair_iou
+from curation.evaluation.problem import Bools, Floats, Int64s
 
 CrossReading = Literal["pairwise", "greedy"]
 CROSS_READINGS: dict[str, str] = {

@@ -10,8 +10,8 @@ import numpy as np
 from curation.baselines.score_vectors import Labelled, ScoreVectors
 from curation.baselines.suppression import keep_within_labels
 from curation.errors import PredictionError, UsageError
-from curation.evaluation.columns import Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.matching import best_overlap, overlapping_pairs
+from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s
 
 THETA, TOP = 0.7, 50
 

@@ -232,8 +232,9 @@ class Expelling(Method):
 
         from curation.baselines.score_vectors import read_score_vectors
         from curation.baselines.unknown_boxes import calibrate, expel
-        from curation.evaluation.detections import RawColumns, locate
-        from curation.evaluation.truth import KnownClasses, ground_truth
+        from curation.evaluation.problem import KnownClasses
+        from curation.evaluation.readers import RawColumns, locate
+        from curation.evaluation.truth import ground_truth
         from curation.sources.opening import open_source
 
         vectors = read_score_vectors(self.file, n_classes=len(classes.known))
@@ -426,8 +427,7 @@ def _truth_of(
     method: Method, classes: OpenSetClasses, manifest: Manifest | None
 ) -> tuple[Source | None, OpenSetTruth | None]:
     """Return the truth that ``--truth`` names, if any, and its objects as the case and a manifest's view see them."""
-    from curation.benchmarks.osod3.truth import open_set_truth
-    from curation.benchmarks.osod3.view import truth_view
+    from curation.benchmarks.osod3.truth import open_set_truth, truth_view
     from curation.sources.opening import open_source
 
     if method.truth is None:
@@ -454,7 +454,7 @@ def _check_images(variants: Sequence[Variant], truth: OpenSetTruth) -> None:
     """Refuse boxes on other images before anything is written."""
     import numpy as np
 
-    from curation.evaluation.detections import RawColumns, locate
+    from curation.evaluation.readers import RawColumns, locate
 
     vectors = variants[0].vectors
     columns = RawColumns(vectors.boxes, np.empty(0), vectors.name, "record", 0)
@@ -491,8 +491,7 @@ def _write(
 
 def _score(truth: OpenSetTruth | None, source: Source | None, path: Path) -> dict[str, Any]:
     from curation.benchmarks.osod3.evaluation import average_precisions
-    from curation.benchmarks.owod.detections import read_task_detections
-    from curation.evaluation.detections import Policy
+    from curation.evaluation.readers import Policy, read_task_detections
 
     if truth is None or source is None:
         return {}

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
-from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth
 from curation.evaluation.input_order import InputOrder, decided_by_order
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, definitions
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth
 from curation.evaluation.result import Column, Report, Result, Table, inputs_table, order_table
 from curation.evaluation.voc import scored_of_plain
 from curation.progress import stage

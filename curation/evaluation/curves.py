@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from curation.evaluation.columns import Bools, Detections, Floats, Int64s
 from curation.evaluation.input_order import decided_by_order, joined
 from curation.evaluation.matching import Matches, rows_by_class
 from curation.evaluation.open_set import Levels, Values
+from curation.evaluation.problem import Bools, Detections, Floats, Int64s
 from curation.evaluation.variants import Rules
 
 Ties = Literal["grouped", "input_order"]

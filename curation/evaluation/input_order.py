@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.evaluation.columns import Bools, Detections, GroundTruth, Int32s, Int64s
 from curation.evaluation.matching import overlapping_pairs
+from curation.evaluation.problem import Bools, Detections, GroundTruth, Int32s, Int64s
 
 _Whole = npt.NDArray[np.integer[Any]]
 

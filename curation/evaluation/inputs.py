@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from curation.errors import UsageError
-from curation.evaluation.detections import Policy, ReadDetections, read_coco_results
-from curation.evaluation.truth import (
+from curation.evaluation.problem import (
     CategoryIds,
     KnownClasses,
-    Part,
     classes_of_file,
     classes_of_manifest,
     classes_of_source,
-    ground_truth,
 )
-from curation.evaluation.voc_results import is_voc_results, read_voc_results
+from curation.evaluation.readers import (
+    Policy,
+    ReadDetections,
+    is_voc_results,
+    read_coco_results,
+    read_voc_results,
+)
+from curation.evaluation.truth import Part, ground_truth
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
 from curation.sources.integrity import BadBoxes

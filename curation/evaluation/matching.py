@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.variants import IOU, Rules
 
 _PAIRS_AT_ONCE = 1 << 20

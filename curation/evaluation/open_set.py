@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.input_order import InputOrder
 from curation.evaluation.matching import (
     Matches,
@@ -24,7 +23,8 @@ from curation.evaluation.matching import (
     recall_names,
     rows_by_class,
 )
-from curation.evaluation.task_truth import TaskTruth
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.truth import TaskTruth
 from curation.evaluation.variants import IOU, Rules
 
 TENTHS = tuple(range(1, 10))

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.class_scores import GROUPS, ClassScores
-from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.curves import Curve, area, eleven_point, weighted_auroc
 from curation.evaluation.matching import Matches, positives
 from curation.evaluation.open_set import READINGS, readings
 from curation.evaluation.oscr import QUERIES, read_query
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.variants import Difficult, Rules
 
 UInt64s = npt.NDArray[np.uint64]

@@ -1,59 +1,29 @@
-"""Ground truth of one part from a raw source: which classes are known, which images count, in which order."""
+"""Ground truth of one part from a raw source: which images count, in which order, what is unknown, lines of a list."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 
 from curation.errors import EvaluationError
-from curation.evaluation.columns import GroundTruth, Int64s
-from curation.ids import native_number
-from curation.input_files import read_plain
-from curation.json_keys import refuse_repeated_keys
-from curation.manifest.header import unknown_index
-from curation.manifest.manifest import Manifest
+from curation.evaluation.problem import (
+    UNKNOWN,
+    Bools,
+    GroundTruth,
+    Int64s,
+    KnownClasses,
+    OwodTask,
+    known_classes,
+)
+from curation.ids import native_number, native_of
+from curation.input_files import read_plain, utf8_text
+from curation.sources.datasets import family
 from curation.sources.source import FileRecord, Source
-
-UNKNOWN = "unknown"
-UNKNOWN_NUMBER = -1
-
-CategoryIds = Literal["truth", "manifest"]
-"""Whose category ids detections use: those of the ground truth's file, or the indices of the manifest's classes."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownClasses:
-    """The classes a detector knows.
-
-    Attributes
-    ----------
-    names : tuple of str, length K
-    numbers : tuple of int, length K
-        Category ids that detections use.
-    aliases : mapping of str to str
-        Other names of known classes in annotation files (``airplane`` of ``aeroplane``).
-    origin : str
-        Where this was said: a file, a manifest, or the categories of the closed truth.
-    unknown_numbers : tuple of int
-        Category ids that detections may use for ``unknown``.
-    other_numbers : tuple of int
-        Ids of another numbering of the same classes, to recognise detections that use it.
-    ids_from : {"truth", "manifest"}
-        Whose ids `numbers` are.
-    """
-
-    names: tuple[str, ...]
-    numbers: tuple[int, ...]
-    origin: str
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
-    other_numbers: tuple[int, ...] = ()
-    ids_from: CategoryIds = "truth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,156 +57,6 @@ class Part:
             "images": self.truth.n_images,
             "reported": self.dropped,
         }
-
-
-class _ClassFile(msgspec.Struct):
-    known: tuple[str, ...]
-    unknown: tuple[str, ...] = ()
-
-
-def classes_of_source(source: Source) -> KnownClasses:
-    """Return the categories of a closed truth without ``unknown`` (id -1 or that name)."""
-    pairs = [
-        (name, number)
-        for name, number in zip(source.categories.names, source.categories.numbers, strict=True)
-        if name != UNKNOWN and number != UNKNOWN_NUMBER
-    ]
-    return KnownClasses(
-        tuple(name for name, _ in pairs),
-        tuple(number for _, number in pairs),
-        "categories of the closed truth",
-        unknown_numbers=_unknown_numbers(source),
-    )
-
-
-def _unknown_numbers(source: Source) -> tuple[int, ...]:
-    """Return the ids that ``unknown`` may have in detections: -1, and that of the source's category of this name."""
-    own = zip(source.categories.names, source.categories.numbers, strict=True)
-    return tuple(dict.fromkeys((UNKNOWN_NUMBER, *(number for name, number in own if name == UNKNOWN))))
-
-
-def class_names(path: Path) -> tuple[str, ...]:
-    """Return the known classes of a JSON file ``{"known": [...], "unknown": [...]}``.
-
-    Raises
-    ------
-    MissingFileError
-        There is no such file.
-    EvaluationError
-        It is not such a file, it knows no class, or a class stands twice.
-    """
-    data = read_plain(path, kind="class file")
-    refuse_repeated_keys(data, str(path), EvaluationError)
-    try:
-        listed = msgspec.json.decode(data, type=_ClassFile)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EvaluationError(
-            "The class file cannot be read",
-            where=str(path),
-            expected='{"known": ["cat", "dog"], "unknown": ["elephant"]}',
-            found=str(error)[:200],
-        ) from None
-    names = listed.known
-    twice = [name for name in (*names, *listed.unknown) if (*names, *listed.unknown).count(name) > 1]
-    if twice or not names:
-        raise EvaluationError(
-            "A class is listed twice" if twice else "The class file knows no class",
-            where=str(path),
-            expected="each class once, at least one known",
-            found=twice[0][:80] if twice else None,
-        )
-    return names
-
-
-def classes_of_file(path: Path, source: Source) -> KnownClasses:
-    """Return the known classes of a JSON file ``{"known": [...], "unknown": [...]}``, with the ids of `source`.
-
-    Raises
-    ------
-    MissingFileError
-        There is no such file.
-    EvaluationError
-        It is not such a file, a class stands twice, or the closed truth has no category of a known class.
-    """
-    names = class_names(path)
-    numbers = dict(zip(source.categories.names, source.categories.numbers, strict=True))
-    missing = [name for name in names if name not in numbers]
-    if missing:
-        raise EvaluationError(
-            "The closed truth has no category of a known class",
-            where=str(path),
-            expected="classes among: " + ", ".join(source.categories.names)[:300],
-            found=", ".join(missing)[:300],
-        )
-    unknown = tuple(number for number in _unknown_numbers(source) if UNKNOWN not in names)
-    own = tuple(numbers[name] for name in names)
-    return KnownClasses(names, own, path.name, unknown_numbers=unknown)
-
-
-def classes_of_manifest(
-    manifest: Manifest, source: Source | None = None, ids: CategoryIds | None = None
-) -> KnownClasses:
-    """Return the known classes of a manifest with its aliases, and the category ids that detections use.
-
-    Parameters
-    ----------
-    source : Source, optional
-        The closed truth. Where its file numbers its classes, those ids count: a detector was given that file, or the
-        one that it was made from.
-    ids : {"truth", "manifest"}, optional
-        To choose the one or the other.
-
-    Raises
-    ------
-    EvaluationError
-        The truth's ids were asked for or count, and its file has no category of a known class, or no ids at all.
-    """
-    known = [entry for entry in manifest.header.classes if entry.role == "known"]
-    aliases = {alias: entry.name for entry in known for alias in entry.aliases}
-    names, origin = (
-        tuple(entry.name for entry in known),
-        f"manifest {manifest.header.name} {manifest.header.version}",
-    )
-    indices = {entry.name: entry.index for entry in known}
-    unknown = dict.fromkeys((UNKNOWN_NUMBER, unknown_index(manifest.header)))
-    if source is None or not counts_truth_ids(source, ids):
-        other = () if source is None else source.categories.numbers
-        return KnownClasses(
-            names, tuple(indices.values()), origin, aliases, tuple(unknown), other, "manifest"
-        )
-    spelled = {
-        aliases.get(name, name): number
-        for name, number in zip(source.categories.names, source.categories.numbers, strict=True)
-    }
-    missing = [name for name in names if name not in spelled]
-    if missing:
-        raise EvaluationError(
-            "The closed truth has no category of a known class, so it does not say which id detections of it have",
-            where=", ".join(record.name for record in source.files),
-            expected="a category for each of: " + ", ".join(names)[:300],
-            found="none for " + ", ".join(missing)[:300],
-            hint="--category-ids manifest takes the manifest's ids; --classes FILE names other classes",
-        )
-    own = tuple(spelled[name] for name in names)
-    return KnownClasses(names, own, origin, aliases, _unknown_numbers(source), (*indices.values(), *unknown))
-
-
-def counts_truth_ids(source: Source, ids: CategoryIds | None) -> bool:
-    """Return whether the category ids of a ground truth are those of its detections: where its file has such ids.
-
-    Raises
-    ------
-    EvaluationError
-        They were asked for, and the file has none.
-    """
-    if ids == "truth" and not source.has_category_ids:
-        raise EvaluationError(
-            "The ground truth has no category ids",
-            where=", ".join(record.name for record in source.files)[:300],
-            expected="a COCO JSON file",
-            hint="--category-ids manifest",
-        )
-    return source.has_category_ids and ids != "manifest"
 
 
 def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None = None) -> Part:
@@ -395,3 +215,163 @@ def _originals(source: Source, rows: Int64s) -> tuple[str, ...]:
         stated = objects.original[rows]
         texts = np.where(stated == "", texts, stated)
     return tuple(texts.tolist())
+
+
+Repeats = Literal["error", "keep", "drop"]
+REPEATS: dict[str, str] = {
+    "error": "a list that names an image twice is refused",
+    "keep": "as the official code: ground truth counts once a line, each box can be found once, detections of an "
+    "image count once a line",
+    "drop": "each image once",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTruth:
+    """What a detector of one task is scored against.
+
+    Attributes
+    ----------
+    task : OwodTask
+    part : Part
+        Its `truth` has the classes ``(*task.known, "unknown")``: no object has label -1.
+    list_lines : ndarray of int64, shape (n,)
+        How often the image list names each image.
+    voc_corners : ndarray of bool, shape (n,)
+        Images whose boxes were whole 1-based corners in the annotation file (VOC XML) already.
+    repeats : {"error", "keep", "drop"}
+    repeated_lines : int
+        Lines of the list beyond the first of each image, whatever became of them.
+    """
+
+    task: OwodTask
+    part: Part
+    list_lines: Int64s
+    voc_corners: Bools
+    repeats: str
+    repeated_lines: int
+
+    @property
+    def truth(self) -> GroundTruth:
+        """The objects as columns."""
+        return self.part.truth
+
+    @property
+    def unknown(self) -> int:
+        """Label of unknown objects and detections: the number of known classes."""
+        return len(self.task.known)
+
+    @property
+    def lines(self) -> Int64s:
+        """How often each image counts, shape (n,): as often as the list names it under ``keep``, else once."""
+        return self.list_lines if self.repeats == "keep" else np.ones_like(self.list_lines)
+
+    @property
+    def file(self) -> dict[str, Any]:
+        """What a result says about this input."""
+        return {
+            **self.part.file,
+            "lines": int(self.lines.sum()),
+            "repeats": self.repeats,
+            "repeated_lines": self.repeated_lines,
+        }
+
+
+def task_truth(
+    source: Source, task: OwodTask, ids: Sequence[str] | None = None, *, repeats: Repeats = "error"
+) -> TaskTruth:
+    """Return the ground truth of a task on the images of a list.
+
+    Parameters
+    ----------
+    source : Source
+        With boxes: original classes, or a test view whose category ``unknown`` holds the rest.
+    ids : sequence of str, optional
+        The image list, line by line, ids with or without namespace; all images of the source by default.
+    repeats : {"error", "keep", "drop"}
+        See `REPEATS`.
+
+    Raises
+    ------
+    PresenceOnlyError
+        The source has no boxes.
+    EvaluationError
+        The source lacks an image of the list or a category of a known class, shows a class that the task does not
+        name, or the list repeats an image under ``repeats="error"``.
+    """
+    known = known_classes(task, source)
+    qualified = None if ids is None else [_qualified(one, source.namespace) for one in ids]
+    counted = Counter(qualified or ())
+    n_repeated = sum(counted.values()) - len(counted)
+    if n_repeated and repeats == "error":
+        raise _repeats_error(counted, n_repeated)
+    part = ground_truth(source, known, None if qualified is None else list(counted))
+    if len(set(part.truth.image_names or part.truth.image_numbers.tolist())) < part.truth.n_images:
+        raise EvaluationError(
+            "The image list names one image in two spellings",
+            where=", ".join(record.name for record in source.files),
+            expected="one spelling an image, such as 000000000139",
+        )
+    lines = np.ones(part.truth.n_images, np.int64)
+    voc_corners = np.full(part.truth.n_images, family(source.dataset) == "voc")
+    for text, place in zip(counted, _places(part, list(counted)), strict=True):
+        lines[place] = counted[text]
+        voc_corners[place] |= family(text.partition(":")[0]) == "voc"
+    return TaskTruth(task, _with_unknown(part, task), lines, voc_corners, repeats, n_repeated)
+
+
+def read_image_list(path: Path) -> tuple[str, ...]:
+    """Return the ids of a text file, one a line, repeats and order kept; blank lines are passed over.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    EvaluationError
+        It is no text, or names no image.
+    """
+    data = read_plain(path, kind="image list")
+    text = utf8_text(data, str(path), EvaluationError, "The image list is no UTF-8 text")
+    ids = tuple(line.strip() for line in text.splitlines() if line.strip())
+    if not ids:
+        raise EvaluationError("The image list names no image", where=str(path), expected="an id a line")
+    return ids
+
+
+def _repeats_error(counted: Counter[str], n_repeated: int) -> EvaluationError:
+    twice = [f"{name} ({count} lines)" for name, count in counted.items() if count > 1]
+    return EvaluationError(
+        "The image list names images more than once",
+        expected=f"{len(counted)} different images, one line each",
+        found=f"{n_repeated} further lines for {len(twice)} images: {', '.join(twice[:3])}",
+        hint="--repeats keep counts each line as the official code does, --repeats drop takes each image once",
+    )
+
+
+def _qualified(text: str, namespace: str) -> str:
+    return text if ":" in text else f"{namespace}:{native_of(text, namespace)}"
+
+
+def _places(part: Part, ids: list[str]) -> list[int]:
+    """Return the position of each listed image: by file stem, else by number, as `ground_truth` chose them."""
+    natives = [text.partition(":")[2] for text in ids]
+    by_name = {name: place for place, name in enumerate(part.names)}
+    if all(native in by_name for native in natives):
+        return [by_name[native] for native in natives]
+    by_number: dict[int | None, int] = {
+        number: place for place, number in enumerate(part.truth.image_numbers.tolist())
+    }
+    return [by_number[native_number(native)] for native in natives]
+
+
+def _with_unknown(part: Part, task: OwodTask) -> Part:
+    """Return the part with ``unknown`` as one more class; its id is the truth's own where it has that category."""
+    truth = part.truth
+    label = np.where(truth.label < 0, len(truth.classes), truth.label).astype(np.int32)
+    numbered = replace(
+        truth,
+        classes=(*truth.classes, UNKNOWN),
+        class_numbers=(*truth.class_numbers, task.unknown_numbers[0]),
+        label=label,
+    )
+    return replace(part, truth=numbered)

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.curves import average_precision_by_level, full_curve
-from curation.evaluation.detections import Boxes, Stray
 from curation.evaluation.inputs import READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign, rows_by_class
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.open_set import wilderness_levels
+from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.readers import Boxes, Stray
 from curation.evaluation.result import (
     Column,
     Data,

@@ -20,7 +20,7 @@ from curation.baselines.unknown_boxes import (
     naive_unknown,
 )
 from curation.errors import PredictionError, UsageError
-from curation.evaluation.columns import GroundTruth
+from curation.evaluation.problem import GroundTruth
 
 
 def vectors(scores: Any, boxes: Any = None, images: Any = None, **more: Any) -> ScoreVectors:

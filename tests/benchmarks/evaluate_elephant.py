@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.elephant.evaluation import evaluate_elephant
-from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.curves import average_precision_by_level
-from curation.evaluation.detections import read_coco_results
 from curation.evaluation.matching import thresholds
 from curation.evaluation.open_set import wilderness_impact, wilderness_levels
-from curation.evaluation.truth import classes_of_source, ground_truth
+from curation.evaluation.problem import Detections, GroundTruth, classes_of_source
+from curation.evaluation.readers import read_coco_results
+from curation.evaluation.truth import ground_truth
 from curation.sources.coco import read_coco
 from curation.storage import write_bytes
 from tests.benchmarks.measured import measured

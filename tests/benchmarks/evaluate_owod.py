@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.owod.evaluation import evaluate_task
-from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.task_truth import TaskTruth
-from curation.evaluation.tasks import OwodTask
-from curation.evaluation.truth import UNKNOWN, Part
+from curation.evaluation.problem import UNKNOWN, Detections, GroundTruth, OwodTask
+from curation.evaluation.truth import Part, TaskTruth
 from tests.benchmarks.measured import measured
 
 IMAGES, CLASSES, KNOWN, OBJECTS, DETECTIONS = 4_952, 80, 40, 36_781, 500_000

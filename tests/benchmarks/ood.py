@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.findmeifyoucan.evaluation import evaluate_split
-from curation.evaluation.columns import GroundTruth
 from curation.evaluation.ood.detections import OodDetections
 from curation.evaluation.ood.id_scores import IdScores
 from curation.evaluation.ood.separability import RankedScores, auroc, separability
+from curation.evaluation.problem import GroundTruth
 from tests.benchmarks.measured import measured
 
 SCORES, IMAGES, OBJECTS, DETECTIONS = 10_000_000, 1_873, 12_000, 200_000

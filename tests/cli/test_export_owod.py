@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from curation.cli import main
-from curation.evaluation.task_truth import task_truth
-from curation.evaluation.tasks import tasks_of_manifest
+from curation.evaluation.problem import tasks_of_manifest
+from curation.evaluation.truth import task_truth
 from curation.manifest.header import ClassEntry, TaskEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import write_manifest

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from curation.evaluation.columns import GroundTruth
 from curation.evaluation.ood.detections import OodDetections
+from curation.evaluation.problem import GroundTruth
 from tests.evaluation.ood_reference import EXAMPLE, Found, OodWorld
 
 # Few values, so that ties and IoU of exactly one half are the rule.

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.owod.evaluation import evaluate_task
 from curation.benchmarks.owod.outcomes import CLEAN
-from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.matching import assign
-from curation.evaluation.task_truth import TaskTruth
-from curation.evaluation.tasks import OwodTask
-from curation.evaluation.truth import Part
+from curation.evaluation.problem import Detections, GroundTruth, OwodTask
+from curation.evaluation.truth import Part, TaskTruth
 from tests.evaluation.owod_reference import Case
 from tests.worlds.boxes import UNKNOWN, Guess, Thing
 

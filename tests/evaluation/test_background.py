@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.diagnosis import EDGES, background_gap, histogram
-from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.problem import Detections, GroundTruth
 from tests.evaluation.worlds import match
 from tests.real_files import real_files
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.open_set import READINGS
+from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.resample import draw_units, wilderness_intervals
 from tests.evaluation.worlds import match
 

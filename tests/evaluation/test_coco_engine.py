@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
 from curation.evaluation import coco_engine
 from curation.evaluation.coco_engine import STATISTICS, coco_average_precision
-from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.problem import Detections, GroundTruth
 from tests.real_files import real_files
 
 

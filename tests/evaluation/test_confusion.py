@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.diagnosis import column_names, confusion, full_matrix
 from curation.errors import UsageError
-from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.matching import OperatingPoints, thresholds
+from curation.evaluation.problem import Detections, GroundTruth
 from tests.evaluation.worlds import match
 from tests.real_files import real_files
 

@@ -9,8 +9,8 @@ import pytest
 
 from curation.canonical import sha256_of_file
 from curation.errors import MissingFileError, PredictionError
-from curation.evaluation.columns import GroundTruth
-from curation.evaluation.detections import Policy, read_coco_results
+from curation.evaluation.problem import GroundTruth
+from curation.evaluation.readers import Policy, read_coco_results
 from tests.evaluation.worlds import truth_of
 from tests.worlds.boxes import Thing
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.diagnosis import HOIEM_SIMILAR, KINDS, diagnose, read_similar_sets
 from curation.errors import CurationError, EvaluationError, MissingFileError, UsageError
-from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.matching import thresholds
+from curation.evaluation.problem import Detections, GroundTruth
 from tests.evaluation.worlds import match
 from tests.real_files import real_files
 

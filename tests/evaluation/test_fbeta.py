@@ -18,7 +18,7 @@ from curation.benchmarks.elephant.fbeta import (
     images_at_ratio,
 )
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.problem import Detections, GroundTruth
 from tests.evaluation.worlds import match
 from tests.real_files import provided, real_files
 

@@ -12,9 +12,9 @@ from curation.benchmarks.findmeifyoucan.evaluation import (
     paired,
 )
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Floats
 from curation.evaluation.ood.detections import OodDetections, ReadOodDetections
 from curation.evaluation.ood.id_scores import IdScores
+from curation.evaluation.problem import Floats
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED, OodWorld
 from tests.evaluation.ood_worlds import columns
 

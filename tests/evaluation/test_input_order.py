@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
 from curation.benchmarks.elephant.official import official_profile
 from curation.evaluation.coco_engine import coco_average_precision
-from curation.evaluation.columns import Detections, GroundTruth
+from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.voc import voc_average_precision
 from tests.evaluation.owod_cases import cases, evaluated, once_a_line
 from tests.evaluation.owod_reference import Case

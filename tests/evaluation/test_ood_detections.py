@@ -6,9 +6,9 @@ import pytest
 
 from curation.benchmarks.findmeifyoucan.evaluation import NO_KNOWN
 from curation.errors import PredictionError
-from curation.evaluation.columns import GroundTruth
-from curation.evaluation.detections import Policy
 from curation.evaluation.ood.detections import ReadOodDetections, read_ood_detections
+from curation.evaluation.problem import GroundTruth
+from curation.evaluation.readers import Policy
 from curation.evaluation.truth import ground_truth
 from curation.sources.opening import open_source
 from tests.evaluation.ood_reference import EXAMPLE

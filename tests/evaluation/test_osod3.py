@@ -14,10 +14,16 @@ from curation.benchmarks.osod3.evaluation import (
     over_cases,
     threshold_curve,
 )
-from curation.benchmarks.osod3.truth import Outside, classes_of_file, classes_of_manifest, open_set_truth
-from curation.benchmarks.osod3.view import TruthView, truth_view
-from curation.benchmarks.owod.detections import read_task_detections
+from curation.benchmarks.osod3.truth import (
+    Outside,
+    TruthView,
+    classes_of_file,
+    classes_of_manifest,
+    open_set_truth,
+    truth_view,
+)
 from curation.errors import EvaluationError, PredictionError, UsageError
+from curation.evaluation.readers import read_task_detections
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
 from tests.evaluation.osod3_world import DETECTIONS, KNOWN, OBJECTS, UNKNOWN, random_world, write_world

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.owod.detections import TaskDetections, read_task_detections
 from curation.errors import PredictionError
-from curation.evaluation.detections import Policy
-from curation.evaluation.task_truth import task_truth
-from curation.evaluation.tasks import OwodTask
+from curation.evaluation.problem import OwodTask
+from curation.evaluation.readers import Policy, TaskDetections, read_task_detections
+from curation.evaluation.truth import task_truth
 from curation.sources.opening import open_source
 from tests.evaluation.owod_files import truth_file
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.owod.outcomes import PROFILES, outcomes
 from curation.errors import UsageError
-from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.matching import overlapping_pairs, overlaps_any, pair_intersection, pair_iou
+from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.variants import rules_of
 from tests.evaluation.owod_cases import cases, detections_of, match_free, truth_of
 from tests.evaluation.owod_reference import Case

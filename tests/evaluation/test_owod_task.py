@@ -5,13 +5,7 @@ from typing import Any
 import pytest
 
 from curation.errors import EvaluationError, MissingFileError
-from curation.evaluation.tasks import (
-    OwodTask,
-    choose_tasks,
-    known_classes,
-    task_of_truth,
-    tasks_of_file,
-)
+from curation.evaluation.problem import OwodTask, choose_tasks, known_classes, task_of_truth, tasks_of_file
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from curation.errors import EvaluationError, MissingFileError
-from curation.evaluation.task_truth import read_image_list, task_truth
-from curation.evaluation.tasks import OwodTask
+from curation.evaluation.problem import OwodTask
+from curation.evaluation.truth import read_image_list, task_truth
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.evaluation.owod_files import truth_file

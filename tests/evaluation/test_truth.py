@@ -5,14 +5,8 @@ from typing import Any
 import pytest
 
 from curation.errors import EvaluationError, PresenceOnlyError
-from curation.evaluation.truth import (
-    KnownClasses,
-    check_closed,
-    check_wilderness,
-    classes_of_file,
-    classes_of_source,
-    ground_truth,
-)
+from curation.evaluation.problem import KnownClasses, classes_of_file, classes_of_source
+from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.sources.coco import read_coco
 from curation.sources.source import Source
 

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from curation.evaluation.detections import Policy
-from curation.evaluation.truth import Part, classes_of_source, ground_truth
+from curation.evaluation.problem import classes_of_source
+from curation.evaluation.readers import Policy, read_voc_results
+from curation.evaluation.truth import Part, ground_truth
 from curation.evaluation.voc import precision_recall, voc_average_precision
-from curation.evaluation.voc_results import read_voc_results
 from curation.sources.coco import read_coco
 from tests.evaluation.worlds import detections_of, truth_of
 from tests.real_files import provided, real_files

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from curation.errors import MissingFileError, PredictionError
-from curation.evaluation.columns import GroundTruth
-from curation.evaluation.detections import Policy
-from curation.evaluation.voc_results import is_voc_results, read_voc_results
+from curation.evaluation.problem import GroundTruth
+from curation.evaluation.readers import Policy, is_voc_results, read_voc_results
 from tests.evaluation.worlds import truth_of
 from tests.worlds.boxes import Thing
 

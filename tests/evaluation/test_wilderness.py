@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.evaluation import evaluate_elephant
-from curation.evaluation.columns import Detections, GroundTruth
-from curation.evaluation.detections import read_coco_results
 from curation.evaluation.open_set import READINGS, average_impact
-from curation.evaluation.truth import classes_of_source, ground_truth
+from curation.evaluation.problem import Detections, GroundTruth, classes_of_source
+from curation.evaluation.readers import read_coco_results
+from curation.evaluation.truth import ground_truth
 from curation.sources.coco import read_coco
 from tests.evaluation.reference import World
 from tests.evaluation.worlds import SCORES, columns_of, detections_of, truth_of, worlds

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.matching import Matches, assign
+from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.variants import Difficult, Rules
 from tests.evaluation.reference import World
 from tests.worlds.boxes import Guess, Thing

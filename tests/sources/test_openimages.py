@@ -17,7 +17,8 @@ from curation.errors import (
     UnitBoxesError,
     UsageError,
 )
-from curation.evaluation.truth import classes_of_source, ground_truth
+from curation.evaluation.problem import classes_of_source
+from curation.evaluation.truth import ground_truth
 from curation.sources.openimages import read_openimages
 from curation.sources.opening import open_source, parts_at
 from curation.sources.source import Objects, Source

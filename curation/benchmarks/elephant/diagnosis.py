@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.matching import Matches, OperatingPoints, best_overlap, recall_names
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.input_files import read_plain
 
 KINDS: dict[str, str] = {
@@ -129,13 +129,6 @@ def read_similar_sets(path: Path, classes: Sequence[str]) -> tuple[tuple[str, ..
     return sets
 
 
-def take(detections: Detections, rows: Int64s) -> Detections:
-    """Return some of the detections, in the order of `rows`."""
-    return Detections(
-        detections.image[rows], detections.label[rows], detections.boxes[rows], detections.scores[rows]
-    )
-
-
 def _similarity(classes: Sequence[str], similar: SimilarSets | None) -> Bools:
     """Return which classes are similar, shape (K, K); a class is not similar to itself."""
     if similar is None:
@@ -178,7 +171,7 @@ def _closed_kinds(
     kinds[matches.outcome == -1] = _CODES["ignored"]
     kept = detections.scores >= lowest[detections.label]
     rows = np.flatnonzero(kept & (matches.outcome == 0))
-    wrong = take(detections, rows)
+    wrong = detections.take(rows)
     known = truth.label >= 0
     found = kinds[rows]
     # The weakest claim first: each stronger one overwrites it.
@@ -187,7 +180,7 @@ def _closed_kinds(
         members = np.flatnonzero(wrong.label == number)
         alike = known & table[number][truth.label]
         if len(members) and alike.any():
-            overlap = best_overlap(truth, take(wrong, members), same_class=False, mask=alike)[1]
+            overlap = best_overlap(truth, wrong.take(members), same_class=False, mask=alike)[1]
             found[members[overlap >= minimum_iou]] = _CODES["similar"]
     found[best_overlap(truth, wrong, same_class=True)[1] >= minimum_iou] = _CODES["localization"]
     kinds[rows] = found
@@ -203,7 +196,7 @@ def _wilderness_kinds(
 ) -> Int64s:
     kinds = np.full(len(detections), _CODES["mixed_unknown"])
     rows = np.flatnonzero(kept_in_wr1(detections, lowest, n_closed))
-    overlap = best_overlap(truth, take(detections, rows), same_class=False)[1]
+    overlap = best_overlap(truth, detections.take(rows), same_class=False)[1]
     kinds[rows[overlap >= minimum_iou]] = _CODES["unknown_unknown"]
     return kinds
 
@@ -320,7 +313,7 @@ def _counts(
     """Return counts, shape (K, columns + 1); the last column is the background."""
     number = {name: position for position, name in enumerate(columns)}
     names = np.array([number[name] for name in _object_names(truth)], np.int64)
-    some = take(detections, np.flatnonzero(kept))
+    some = detections.take(np.flatnonzero(kept))
     position, overlap = best_overlap(truth, some, same_class=False)
     on_object = overlap >= minimum_iou
     column = np.full(len(some), len(columns))

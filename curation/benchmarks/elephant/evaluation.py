@@ -31,7 +31,6 @@ from curation.benchmarks.elephant.open_set import open_set_errors, owod_metrics
 from curation.benchmarks.elephant.report import DEFINITIONS, REPORT
 from curation.benchmarks.elephant.variants import OFFICIAL, PAPER
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.curves import average_precision_by_level
 from curation.evaluation.inputs import (
     POLICY,
@@ -55,6 +54,7 @@ from curation.evaluation.open_set import (
     wilderness_impact,
     wilderness_levels,
 )
+from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.resample import wilderness_intervals
 from curation.evaluation.result import Result
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.matching import Matches
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
 
 Formula = Literal["correct", "published"]
 FORMULAS: dict[str, str] = {

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.elephant.variants import OFFICIAL
-from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.curves import Ranking, eleven_point, precision_at_recall
 from curation.evaluation.input_order import InputOrder, decided_by_order, joined
 from curation.evaluation.matching import assign, rows_by_class
@@ -26,6 +25,7 @@ from curation.evaluation.open_set import (
     average_impact,
     wilderness_levels,
 )
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.elephant.variants import OWOD
-from curation.evaluation.columns import Bools, Detections, GroundTruth
 from curation.evaluation.input_order import decided_by_order, joined, joined_claims, kinds
 from curation.evaluation.matching import OperatingPoints, OverlappingPairs, assign, overlaps_any, recall_names
 from curation.evaluation.open_set import TENTHS, Outcomes, Plateaus, lies_on, plateaus
+from curation.evaluation.problem import Bools, Detections, GroundTruth
 from curation.evaluation.variants import IOU, round_as_text
 
 Part = tuple[GroundTruth, Detections]

@@ -21,7 +21,6 @@ from curation.benchmarks.findmeifyoucan.measures import (
 )
 from curation.benchmarks.findmeifyoucan.report import DEFINITIONS, REPORT
 from curation.errors import EvaluationError, UsageError
-from curation.evaluation.columns import Floats, GroundTruth
 from curation.evaluation.inputs import (
     POLICY,
     READING,
@@ -42,8 +41,9 @@ from curation.evaluation.ood.detections import (
 )
 from curation.evaluation.ood.id_scores import IdScores, read_id_scores
 from curation.evaluation.ood.separability import FPR_KEYS, threshold_of
+from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.result import Result
-from curation.evaluation.truth import KnownClasses, Part, class_names, ground_truth
+from curation.evaluation.truth import Part, ground_truth
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from curation.evaluation.columns import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.curves import average_precision, weighted_auroc
 from curation.evaluation.input_order import InputOrder, decided_by_order
 from curation.evaluation.matching import assign
 from curation.evaluation.ood.detections import OodDetections
 from curation.evaluation.ood.id_scores import IdScores
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.resample import GENERATOR, resample, weights_of
 from curation.evaluation.variants import Rules, round_decimal, rules_of
 

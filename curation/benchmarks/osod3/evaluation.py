@@ -18,13 +18,10 @@ from curation.benchmarks.osod3.truth import (
     classes_of_file,
     classes_of_manifest,
     open_set_truth,
+    truth_view,
 )
-from curation.benchmarks.osod3.view import truth_view
-from curation.benchmarks.owod.detections import TaskDetections, read_task_detections
 from curation.errors import UsageError
 from curation.evaluation.coco_engine import Engine, coco_input_order, coco_precision
-from curation.evaluation.columns import Bools, Detections
-from curation.evaluation.detections import Boxes, Stray
 from curation.evaluation.input_order import InputOrder, contested_objects, decided_by_order
 from curation.evaluation.inputs import (
     READING,
@@ -37,6 +34,8 @@ from curation.evaluation.inputs import (
 )
 from curation.evaluation.matching import assign, positives
 from curation.evaluation.open_set import counts_at_thresholds, lies_on
+from curation.evaluation.problem import Bools, Detections
+from curation.evaluation.readers import Boxes, Stray, TaskDetections, read_task_detections
 from curation.evaluation.result import Result
 from curation.evaluation.variants import Rules
 from curation.manifest.locate import load_manifest

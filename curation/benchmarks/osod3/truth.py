@@ -10,16 +10,55 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from curation.benchmarks.osod3.view import CROWD, Crowd, TruthView
 from curation.errors import EvaluationError
-from curation.evaluation.columns import Bools, GroundTruth
-from curation.evaluation.task_truth import TaskTruth, task_truth
-from curation.evaluation.tasks import OwodTask, numbered
-from curation.evaluation.truth import UNKNOWN, CategoryIds
-from curation.input_files import read_plain
-from curation.json_keys import refuse_repeated_keys
+from curation.evaluation.problem import (
+    UNKNOWN,
+    Bools,
+    CategoryIds,
+    GroundTruth,
+    OwodTask,
+    numbered,
+    read_class_file,
+)
+from curation.evaluation.truth import TaskTruth, task_truth
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
+
+Crowd = Literal["ignore", "keep", "drop"]
+CROWD: dict[Crowd, str] = {
+    "ignore": "group boxes are ignored regions",
+    "keep": "group boxes are ordinary objects",
+    "drop": "group boxes are removed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TruthView:
+    """How objects of a truth are treated beside their class's being known, unknown or outside.
+
+    Attributes
+    ----------
+    crowd : {"ignore", "keep", "drop"}
+        Group boxes; see `CROWD`.
+    ignored : tuple of str
+        Classes whose objects are ignored regions of unknown, whatever becomes of other outside classes: inner nodes.
+    marked_ignored : bool
+        Whether objects that the truth marks ``ignore`` or ``difficult`` are ignored regions of their class; else they
+        are ordinary, as COCO knows no such mark. An exported truth marks so what its view ignores: drawings, say.
+    """
+
+    crowd: Crowd = "ignore"
+    ignored: tuple[str, ...] = ()
+    marked_ignored: bool = False
+
+
+def truth_view(manifest: Manifest, part: str) -> TruthView:
+    """Return the view of a manifest's part as the evaluation applies it."""
+    view = manifest.part(part).view
+    ignored = [entry.name for entry in manifest.header.classes if getattr(view, entry.role) == "ignore"]
+    crowd: Crowd = "keep" if view.crowd == "keep" else "drop" if view.crowd == "drop" else "ignore"
+    return TruthView(crowd, tuple(ignored), "ignore" in (view.difficult, view.depiction))
+
 
 Outside = Literal["delete", "ignore"]
 OUTSIDE: dict[str, str] = {
@@ -127,14 +166,7 @@ def classes_of_file(path: Path, name: str) -> OpenSetClasses:
     EvaluationError
         It is not such a file, knows no class, lists one twice, or names a taxonomy that does not exist.
     """
-    data = read_plain(path, kind="class file")
-    refuse_repeated_keys(data, str(path), EvaluationError)
-    try:
-        listed = msgspec.json.decode(data, type=_ClassFile)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EvaluationError(
-            "The class file cannot be read", where=str(path), expected=_EXAMPLE, found=str(error)[:200]
-        ) from None
+    listed = read_class_file(path, _ClassFile, _EXAMPLE)
     return _checked(OpenSetClasses(name, listed.known, listed.unknown, path.name, listed.taxonomy), str(path))
 
 
@@ -200,7 +232,7 @@ def open_set_truth(
     *Rectifying Open-Set Object Detection*, the authors' evaluator: a box keeps the name of its known class, becomes
     ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an exported
     truth is unknown. A manifest's view says what becomes of group boxes, marked objects and ignored
-    classes. `category_ids` chooses the numbering of its detections (`curation.evaluation.tasks.numbered`).
+    classes. `category_ids` chooses the numbering of its detections (`curation.evaluation.problem.numbered`).
 
     Raises
     ------

@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 
-from curation.benchmarks.owod.detections import TaskDetections, read_task_detections
 from curation.benchmarks.owod.outcomes import PROFILES, outcomes
 from curation.benchmarks.owod.report import DEFINITIONS, REPORT
 from curation.errors import UsageError
-from curation.evaluation.columns import Detections
 from curation.evaluation.curves import average_precision
 from curation.evaluation.inputs import (
     POLICY,
@@ -35,9 +33,9 @@ from curation.evaluation.open_set import (
     unknown_by_class,
     unknown_counts,
 )
-from curation.evaluation.result import Result
-from curation.evaluation.task_truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
-from curation.evaluation.tasks import (
+from curation.evaluation.problem import (
+    UNKNOWN,
+    Detections,
     OwodTask,
     choose_tasks,
     numbered,
@@ -45,7 +43,9 @@ from curation.evaluation.tasks import (
     tasks_of_file,
     tasks_of_manifest,
 )
-from curation.evaluation.truth import UNKNOWN
+from curation.evaluation.readers import TaskDetections, read_task_detections
+from curation.evaluation.result import Result
+from curation.evaluation.truth import REPEATS, Repeats, TaskTruth, read_image_list, task_truth
 from curation.evaluation.variants import Rules
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest

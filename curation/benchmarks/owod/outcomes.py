@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from curation.evaluation.columns import Detections, GroundTruth
 from curation.evaluation.input_order import contested_objects, decided_by_order, kinds
 from curation.evaluation.matching import assign, overlapping_pairs, positives
 from curation.evaluation.open_set import Outcomes
-from curation.evaluation.task_truth import TaskTruth
+from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.truth import TaskTruth
 from curation.evaluation.variants import IOU, Rules, round_as_text
 
 _OFFICIAL = (

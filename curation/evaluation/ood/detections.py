@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from curation.errors import PredictionError, UsageError
-from curation.evaluation.columns import Bools, Floats, GroundTruth, Int32s, Int64s
-from curation.evaluation.detections import Policy, RawColumns, check_values, locate, report, stray_error
 from curation.evaluation.post_hoc.scores import energy, generalized_entropy, max_softmax, softmax
+from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
 from curation.input_files import InputFile, is_json_lines, json_rows
 from curation.json_keys import refuse_repeated_keys
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.evaluation.columns import Floats
 from curation.evaluation.figure_panels import label_outer, new_panels, set_title
+from curation.evaluation.problem import Floats
 from curation.figure_style import INK, MUTED, SERIES, plain, save_figure
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ import numpy as np
 
 from curation.csv_table import cell_text
 from curation.errors import PredictionError
-from curation.evaluation.columns import Floats
 from curation.evaluation.ood.detections import (
     LARGEST_SCORE,
     UNNAMED,
@@ -26,6 +25,7 @@ from curation.evaluation.ood.detections import (
     read_classes,
     records_of,
 )
+from curation.evaluation.problem import Floats
 from curation.evaluation.score_files import read_npy
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys

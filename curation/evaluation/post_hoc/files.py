@@ -11,8 +11,8 @@ import numpy as np
 
 from curation.canonical import sha256_of_file
 from curation.errors import PredictionError
-from curation.evaluation.columns import Floats, Int64s
 from curation.evaluation.post_hoc.scores import LastLayer
+from curation.evaluation.problem import Floats, Int64s
 from curation.evaluation.score_files import keys_of_npz, read_npz
 
 _ARRAYS = {

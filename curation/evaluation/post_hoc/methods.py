@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from curation.errors import CurationError, EvaluationError, MissingExtraError, UsageError
-from curation.evaluation.columns import Floats, Int64s
 from curation.evaluation.post_hoc.files import PostHocInputs
 from curation.evaluation.post_hoc.scores import (
     Dice,
@@ -26,6 +25,7 @@ from curation.evaluation.post_hoc.scores import (
     max_softmax,
     principal_dimension,
 )
+from curation.evaluation.problem import Floats, Int64s
 from curation.torchvision_operators import import_torchvision
 
 ENGINES: dict[str, str] = {

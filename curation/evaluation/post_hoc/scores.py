@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from curation.errors import EvaluationError
-from curation.evaluation.columns import Floats, Int64s
+from curation.evaluation.problem import Floats, Int64s
 
 _QUERIES_AT_ONCE = 1 << 24
 _JITTERS = (0.0, *(10.0**power for power in range(-20, 0)))

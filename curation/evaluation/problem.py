@@ -1,0 +1,558 @@
+"""The problem that a detector is scored on: which classes it knows, which are unknown, ignored or of earlier tasks.
+
+Ground truth and predictions are columns over one list of images and one list of classes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from curation.errors import EvaluationError
+from curation.input_files import read_plain
+from curation.json_keys import refuse_repeated_keys
+from curation.manifest.header import unknown_index
+from curation.manifest.manifest import Manifest
+from curation.sources.source import Source
+
+Floats = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class GroundTruth:
+    """The annotated objects of one part.
+
+    Attributes
+    ----------
+    image_numbers : ndarray of int64, shape (n,)
+        The ids that predictions refer to, ascending: the order in which wilderness levels take images.
+    classes : tuple of str, length K
+        The known classes.
+    class_numbers : tuple of int, length K
+        Category ids that predictions use for them.
+    image : ndarray of int32, shape (m,)
+        Position in `image_numbers`; objects are grouped by it, in file order within an image.
+    label : ndarray of int32, shape (m,)
+        Position in `classes`, or -1 for an unknown object.
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels, origin top left.
+    crowd, difficult : ndarray of bool, shape (m,)
+    original : tuple of str, length m, or None
+        The dataset's own class of each object (``elephant`` of an unknown one).
+    areas : ndarray of float64, shape (m,)
+    image_names : tuple of str, length n, or None
+        Where the annotation file names images by texts: these, in ascending order; `image_numbers` are then 0 to n-1.
+    unknown_numbers : tuple of int
+        Category ids that predictions may use for ``unknown`` where that is none of the classes.
+    other_numbers : tuple of int
+        Category ids of another numbering that predictions might have used by mistake.
+    ids_from_truth : bool
+        Whether `class_numbers` are the truth file's own and the others a manifest's, or the other way round.
+    """
+
+    image_numbers: Int64s
+    classes: tuple[str, ...]
+    class_numbers: tuple[int, ...]
+    image: Int32s
+    label: Int32s
+    boxes: Floats
+    crowd: Bools
+    difficult: Bools
+    areas: Floats
+    original: tuple[str, ...] | None = None
+    image_names: tuple[str, ...] | None = None
+    unknown_numbers: tuple[int, ...] = (-1,)
+    other_numbers: tuple[int, ...] = ()
+    ids_from_truth: bool = True
+
+    @property
+    def n_images(self) -> int:
+        """Number of images, annotated or not."""
+        return len(self.image_numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Detections:
+    """Predicted boxes of one part, in input order; input order decides ties.
+
+    Attributes
+    ----------
+    image : ndarray of int32, shape (d,)
+        Position in the ground truth's `image_numbers`.
+    label : ndarray of int32, shape (d,)
+        Position in the ground truth's `classes`.
+    boxes : ndarray of float64, shape (d, 4)
+        ``x, y, w, h`` in pixels.
+    scores : ndarray of float64, shape (d,)
+    background_scores : ndarray of float64, shape (d,), or None
+        Softmax score of the background class, for the background gap (Fig. 8 of the Elephant paper).
+    """
+
+    image: Int32s
+    label: Int32s
+    boxes: Floats
+    scores: Floats
+    background_scores: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def take(self, rows: Int64s | Bools) -> Detections:
+        """Return some detections in the order of `rows`, without their background scores."""
+        return Detections(self.image[rows], self.label[rows], self.boxes[rows], self.scores[rows])
+
+
+UNKNOWN = "unknown"
+UNKNOWN_NUMBER = -1
+
+CategoryIds = Literal["truth", "manifest"]
+"""Whose category ids detections use: those of the ground truth's file, or the indices of the manifest's classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClasses:
+    """The classes a detector knows.
+
+    Attributes
+    ----------
+    names : tuple of str, length K
+    numbers : tuple of int, length K
+        Category ids that detections use.
+    aliases : mapping of str to str
+        Other names of known classes in annotation files (``airplane`` of ``aeroplane``).
+    origin : str
+        Where this was said: a file, a manifest, or the categories of the closed truth.
+    unknown_numbers : tuple of int
+        Category ids that detections may use for ``unknown``.
+    other_numbers : tuple of int
+        Ids of another numbering of the same classes, to recognise detections that use it.
+    ids_from : {"truth", "manifest"}
+        Whose ids `numbers` are.
+    """
+
+    names: tuple[str, ...]
+    numbers: tuple[int, ...]
+    origin: str
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
+    other_numbers: tuple[int, ...] = ()
+    ids_from: CategoryIds = "truth"
+
+
+Form = TypeVar("Form")
+
+
+def read_class_file(path: Path, form: type[Form], example: str, *, what: str = "class file") -> Form:
+    """Return a JSON file of classes in a form; one that is not of it is an `EvaluationError` that shows an example."""
+    data = read_plain(path, kind="class file")
+    refuse_repeated_keys(data, str(path), EvaluationError)
+    try:
+        return msgspec.json.decode(data, type=form)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EvaluationError(
+            f"The {what} cannot be read", where=str(path), expected=example, found=str(error)[:200]
+        ) from None
+
+
+class _ClassFile(msgspec.Struct):
+    known: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+
+def classes_of_source(source: Source) -> KnownClasses:
+    """Return the categories of a closed truth without ``unknown`` (id -1 or that name)."""
+    pairs = [
+        (name, number)
+        for name, number in zip(source.categories.names, source.categories.numbers, strict=True)
+        if name != UNKNOWN and number != UNKNOWN_NUMBER
+    ]
+    return KnownClasses(
+        tuple(name for name, _ in pairs),
+        tuple(number for _, number in pairs),
+        "categories of the closed truth",
+        unknown_numbers=_unknown_numbers(source),
+    )
+
+
+def _unknown_numbers(source: Source) -> tuple[int, ...]:
+    """Return the ids that ``unknown`` may have in detections: -1, and that of the source's category of this name."""
+    own = zip(source.categories.names, source.categories.numbers, strict=True)
+    return tuple(dict.fromkeys((UNKNOWN_NUMBER, *(number for name, number in own if name == UNKNOWN))))
+
+
+def class_names(path: Path) -> tuple[str, ...]:
+    """Return the known classes of a JSON file ``{"known": [...], "unknown": [...]}``.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    EvaluationError
+        It is not such a file, it knows no class, or a class stands twice.
+    """
+    listed = read_class_file(path, _ClassFile, '{"known": ["cat", "dog"], "unknown": ["elephant"]}')
+    names = listed.known
+    twice = [name for name in (*names, *listed.unknown) if (*names, *listed.unknown).count(name) > 1]
+    if twice or not names:
+        raise EvaluationError(
+            "A class is listed twice" if twice else "The class file knows no class",
+            where=str(path),
+            expected="each class once, at least one known",
+            found=twice[0][:80] if twice else None,
+        )
+    return names
+
+
+def classes_of_file(path: Path, source: Source) -> KnownClasses:
+    """Return the known classes of a JSON file ``{"known": [...], "unknown": [...]}``, with the ids of `source`.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    EvaluationError
+        It is not such a file, a class stands twice, or the closed truth has no category of a known class.
+    """
+    names = class_names(path)
+    numbers = dict(zip(source.categories.names, source.categories.numbers, strict=True))
+    missing = [name for name in names if name not in numbers]
+    if missing:
+        raise EvaluationError(
+            "The closed truth has no category of a known class",
+            where=str(path),
+            expected="classes among: " + ", ".join(source.categories.names)[:300],
+            found=", ".join(missing)[:300],
+        )
+    unknown = tuple(number for number in _unknown_numbers(source) if UNKNOWN not in names)
+    own = tuple(numbers[name] for name in names)
+    return KnownClasses(names, own, path.name, unknown_numbers=unknown)
+
+
+def classes_of_manifest(
+    manifest: Manifest, source: Source | None = None, ids: CategoryIds | None = None
+) -> KnownClasses:
+    """Return the known classes of a manifest with its aliases, and the category ids that detections use.
+
+    Parameters
+    ----------
+    source : Source, optional
+        The closed truth. Where its file numbers its classes, those ids count: a detector was given that file, or the
+        one that it was made from.
+    ids : {"truth", "manifest"}, optional
+        To choose the one or the other.
+
+    Raises
+    ------
+    EvaluationError
+        The truth's ids were asked for or count, and its file has no category of a known class, or no ids at all.
+    """
+    known = [entry for entry in manifest.header.classes if entry.role == "known"]
+    aliases = {alias: entry.name for entry in known for alias in entry.aliases}
+    names, origin = (
+        tuple(entry.name for entry in known),
+        f"manifest {manifest.header.name} {manifest.header.version}",
+    )
+    indices = {entry.name: entry.index for entry in known}
+    unknown = dict.fromkeys((UNKNOWN_NUMBER, unknown_index(manifest.header)))
+    if source is None or not counts_truth_ids(source, ids):
+        other = () if source is None else source.categories.numbers
+        return KnownClasses(
+            names, tuple(indices.values()), origin, aliases, tuple(unknown), other, "manifest"
+        )
+    spelled = {
+        aliases.get(name, name): number
+        for name, number in zip(source.categories.names, source.categories.numbers, strict=True)
+    }
+    missing = [name for name in names if name not in spelled]
+    if missing:
+        raise EvaluationError(
+            "The closed truth has no category of a known class, so it does not say which id detections of it have",
+            where=", ".join(record.name for record in source.files),
+            expected="a category for each of: " + ", ".join(names)[:300],
+            found="none for " + ", ".join(missing)[:300],
+            hint="--category-ids manifest takes the manifest's ids; --classes FILE names other classes",
+        )
+    own = tuple(spelled[name] for name in names)
+    return KnownClasses(names, own, origin, aliases, _unknown_numbers(source), (*indices.values(), *unknown))
+
+
+def counts_truth_ids(source: Source, ids: CategoryIds | None) -> bool:
+    """Return whether the category ids of a ground truth are those of its detections: where its file has such ids.
+
+    Raises
+    ------
+    EvaluationError
+        They were asked for, and the file has none.
+    """
+    if ids == "truth" and not source.has_category_ids:
+        raise EvaluationError(
+            "The ground truth has no category ids",
+            where=", ".join(record.name for record in source.files)[:300],
+            expected="a COCO JSON file",
+            hint="--category-ids manifest",
+        )
+    return source.has_category_ids and ids != "manifest"
+
+
+_EXAMPLE = '{"tasks": [{"name": "t1", "prev": [], "cur": ["person", "dog"], "rest": ["truck"]}]}'
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class OwodTask:
+    """One task of an open-world protocol (Revisiting Open World Object Detection, section 3.1).
+
+    Attributes
+    ----------
+    name : str
+    previous, current : tuple of str
+        Classes introduced by earlier tasks and by this one; a detector of this task knows both.
+    rest : tuple of str, or None
+        Classes that are unknown in this task; None for every other class of the ground truth.
+    numbers : mapping of str to int, or None
+        Category id that detections use for each class; None for the ids of the ground truth.
+    unknown_numbers : tuple of int
+        Category ids that detections may use for ``unknown``.
+    aliases : mapping of str to str
+        Other names of classes in annotation files and detections (``aeroplane`` of ``airplane``).
+    origin : str
+        Where this was said.
+    other_numbers : tuple of int
+        Ids of another numbering of the same classes, to recognise detections that use it.
+    """
+
+    name: str
+    previous: tuple[str, ...]
+    current: tuple[str, ...]
+    rest: tuple[str, ...] | None
+    origin: str
+    numbers: Mapping[str, int] | None = None
+    unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    other_numbers: tuple[int, ...] = ()
+
+    @property
+    def ids_from(self) -> CategoryIds:
+        """Whose category ids detections use."""
+        return "truth" if self.numbers is None else "manifest"
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Names of the previous classes, then of the current ones."""
+        return self.previous + self.current
+
+
+class _TaskRecord(msgspec.Struct):
+    name: str
+    cur: tuple[str, ...]
+    prev: tuple[str, ...] = ()
+    rest: tuple[str, ...] | None = None
+
+
+class _TaskFile(msgspec.Struct):
+    tasks: tuple[_TaskRecord, ...]
+
+
+def tasks_of_file(path: Path) -> tuple[OwodTask, ...]:
+    """Return the tasks of a JSON file ``{"tasks": [{"name", "prev", "cur", "rest"}]}``, in file order.
+
+    ``rest`` may be absent: then every class that is neither in ``prev`` nor in ``cur`` is unknown.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    EvaluationError
+        It is not such a file, two tasks share a name, a class stands twice in one task (case aside) or is called
+        ``unknown``, or a task knows no class.
+    """
+    listed = read_class_file(path, _TaskFile, _EXAMPLE, what="task file")
+    names = [record.name for record in listed.tasks]
+    if not names or _repeated(names):
+        raise EvaluationError(
+            "Two tasks share a name" if names else "The task file holds no task",
+            where=str(path),
+            expected=_EXAMPLE,
+            found=", ".join(names)[:_SHOWN] or None,
+        )
+    for record in listed.tasks:
+        _check_record(record, path)
+    return tuple(
+        OwodTask(record.name, record.prev, record.cur, record.rest, path.name) for record in listed.tasks
+    )
+
+
+def tasks_of_manifest(manifest: Manifest) -> tuple[OwodTask, ...]:
+    """Return the tasks of a manifest with its category ids and aliases; ``unknown`` is the number of its classes.
+
+    Raises
+    ------
+    EvaluationError
+        The manifest has no tasks.
+    """
+    header = manifest.header
+    if not header.tasks:
+        raise EvaluationError(
+            "The manifest has no tasks",
+            where=f"{header.name} {header.version}",
+            expected="an OWOD manifest, whose header lists the classes that each task introduces",
+            hint="curation list shows the manifests at hand; --classes FILE names the tasks instead",
+        )
+    numbers = {entry.name: entry.index for entry in header.classes}
+    unknown = unknown_index(header)
+    aliases = {alias: entry.name for entry in header.classes for alias in entry.aliases}
+    introduced = [task.introduced for task in header.tasks]
+    every = tuple(name for names in introduced for name in names)
+    tasks = []
+    for place, task in enumerate(header.tasks):
+        previous = tuple(name for names in introduced[:place] for name in names)
+        known = set(previous) | set(task.introduced)
+        rest = (*(name for name in every if name not in known), *(n for n in numbers if n not in set(every)))
+        tasks.append(
+            OwodTask(
+                task.name,
+                previous,
+                task.introduced,
+                rest,
+                f"manifest {header.name} {header.version}",
+                numbers,
+                (unknown,) if unknown == UNKNOWN_NUMBER else (unknown, UNKNOWN_NUMBER),
+                aliases,
+            )
+        )
+    return tuple(tasks)
+
+
+def numbered(task: OwodTask, source: Source, ids: CategoryIds | None = None) -> OwodTask:
+    """Return a manifest's task with the category ids that its detections use.
+
+    These are the ids of the ground truth where its file numbers its classes: a detector was given that file, or the
+    one that it was made from. Otherwise, or where `ids` says so, they are the indices of the manifest's classes.
+
+    Raises
+    ------
+    EvaluationError
+        The truth's ids were asked for, and its file has none.
+    """
+    if task.numbers is None:
+        return task
+    if not counts_truth_ids(source, ids):
+        return replace(task, other_numbers=source.categories.numbers)
+    other = (*task.numbers.values(), *task.unknown_numbers)
+    return replace(task, numbers=None, unknown_numbers=(UNKNOWN_NUMBER,), other_numbers=other)
+
+
+def task_of_truth(source: Source, name: str = "test") -> OwodTask:
+    """Return the task of an exported test view: each category but ``unknown`` is known, counted as introduced by it.
+
+    Raises
+    ------
+    EvaluationError
+        The file has no category ``unknown``, or no other one.
+    """
+    known = tuple(one for one in source.categories.names if one != UNKNOWN)
+    if len(known) == len(source.categories.names) or not known:
+        raise EvaluationError(
+            "Nothing says which classes are known",
+            where=", ".join(record.name for record in source.files),
+            expected="a test view with known classes and a category named 'unknown', or a list of tasks",
+            found=", ".join(source.categories.names)[:_SHOWN] or "no category",
+            hint="--classes FILE names the tasks, --manifest MANIFEST takes them from a manifest",
+        )
+    return OwodTask(name, (), known, (), "categories of the truth")
+
+
+def known_classes(task: OwodTask, source: Source) -> KnownClasses:
+    """Return the known classes of a task as `curation.evaluation.truth.ground_truth` wants them.
+
+    Raises
+    ------
+    EvaluationError
+        The truth has no category of a known class, or objects of a class that the task does not name.
+    """
+    spelled = {name: task.aliases.get(name, name) for name in source.categories.names}
+    numbers = {spelled[name]: n for name, n in zip(spelled, source.categories.numbers, strict=True)}
+    where = ", ".join(record.name for record in source.files)
+    missing = [name for name in task.known if name not in numbers]
+    if missing:
+        raise EvaluationError(
+            f"The truth has no category of {len(missing)} known classes of task {task.name}",
+            where=where,
+            expected="classes among: " + ", ".join(source.categories.names)[:_SHOWN],
+            found=", ".join(missing)[:_SHOWN],
+            hint="is this the test view of another task, or does it spell the classes otherwise?",
+        )
+    _check_covered(task, source, spelled, where)
+    chosen = numbers if task.numbers is None else task.numbers
+    return KnownClasses(
+        task.known,
+        tuple(chosen[name] for name in task.known),
+        task.origin,
+        {alias: name for alias, name in task.aliases.items() if name in set(task.known)},
+    )
+
+
+def choose_tasks(tasks: tuple[OwodTask, ...], wanted: Iterable[str]) -> tuple[OwodTask, ...]:
+    """Return the tasks of some names, in the order of `tasks`; a name that none has is an `EvaluationError`."""
+    names = list(wanted)
+    strangers = [name for name in names if name not in {task.name for task in tasks}]
+    if strangers:
+        raise EvaluationError(
+            "There is no such task",
+            where=tasks[0].origin,
+            expected=", ".join(task.name for task in tasks)[:_SHOWN],
+            found=repr(strangers[0][:80]),
+        )
+    return tuple(task for task in tasks if task.name in names)
+
+
+def _check_record(record: _TaskRecord, path: Path) -> None:
+    names = (*record.prev, *record.cur, *(record.rest or ()))
+    # Names that differ in case alone are one class spelled twice (specs: BipolarForcepsDown, BipolarForcepsDOwn).
+    twice = _repeated(name.casefold() for name in names)
+    if twice or UNKNOWN in names or not record.prev + record.cur:
+        raise EvaluationError(
+            "A class is listed twice in one task"
+            if twice
+            else "'unknown' is listed as a class"
+            if UNKNOWN in names
+            else "A task knows no class",
+            where=f"{path}: task {record.name!r}"[:_SHOWN],
+            expected="each class once, in prev, cur or rest; at least one known; 'unknown' needs no listing",
+            found=twice[0][:80] if twice else None,
+        )
+
+
+def _check_covered(task: OwodTask, source: Source, spelled: Mapping[str, str], where: str) -> None:
+    if task.rest is None:
+        return
+    named = {*task.known, *task.rest, UNKNOWN}
+    objects = source.require_objects("An evaluation")
+    shown = set(objects.category.tolist())
+    strangers = [
+        name
+        for place, name in enumerate(source.categories.names)
+        if place in shown and spelled[name] not in named
+    ]
+    if strangers:
+        raise EvaluationError(
+            f"The truth shows objects of classes that task {task.name} does not name",
+            where=where,
+            expected="every class in prev, cur or rest (without rest: all others are unknown)",
+            found=", ".join(strangers)[:_SHOWN],
+            hint="add them to rest if a detector of this task does not know them",
+        )
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]

@@ -1,0 +1,777 @@
+"""Detections from files: COCO results in JSON or JSON lines, or VOC results; one policy for what does not belong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+
+from curation.canonical import sha256_of_lines
+from curation.errors import MissingFileError, PredictionError
+from curation.evaluation.input_order import equal_rows
+from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.truth import TaskTruth
+from curation.ids import native_number
+from curation.input_files import InputFile, json_rows
+from curation.sources.source import Source
+
+Stray = Literal["error", "drop"]
+Boxes = Literal["error", "empty"]
+LARGEST_COORDINATE = 1e8
+"""Pixels; beyond any image, and small enough that no area overflows."""
+
+_SHOWN = 80
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+_FORM = (
+    'a JSON list (or one a line) of {"image_id": integer or text, "category_id": integer or "category": name, '
+    '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
+)
+_UNKNOWN = -1
+STRANGE, DISAGREEING = -2, -3
+CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
+
+
+class Row(msgspec.Struct, gc=False):
+    """One record of a COCO results file; fields that are not declared are passed over."""
+
+    image_id: _Int64 | str
+    bbox: tuple[float, float, float, float]
+    score: float
+    category_id: _Int64 | None = None
+    category: str | None = None
+    background_score: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """What to do about detections that do not belong.
+
+    Attributes
+    ----------
+    stray : {"error", "drop"}
+        detections on images, or a results file of a class, that the ground truth lacks: refuse, or leave out and report
+    negative_sizes : {"error", "empty"}
+        detected boxes of negative size: refuse, or take as empty, which overlap nothing (so the VOC evaluation code
+        treats them), and report
+    any_scores : bool
+        allow scores outside [0, 1]: logits, SVM margins
+    """
+
+    stray: Stray = "error"
+    negative_sizes: Boxes = "error"
+    any_scores: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDetections:
+    """Detections of one part with what is to be told about their file.
+
+    Attributes
+    ----------
+    detections : Detections
+    name, sha256 : str
+        File or folder name, and ``sha256:<hex>`` of its bytes; of a folder, of the sorted lines ``<hex>  <name>``.
+    rows : int
+        Records in the file.
+    reported : dict of str to int
+        What was left out or changed under the policy, with counts; empty when nothing was.
+    """
+
+    detections: Detections
+    name: str
+    sha256: str
+    rows: int
+    reported: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def file(self) -> dict[str, Any]:
+        """What a result says about this input."""
+        return {"name": self.name, "sha256": self.sha256, "rows": self.rows, "reported": self.reported}
+
+
+@dataclass(frozen=True, slots=True)
+class RawColumns:
+    """Unchecked columns of one file, and how to name a row of it in a message.
+
+    Attributes
+    ----------
+    boxes : ndarray of float64, shape (n, 4)
+        ``x, y, w, h``; `check_values` makes negative sizes 0 where the policy says so.
+    scores : ndarray of float64, shape (n,)
+    where, record, first : str, str, int
+        A row is called ``"{where}: {record} {row + first}"``.
+    background : ndarray of float64, shape (n,), or None
+    """
+
+    boxes: Floats
+    scores: Floats
+    where: str
+    record: str
+    first: int
+    background: Floats | None = None
+
+    def place(self, row: int) -> str:
+        """Return what to call a row in a message."""
+        return f"{self.where}: {self.record} {row + self.first}"
+
+
+def read_coco_results(
+    path: Path, truth: GroundTruth, policy: Policy | None = None, *, others: Int64s | None = None
+) -> ReadDetections:
+    """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
+
+    They stand in a list, or one a line (JSON lines); the file may be compressed by gzip. The class is ``category_id``
+    as in the truth, or ``category``, a name. Detections called ``unknown`` are left out and counted: what is measured
+    here are known classes, and a detection of none of them is neither right nor wrong for any.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        The part they belong to. Boxes are ``x, y, w, h``; an optional ``background_score`` is kept; other fields are
+        passed over.
+    policy : Policy, optional
+    others : ndarray of int64, optional
+        Image numbers of the other part, ascending: only to recognise swapped files.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    PredictionError
+        It is no list of such records, or a record has a category that is neither known nor unknown, a box that is not
+        finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
+        an image that is not in the ground truth. The message names the record.
+    """
+    file, rows = read_rows(path)
+    policy = policy or Policy()
+    columns = _columns(rows, str(path))
+    label = _labels(rows, columns, truth)
+    position, found, counts = _placed(rows, columns, truth, policy, others)
+    if unknown := int((found & (label < 0)).sum()):
+        counts = {CALLED_UNKNOWN: unknown, **counts}
+    named = found & (label >= 0)
+    return ReadDetections(
+        take_rows(columns, position, label, named), path.name, file.sha256, len(rows), counts
+    )
+
+
+def _placed(
+    rows: list[Row], columns: RawColumns, truth: GroundTruth, policy: Policy, others: Int64s | None = None
+) -> tuple[Int32s, Bools, dict[str, int]]:
+    """Return the image of each record, whether it is in the ground truth, and what is to be reported."""
+    negative = check_values(columns, policy)
+    image = [row.image_id for row in rows]
+    position, found = locate(image, truth, columns)
+    if not found.all() and policy.stray == "error":
+        strays = [one for one, there in zip(image, found.tolist(), strict=True) if not there]
+        numbers = np.array([one for one in strays if isinstance(one, int)], np.int64)
+        swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
+        raise stray_error(columns, found, f"image_id {strays[0]!s:.80}", truth, swapped=swapped)
+    return position, found, report(stray=int((~found).sum()), negative=negative)
+
+
+def read_rows(path: Path) -> tuple[InputFile, list[Row]]:
+    """Return a COCO results file and its records (see `read_coco_results` for the errors)."""
+    file = InputFile(path, kind="detections file")
+    try:
+        return file, json_rows(file.data, Row)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        is_object = file.data.lstrip()[:1] == b"{"
+        is_truth = is_object and b'"annotations"' in file.data
+        raise PredictionError(
+            "This is not a list of detections, it is a ground-truth file"
+            if is_truth
+            else "The detections cannot be read",
+            where=str(path),
+            expected=_FORM,
+            found="a JSON object" if is_truth else str(error)[:300],
+            hint="give annotation files to --truth and results files to --detections" if is_object else None,
+        ) from None
+
+
+def _columns(rows: list[Row], where: str) -> RawColumns:
+    n = len(rows)
+    background = None
+    if any(row.background_score is not None for row in rows):
+        background = np.array([row.background_score for row in rows], np.float64)
+    return RawColumns(
+        boxes=np.array([row.bbox for row in rows], np.float64).reshape(n, 4),
+        scores=np.fromiter((row.score for row in rows), np.float64, n),
+        where=where,
+        record="record",
+        first=0,
+        background=background,
+    )
+
+
+def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
+    """Return the position of each detection's class, `_UNKNOWN` where it is called unknown."""
+    table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
+    table |= {name: place for place, name in enumerate(truth.classes)}
+    table |= {number: place for place, number in enumerate(truth.class_numbers)}
+    label = labels_of(rows, table)
+    refused = label < _UNKNOWN
+    if refused.any():
+        row = int(np.argmax(refused))
+        used = {one.category_id for one in rows if one.category_id is not None}
+        raise PredictionError(
+            "A detection's category and category_id name different classes"
+            if label[row] == DISAGREEING
+            else "A detection has a category that is not known",
+            where=columns.place(row),
+            expected=f"category_id of a known class: {_list(truth)}; or unknown "
+            f"({', '.join(map(str, truth.unknown_numbers))})",
+            found=f"category_id {rows[row].category_id}"
+            + ("" if rows[row].category is None else f", category {rows[row].category!r:.80}"),
+            hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth)
+            or "leave out detections of other classes; give names (category) where ids are in doubt",
+        )
+    return label
+
+
+def other_numbering(used: Collection[int], other: Collection[int], *, from_truth: bool = True) -> str | None:
+    """Return what to try where ids do not fit the numbering in use, but all fit the other; None where they do not.
+
+    Parameters
+    ----------
+    used : collection of int
+        All category ids of a detections file.
+    other : collection of int
+        The ids of the other numbering.
+    from_truth : bool
+        Whether the numbering in use is the truth file's, and the other one the manifest's; else the other way round.
+    """
+    # -1 is unknown in every numbering, and tells nothing.
+    telling = set(used) - {-1}
+    if not telling or not telling <= set(other):
+        return None
+    whose, option = ("the manifest", "manifest") if from_truth else ("the truth file", "truth")
+    return f"all ids of the file are ids of {whose}: --category-ids {option} reads them so"
+
+
+def check_values(columns: RawColumns, policy: Policy) -> int:
+    """Raise `PredictionError` at the first unusable box or score; return how many negative sizes were set to 0."""
+    boxes, scores = columns.boxes, columns.scores
+    usable = (np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1)
+    negative: Bools = np.asarray((boxes[:, 2:] < 0).any(axis=1))
+    if policy.negative_sizes == "error":
+        usable &= ~negative
+    if not usable.all():
+        row = int(np.argmin(usable))
+        raise PredictionError(
+            "A detection has a box that cannot be",
+            where=columns.place(row),
+            expected=f"finite x, y, w, h with w and h not negative, at most {LARGEST_COORDINATE:g} pixels",
+            found=str(boxes[row].tolist()),
+            hint="--negative-sizes empty takes boxes of negative size as empty, and reports how many"
+            if negative[row]
+            else None,
+        )
+    boxes[negative, 2:] = np.maximum(boxes[negative, 2:], 0)
+    in_range = np.isfinite(scores) if policy.any_scores else (scores >= 0) & (scores <= 1)
+    if not in_range.all():
+        row = int(np.argmin(in_range))
+        raise PredictionError(
+            "A detection has a score that is not finite"
+            + ("" if policy.any_scores else " or outside [0, 1]"),
+            where=columns.place(row),
+            expected="a finite number" if policy.any_scores else "0 to 1",
+            found=repr(float(scores[row])),
+            hint=None if policy.any_scores else "--any-scores allows margins and logits",
+        )
+    return int(negative.sum())
+
+
+def stray_error(
+    columns: RawColumns, found: Bools, image: str, truth: GroundTruth, *, swapped: bool = False
+) -> PredictionError:
+    """Return the error about the first detection that was not found; `image` names its image."""
+    return PredictionError(
+        "A detection lies on an image that is not in the ground truth",
+        where=columns.place(int(np.argmin(found))),
+        expected=f"one of its {truth.n_images} images",
+        found=f"{image}; {int((~found).sum())} such detections of {len(found)}",
+        hint="all of them are in the other part: are the closed and the wilderness file swapped?"
+        if swapped
+        else "--stray drop leaves them out and reports how many",
+    )
+
+
+def report(*, stray: int, negative: int, unknown: int = 0) -> dict[str, int]:
+    """Return the counts above zero, by what they count."""
+    counts = {
+        CALLED_UNKNOWN: unknown,
+        "left out: detections on images or of classes that are not in the ground truth": stray,
+        "taken as empty: boxes of negative size": negative,
+    }
+    return {reason: count for reason, count in counts.items() if count}
+
+
+def locate(ids: Sequence[int | str], truth: GroundTruth, columns: RawColumns) -> tuple[Int32s, Bools]:
+    """Return the position of each image id in the ground truth, and whether it is there.
+
+    Raises
+    ------
+    PredictionError
+        The annotation file names images by texts and a detection by a number: its position would be a guess.
+    """
+    if truth.image_names is None:
+        numbers = [one if isinstance(one, int) else native_number(one) for one in ids]
+        known = np.array([number is not None for number in numbers], np.bool_)
+        position, found = find(np.array([number or 0 for number in numbers], np.int64), truth.image_numbers)
+        return position, found & known
+    place = {name: number for number, name in enumerate(truth.image_names)}
+    for row, one in enumerate(ids):
+        if isinstance(one, int):
+            raise PredictionError(
+                "A detection names its image by a number, the ground truth by a text",
+                where=columns.place(row),
+                expected=f"an image_id such as {truth.image_names[0]!r:.80}",
+                found=str(one),
+                hint="use the ids of the annotation file that the detector was given",
+            )
+    position = np.array([place.get(str(one), -1) for one in ids], np.int32)
+    return np.maximum(position, 0), position >= 0
+
+
+def find(wanted: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
+    """Return the position of each number among ascending ones, and whether it is there."""
+    if not len(known):
+        return np.zeros(len(wanted), np.int32), np.zeros(len(wanted), bool)
+    position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return position.astype(np.int32), known[position] == wanted
+
+
+def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
+    """Return the detections of some rows, given the image and class positions of all."""
+    background = columns.background
+    return Detections(
+        position[rows],
+        label[rows],
+        columns.boxes[rows],
+        columns.scores[rows],
+        None if background is None else background[rows],
+    )
+
+
+def _list(truth: GroundTruth) -> str:
+    text = ", ".join(
+        f"{number} {name}" for number, name in zip(truth.class_numbers, truth.classes, strict=True)
+    )
+    return text if len(text) <= 4 * _SHOWN else text[: 4 * _SHOWN] + "…"
+
+
+def labels_of(rows: Sequence[Row], table: Mapping[int | str | None, int]) -> Int32s:
+    """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.
+
+    What the table lacks is `STRANGE`; a category and an id of different classes are `DISAGREEING`.
+    """
+
+    def label_of(row: Row) -> int:
+        if row.category is None or row.category_id is None:
+            return table.get(row.category_id if row.category is None else row.category, STRANGE)
+        named = table.get(row.category, STRANGE)
+        return named if named == table.get(row.category_id, STRANGE) else DISAGREEING
+
+    return np.fromiter(map(label_of, rows), np.int32, len(rows))
+
+
+VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
+_FIELDS = 6
+_AMBIGUOUS = -2
+_LONGEST = (255, 64)
+"""Characters of an image name, and of a number: one endless token would cost its length in every row."""
+
+
+def read_voc_results(
+    path: Path, truth: GroundTruth, names: Sequence[str], policy: Policy | None = None
+) -> ReadDetections:
+    """Return the detections of a VOC results folder (``comp4_det_test_CLASS.txt``) or of one such file.
+
+    Each line is ``image score x1 y1 x2 y2`` with 1-based inclusive corners; the box becomes
+    ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``. Files are read in the order of the classes; a class without a file
+    has no detections.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Name of each image of `truth` as the lines write it (the stem of its file).
+    policy : Policy, optional
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file or folder, or no results file in it.
+    PredictionError
+        As `read_coco_results`, and for a file of a class that is not known. The message names the line.
+    """
+    policy = policy or Policy()
+    files = _files_by_class(path, truth)
+    positions: dict[str, int] = {}
+    for place, name in enumerate(names):
+        # Two images of one name (a/1.jpg, b/1.jpg): a line that uses it says nothing.
+        positions[name] = place if name not in positions else _AMBIGUOUS
+    reader = _Reader(truth, positions, policy)
+    for name, file in files.items():
+        reader.add(name, file)
+    digest = (
+        f"sha256:{reader.digests[0].split()[0]}"
+        if path.is_file()
+        else sha256_of_lines(sorted(reader.digests))
+    )
+    counts = report(stray=reader.stray, negative=reader.negative, unknown=reader.unknown)
+    return ReadDetections(_concatenated(reader.parts), path.name, digest, reader.rows, counts)
+
+
+class _Reader:
+    """Reads one class file after the other and keeps count."""
+
+    def __init__(self, truth: GroundTruth, positions: dict[str, int], policy: Policy) -> None:
+        self.truth, self.positions, self.policy = truth, positions, policy
+        self.parts: list[Detections] = []
+        self.digests: list[str] = []
+        self.rows = self.stray = self.negative = self.unknown = 0
+
+    def add(self, name: str, file: Path) -> None:
+        given = InputFile(file, kind="results file")
+        data = given.data
+        self.digests.append(f"{given.sha256.removeprefix('sha256:')}  {file.name}")
+        if name not in self.truth.classes:
+            self._pass_over(name, file, data)
+            return
+        images, columns = _parse(data, file)
+        self.negative += check_values(columns, self.policy)
+        place = np.fromiter((self.positions.get(text, -1) for text in images), np.int32, len(images))
+        if (place == _AMBIGUOUS).any():
+            raise self._ambiguous(columns, images, int(np.argmax(place == _AMBIGUOUS)))
+        found = place >= 0
+        if not found.all() and self.policy.stray == "error":
+            first = images[int(np.argmin(found))][:_SHOWN]
+            raise stray_error(columns, found, f"image {first!r}", self.truth)
+        label = np.full(len(images), self.truth.classes.index(name), np.int32)
+        self.parts.append(take_rows(columns, place, label, found))
+        self.rows += len(images)
+        self.stray += int((~found).sum())
+
+    def _ambiguous(self, columns: RawColumns, images: list[str], row: int) -> PredictionError:
+        return PredictionError(
+            "A detection names an image by a name that two images of the ground truth have",
+            where=columns.place(row),
+            expected="file names that differ in more than their folder",
+            found=repr(images[row][:_SHOWN]),
+            hint="give the detections as COCO results, which name images by id",
+        )
+
+    def _pass_over(self, name: str, file: Path, data: bytes) -> None:
+        if name == UNKNOWN:
+            lines = sum(1 for line in data.splitlines() if line.strip())
+            self.rows += lines
+            self.unknown += lines
+            return
+        if self.policy.stray == "error":
+            raise PredictionError(
+                "A results file is of no known class",
+                where=str(file),
+                expected="one file a class of: " + ", ".join(self.truth.classes)[: 4 * _SHOWN],
+                found=name[:_SHOWN],
+                hint="--stray drop leaves it out and reports how many detections it holds",
+            )
+        lines = sum(1 for line in data.splitlines() if line.strip())
+        self.rows += lines
+        self.stray += lines
+
+
+def is_voc_results(path: Path) -> bool:
+    """Return whether a path is a folder, or a text file named as VOC results are."""
+    return path.is_dir() or VOC_FILE.match(path.name) is not None
+
+
+def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
+    """Return the results file of each class, known classes first in their order."""
+    if not path.exists():
+        raise MissingFileError("The detections do not exist", where=str(path))
+    found: dict[str, Path] = {}
+    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+        named = VOC_FILE.match(file.name)
+        if named is None:
+            continue
+        if named["name"] in found:
+            raise PredictionError(
+                "Two results files are of one class",
+                where=str(file),
+                expected="files of one competition and one image set",
+                found=f"{found[named['name']].name} and {file.name}",
+            )
+        found[named["name"]] = file
+    if not found:
+        raise MissingFileError(
+            "There are no VOC results files",
+            where=str(path),
+            expected="comp4_det_test_CLASS.txt, one a class",
+        )
+    order = [name for name in truth.classes if name in found]
+    return {name: found[name] for name in (*order, *(name for name in found if name not in truth.classes))}
+
+
+def _parse(data: bytes, path: Path) -> tuple[list[str], RawColumns]:
+    lines = data.decode("utf-8", errors="replace").splitlines()
+    while lines and not lines[-1].strip():
+        lines.pop()
+    fields = [line.split() for line in lines]
+    for row, entries in enumerate(fields):
+        if (
+            len(entries) != _FIELDS
+            or len(entries[0]) > _LONGEST[0]
+            or max(map(len, entries[1:])) > _LONGEST[1]
+        ):
+            raise _line_error(path, row, lines[row])
+    numbers = np.empty((len(fields), _FIELDS - 1), np.float64)
+    try:
+        numbers[:] = np.array([entries[1:] for entries in fields]).reshape(numbers.shape).astype(np.float64)
+    except ValueError:
+        row = next(row for row, entries in enumerate(fields) if not all(map(_is_number, entries[1:])))
+        raise _line_error(path, row, lines[row]) from None
+    x1, y1, x2, y2 = numbers[:, 1:].T
+    boxes = np.stack([x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1], axis=1)
+    return [entries[0] for entries in fields], RawColumns(boxes, numbers[:, 0], str(path), "line", 1)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _line_error(path: Path, row: int, line: str) -> PredictionError:
+    return PredictionError(
+        "A line of the results file cannot be read",
+        where=f"{path}: line {row + 1}",
+        expected="image score x1 y1 x2 y2",
+        found=repr(line[:_SHOWN]),
+    )
+
+
+def _concatenated(parts: list[Detections]) -> Detections:
+    if not parts:
+        return Detections(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 4)), np.empty(0))
+    return Detections(
+        np.concatenate([part.image for part in parts]),
+        np.concatenate([part.label for part in parts]),
+        np.concatenate([part.boxes for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+    )
+
+
+_REST = -1
+_SHOWN_LIST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDetections:
+    """Detections of a task, each image's as often as its list names it.
+
+    Attributes
+    ----------
+    read : ReadDetections
+        Its `detections` have the labels of `TaskTruth.truth`: the last one is unknown.
+    copies : str
+        What was done about images that the list repeats, or ``""`` where it repeats none.
+    """
+
+    read: ReadDetections
+    copies: str
+
+    @property
+    def detections(self) -> Detections:
+        """The detections as columns."""
+        return self.read.detections
+
+
+def read_task_detections(
+    path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None
+) -> TaskDetections:
+    """Return the detections of a task.
+
+    Parameters
+    ----------
+    path : Path
+        A JSON list (or JSON lines, compressed by gzip or not) of ``image_id, bbox, score`` and ``category_id`` or
+        ``category`` (a class name or ``unknown``), or a folder of VOC results with a file of class ``unknown``.
+    source : Source
+        The ground truth's source, for the category ids of classes that are unknown in the task.
+    policy : Policy, optional
+        ``stray="drop"`` also leaves out detections of classes that are unknown in the task, and counts them.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    PredictionError
+        A record cannot be read, has no class of the task, an unusable box or score, or an image that is not in the
+        ground truth.
+    """
+    policy = policy or Policy()
+    if is_voc_results(path):
+        read = read_voc_results(
+            path, replace(truth.truth, classes=_spelled(path, truth)), truth.part.names, policy
+        )
+    else:
+        read = _read_json(path, truth, source, policy)
+    return _once_a_line(read, truth)
+
+
+def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> ReadDetections:
+    file, rows = read_rows(path)
+    columns = replace(_columns(rows, str(path)), background=None)
+    label = _task_labels(rows, columns, truth, source, policy)
+    position, found, counts = _placed(rows, columns, truth.truth, policy)
+    if n_rest := int((found & (label == _REST)).sum()):
+        counts["left out: detections of classes that are unknown in this task"] = n_rest
+    kept = found & (label >= 0)
+    return ReadDetections(
+        take_rows(columns, position, label, kept), path.name, file.sha256, len(rows), counts
+    )
+
+
+def _task_labels(
+    rows: list[Row], columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy
+) -> Int32s:
+    table = _label_table(truth, source)
+    label = labels_of(rows, table)
+    refused = label < (_REST if policy.stray == "drop" else 0)
+    if refused.any():
+        row = int(np.argmax(refused))
+        used = {one.category_id for one in rows if one.category_id is not None}
+        where, count = columns.place(row), int(refused.sum())
+        raise _label_error(int(label[row]), rows[row], where, count, truth, table, used)
+    return label
+
+
+def _label_table(truth: TaskTruth, source: Source) -> dict[int | str | None, int]:
+    """Return the label of every id and name that detections of the task may use, `_REST` for its unknown classes."""
+    task, columns = truth.task, truth.truth
+    named = source.categories
+    rest = [name for name in named.names if task.aliases.get(name, name) not in (*task.known, UNKNOWN)]
+    table: dict[int | str | None, int] = dict.fromkeys((*rest, *(task.rest or ())), _REST)
+    own = dict(zip(named.names, named.numbers, strict=True))
+    numbers = own if task.numbers is None else task.numbers
+    table |= {numbers[name]: _REST for name in list(table) if isinstance(name, str) and name in numbers}
+    unknown_numbers = {*task.unknown_numbers, *((own[UNKNOWN],) if UNKNOWN in own else ())}
+    table |= {number: truth.unknown for number in unknown_numbers if number not in table}
+    for label, (name, number) in enumerate(zip(columns.classes, columns.class_numbers, strict=True)):
+        if label < truth.unknown:
+            table[number] = label
+        table[name] = label
+    table |= {alias: table[name] for alias, name in task.aliases.items() if name in table}
+    return table
+
+
+def _label_error(
+    label: int,
+    row: Row,
+    where: str,
+    count: int,
+    truth: TaskTruth,
+    table: dict[int | str | None, int],
+    used: set[int],
+) -> PredictionError:
+    what = {
+        _REST: f"A detection has a class that is unknown in task {truth.task.name}",
+        STRANGE: "A detection has a category that the task does not name",
+        DISAGREEING: "A detection's category and category_id name different classes",
+    }[label]
+    unknown = [str(key) for key, place in table.items() if place == truth.unknown]
+    known = ", ".join(f"{number} {name}" for number, name in _numbered(truth))
+    other = other_numbering(used, truth.task.other_numbers, from_truth=truth.task.numbers is None)
+    usual = (
+        "--stray drop leaves out detections of classes that are unknown in the task, and reports how many"
+        if label == _REST
+        else "give names (category) where ids are in doubt; without a category of its own, unknown has id "
+        f"{truth.task.unknown_numbers[0]}"
+    )
+    unlisted = label == STRANGE and truth.task.rest and isinstance(row.category_id, int)
+    if unlisted and not other:
+        usual += (
+            f"; the truth has no ids for classes that are unknown in task {truth.task.name}: with names, "
+            "--stray drop leaves detections of these out"
+        )
+    return PredictionError(
+        what,
+        where=where,
+        expected=f"unknown ({' or '.join(unknown)}), or a known class: {known[:_SHOWN_LIST]}",
+        found=f"{_named(row)}; {count} such {'detection' if count == 1 else 'detections'}",
+        hint=other or usual,
+    )
+
+
+def _named(row: Row) -> str:
+    """Return what a record says of its class: a name, an id, or both."""
+    said = [] if row.category is None else [f"category {row.category!r:.80}"]
+    return (
+        ", ".join(said if row.category_id is None else [*said, f"category_id {row.category_id}"]) or "neither"
+    )
+
+
+def _numbered(truth: TaskTruth) -> list[tuple[int, str]]:
+    columns = truth.truth
+    pairs = zip(columns.class_numbers, columns.classes, strict=True)
+    return [(number, name) for number, name in pairs if name in truth.task.known]
+
+
+def _spelled(path: Path, truth: TaskTruth) -> tuple[str, ...]:
+    """Return the class names as the files of a results folder spell them (``aeroplane`` where that file exists)."""
+    files = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else []
+    present = {match["name"] for file in files if (match := VOC_FILE.match(file.name))}
+    spelled = {name: alias for alias, name in truth.task.aliases.items() if alias in present}
+    return tuple(name if name in present else spelled.get(name, name) for name in truth.truth.classes)
+
+
+def _once_a_line(read: ReadDetections, truth: TaskTruth) -> TaskDetections:
+    """Return the detections of each image as often as its list names it under ``keep``, else once.
+
+    A detector that ran over the list, line by line, has written the detections of a repeated image once a line; one
+    that ran over the images has not. The file itself tells: no detector writes equal rows for one image.
+    """
+    if not truth.repeated_lines:
+        return TaskDetections(read, "")
+    found = read.detections
+    group, place = _copies(found)
+    lines = truth.list_lines[found.image]
+    of_repeated = lines > 1
+    again = np.isin(group, group[place > 0])
+    written_per_line = 2 * int((of_repeated & again).sum()) > int(of_repeated.sum())
+    if written_per_line and truth.repeats == "keep":
+        return TaskDetections(read, "the file holds them once a line already")
+    if written_per_line:
+        size = np.bincount(group)[group]
+        kept = place < -(-size // lines)
+        told = {"left out: copies of detections on repeated images": int((~kept).sum())}
+        return TaskDetections(
+            replace(read, detections=found.take(kept), reported={**read.reported, **told}),
+            "the file held them once a line; each is taken once",
+        )
+    if truth.repeats == "keep":
+        rows = np.repeat(np.arange(len(found)), lines)
+        return TaskDetections(
+            replace(read, detections=found.take(rows)),
+            "the file holds them once an image; counted once a line",
+        )
+    return TaskDetections(read, "the file holds them once an image")
+
+
+def _copies(found: Detections) -> tuple[Int64s, Int64s]:
+    """Return for each detection the group of rows equal to it, and its place in that group, in input order."""
+    group = equal_rows(found, np.arange(len(found)))
+    order = np.argsort(group, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order)) - np.searchsorted(group[order], group[order])
+    return group, place
