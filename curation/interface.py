@@ -227,6 +227,9 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
     given = {key: value for key, value in inputs.items() if key in parameters}
     loose = {key: value for key, value in inputs.items() if key not in parameters}
     hints = typing.get_type_hints(function)
+    for key, value in given.items():
+        if isinstance(value, str) and typing.get_origin(hints.get(key)) is tuple:
+            given[key] = (value,)
     for key in parameters:
         if key in given or not dataclasses.is_dataclass(hints.get(key)):
             continue

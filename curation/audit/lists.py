@@ -415,11 +415,6 @@ class ListSet:
         return len(self.lists)
 
     @property
-    def members(self) -> dict[str, Int32s]:
-        """The members of each list by name, as `curation.audit.folder_target.folder_target` takes them."""
-        return {one.name: one.members for one in self.lists}
-
-    @property
     def digests(self) -> dict[str, str]:
         """The sha256 of each list's file by name."""
         return {one.name: one.sha256 for one in self.lists}
