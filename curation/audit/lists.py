@@ -35,6 +35,7 @@ from curation.errors import MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
 from curation.json_keys import repeated_key
+from curation.sources.id_list import ListedImages
 from curation.sources.source import Bools, Int32s, Int64s
 from curation.storage import inside
 
@@ -576,14 +577,8 @@ def _parsed(path: Path, data: bytes, namespace: str) -> Iterator[tuple[str, Pars
         yield (f"/{key}" if key else ""), _entries(ids, by_form=form, namespace=namespace), has_labels
 
 
-class _Image(msgspec.Struct, frozen=True):
-    id: int | str
-    file_name: str = ""
-
-
-class _Coco(msgspec.Struct, frozen=True):
-    images: list[_Image]
-    annotations: list[msgspec.Raw] = []
+class _Coco(ListedImages, frozen=True):
+    annotations: list[msgspec.Raw] = msgspec.field(default_factory=list)
 
 
 class _Keys(msgspec.Struct, frozen=True):
