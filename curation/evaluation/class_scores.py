@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PredictionError, UsageError
-from curation.sources.imagenet import class_of_images, is_wnid, read_imagenet, stem
+from curation.sources.imagenet import class_of_images, is_wnid, stem
 
 if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
@@ -361,13 +361,13 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
     Parameters
     ----------
     truth : Path, optional
-        A dataset root or a file that tells the class of each image (see `curation.sources.imagenet.read_imagenet`);
+        A dataset root or a file that tells the class of each image (see `curation.sources.opening.open_source`);
         without one, classes come from names such as ``n02088632_3640`` where all images have these.
 
     Raises
     ------
     ManifestError, MissingListError, SourceError
-        See `curation.manifest.views.locate_images` and `read_imagenet`.
+        See `curation.manifest.views.locate_images` and `curation.sources.opening.open_source`.
     UsageError
         The manifest is of another kind of protocol.
     PredictionError
@@ -478,10 +478,11 @@ def _classes_by_name(images: Sequence[str]) -> list[str] | None:
 
 def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
     from curation.manifest.views import locate_images
+    from curation.sources.opening import open_source
 
     by_name = {entry.name: entry for entry in manifest.header.sources}
     sources = {
-        name: read_imagenet(truth, dataset=by_name[name].dataset, part=by_name[name].part)
+        name: open_source(truth, dataset=by_name[name].dataset, part=by_name[name].part, cache=False)
         for name in manifest.part(part).sources
         if name in by_name
     }

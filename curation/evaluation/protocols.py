@@ -18,7 +18,7 @@ from curation.evaluation.result import Report, Result
 
 _PLAIN = {"voc": "curation.evaluation.voc", "coco": "curation.evaluation.coco_engine"}
 _ROOMS = "curation.benchmarks"
-_OWN = ("elephant", *_PLAIN, "owod", "osod3", "findmeifyoucan", "imagenet")
+_OWN = ("elephant", *_PLAIN, "owod", "osod3", "findmeifyoucan", "imagenet", "ssb")
 
 
 def _module(protocol: str, what: str) -> ModuleType | None:

@@ -19,7 +19,16 @@ from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parts import Part, Selection, make_part, source_entry, source_note
 from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Figure, Header, LabelView, Paper, Rule
+from curation.manifest.header import (
+    SCHEMA_VERSION,
+    ClassEntry,
+    Figure,
+    Header,
+    LabelView,
+    Paper,
+    PartRole,
+    Rule,
+)
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 
@@ -125,7 +134,7 @@ def _showing(source: Source, names: Sequence[str]) -> Any:
 
 
 def _part(name: str, selected: Sequence[Selection], classes: Sequence[ClassEntry], rule: str) -> Part:
-    role = "train" if name == "train" else "test"
+    role: PartRole = "train" if name == "train" else "test"
     return make_part(name, role, selected, classes, view=LabelView(), rule=rule)
 
 
