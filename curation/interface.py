@@ -146,6 +146,10 @@ def _from_hub(target: str) -> Manifest | None:
     return read_manifest(headers[0])
 
 
+_FILES = ("classes", "scores", "id_scores", "val", "labels", "val_labels", "epochs", "images", "similar")
+"""Inputs that are files, or files by name."""
+
+
 def evaluate(name: str, **inputs: Any) -> Result:
     """Score predictions by the rules of a benchmark.
 
@@ -187,8 +191,10 @@ def evaluate(name: str, **inputs: Any) -> Result:
 
 def _usable(key: str, value: Any, folder: Path) -> Any:
     """Return an input as the functions take it: truth as a source, detections as a file."""
-    if isinstance(value, str) and key in ("truth", "detections", "classes", "scores"):
+    if isinstance(value, str) and key in ("truth", "detections", *_FILES):
         return Path(value)
+    if isinstance(value, Mapping) and key in _FILES:
+        return {name: _usable(key, one, folder) for name, one in value.items()}
     if key == "truth":
         if isinstance(value, Mapping) and "images" not in value:
             return {part: _usable(key, one, folder) for part, one in value.items()}
@@ -227,6 +233,9 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
     given = {key: value for key, value in inputs.items() if key in parameters}
     loose = {key: value for key, value in inputs.items() if key not in parameters}
     hints = typing.get_type_hints(function)
+    for key, value in given.items():
+        if isinstance(value, str) and typing.get_origin(hints.get(key)) is tuple:
+            given[key] = (value,)
     for key in parameters:
         if key in given or not dataclasses.is_dataclass(hints.get(key)):
             continue

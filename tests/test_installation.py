@@ -56,6 +56,13 @@ def run(site: Path, folder: Path, *arguments: str) -> "subprocess.CompletedProce
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+def test_the_wheel_holds_every_file_of_the_package(installed: Path) -> None:
+    files = [path for path in (ROOT / "curation").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert {path.suffix for path in files} >= {".py", ".toml", ".html", ".css", ".md", ".json"}
+    for path in files:
+        assert (installed / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
+
+
 def test_the_wheel_holds_every_manifest_byte_for_byte(installed: Path) -> None:
     packed = installed / "curation" / "manifests"
     assert {

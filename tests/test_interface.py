@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,19 @@ def test_the_import_loads_nothing_of_the_package() -> None:
 def test_every_promised_name_is_there(name: str) -> None:
     assert getattr(curation, name) is not None
     assert name in dir(curation)
+
+
+def test_the_page_lists_the_names_with_the_first_lines_of_their_docstrings() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `curation\.(\w+)` \| (.*) \|$", page, re.MULTILINE)
+    assert rows == listed()
+
+
+def listed() -> list[tuple[str, str]]:
+    """Return the rows of the table in docs/python.md."""
+    names = [name for name in curation.__all__ if name != "__version__"]
+    lines = [(inspect.getdoc(implementation(name)) or "").partition("\n")[0] for name in names]
+    return [(name, line.replace("``", "`")) for name, line in zip(names, lines, strict=True)]
 
 
 def test_another_name_is_none() -> None:

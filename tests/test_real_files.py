@@ -27,18 +27,25 @@ def _registered() -> None:
         importlib.import_module(name)
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where parsed files are kept, for all sets: the same COCO file is in six of them."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.mark.shared
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_real_files(
     name: str,
     shared: Path,
+    cache: Path,
     tmp_path: Path,
     request: pytest.FixtureRequest,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CURATION_CACHE", str(cache))
     made: dict[tuple[str, str], object] = {}
     failures, lacking = [], []
     for place, check in enumerate(checks_of(name)):

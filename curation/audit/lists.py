@@ -35,6 +35,7 @@ from curation.errors import MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
 from curation.json_keys import repeated_key
+from curation.sources.id_list import ListedImages
 from curation.sources.source import Bools, Int32s, Int64s
 from curation.storage import inside
 
@@ -415,11 +416,6 @@ class ListSet:
         return len(self.lists)
 
     @property
-    def members(self) -> dict[str, Int32s]:
-        """The members of each list by name, as `curation.audit.folder_target.folder_target` takes them."""
-        return {one.name: one.members for one in self.lists}
-
-    @property
     def digests(self) -> dict[str, str]:
         """The sha256 of each list's file by name."""
         return {one.name: one.sha256 for one in self.lists}
@@ -581,14 +577,8 @@ def _parsed(path: Path, data: bytes, namespace: str) -> Iterator[tuple[str, Pars
         yield (f"/{key}" if key else ""), _entries(ids, by_form=form, namespace=namespace), has_labels
 
 
-class _Image(msgspec.Struct, frozen=True):
-    id: int | str
-    file_name: str = ""
-
-
-class _Coco(msgspec.Struct, frozen=True):
-    images: list[_Image]
-    annotations: list[msgspec.Raw] = []
+class _Coco(ListedImages, frozen=True):
+    annotations: list[msgspec.Raw] = msgspec.field(default_factory=list)
 
 
 class _Keys(msgspec.Struct, frozen=True):

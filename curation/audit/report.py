@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -247,7 +248,7 @@ class Report:
             tables.append(("Sources", ("name", "dataset", "holds", "file", "digest"), sources))
         return tables  # type: ignore[return-value]
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: str | PathLike[str]) -> None:
         """Write ``report.html``, ``audit.json``, the tables as CSV and the figure of overlaps into a new folder.
 
         Raises
@@ -255,7 +256,7 @@ class Report:
         UsageError
             The folder exists already.
         """
-        with publishing_folder(folder) as new:
+        with publishing_folder(Path(folder)) as new:
             (new / "report.html").write_text(self.html(), encoding="utf-8")
             text = json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False)
             (new / "audit.json").write_text(text + "\n", encoding="utf-8")

@@ -48,8 +48,8 @@ VERBS: dict[str, str] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0 done, 1 the check failed, 2 wrong use or input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    verb = next((word for word in given if not word.startswith("-")), None)
-    parser = _parser(verb)
+    verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
+    parser = _parser(verb, command)
     options = parser.parse_args(given)
     if options.verb is None:
         _parser(None).print_help()
@@ -97,8 +97,8 @@ def _give_up(error: OSError | MemoryError, *, as_json: bool) -> int:
     return CurationError.exit_code
 
 
-def _parser(verb: str | None, *, every: bool = False) -> argparse.ArgumentParser:
-    """Return the parser; only the module of the verb in use is imported, so that help stays instant."""
+def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argparse.ArgumentParser:
+    """Return the parser; only the module of the verb, and of the command in use, is imported: help stays instant."""
     parser = argparse.ArgumentParser(
         prog="curation", description="Open-set evaluation data you can trust.", allow_abbrev=False
     )
@@ -107,7 +107,7 @@ def _parser(verb: str | None, *, every: bool = False) -> argparse.ArgumentParser
     for name, summary in VERBS.items():
         subparser = verbs.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         if every or name == verb:
-            _declare(subparser, importlib.import_module(f"curation.cli.{name}_verb"))
+            _declare(subparser, importlib.import_module(f"curation.cli.{name}_verb"), command)
             outputs.add_force(subparser)
     return parser
 
@@ -117,13 +117,13 @@ def whole_parser() -> argparse.ArgumentParser:
     return _parser(None, every=True)
 
 
-def _declare(parser: argparse.ArgumentParser, module: Any) -> None:
+def _declare(parser: argparse.ArgumentParser, module: Any, command: str) -> None:
     """Declare the options of a verb: those of its function ``run``, or of each of its ``COMMANDS``.
 
     A command is a function, or a record of options whose method ``run`` is called.
     """
     if hasattr(module, "add_arguments"):
-        module.add_arguments(parser)
+        module.add_arguments(parser, command)
         parser.set_defaults(run=module.run)
         return
     from curation.cli.signature import add_arguments, add_commands

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from curation.evaluation.result import Result
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``curation evaluate``: one sub-command a protocol."""
+def add_arguments(parser: argparse.ArgumentParser, chosen: str = "") -> None:
+    """Declare the arguments of ``curation evaluate``: one sub-command a protocol; of a chosen one, its own alone."""
     commands = parser.add_subparsers(dest="protocol", metavar="PROTOCOL", required=True)
-    for name in protocols():
+    names = protocols()
+    for name in names:
+        if chosen in names and name != chosen:
+            commands.add_parser(name)
+            continue
         evaluate = evaluation_of(name)
         summary = summary_of(evaluate)
         command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)

@@ -11,7 +11,7 @@ from curation.cli.options import SourceOptions
 from curation.cli.output import Answer, note, printable
 from curation.cli.outputs import FileOrNewFolder
 from curation.cli.signature import pairs
-from curation.publishing.exporting import FormatOptions
+from curation.publishing.formats.options import FormatOptions
 
 if TYPE_CHECKING:
     from curation.publishing.exporting import Exported

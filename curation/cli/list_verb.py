@@ -39,7 +39,7 @@ class Options:
 
 def run(options: Options) -> Answer:
     """Print protocols with paper, sources and parameters, then the manifests at hand; or one protocol alone."""
-    from curation.benchmarks.registry import benchmarks
+    from curation.benchmarks.registry import benchmarks, registry
 
     data: dict[str, Any] = {}
     lines: list[str] = []
@@ -48,6 +48,8 @@ def run(options: Options) -> Answer:
         chosen = [one] if one else list(benchmarks().values())
         data["protocols"] = [_protocol_data(protocol) for protocol in chosen]
         lines += [line for told in data["protocols"] for line in _protocol_lines(told, whole=one is not None)]
+        for name, reason in registry().unusable.items():
+            warn(f"the package that offers protocol {name} cannot be used: {reason}")
     written = _write_index(options) if options.write_index else []
     if options.what != "protocols":
         found = _manifests(options.folder)

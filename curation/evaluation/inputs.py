@@ -212,7 +212,7 @@ def about(
     }
 
 
-def manifest_record(manifest: Manifest | None, **more: str | Sequence[str]) -> dict[str, Any] | None:
+def manifest_record(manifest: Manifest | None, **more: Any) -> dict[str, Any] | None:
     """Return name, version and digest of a manifest, and what was taken of it."""
     if manifest is None:
         return None

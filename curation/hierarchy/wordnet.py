@@ -144,7 +144,7 @@ class Wordnet:
         seen[front] = True
         while len(front):
             _, pointers = self._pointers(front, instances=instances)
-            found = np.unique(table.parents[pointers])
+            found = np.unique(table.parents[pointers]).astype(np.int64)
             front = found[~seen[found]]
             seen[front] = True
         return np.flatnonzero(seen)

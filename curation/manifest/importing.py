@@ -21,6 +21,7 @@ from curation.input_files import filled_lines, read_plain
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest, check_header, check_ids
+from curation.sources.id_list import ListedImages, bare_id
 from curation.storage import read_bytes
 
 LISTS = "published-lists"
@@ -338,7 +339,6 @@ def _title(header: Header) -> str:
     return f"{header.name} {header.version}"
 
 
-_EXTENSION = re.compile(r"\.(jpe?g|png)\Z", re.IGNORECASE)
 _MAX_BYTES = 512 << 20
 _MAX_LIST_BYTES = 64 << 20
 
@@ -413,15 +413,6 @@ def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
     return f"{fitting[0]}:{text}" if len(fitting) == 1 else None
 
 
-class _Image(msgspec.Struct, frozen=True):
-    id: int | str
-    file_name: str = ""
-
-
-class _CocoImages(msgspec.Struct, frozen=True):
-    images: list[_Image]
-
-
 def read_published(path: Path, ids: Sequence[str]) -> list[str]:
     """Return the ids of a published list in file order, namespaced as the part they are to be compared with.
 
@@ -470,7 +461,7 @@ def _from_json(data: bytes, path: Path) -> list[str | int]:
     refuse_repeated_keys(data, str(path), ManifestError)
     try:
         if data.lstrip()[:1] == b"{":
-            images = msgspec.json.decode(data, type=_CocoImages).images
+            images = msgspec.json.decode(data, type=ListedImages).images
             return [PurePosixPath(image.file_name).name or image.id for image in images]
         return msgspec.json.decode(data, type=list[str | int])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -485,12 +476,7 @@ def _namespaced(entry: str | int, namespaces: list[str], known: set[str]) -> str
     if isinstance(entry, str) and ":" in entry:
         return entry
     # Filled up with zeros, VOC's 000139 would be COCO's 139: the digits as written decide before any filling.
-    if len(namespaces) > 1 and (exact := namespaced_by_form(_stem(entry), namespaces)):
+    if len(namespaces) > 1 and (exact := namespaced_by_form(bare_id(str(entry)), namespaces)):
         return exact
-    candidates = [f"{namespace}:{native_of(_stem(entry), namespace)}" for namespace in namespaces]
+    candidates = [f"{namespace}:{native_of(bare_id(str(entry)), namespace)}" for namespace in namespaces]
     return next((one for one in candidates if one in known), candidates[0] if candidates else str(entry))
-
-
-def _stem(entry: str | int) -> str:
-    """Return an id without folder and extension, where a list writes file names."""
-    return _EXTENSION.sub("", PurePosixPath(str(entry)).name)

@@ -1,14 +1,14 @@
-"""Figures of set similarity: histograms of nearest-neighbour similarities, and galleries of nearest pairs."""
+"""The figure of set similarity: histograms of nearest-neighbour similarities."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from curation.figure_style import MUTED, SERIES, plain, save_figure
+from curation.figure_style import SERIES, plain, save_figure
 from curation.similarity.embeddings import Vectors
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 BINS, RANGE = 200, (0.1, 0.81)
 """Of Fig. 3 of FindMeIfYouCan; the range grows where similarities lie outside."""
-_SHOWN = 12
 
 
 def similarity_histograms(
@@ -69,58 +68,3 @@ def similarity_histograms(
         for place, density in enumerate(found)
     ]
     return save_figure(draw, stem, ("source", "set", "from", "to", "density"), rows)
-
-
-def pair_gallery(
-    pairs: Sequence[tuple[str, Path, str, Path, float]], stem: Path, *, title: str
-) -> list[Path]:
-    """Draw the first pairs of an image and its nearest ID image side by side.
-
-    Parameters
-    ----------
-    pairs : sequence of (id, photo, ID id, ID photo, similarity)
-        In the order in which they are shown; twelve at most. A photo that cannot be read is an empty frame.
-
-    Returns
-    -------
-    list of Path
-        PNG, SVG, and the CSV of the pairs (id, nearest, similarity).
-    """
-    shown = list(pairs)[:_SHOWN]
-
-    def draw() -> Figure:
-        from matplotlib.figure import Figure as NewFigure
-
-        rows = max(1, -(-len(shown) // 2))
-        figure = NewFigure(figsize=(8.4, 1.75 * rows + 0.5), layout="constrained")
-        axes = figure.subplots(rows, 4, squeeze=False)
-        for axis in axes.flat:
-            axis.axis("off")
-        for place, (one, photo, other, nearest, score) in enumerate(shown):
-            left, right = axes[place // 2][2 * (place % 2) : 2 * (place % 2) + 2]
-            for axis, path, name in ((left, photo, one), (right, nearest, other)):
-                picture = _picture(path)
-                if picture is not None:
-                    axis.imshow(picture)
-                axis.set_title(plain(name, 26), fontsize=6.5, fontweight="normal", color=MUTED)
-            right.text(
-                1.0, -0.06, f"{score:.3f}", transform=right.transAxes, ha="right", va="top", fontsize=7
-            )
-        figure.suptitle(plain(title, 90), x=0.01, ha="left", fontsize=10, fontweight="bold")
-        return figure
-
-    return save_figure(
-        draw, stem, ("id", "nearest", "similarity"), [(a, b, score) for a, _, b, _, score in shown]
-    )
-
-
-def _picture(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]] | None:
-    """Return a photo at thumbnail size; None where it cannot be read."""
-    from curation.sources.photos import BrokenPhotoError, decode_photo, read_photo
-
-    try:
-        photo = decode_photo(read_photo(path))
-    except BrokenPhotoError:
-        return None
-    photo.thumbnail((240, 180))
-    return np.asarray(photo)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
+import msgspec
 import numpy as np
 
 from curation.errors import AnnotationFormatError, ImageIdError
@@ -16,6 +17,28 @@ from curation.sources.integrity import check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
 
 _SUFFIX = re.compile(r"\.(?:jpe?g|png)\Z", re.IGNORECASE)
+
+
+class ListedImage(msgspec.Struct, frozen=True):
+    """One entry of ``images`` in a COCO file that serves as a list."""
+
+    id: int | str
+    file_name: str = ""
+
+
+class ListedImages(msgspec.Struct, frozen=True):
+    """What a list needs of a COCO file."""
+
+    images: list[ListedImage]
+
+
+def bare_id(text: str) -> str:
+    """Return an id without the folder before it and the suffix of a photo behind it.
+
+    >>> bare_id("JPEGImages/2008_000008.jpg")
+    '2008_000008'
+    """
+    return _SUFFIX.sub("", PurePosixPath(text).name)
 
 
 def parse_id_list(content: FileContent, *, dataset: str, part: str) -> Source:
@@ -47,7 +70,7 @@ def parse_id_list(content: FileContent, *, dataset: str, part: str) -> Source:
 
 def _native(line: str, namespace: str, where: str) -> str:
     text = line.removeprefix(f"{namespace}:")
-    native = native_of(_SUFFIX.sub("", PurePosixPath(text).name), namespace)
+    native = native_of(bare_id(text), namespace)
     try:
         check_native(native)
     except ImageIdError:

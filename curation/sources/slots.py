@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curation.errors import MissingFileError, UsageError
 from curation.ids import ImageId
-from curation.sources.given import as_source
-from curation.sources.integrity import BadBoxes
-from curation.sources.mtsd import Seam
-from curation.sources.opening import parts_at
-from curation.sources.source import Source
+
+if TYPE_CHECKING:
+    from curation.sources.integrity import BadBoxes
+    from curation.sources.mtsd import Seam
+    from curation.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,8 @@ def _open(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Source:
             expected=slot.part,
             found=part,
         )
+    from curation.sources.given import as_source
+
     return as_source(
         path,
         dataset=slot.dataset,
@@ -182,6 +184,8 @@ def _open(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Source:
 
 def _part_of(slot: SourceSlot, path: Any) -> str:
     """Return the part that a path stands for: named by the file, or the usual or only one of a root."""
+    from curation.sources.opening import parts_at
+
     if not isinstance(path, Path):
         return slot.usual_part
     if not path.is_dir():

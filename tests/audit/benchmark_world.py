@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from curation.audit.lists import ListSet, read_lists
 from curation.audit.manifest_target import manifest_target
 from curation.audit.target import AuditTarget
@@ -24,7 +22,9 @@ from curation.manifest.header import (
     TaskEntry,
 )
 from curation.manifest.manifest import Manifest
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source import Source
+from tests import made_source
+from tests.made_source import as_table, image_rows
 
 WIDTH, HEIGHT = 640, 480
 
@@ -186,59 +186,40 @@ def make_source(
 ) -> Source:
     """A source of these images; object k of an image lies at a place of its own unless `boxes` says otherwise."""
     natives = list(images)
-    rows = [(native, place, text) for native in natives for place, text in enumerate(images[native])]
-    names = list(dict.fromkeys(text.rstrip("*~") for _, _, text in rows))
-    places = [
-        (boxes or {}).get((native, place), [10.25 + 40 * place, 7.5 + len(native), 30.0, 20.5])
-        for native, place, _ in rows
+    rows = [
+        (row, place, text) for row, native in enumerate(natives) for place, text in enumerate(images[native])
     ]
-    columns = np.array(places, np.float64).reshape(-1, 4)
-    none = np.zeros(len(rows), np.bool_)
-    return Source(
-        dataset=dataset,
+    names = dict.fromkeys(text.rstrip("*~") for _, _, text in rows)
+
+    def box(row: int, place: int) -> list[float]:
+        native = natives[row]
+        return (boxes or {}).get((native, place), [10.25 + 40 * place, 7.5 + len(native), 30.0, 20.5])
+
+    return made_source.make_source(
+        dataset,
+        namespace,
+        image_rows(natives, size=(WIDTH * sized, HEIGHT * sized), numbers=list(range(1, len(natives) + 1))),
+        [
+            (
+                row,
+                text.rstrip("*~"),
+                box(row, place),
+                {"crowd": text.endswith("*"), "difficult": text.endswith("~")},
+            )
+            for row, place, text in rows
+        ],
+        dict(enumerate(names, 1)),
         part=part,
-        namespace=namespace,
-        images=Images(
-            native=np.array(natives, np.str_),
-            numbers=np.arange(1, len(natives) + 1, dtype=np.int64),
-            file_names=np.array([f"{native}.jpg" for native in natives], object),
-            widths=np.full(len(natives), WIDTH * sized, np.int32),
-            heights=np.full(len(natives), HEIGHT * sized, np.int32),
-        ),
-        categories=Categories(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names)),
-        objects=Objects(
-            image=np.array([natives.index(native) for native, _, _ in rows], np.int32),
-            category=np.array([names.index(text.rstrip("*~")) for _, _, text in rows], np.int32),
-            boxes=columns,
-            areas=columns[:, 2] * columns[:, 3],
-            numbers=np.arange(1, len(rows) + 1, dtype=np.int64),
-            crowd=np.array([text.endswith("*") for _, _, text in rows], np.bool_),
-            difficult=np.array([text.endswith("~") for _, _, text in rows], np.bool_),
-            truncated=none,
-            occluded=none,
-            pose=np.zeros(len(rows), np.int8),
-        ),
-        files=(FileRecord(f"{part or 'labels'}.json", "sha256:" + "1" * 64, 10, len(rows)),),
+        file=f"{part or 'labels'}.json",
+        digit="1",
+        file_size=10,
         licence="CC0",
     )
 
 
 def make_table(images: Mapping[str, list[str]], *, part: str = "") -> Source:
     """The same as a table of image and class, without boxes."""
-    full = make_source(images, part=part)
-    assert full.objects is not None
-    pairs = np.unique(np.column_stack([full.objects.image, full.objects.category]), axis=0).astype(np.int32)
-    return Source(
-        dataset="toy",
-        part=part,
-        namespace="toy",
-        images=full.images,
-        categories=full.categories,
-        objects=None,
-        presence=pairs,
-        files=full.files,
-        licence="CC0",
-    )
+    return as_table(make_source(images, part=part))
 
 
 def labels_for_testing(images: Mapping[str, list[str]], known: list[str]) -> Source:

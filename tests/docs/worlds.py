@@ -326,6 +326,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/owod_metrics.md": open_world_files,
     "docs/proposals.md": suspects,
     "docs/publishing.md": publication_and_photos,
+    "docs/python.md": shapes_with_tasks,
     "docs/review.md": review_without_a_database,
     "docs/similarity.md": photos,
 }

@@ -17,7 +17,8 @@ from curation.manifest.header import (
     SourceEntry,
 )
 from curation.manifest.manifest import Manifest
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source import Source
+from tests.made_source import image_rows, make_source
 
 CLASSES = (
     ClassEntry(name="cat", role="known", index=1),
@@ -40,34 +41,19 @@ OBJECTS = [
 @pytest.fixture
 def source() -> Source:
     natives = ["4", "2", "3", "1"]
-    names = ("elephant", "cat", "airplane", "cow", "smudge")
-    m = len(OBJECTS)
-    boxes = np.arange(4 * m, dtype=np.float64).reshape(m, 4) + 1
-    return Source(
-        dataset="toy",
+    return make_source(
+        "toy",
+        "toy",
+        image_rows(natives, size=(100, 80), numbers=[int(native) for native in natives]),
+        [
+            (natives.index(image), name, np.arange(4) + 4 * k + 1, {"crowd": crowd, "difficult": difficult})
+            for k, (image, name, crowd, difficult) in enumerate(OBJECTS)
+        ],
+        dict(enumerate(("elephant", "cat", "airplane", "cow", "smudge"), 1)),
         part="all",
-        namespace="toy",
-        images=Images(
-            native=np.array(natives),
-            numbers=np.array([int(native) for native in natives], np.int64),
-            file_names=np.array([f"{native}.jpg" for native in natives], object),
-            widths=np.full(4, 100, np.int32),
-            heights=np.full(4, 80, np.int32),
-        ),
-        categories=Categories(numbers=(1, 2, 3, 4, 5), names=names, supercategories=("",) * 5),
-        objects=Objects(
-            image=np.array([natives.index(image) for image, *_ in OBJECTS], np.int32),
-            category=np.array([names.index(name) for _, name, *_ in OBJECTS], np.int32),
-            boxes=boxes,
-            areas=boxes[:, 2] * boxes[:, 3],
-            numbers=np.arange(1, m + 1),
-            crowd=np.array([crowd for *_, crowd, _ in OBJECTS], np.bool_),
-            difficult=np.array([difficult for *_, difficult in OBJECTS], np.bool_),
-            truncated=np.zeros(m, np.bool_),
-            occluded=np.zeros(m, np.bool_),
-            pose=np.zeros(m, np.int8),
-        ),
-        files=(FileRecord("toy.json", "sha256:" + "1" * 64, 10, m),),
+        file="toy.json",
+        digit="1",
+        file_size=10,
         licence="CC0",
     )
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source import Source
+from tests.made_source import as_table, image_rows, make_source
 
 
 def source_of(
@@ -16,40 +15,15 @@ def source_of(
 ) -> Source:
     """Return a source whose images show some categories: one object for each mention."""
     native = list(images)
-    pairs = [(row, categories.index(name)) for row, one in enumerate(native) for name in images[one]]
-    image = np.array([row for row, _ in pairs], np.int32)
-    category = np.array([place for _, place in pairs], np.int32)
-    m, n = len(pairs), len(native)
-    no = np.zeros(m, np.bool_)
-    return Source(
-        dataset=dataset,
+    rows = [(row, name, [1.0, 2.0, 3.0, 4.0]) for row, one in enumerate(native) for name in images[one]]
+    source = make_source(
+        dataset,
+        "coco" if dataset.startswith("coco") else dataset,
+        image_rows(native, size=(100, 100)),
+        rows,
+        dict(enumerate(categories, 1)),
         part="val",
-        namespace="coco" if dataset.startswith("coco") else dataset,
-        images=Images(
-            native=np.array(native),
-            numbers=np.arange(n, dtype=np.int64),
-            file_names=np.array([f"{one}.jpg" for one in native], object),
-            widths=np.full(n, 100, np.int32),
-            heights=np.full(n, 100, np.int32),
-        ),
-        categories=Categories(
-            tuple(range(1, len(categories) + 1)), tuple(categories), ("",) * len(categories)
-        ),
-        objects=Objects(
-            image=image,
-            category=category,
-            boxes=np.tile(np.array([[1.0, 2.0, 3.0, 4.0]]), (m, 1)),
-            areas=np.full(m, 12.0),
-            numbers=np.arange(1, m + 1, dtype=np.int64),
-            crowd=no,
-            difficult=no,
-            truncated=no,
-            occluded=no,
-            pose=np.zeros(m, np.int8),
-        )
-        if boxes
-        else None,
-        files=(FileRecord("instances.json", "sha256:" + "0" * 64, 1, m),),
+        file="instances.json",
         licence="none",
-        presence=None if boxes else np.unique(np.stack([image, category], axis=1), axis=0),
     )
+    return source if boxes else as_table(source)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.decisions.decision import Decision
 from curation.decisions.resolution import recorded_form
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import COCO_CATEGORIES
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source import Source
+from tests.made_source import as_table, image_rows, make_source
 
 COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 OI_NAMES = ["Person", "Woman", "Dog", "Fox", "Food", "Knife", "Coin", "Duck", "Flag", "Salad", "Bird"]
@@ -23,40 +22,20 @@ def source_of(
 ) -> Source:
     """Return a source of native ids and the classes on them; the k-th annotation has the number k, from 0."""
     natives = list(shown)
-    pairs = [(image, name) for image, native in enumerate(natives) for name in shown[native]]
-    m = len(pairs)
-    off = np.zeros(m, np.bool_)
     numeric = dataset.startswith("coco")
-    return Source(
-        dataset=dataset,
+    box, area = [10.123456, 20.0, 30.005, 40.0], {"area": 7.5}
+    pairs = [(image, name) for image, native in enumerate(natives) for name in shown[native]]
+    source = make_source(
+        dataset,
+        "coco" if numeric else dataset,
+        image_rows(natives, size=(640, 480), numbers=[int(one) for one in natives] if numeric else None),
+        [(image, name, box, {"id": k, **area}) for k, (image, name) in enumerate(pairs)],
+        dict(enumerate(names, 1)),
         part=part,
-        namespace="coco" if numeric else dataset,
-        images=Images(
-            native=np.array(natives, np.str_),
-            numbers=np.array([int(one) if numeric else k for k, one in enumerate(natives)], np.int64),
-            file_names=np.array([f"{one}.jpg" for one in natives], object),
-            widths=np.full(len(natives), 640, np.int32),
-            heights=np.full(len(natives), 480, np.int32),
-        ),
-        categories=Categories(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names)),
-        objects=Objects(
-            image=np.array([image for image, _ in pairs], np.int32),
-            category=np.array([names.index(name) for _, name in pairs], np.int32),
-            boxes=np.tile([10.123456, 20.0, 30.005, 40.0], (m, 1)),
-            areas=np.full(m, 7.5),
-            numbers=np.arange(m),
-            crowd=off,
-            difficult=off,
-            truncated=off,
-            occluded=off,
-            pose=np.zeros(m, np.int8),
-        )
-        if boxes
-        else None,
-        presence=None if boxes else np.empty((0, 2), np.int32),
-        files=(FileRecord(f"{dataset}_{part}.json", "sha256:" + "0" * 64, 1, m),),
+        file=f"{dataset}_{part}.json",
         licence="stated",
     )
+    return source if boxes else as_table(source)
 
 
 def coco(part: str, shown: Mapping[int, Sequence[str]]) -> Source:

@@ -11,7 +11,8 @@ from curation.benchmarks.building import read_parameters
 from curation.benchmarks.osod3 import BENCHMARK
 from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
 from curation.manifest.manifest import Manifest
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source import Source
+from tests.made_source import image_rows, make_source
 
 OUTSIDE = ("/m/0tree", "/m/0wheel")
 LABELS = (*SUPERCLASSES["vehicle"], *INNER_NODES["vehicle"], *OUTSIDE)
@@ -30,35 +31,18 @@ def source_of(
     """Return a source of images and the classes on them; boxes of images in `crowd` are group boxes."""
     natives = list(shown)
     pairs = [(image, name) for image, native in enumerate(natives) for name in shown[native]]
-    m = len(pairs)
-    off = np.zeros(m, np.bool_)
-    return Source(
-        dataset=dataset,
+    return make_source(
+        dataset,
+        dataset,
+        image_rows(natives, size=(640, 480)),
+        [
+            (image, name, [10.0, 20.0, 30.0, 40.0], {"id": k, "crowd": natives[image] in crowd})
+            for k, (image, name) in enumerate(pairs)
+        ],
+        dict(enumerate(names)),
         part=part,
-        namespace=dataset,
-        images=Images(
-            native=np.array(natives, np.str_),
-            numbers=np.arange(len(natives)),
-            file_names=np.array([f"{one}.jpg" for one in natives], object),
-            widths=np.full(len(natives), 640, np.int32),
-            heights=np.full(len(natives), 480, np.int32),
-        ),
-        categories=Categories(
-            tuple(range(len(names))), tuple(names), ("",) * len(names), tuple(labels) if labels else ()
-        ),
-        objects=Objects(
-            image=np.array([image for image, _ in pairs], np.int32),
-            category=np.array([list(names).index(name) for _, name in pairs], np.int32),
-            boxes=np.tile([10.0, 20.0, 30.0, 40.0], (m, 1)),
-            areas=np.full(m, 1200.0),
-            numbers=np.arange(m),
-            crowd=np.array([natives[image] in crowd for image, _ in pairs], np.bool_),
-            difficult=off,
-            truncated=off,
-            occluded=off,
-            pose=np.zeros(m, np.int8),
-        ),
-        files=(FileRecord(f"{dataset}_{part}.csv", "sha256:" + "0" * 64, 1, m),),
+        labels=labels or (),
+        file=f"{dataset}_{part}.csv",
         licence="stated",
     )
 

@@ -12,7 +12,9 @@ from curation.benchmarks.owod.selection import exemplars, hash_ranks, hash_valid
 from curation.benchmarks.shown import shown
 from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry
-from curation.sources.source import Categories, FileRecord, Images, Objects, Source
+from curation.sources.source import Source
+from tests import made_source
+from tests.made_source import image_rows
 
 NAMES = ("cat", "dog", "cow", "kite")
 CLASSES = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(NAMES))
@@ -20,37 +22,15 @@ CLASSES = tuple(ClassEntry(name=name, role="known", index=index) for index, name
 
 def make_source(n_images: int, rows: list[tuple[int, int, bool]]) -> Source:
     """Return a source of rows (image, class, crowd); categories stand in another order than the classes."""
-    order = (2, 0, 3, 1)
-    m = len(rows)
     natives = [f"{1000 - image:012d}" for image in range(n_images)]
-    return Source(
-        dataset="coco",
+    return made_source.make_source(
+        "coco",
+        "coco",
+        image_rows(natives, numbers=[int(native) for native in natives]),
+        [(image, NAMES[label], [1, 1, 1, 1], {"crowd": crowd}) for image, label, crowd in rows],
+        {number: NAMES[place] for number, place in enumerate((2, 0, 3, 1), 1)},
         part="train2017",
-        namespace="coco",
-        images=Images(
-            native=np.array(natives),
-            numbers=np.array([int(native) for native in natives], np.int64),
-            file_names=np.full(n_images, "", object),
-            widths=np.zeros(n_images, np.int32),
-            heights=np.zeros(n_images, np.int32),
-        ),
-        categories=Categories(
-            numbers=(1, 2, 3, 4), names=tuple(NAMES[place] for place in order), supercategories=("",) * 4
-        ),
-        objects=Objects(
-            image=np.array([image for image, *_ in rows], np.int32),
-            category=np.array([order.index(label) for _, label, _ in rows], np.int32),
-            boxes=np.ones((m, 4)),
-            areas=np.ones(m),
-            numbers=np.arange(1, m + 1),
-            crowd=np.array([crowd for *_, crowd in rows], np.bool_),
-            difficult=np.zeros(m, np.bool_),
-            truncated=np.zeros(m, np.bool_),
-            occluded=np.zeros(m, np.bool_),
-            pose=np.zeros(m, np.int8),
-        ),
-        files=(FileRecord("a.json", "sha256:" + "0" * 64, 1, m),),
-        licence="",
+        file="a.json",
     )
 
 

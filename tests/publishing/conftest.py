@@ -9,7 +9,8 @@ import pytest
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
-from tests.publishing.tiny_sources import make_manifest, make_source
+from tests.made_source import make_source
+from tests.publishing.tiny_sources import make_manifest
 
 
 @pytest.fixture

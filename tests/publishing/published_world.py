@@ -14,7 +14,8 @@ from curation.publishing.publication import Publication
 from curation.publishing.repository import Request, write_repository
 from curation.publishing.tables import part_tables
 from curation.sources.source import Source
-from tests.publishing.tiny_sources import make_manifest, make_source
+from tests.made_source import make_source
+from tests.publishing.tiny_sources import make_manifest
 
 REPOSITORY = "lab/lists"
 CLOSED, WILDERNESS = ["voc2007:000009", "voc2007:000012"], ["coco:000000000009", "coco:000000000100"]

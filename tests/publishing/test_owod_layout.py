@@ -17,7 +17,7 @@ from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import Plan
 from curation.sources.source import Source
-from tests.publishing.tiny_sources import make_source
+from tests.made_source import make_source
 from tests.task_world import NUMBERS, TaskWorld, make_task_manifest, write_task_world
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")

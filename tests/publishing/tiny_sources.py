@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from curation.canonical import sha256_of_lines
 from curation.manifest.header import (
     SCHEMA_VERSION,
@@ -16,49 +14,7 @@ from curation.manifest.header import (
     SourceEntry,
 )
 from curation.manifest.manifest import Manifest
-from curation.sources.source import POSES, Categories, Images, Objects, Source
-
-
-def make_source(
-    dataset: str, namespace: str, images: list[tuple], objects: list[tuple], names: dict[int, str]
-) -> Source:
-    """Make a source of rows ``(native, number, file_name, width, height)`` and ``(image, class, box, flags)``."""
-    flags = [row[3] if len(row) > 3 else {} for row in objects]
-
-    def flag(name: str) -> np.ndarray:
-        return np.array([bool(one.get(name)) for one in flags], np.bool_)
-
-    boxes = np.array([row[2] for row in objects], np.float64).reshape(-1, 4)
-    place = {name: position for position, name in enumerate(names.values())}
-    return Source(
-        dataset=dataset,
-        part="test",
-        namespace=namespace,
-        images=Images(
-            native=np.array([row[0] for row in images], np.str_),
-            numbers=np.array([row[1] for row in images], np.int64),
-            file_names=np.array([row[2] for row in images], object),
-            widths=np.array([row[3] for row in images], np.int32),
-            heights=np.array([row[4] for row in images], np.int32),
-        ),
-        categories=Categories(tuple(names), tuple(names.values()), ("",) * len(names)),
-        objects=Objects(
-            image=np.array([row[0] for row in objects], np.int32),
-            category=np.array([place[row[1]] for row in objects], np.int32),
-            boxes=boxes,
-            areas=np.array(
-                [one.get("area", box[2] * box[3]) for one, box in zip(flags, boxes, strict=True)], np.float64
-            ),
-            numbers=np.array([one.get("id", k + 1) for k, one in enumerate(flags)], np.int64),
-            crowd=flag("crowd"),
-            difficult=flag("difficult"),
-            truncated=flag("truncated"),
-            occluded=flag("occluded"),
-            pose=np.array([POSES.index(one.get("pose", "")) for one in flags], np.int8),
-        ),
-        files=(),
-        licence="",
-    )
+from curation.sources.source import Source
 
 
 def make_manifest(

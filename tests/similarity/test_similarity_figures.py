@@ -1,13 +1,12 @@
-"""Histograms and galleries are written, and their tables say what they show."""
+"""Histograms are written, and their table says what they show."""
 
 import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from curation.similarity.similarity_figures import pair_gallery, similarity_histograms
+from curation.similarity.similarity_figures import similarity_histograms
 
 
 def test_histograms(tmp_path: Path) -> None:
@@ -19,11 +18,3 @@ def test_histograms(tmp_path: Path) -> None:
     area = sum((float(row["to"]) - float(row["from"])) * float(row["density"]) for row in rows)
     assert area == pytest.approx(1)
     assert float(rows[-1]["to"]) >= float(values.max())
-
-
-def test_gallery_shows_what_can_be_read(tmp_path: Path) -> None:
-    Image.new("RGB", (40, 30), "red").save(tmp_path / "a.png")
-    (tmp_path / "b.png").write_bytes(b"broken")
-    pairs = [("coco:1", tmp_path / "a.png", "voc:1", tmp_path / "b.png", 0.75)]
-    written = pair_gallery(pairs, tmp_path / "g", title="Nearest pairs")
-    assert written[2].read_text() == "id,nearest,similarity\ncoco:1,voc:1,0.75\n"

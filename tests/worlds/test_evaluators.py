@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILES
@@ -14,10 +15,12 @@ from curation.benchmarks.osod3.truth import OUTSIDE
 from curation.benchmarks.owod.outcomes import PROFILES as OWOD_PROFILES
 from curation.cli import main
 from curation.evaluation.oscr import GRIDS
+from curation.evaluation.result import schema_text
 from tests.worlds import coco, elephant, findmeifyoucan, imagenet, osod3, owod, voc
 from tests.worlds.expected import committed, differences
 
 Run = Callable[..., dict[str, Any]]
+SCHEMA = json.loads(schema_text())
 
 
 @pytest.fixture
@@ -27,6 +30,8 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def evaluate(*words: object) -> dict[str, Any]:
         assert main(["evaluate", *map(str, words), "--json"]) == 0
         result: dict[str, Any] = json.loads(capsys.readouterr().out)
+        jsonschema.validate(result, SCHEMA)
+        assert result["measures"]
         return result
 
     return evaluate

@@ -26,11 +26,9 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import Format, Request
 from curation.publishing.formats.coco import corners, plain_number
 from curation.publishing.formats.content import UNKNOWN_NAME, Content, gather
-from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, joined, present
+from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, json_file, present
 from curation.sources.source import Int64s, Source
 from curation.storage import read_bytes
-
-_encode = msgspec.json.Encoder().encode
 
 
 def _plan(one: Request) -> Plan:
@@ -131,13 +129,23 @@ def _planned(
     if content.datasets[0].startswith("voc"):
         voc = VocRecords(content, strict_layout)
         counts = {"images": len(content.images), "annotations": len(content.objects)}
-        file = PlannedFile(name, lambda: _file(voc.images(), voc.annotations(), _categories(content)))
+        file = PlannedFile(
+            name,
+            lambda: json_file(
+                images=voc.images(), annotations=voc.annotations(), categories=_categories(content)
+            ),
+        )
     else:
         order = notebook_order(manifest, part, sources[slot])
         path = annotation_files.get(slot)
         coco = read_verbatim(manifest, content, sources[slot], path, order=order, strict_layout=strict_layout)
         counts = {"images": len(content.images), "annotations": coco.n_annotations}
-        file = PlannedFile(name, lambda: _file(coco.images(), coco.annotations(), _categories(content)))
+        file = PlannedFile(
+            name,
+            lambda: json_file(
+                images=coco.images(), annotations=coco.annotations(), categories=_categories(content)
+            ),
+        )
     return file, {**counts, "objects_dropped_by_view": content.dropped}
 
 
@@ -205,16 +213,6 @@ def _categories(content: Content) -> list[dict[str, Any]]:
     own = [{"supercategory": "none", "id": entry.index, "name": entry.name} for entry in content.classes]
     unknown = {"supercategory": "none", "id": -1, "name": UNKNOWN_NAME}
     return [*own, unknown] if content.has_unknown else own
-
-
-def _file(
-    images: Iterator[Any], annotations: Iterator[Any], categories: Sequence[dict[str, Any]]
-) -> Iterator[bytes]:
-    yield b'{"images":[\n'
-    yield from joined(images)
-    yield b'],\n"annotations":[\n'
-    yield from joined(annotations)
-    yield b'],\n"categories":[\n' + b",\n".join(map(_encode, categories)) + b"\n]}\n"
 
 
 def notebook_order(manifest: Manifest, part: str, source: Source) -> Int64s:

@@ -189,9 +189,12 @@ def evaluate(
         # One file in, one flat result out: the numbers of the only result stand at the top level too.
         {**(next(iter(results.values())) if len(results) == 1 else {}), "results": results},
         columns={
-            (name, method): (split.id_scores.scores[method], split.read.detections.scores[method])
-            for name, split in splits.items()
-            for method in split.methods
+            method: {
+                name: (split.id_scores.scores[method], split.read.detections.scores[method])
+                for name, split in splits.items()
+                if method in split.methods
+            }
+            for method in dict.fromkeys(method for split in splits.values() for method in split.methods)
         },
         notes=[note for split in splits.values() for note in split.notes],
     )

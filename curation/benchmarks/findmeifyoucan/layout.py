@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory, open_images_categories
@@ -16,7 +15,7 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import PartImages, locate_images
 from curation.publishing.exporting import Format, FormatOptions
 from curation.publishing.formats.coco import plain_number
-from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, joined, lines
+from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, json_file, lines
 from curation.publishing.member import Member
 from curation.publishing.tables import PlannedTable
 from curation.sources.source import Int64s, Source
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 _SHORT = {"openimages": "oi"}
 _DISTANCES = ("near", "far", "farther")
-_encode = msgspec.json.Encoder().encode
 
 
 def split_parts(header: Header) -> list[str]:
@@ -189,11 +187,13 @@ class SplitFile:
             "manifest_digest": self.manifest.digest,
             "part": self.part,
         }
-        yield b'{"info":' + _encode(info) + b',\n"licenses":[],\n"images":[\n'
-        yield from joined(self.image_records(numbered))
-        yield b'],\n"annotations":[\n'
-        yield from joined(self.annotation_records(numbered))
-        yield b'],\n"categories":[\n' + b",\n".join(map(_encode, self._counted())) + b"\n]}\n"
+        yield from json_file(
+            info=info,
+            licenses=(),
+            images=self.image_records(numbered),
+            annotations=self.annotation_records(numbered),
+            categories=self._counted(),
+        )
 
     def _id(self, place: int, source: Source, position: int, numbered: bool) -> int | str:
         if self.texts:

@@ -276,12 +276,8 @@ def _drawings(result: Result) -> Iterator[Drawing]:
     for profile in PROFILES:
         if any(one.get(profile) for one in sections):
             yield Drawing(f"metrics_{profile}", partial(metric_bars, sections, profile))
-    for number, method in enumerate(dict.fromkeys(method for _, method in result.columns)):
-        drawn = {
-            split: pair
-            for (split, name), pair in result.columns.items()
-            if name == method and all(map(len, pair))
-        }
+    for number, (method, by_split) in enumerate(result.columns.items()):
+        drawn = {split: pair for split, pair in by_split.items() if all(map(len, pair))}
         thresholds = {one["split"]: one["threshold"] for one in sections if one["method"] == method}
         yield Drawing(
             f"scores_{_stem(method, number)}",

@@ -196,7 +196,7 @@ def _tables(result: Result) -> Iterator[Table]:
 
 
 def _inputs(data: Data) -> Table:
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (name, what, f"{file['name']} ({file['rows']})", file["sha256"], file["kind"], file["labels_from"],
          "; ".join(f"{reason}: {count}" for reason, count in file["reported"].items()))
         for name, files in data["inputs"].items()

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 
 from curation.errors import ExportError
@@ -15,7 +14,7 @@ from curation.manifest.header import UNKNOWN_ID, Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.publishing.formats.content import OPEN_IMAGES, UNKNOWN_NAME, Content, gather
-from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, joined, present
+from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, json_file, present
 from curation.sources.source import Int64s, Source
 
 CategoryIds = Literal["auto", "dataset", "manifest"]
@@ -208,7 +207,6 @@ def _require_free(content: Content, unknown: int, taken: Mapping[int, str]) -> N
 
 Renumber = Literal["always", "auto", "never"]
 
-_encode = msgspec.json.Encoder().encode
 _FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 
 
@@ -399,13 +397,12 @@ class CocoFile:
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the file's bytes: one record a line."""
-        yield b'{"info":' + _encode(self._info()) + b",\n"
-        yield b'"categories":[\n' + b",\n".join(map(_encode, self._categories())) + b"\n],\n"
-        yield b'"images":[\n'
-        yield from joined(self._images())
-        yield b'],\n"annotations":[\n'
-        yield from joined(self._annotations())
-        yield b"]}\n"
+        yield from json_file(
+            info=self._info(),
+            categories=self._categories(),
+            images=self._images(),
+            annotations=self._annotations(),
+        )
 
     def _info(self) -> dict[str, Any]:
         header = self.manifest.header
@@ -544,12 +541,8 @@ def plan_original_categories(content: Content, annotation_ids: Int64s, stem: str
 
     def chunks() -> Iterator[bytes]:
         parts = [part.name for part in content.parts]
-        yield b'{"info":' + _encode(
-            {"description": "Original categories", "parts": parts, "warning": WARNING}
-        )
-        yield b',\n"annotations":[\n'
-        yield from joined(records())
-        yield b"]}\n"
+        info = {"description": "Original categories", "parts": parts, "warning": WARNING}
+        return json_file(info=info, annotations=records())
 
     return PlannedFile(name=f"{stem}.original_categories.json", chunks=chunks)
 

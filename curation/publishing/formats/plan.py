@@ -270,6 +270,23 @@ def whole(text: str) -> Callable[[], Iterable[bytes]]:
     return lambda: (text.encode("utf-8"),)
 
 
+def json_file(**fields: Any) -> Iterator[bytes]:
+    """Yield the bytes of a JSON object, a field a line; of an iterator or list each record on a line of its own."""
+    separator = b"{"
+    for name, value in fields.items():
+        yield separator + _encode(name) + b":"
+        separator = b",\n"
+        if isinstance(value, Iterator):
+            yield b"[\n"
+            yield from joined(value)
+            yield b"]"
+        elif isinstance(value, list):
+            yield b"[\n" + b",\n".join(map(_encode, value)) + b"\n]"
+        else:
+            yield _encode(value)
+    yield b"}\n"
+
+
 def joined(records: Iterable[Any]) -> Iterator[bytes]:
     """Yield records as the inside of a JSON array, one a line."""
     separator = b""

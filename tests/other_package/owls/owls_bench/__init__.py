@@ -1,0 +1,59 @@
+"""A benchmark of another package: images with a known class train, all images test."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from curation.benchmarks.benchmark import Benchmark, SourceSlot
+from curation.benchmarks.facts import fact
+from curation.benchmarks.parts import Selection, all_images, make_part, source_entry
+from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, LabelView, Paper, Rule
+from curation.manifest.manifest import Manifest
+from curation.sources.source import Source
+
+PAPER = fact(__package__, "paper", Paper)
+KNOWN, UNKNOWN = (fact(__package__, key, tuple[str, ...]) for key in ("known", "unknown"))
+CLASSES = (
+    *(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(KNOWN, start=1)),
+    *(ClassEntry(name=name, role="unknown", index=-1) for name in UNKNOWN),
+)
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the two lists."""
+    source = sources["birds"]
+    image, category = source.class_pairs()
+    known = [source.categories.names[one] in KNOWN for one in category.tolist()]
+    chosen = {"train": np.unique(image[known]), "test": all_images(source)}
+    views = {"train": LabelView(unknown="drop"), "test": LabelView()}
+    parts = [
+        make_part(role, role, Selection("birds", source, positions), CLASSES, view=views[role], rule=role)
+        for role, positions in chosen.items()
+    ]
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name="owls/first",
+        version="1.0.0",
+        title=PAPER.title,
+        paper=PAPER,
+        taxonomy="OSOD-II",
+        origin="regenerated",
+        classes=CLASSES,
+        parts=tuple(part.entry for part in parts),
+        sources=(source_entry("birds", source),),
+        rule=Rule(protocol="owls", algorithm_version=1, parameters=dict(parameters)),
+        figures=(),
+        notes=(),
+    )
+    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
+
+
+BENCHMARK = Benchmark(
+    name="owls",
+    paper=PAPER,
+    summary="owls and finches, and bats that are neither",
+    slots=(SourceSlot("birds", "coco", "all", True, "COCO instances JSON"),),
+    parts=(("train", "images of known classes"), ("test", "all images")),
+    build=build,
+)

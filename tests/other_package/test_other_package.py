@@ -1,0 +1,106 @@
+"""A benchmark that another package offers: installed as any package is, then built, audited, evaluated by name."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check"]
+    # pip builds inside the folder that it is given: a copy keeps this one clean.
+    subprocess.run(["cp", "-r", HERE / "owls", folder / "source"], check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        *options,
+        "--target",
+        folder / "site",
+        folder / "source",
+    ]
+    subprocess.run(command, check=True)
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def birds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("birds")
+    shown = [(1, 1), (2, 2), (3, 3), (4, 3), (4, 1)]
+    data = {
+        "images": [{"id": one, "width": 90, "height": 90, "file_name": f"{one}.jpg"} for one in (1, 2, 3, 4)],
+        "annotations": [
+            {"id": 10 + place, "image_id": image, "category_id": category, "bbox": [place, 2, 30, 30], "area": 900,
+             "iscrowd": 0}
+            for place, (image, category) in enumerate(shown)
+        ],
+        "categories": [{"id": 1, "name": "owl"}, {"id": 2, "name": "finch"}, {"id": 3, "name": "bat"}],
+    }  # fmt: skip
+    (folder / "birds.json").write_text(json.dumps(data), encoding="utf-8")
+    (folder / "classes.json").write_text(json.dumps({"known": ["owl", "finch"], "unknown": ["bat"]}))
+    found = [
+        {"image_id": image, "category_id": category, "bbox": [place, 2, 30, 30], "score": 0.9 - place / 10}
+        for place, (image, category) in enumerate(shown)
+        if category < 3
+    ]
+    (folder / "found.json").write_text(json.dumps(found), encoding="utf-8")
+    return folder
+
+
+def curation(site: Path, folder: Path, *words: str, status: int = 0) -> str:
+    paths = os.pathsep.join([str(site), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-m", "curation", *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+def test_a_benchmark_of_another_package(site: Path, birds: Path) -> None:
+    assert "owls and finches" in curation(site, birds, "list", "protocols")
+    curation(site, birds, "build", "owls", "--source", "birds=birds.json", "--no-cache", "--out", "made")
+    shown = json.loads(curation(site, birds, "show", "made", "--json"))
+    assert {part["name"]: part["images"] for part in shown["parts"]} == {"train": 3, "test": 4}
+    curation(site, birds, "verify", "made", "--source", "birds=birds.json", "--no-cache")
+    audit = json.loads(
+        curation(site, birds, "audit", "made", "--source", "birds=birds.json", "--json", status=1)
+    )
+    # Its images train and test: an audit knows no benchmark by name.
+    assert {one["verdict"] for one in audit["rules"]} >= {"pass", "fail"}
+    given = ["--truth", "birds.json", "--detections", "found.json", "--classes", "classes.json", "--no-cache"]
+    result = json.loads(curation(site, birds, "evaluate", "owls", *given, "--json", "--out", "results"))
+    assert result["mAP_area"] == 1
+    assert (birds / "results" / "classes.csv").read_text("utf-8").startswith("class,AP\n")
+
+
+def test_a_package_that_cannot_be_used_takes_nothing_away(site: Path, birds: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "site"
+    (broken / "broken-1.dist-info").mkdir(parents=True)
+    (broken / "broken-1.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: broken\nVersion: 1\n"
+    )
+    (broken / "broken-1.dist-info" / "entry_points.txt").write_text(
+        "[curation.benchmarks]\nbroken = no_such:ONE\n"
+    )
+    assert "elephant" in curation(broken, birds, "list", "protocols")
+    done = subprocess.run(
+        [sys.executable, "-m", "curation", "build", "broken", "--out", "x"],
+        cwd=birds, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(broken), str(ROOT)])},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "cannot be used" in done.stderr
+    assert "no_such" in done.stderr
+    assert "Traceback" not in done.stderr
