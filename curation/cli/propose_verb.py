@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from curation.cli.options import BoxOptions
-from curation.cli.output import Answer, stage, steps, tell_wordnet
+from curation.cli.output import Answer, Table, printable, stage, steps, table_lines, tell_wordnet
 from curation.cli.outputs import OutputFile
 from curation.cli.signature import OneOf, pairs
 from curation.errors import UsageError
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
     from curation.proposals.categories import ClassTree
     from curation.proposals.id_classes import IdClass
-    from curation.proposals.proposal import Input
+    from curation.proposals.proposal import Input, ProposalSet
     from curation.proposals.propose import OodPool, Signals
     from curation.proposals.set_distance import SetStatistics
     from curation.similarity.embeddings import Embeddings
     from curation.sources.source import Source
+
+_SHOWN = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,6 @@ class Options(BoxOptions):
 
 def run(options: Options) -> Answer:
     """Print what is proposed, and write it with ``--out``; always 0, since nothing here is true or false."""
-    from curation.cli.propose_tables import proposal_data, proposal_lines
     from curation.hierarchy import open_wordnet
     from curation.proposals.proposal import thresholds_from, write_proposals
     from curation.proposals.propose import propose
@@ -115,7 +116,7 @@ def run(options: Options) -> Answer:
     )
     if options.out:
         write_proposals(options.out, made)
-    return Answer(proposal_data(made), proposal_lines(made, options.out))
+    return Answer(_data(made), _lines(made, options.out))
 
 
 def _classes(options: Options) -> tuple[tuple[IdClass, ...], dict[int, str], list[Input]]:
@@ -237,7 +238,7 @@ def _numbers(
 def _synset_maps(options: Options, inputs: list[Input]) -> dict[str, dict[str, str]]:
     from curation.proposals.id_classes import read_synset_map
 
-    known = {"id", *(text.partition("=")[0].partition("@")[0] for text in options.ood)}
+    known = {"id", *(key.partition("@")[0] for key in pairs(options.ood, "--ood"))}
     maps = {}
     for name, text in pairs(options.synset_map, "--synset-map").items():
         if name not in known:
@@ -318,3 +319,56 @@ def _compared(options: Options, inputs: list[Input]) -> list[SetStatistics]:
         inputs.append(_input("compare", path))
         found += [statistics_of(one, str(path)) for one in read_proposals(path).sets if one.group == "far"]
     return found
+
+
+def _data(made: ProposalSet) -> dict[str, Any]:
+    """Return header, counts by verdict and digest as plain data."""
+    return {**made.header(), "counts": made.counts(), "digest": made.digest}
+
+
+def _lines(made: ProposalSet, out: Path | None) -> list[str]:
+    """Return the lines that ``curation propose`` prints; the last says that these are proposals."""
+    tables = (_categories(made), _sets(made), _images(made))
+    lines = [line for table in tables if table.rows for line in table_lines(table)]
+    lines += [f"left out: {n} {printable(reason)}" for reason, n in made.left_out.items()]
+    lines.append(", ".join(f"{n} {verdict}" for verdict, n in made.counts().items()))
+    if out:
+        lines.append(f"wrote {printable(str(out))}: {made.digest}")
+    return [*lines, f"Each is {made.note}."]
+
+
+def _categories(made: ProposalSet) -> Table:
+    rows = tuple(
+        (one.pool, one.category, str(one.images), one.judgement, one.kinship, one.reason)
+        for one in made.categories
+        if one.images and one.judgement != "far"
+    )
+    return Table(
+        "Categories that are not simply far",
+        ("source", "category", "images", "thought", "kinship", "why"),
+        rows,
+    )
+
+
+def _sets(made: ProposalSet) -> Table:
+    rows = tuple(
+        (
+            one.name,
+            one.proposal,
+            str(one.images),
+            one.mean_similarity or "-",
+            one.standard_error or "-",
+            one.mean_kinship or "-",
+            one.reason,
+        )
+        for one in made.sets
+    )
+    return Table("Sets", ("set", "proposal", "images", "mean s", "std. error", "kinship", "why"), rows)
+
+
+def _images(made: ProposalSet) -> Table:
+    rows = tuple(
+        (str(one.rank), one.image_id, one.proposal, "; ".join(piece.detail for piece in one.evidence[:3]))
+        for one in made.proposals[:_SHOWN]
+    )
+    return Table(f"First of {len(made.proposals)} images", ("rank", "image", "proposal", "evidence"), rows)

@@ -114,11 +114,7 @@ def lowest_common(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> 
 def distances(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.NDArray[np.int64]:
     """Return the edges of the shortest way between every pair over a common ancestor, shape (a, b); -1 for none."""
     rows, columns = kin.positions(first), kin.positions(second)
-    shortest = np.empty((len(rows), len(columns)), np.int64)
-    to_second = kin.up[columns]
-    for place, row in enumerate(rows.tolist()):
-        own = np.flatnonzero(kin.up[row] < _FAR)
-        shortest[place] = (to_second[:, own] + kin.up[row, own]).min(axis=1)
+    shortest = _ways_to(kin, rows, np.broadcast_to(columns, (len(rows), len(columns))))
     return np.where(shortest < _FAR, shortest, -1)
 
 
