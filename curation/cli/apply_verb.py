@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ from curation.cli.decisions_verb import conflict_table, note_table, resolution_d
 from curation.cli.options import RuleOptions, SourceOptions
 from curation.cli.output import Answer, Table, counted_examples, table_lines, warn
 from curation.cli.outputs import NEW_MANIFEST
+from curation.cli.signature import pairs
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def run(options: Options) -> Answer:
         base,
         resolution,
         version=options.version,
-        near=_named(options.near, "--near"),
-        far=_named(options.far, "--far"),
+        near=pairs(options.near, "--near", bare=""),
+        far=pairs(options.far, "--far", bare=""),
         sources=options.open(base.slots) if options.source else None,
         reason=options.reason,
         strict=options.strict,
@@ -92,17 +92,6 @@ def run(options: Options) -> Answer:
 def _check_reason(text: str) -> None:
     if len(text) > 1000 or (text and not text.isprintable()):
         raise UsageError("The reason is not one line of text", where="--reason")
-
-
-def _named(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Return parts by data set, that of all others under ``""``."""
-    named: dict[str, str] = {}
-    for text in texts:
-        dataset, _, part = text.rpartition("=")
-        if dataset in named:
-            raise UsageError(f"{option} is given twice for {dataset or 'all'}", where=text[:200])
-        named[dataset] = part
-    return named
 
 
 def _doubts(base: Manifest, applied: Application) -> list[str]:

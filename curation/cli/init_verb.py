@@ -11,7 +11,10 @@ from typing import Annotated, Literal
 from curation.cli.options import BoxOptions
 from curation.cli.output import Answer, printable
 from curation.cli.outputs import OutputFile
+from curation.cli.signature import pairs
 from curation.errors import UsageError
+
+_USES = ("train", "test")
 
 
 @dataclass(frozen=True)
@@ -84,22 +87,13 @@ def run(options: Options) -> Answer:
 
 def _paths(texts: Sequence[str]) -> dict[str, Path]:
     """Return the files by what they are for."""
-    paths: dict[str, Path] = {}
     for text in texts:
-        said = re.fullmatch(r"(train|test)=(.+)", text, re.DOTALL)
-        name, path = (said[1], said[2]) if said else ("train", text)
         named = re.match(r"([a-z0-9_-]+)=", text)
-        if named and not said and not Path(text).exists():
+        if named and named[1] not in _USES and not Path(text).exists():
             raise UsageError(
                 "There is no such source here",
                 where=f"--source {text[:120]}",
                 expected="train=PATH or test=PATH",
             )
-        if name in paths:
-            raise UsageError(
-                f"--source names {name} twice",
-                where=text[:200],
-                expected="--source train=PATH --source test=PATH",
-            )
-        paths[name] = Path(path)
-    return {name: paths[name] for name in ("train", "test") if name in paths}
+    given = pairs(texts, "--source", bare="train", known=_USES)
+    return {name: Path(given[name]) for name in _USES if name in given}

@@ -238,7 +238,7 @@ def _numbers(
 def _synset_maps(options: Options, inputs: list[Input]) -> dict[str, dict[str, str]]:
     from curation.proposals.id_classes import read_synset_map
 
-    known = {"id", *(text.partition("=")[0].partition("@")[0] for text in options.ood)}
+    known = {"id", *(key.partition("@")[0] for key in pairs(options.ood, "--ood"))}
     maps = {}
     for name, text in pairs(options.synset_map, "--synset-map").items():
         if name not in known:

@@ -28,7 +28,7 @@ keyword-only                     an option ``--like-this``; one letter: ``-k`` t
 ``tuple[X, ...]``                an option that may be repeated
 ``Mapping[str, X]``              a repeatable KEY=VALUE, read by `pairs`
 ``Mapping[str, X] | X``          KEY=VALUE, or a value without a key; the latter alone is given as it is, and else has
-                                 the key ``""``, or of several the stem of its file
+                                 the key ``""``; ``[NAME=]FILE``: of several, each has the stem of its file
 a dataclass                      its fields, each as an option of this command, explained in its own docstring
 ``Annotated[X, "FILE"]``         FILE stands for the value in the help; ``[[KEY=]WORD]``: the value may be left out
 ``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
@@ -308,21 +308,22 @@ def _value(option: _Option, options: argparse.Namespace) -> Any:
     value = getattr(options, option.dest)
     if option.kind == "pairs":
         read = option.word if isinstance(option.word, type) else Path
-        bare, known = _bare_key(value) if option.bare else (None, None)
+        bare, known = _bare_key(value, option) if option.bare else (None, None)
         given = {key: read(text) for key, text in pairs(value, option.flag, bare=bare, known=known).items()}
         return given[""] if list(given) == [""] else given
     return tuple(value) if option.kind == "many" else value
 
 
-def _bare_key(texts: Sequence[str]) -> tuple[str | Callable[[str], str], set[str]]:
+def _bare_key(texts: Sequence[str], option: _Option) -> tuple[str | Callable[[str], str], set[str]]:
     """Return the key of a value without one, and the keys of the others.
 
-    A key stands before ``=`` where it can be one and the whole is not itself the path of something. One value without a
-    key has the key ``""``, of several each has the stem of its file.
+    A key stands before ``=`` where it can be one and the whole is not itself the path of something. A value without
+    a key has the key ``""``; where the option is ``[NAME=]FILE``, each of several has the stem of its file.
     """
     keys = (text.partition("=")[0] for text in texts if "=" in text and not Path(text).exists())
     known = {key for key in keys if _KEY.fullmatch(key)}
-    several = sum(text.partition("=")[0] not in known or "=" not in text for text in texts) > 1
+    bare = [text for text in texts if "=" not in text or text.partition("=")[0] not in known]
+    several = len(bare) > 1 and (option.metavar or "").startswith("[NAME=]")
     return (lambda text: Path(text).stem) if several else "", known
 
 

@@ -176,8 +176,13 @@ def test_pairs_whose_key_may_be_left_out() -> None:
         pairs(["a=x", "a=y"], "--photos", bare="")
 
 
-def keyed(*, truth: Mapping[str, Path] | Path, detections: Path) -> Any:
-    return truth
+def keyed(
+    *,
+    truth: Mapping[str, Path] | Path,
+    detections: Path,
+    scores: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE"] = {},  # noqa: B006
+) -> Any:
+    return scores or truth
 
 
 def parsed(*words: str) -> Any:
@@ -191,9 +196,11 @@ def test_a_value_may_stand_without_a_key(tmp_path: Path) -> None:
     assert parsed("--truth", "x") == Path("x")
     assert parsed("--truth", "dir/t=1.json") == Path("dir/t=1.json")
     assert parsed("--truth", "a=x", "--truth", "y") == {"a": Path("x"), "": Path("y")}
-    assert parsed("--truth", "d/x.json", "--truth", "y", "--truth", "a=z") == {
+    assert parsed("--scores", "d/x.json", "--scores", "y", "--scores", "a=z", "--truth", "t") == {
         "x": Path("d/x.json"), "y": Path("y"), "a": Path("z"),
     }  # fmt: skip
+    with pytest.raises(UsageError, match="given twice for all"):
+        parsed("--truth", "x", "--truth", "y")
     (tmp_path / "t=1").touch()
     assert parsed("--truth", str(tmp_path / "t=1")) == tmp_path / "t=1"
     with pytest.raises(UsageError, match="'a' twice"):
