@@ -477,17 +477,32 @@ def _classes_by_name(images: Sequence[str]) -> list[str] | None:
 
 
 def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
+    """Return the class of each image: what the truth says, but for images whose names tell it (``n02088632_3640``)."""
     from curation.manifest.views import locate_images
     from curation.sources.opening import open_source
 
-    by_name = {entry.name: entry for entry in manifest.header.sources}
-    sources = {
-        name: open_source(truth, dataset=by_name[name].dataset, part=by_name[name].part, cache=False)
-        for name in manifest.part(part).sources
-        if name in by_name
+    by_name = {
+        entry.name: entry for entry in manifest.header.sources if entry.name in manifest.part(part).sources
     }
+    names = [one.partition(":")[2].partition("_")[0] for one in manifest.ids(part)]
+    # Training images of ImageNet are told by name: no list of others has them.
+    told = {name for name, entry in by_name.items() if (entry.dataset, entry.part) == ("imagenet", "train")}
+    sources = {
+        name: open_source(truth, dataset=entry.dataset, part=entry.part, cache=False)
+        for name, entry in by_name.items()
+        if name not in told
+    }
+    if told:
+        class_at = {
+            one: source.categories.names[category]
+            for source in sources.values()
+            for one, category in zip(source.image_ids.tolist(), class_of_images(source).tolist(), strict=True)
+        }
+        return [
+            name if is_wnid(name) else class_at.get(one, "")
+            for name, one in zip(names, manifest.ids(part), strict=True)
+        ]
     located = locate_images(manifest, part, sources)
-    names = [""] * len(located)
     for number, source in enumerate(located.sources):
         category = class_of_images(source)
         for row in np.flatnonzero(located.source == number).tolist():
