@@ -162,13 +162,9 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             Options do not fit together; a file is not there, or does not hold what it should.
         """
         if (part or val_part) and not manifest:
-            raise UsageError(
-                "--part chooses a list of a manifest", expected="--manifest MANIFEST --part PART"
-            )
+            raise UsageError("--part chooses a list of a manifest", expected="--manifest MANIFEST --part PART")
         if truth and not (part or val_part):
-            raise UsageError(
-                "--truth tells the classes of a part's images", expected="--manifest MANIFEST --part PART"
-            )
+            raise UsageError("--truth tells the classes of a part's images", expected="--manifest MANIFEST --part PART")
         files = _named(scores, "--scores", [])
         names = list(files)
         more = {
@@ -220,9 +216,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             confidence=confidence,
         )
         with stage("evaluating"):
-            measured = evaluate_classifiers(
-                tests, {name: one.scores for name, one in read["val"].items()}, options
-            )
+            measured = evaluate_classifiers(tests, {name: one.scores for name, one in read["val"].items()}, options)
         told = _about(
             report.protocol,
             manifest_record(taken, parts={"scores": part, "val": val_part}),
@@ -266,9 +260,7 @@ def _named(given: Named, option: str, known: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def _require_validated(
-    validated: Mapping[str, Path], labels: Mapping[str, Path], val_part: str | None
-) -> None:
+def _require_validated(validated: Mapping[str, Path], labels: Mapping[str, Path], val_part: str | None) -> None:
     """Refuse what is said of validation scores that are not given: it would have no effect."""
     lacking = next((name for name in labels if name not in validated), None)
     if lacking is not None or (val_part and not validated):
@@ -287,9 +279,7 @@ def _samples(manifest: Manifest | None, part: str | None, truth: Path | None) ->
     return told if told.labels is not None else part_samples(manifest, part, truth)
 
 
-def _chosen(
-    texts: Sequence[str], option: str, choices: Sequence[str], names: Sequence[str]
-) -> dict[str, Any]:
+def _chosen(texts: Sequence[str], option: str, choices: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     """Return a choice by classifier from ``[NAME=]CHOICE`` texts; the first choice where nothing is said.
 
     An empty text is the second choice: ``--background`` alone says ``last``.
@@ -299,9 +289,7 @@ def _chosen(
     for text in sorted((one or choices[1] for one in texts), key=lambda one: "=" in one):
         name, equals, choice = text.rpartition("=")
         if choice not in choices or (equals and name not in names):
-            expected = (
-                f"{option} {'|'.join(choices)}, or {option} NAME=... with NAME one of {', '.join(names)}"
-            )
+            expected = f"{option} {'|'.join(choices)}, or {option} NAME=... with NAME one of {', '.join(names)}"
             raise UsageError(f"{option} is not usable", expected=expected[:300], found=text[:80])
         found |= {name: choice} if equals else dict.fromkeys(names, choice)
     return found
@@ -367,8 +355,7 @@ def evaluate_classifiers(
         "definitions": DEFINITIONS,
         "openset_accuracy_rules": ACCURACY_RULES,
         "classifiers": {
-            name: evaluate_classifier(data, validations.get(name), options)
-            for name, data in classifiers.items()
+            name: evaluate_classifier(data, validations.get(name), options) for name, data in classifiers.items()
         },
         "bootstrap": None
         if not options.bootstrap
@@ -401,11 +388,7 @@ def evaluate_classifier(
     result: dict[str, Any] = {
         "n": {"known": n_known, **{group: int(test.group(group).sum()) for group in GROUPS}},
         "scores": KINDS[test.kind],
-        "background": "a column"
-        if test.background is not None
-        else "none"
-        if test.sums_to_one
-        else "removed",
+        "background": "a column" if test.background is not None else "none" if test.sums_to_one else "removed",
         "accuracy": int((test.known & test.right).sum()) / n_known if n_known else None,
         "macro_accuracy": sum(defined) / len(defined) if defined else None,
         "confidence": {group: confidences.confidence(test, group) for group in GROUPS},
@@ -416,9 +399,7 @@ def evaluate_classifier(
             if grid != "table2" or test.background is not None
         },
         "openset_accuracy": {
-            group: {
-                rule: openset_accuracy(test, group, validation, rule=rule) for rule in ("strict", "inclusive")
-            }
+            group: {rule: openset_accuracy(test, group, validation, rule=rule) for rule in ("strict", "inclusive")}
             for group in GROUPS
         },
         "validation": None if validation is None else _validation(validation, options.queries),

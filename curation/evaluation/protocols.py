@@ -42,9 +42,7 @@ def _has(room: str, what: str) -> bool:
 
 def protocols() -> tuple[str, ...]:
     """Return the names of all protocols that evaluate: rooms of this package, plain detection, other packages'."""
-    offered = sorted(
-        one.name for one in metadata.entry_points(group=_ROOMS) if _has(one.module, "evaluation")
-    )
+    offered = sorted(one.name for one in metadata.entry_points(group=_ROOMS) if _has(one.module, "evaluation"))
     return (*_OWN, *(name for name in offered if name not in _OWN))
 
 

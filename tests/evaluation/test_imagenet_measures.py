@@ -13,9 +13,7 @@ GROUND = class_scores(LABELS, table(BACKGROUND), kind="probabilities", backgroun
 
 
 def test_the_worked_example_in_one_result() -> None:
-    options = ClassificationOptions(
-        grids=("exact", "paper", "comparison", "table2"), queries=("0.1", "0.25", "1")
-    )
+    options = ClassificationOptions(grids=("exact", "paper", "comparison", "table2"), queries=("0.1", "0.25", "1"))
     result = evaluate_classifiers({"soft": SOFT, "ground": GROUND}, options=options)
     json.dumps(result, allow_nan=False)
     soft, ground = result["classifiers"]["soft"], result["classifiers"]["ground"]
@@ -58,9 +56,7 @@ def test_known_samples_alone_give_accuracy_and_reasons() -> None:
     assert one["confidence"]["unknown"]["gamma"] is None
     assert one["oscr"]["exact"]["unknown"]["reason"]["1"] == "no unknown sample"
     others = class_scores([-1, -2], [[0.75, 0.25], [0.25, 0.75]], kind="probabilities")
-    result = evaluate_classifiers({"a": others}, options=ClassificationOptions(bootstrap=3))["classifiers"][
-        "a"
-    ]
+    result = evaluate_classifiers({"a": others}, options=ClassificationOptions(bootstrap=3))["classifiers"]["a"]
     assert (result["accuracy"], result["reason"]) == (None, "no sample of a known class")
     json.dumps(result, allow_nan=False)
 

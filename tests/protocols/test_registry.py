@@ -41,9 +41,7 @@ def test_declarations_are_whole(name: str) -> None:
 
 
 ROOT = Path(__file__).parents[2]
-COMMITTED = {
-    name: read_manifest(path).header for name, path in manifest_folders([ROOT / "manifests"]).items()
-}
+COMMITTED = {name: read_manifest(path).header for name, path in manifest_folders([ROOT / "manifests"]).items()}
 
 
 @pytest.mark.parametrize("name", [key for key, one in COMMITTED.items() if one.rule.protocol in benchmarks()])

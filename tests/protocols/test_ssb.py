@@ -53,9 +53,7 @@ def test_cub_by_class() -> None:
     roles = [entry.role for entry in manifest.header.classes]
     assert (roles.count("known"), roles.count("unknown")) == (100, 100)
     # Medium unknown classes count as hard in benchmarking.
-    assert {*manifest.ids("known"), *manifest.ids("medium"), *manifest.ids("hard")} == {
-        *manifest.ids("test-hard")
-    }
+    assert {*manifest.ids("known"), *manifest.ids("medium"), *manifest.ids("hard")} == {*manifest.ids("test-hard")}
     # The authors count classes from 0, CUB from 1.
     known = {entry.name for entry in manifest.header.classes if entry.role == "known"}
     names = cub("test", 1).categories.names
@@ -123,9 +121,6 @@ def test_scores_of_a_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def check_cub_is_exact(shared: Path, tmp_path: Path) -> None:
     root = str(shared / "data/cub200")
     out = str(tmp_path / "made")
-    assert (
-        main(["build", "ssb", "--source", f"cub-train={root}", "--source", f"cub-test={root}", "--out", out])
-        == 0
-    )
+    assert main(["build", "ssb", "--source", f"cub-train={root}", "--source", f"cub-test={root}", "--out", out]) == 0
     header = json.loads((tmp_path / "made/manifest.json").read_text("utf-8"))
     assert [one["explanation"] for one in header["figures"]] == [""] * 6

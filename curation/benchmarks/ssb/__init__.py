@@ -25,9 +25,7 @@ _SLOTS = (
 
 def _slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     wanted = SLOTS[parameters["problem"]]
-    return tuple(
-        SourceSlot(one.name, one.dataset, one.part, True, one.meaning) for one in _SLOTS if one.name in wanted
-    )
+    return tuple(SourceSlot(one.name, one.dataset, one.part, True, one.meaning) for one in _SLOTS if one.name in wanted)
 
 
 BENCHMARK = Benchmark(

@@ -51,9 +51,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     """
     problem = parameters["problem"]
     if missing := [slot for slot in SLOTS[problem] if slot not in sources]:
-        raise ProtocolError(
-            "A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing)
-        )
+        raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
     first, second = (sources[slot] for slot in SLOTS[problem])
     levels = classes_of(problem, second)
     classes = (
@@ -79,9 +77,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         parts.append(_part(level, [one], classes, f"Test images of {level} unknown classes."))
     for name, held in LEVELS.items():
         chosen = [unknown[level] for level in held if level in unknown]
-        parts.append(
-            _part(f"test-{name}", [known, *chosen], classes, f"The known images and the {name} unknown ones.")
-        )
+        parts.append(_part(f"test-{name}", [known, *chosen], classes, f"The known images and the {name} unknown ones."))
     header = Header(
         schema_version=SCHEMA_VERSION,
         name=f"ssb/{problem}",
@@ -92,9 +88,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         origin="regenerated",
         classes=classes,
         parts=tuple(part.entry for part in parts),
-        sources=tuple(
-            source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in SLOTS[problem]
-        ),
+        sources=tuple(source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in SLOTS[problem]),
         rule=Rule(protocol="ssb", algorithm_version=1, parameters=dict(parameters)),
         figures=_figures(problem, {part.entry.name: len(part.ids) for part in parts}),
         notes=(_MEDIUM,) if "medium" in levels else (),
