@@ -81,7 +81,7 @@ def evaluate(
     category_ids: CategoryIds | None = None,
     part: Annotated[str, "PART"] = ONLY,
     outside: Outside = "delete",
-    profile: Literal["clean", "voc", "all"] = "clean",
+    profile: Literal["clean", "voc", "all"] | tuple[Profile, ...] = "clean",
     thetas: Annotated[str | None, "T,T"] = None,
     engine: Engine | None = None,
     stray: Stray = "error",
@@ -109,7 +109,7 @@ def evaluate(
         image list of the manifests
     outside : {"delete", "ignore"}
         objects of other classes: removed as in the paper's code, or ignored regions
-    profile : {"clean", "voc", "all"}
+    profile : {"clean", "voc", "all"}, or several of them
         matching behind A-OSE and WI
     thetas : str, optional
         confidence thresholds (default: 0, 0.05, ... 1)
@@ -147,7 +147,9 @@ def evaluate(
             ids, view = manifests[case].ids(part), truth_view(manifests[case], part)
         found = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
         inputs[case] = found, read_task_detections(path, found.task, source, policy)
-    profiles: tuple[Profile, ...] = ("clean", "voc") if profile == "all" else (profile,)
+    profiles: tuple[Profile, ...] = (
+        ("clean", "voc") if profile == "all" else (profile,) if isinstance(profile, str) else profile
+    )
     values = THETAS if thetas is None else tuple(text.strip() for text in thetas.split(","))
     cases = {
         case: evaluate_osod3(found, read.detections, profiles=profiles, thetas=values, engine=engine)

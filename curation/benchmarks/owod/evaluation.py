@@ -81,7 +81,7 @@ def evaluate(
     part: Annotated[str | None, "PART"] = None,
     classes: Path | None = None,
     images: Path | None = None,
-    profile: Profile = "clean",
+    profile: Profile | tuple[Profile, ...] = "clean",
     repeats: Repeats = "error",
     reading: Reading = READING,
     policy: Policy = POLICY,
@@ -108,7 +108,7 @@ def evaluate(
         {"tasks": [{"name": "t1", "prev": [...], "cur": [...], "rest": [...]}]}
     images : Path, optional
         image list without a manifest: an id a line, repeats count
-    profile : {"clean", "ore", "owdetr", "all"}
+    profile : {"clean", "ore", "owdetr", "all"}, or several of them
         variant of the metrics
     repeats : {"error", "keep", "drop"}
         an image list that names an image twice: refuse it, count every line as the official code does, or take each
@@ -141,7 +141,7 @@ def evaluate(
     tasks = _tasks(truth, task, taken, classes, opening)
     files = _by_task(detections, "--detections", task, tasks)
     truths = _by_task(truth, "--truth", list(files), tasks, shared=True)
-    profiles = ("clean", "ore", "owdetr") if profile == "all" else (profile,)
+    profiles = ("clean", "ore", "owdetr") if profile == "all" else (profile,) if isinstance(profile, str) else profile
     inputs: dict[str, tuple[TaskTruth, TaskDetections]] = {}
     for one in steps([one for one in tasks if one.name in files], "reading tasks"):
         source = opening(truths[one.name])
