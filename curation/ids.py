@@ -110,7 +110,5 @@ def coco_native(number: int) -> str:
     '000000000139'
     """
     if not 0 <= number < 10**_COCO_DIGITS:
-        raise ImageIdError(
-            "A COCO image number is out of range", where=str(number), expected="0 to 999999999999"
-        )
+        raise ImageIdError("A COCO image number is out of range", where=str(number), expected="0 to 999999999999")
     return f"{number:0{_COCO_DIGITS}d}"

@@ -9,6 +9,4 @@ from importlib import resources
 @cache
 def ilsvrc2012_classes() -> tuple[str, ...]:
     """Return the 1,000 wnids, sorted: a class's index is its place."""
-    return tuple(
-        resources.files("curation").joinpath("ilsvrc2012_classes.txt").read_text(encoding="ascii").split()
-    )
+    return tuple(resources.files("curation").joinpath("ilsvrc2012_classes.txt").read_text(encoding="ascii").split())

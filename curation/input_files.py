@@ -92,9 +92,7 @@ def plain(data: bytes, where: str) -> bytes:
     return data.removeprefix(BOM)
 
 
-def utf8_text(
-    data: bytes, where: str, error: type[CurationError], what: str, *, encoding: str = "utf-8-sig"
-) -> str:
+def utf8_text(data: bytes, where: str, error: type[CurationError], what: str, *, encoding: str = "utf-8-sig") -> str:
     """Return bytes as text without a byte order mark; any that are not UTF-8 are an `error` that says `what`."""
     try:
         return data.decode(encoding)

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from curation.errors import ManifestError, UsageError
 
@@ -161,7 +161,8 @@ def evaluate(name: str, **inputs: Any) -> Result:
     **inputs
         As the benchmark's own function takes them; ``curation evaluate NAME --help`` lists them. Truth and detections
         may be paths, COCO dictionaries or results, DataFrames, or FiftyOne views; the fields of a record of options may
-        be named themselves (``bad_boxes="drop"``).
+        be named themselves (``bad_boxes="drop"``). ``variants=("clean", "ore")`` names the variants of the measures:
+        what is ``profile``, or ``grid``, on the command line.
 
     Raises
     ------
@@ -184,6 +185,8 @@ def evaluate(name: str, **inputs: Any) -> Result:
     from curation.evaluation.protocols import evaluation_of
 
     function = evaluation_of(name)
+    if "variants" in inputs:
+        inputs = _with_variants(function, inputs, name)
     with TemporaryDirectory(prefix="curation-") as folder:
         given = {key: _usable(key, value, Path(folder)) for key, value in inputs.items()}
         return function(**_grouped(function, given, name))
@@ -225,6 +228,29 @@ def _written(value: Any, folder: Path) -> Path:
     path = folder / f"{type(value).__name__}.json"
     path.write_bytes(msgspec.json.encode(rows, enc_hook=lambda number: number.item()))
     return path
+
+
+def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return inputs whose ``variants`` are the value of the parameter that chooses them: one, several, or all."""
+    hints = typing.get_type_hints(function)
+    for record in [one for one in hints.values() if isinstance(one, type) and dataclasses.is_dataclass(one)]:
+        hints = typing.get_type_hints(record) | hints
+    chooser = next((one for one in ("profile", "grid") if one in hints), None)
+    given = inputs["variants"]
+    asked = (given,) if isinstance(given, str) else tuple(given)
+    kinds = [] if chooser is None else [hints[chooser], *typing.get_args(hints[chooser])]
+    choices = next((typing.get_args(one) for one in kinds if typing.get_origin(one) is Literal), ())
+    value: Any = asked[0] if len(asked) == 1 else asked
+    if len(asked) > 1 and {*asked} == {*choices} - {"all"}:
+        value = "all"
+    takes_several = any(typing.get_origin(one) is tuple for one in kinds)
+    if not asked or not {*asked} <= {*choices} or (isinstance(value, tuple) and not takes_several):
+        raise UsageError(
+            f"The evaluation {name} has no such choice of variants",
+            expected=("some of " if takes_several else "one of, or all of, ") + (", ".join(choices) or "none"),
+            found=", ".join(map(str, asked))[:200],
+        )
+    return {**{key: one for key, one in inputs.items() if key != "variants"}, str(chooser): value}
 
 
 def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:

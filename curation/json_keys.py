@@ -16,9 +16,7 @@ _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOT
 _NEXT = re.compile(rb"[ \t\r\n]*,")
 
 
-def refuse_repeated_keys(
-    data: bytes, where: str, error: type[CurationError], *, everywhere: bool = False
-) -> None:
+def refuse_repeated_keys(data: bytes, where: str, error: type[CurationError], *, everywhere: bool = False) -> None:
     """Raise an error where a JSON object names a key twice: at its top, and in files up to 1 MiB at any depth.
 
     What is no JSON object, or malformed, is left to the decoder that reads it.

@@ -207,9 +207,7 @@ def require_regular_mode(mode: int, path: Path | str, kind: str) -> None:
 def check_place(path: Path, *, guarded: bool = True) -> None:
     """Raise where no file may be written whatever stands there, be it this tool's own: see `check_output`."""
     if not path.name or path.is_dir():
-        raise UsageError(
-            "A folder stands where a file is to be written", where=str(path), expected="a file name"
-        )
+        raise UsageError("A folder stands where a file is to be written", where=str(path), expected="a file name")
     # /dev/stdout may lead to a regular file, but the name itself is the system's.
     of_the_system = path.absolute().is_relative_to("/proc") or str(path.absolute().parent) in (
         "/dev",

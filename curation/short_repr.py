@@ -30,14 +30,11 @@ def short_repr(record: Any) -> str:
     return f"{shown})"
 
 
-def html_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", shown: int = 24
-) -> str:
+def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", shown: int = 24) -> str:
     """Return a small HTML table for a notebook; of many rows the first ones, and how many more there are."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cut(cell, 80))}</td>" for cell in row) + "</tr>"
-        for row in rows[:shown]
+        "<tr>" + "".join(f"<td>{escape(cut(cell, 80))}</td>" for cell in row) + "</tr>" for row in rows[:shown]
     )
     more = len(rows) - shown
     rest = f'<tr><td colspan="{len(columns)}">and {more} more</td></tr>' if more > 0 else ""

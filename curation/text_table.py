@@ -25,9 +25,7 @@ class Table:
 
 def printable(text: str) -> str:
     """Return a text from a file without the control characters that could steer a terminal."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def table_lines(table: Table, *, width: int | None = None) -> list[str]:
@@ -41,9 +39,7 @@ def table_lines(table: Table, *, width: int | None = None) -> list[str]:
     limit = width or (shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 120)
     rows = [[printable(cell) for cell in row] for row in table.rows]
     heads = [list(table.columns)] if any(table.columns) else []
-    widths = [
-        max((len(row[column]) for row in heads + rows), default=0) for column in range(len(table.columns))
-    ]
+    widths = [max((len(row[column]) for row in heads + rows), default=0) for column in range(len(table.columns))]
     room = _shared_widths(widths, _least_widths(rows, widths, limit), limit)
     lines = [printable(table.title)]
     for row in heads + rows:
@@ -53,25 +49,19 @@ def table_lines(table: Table, *, width: int | None = None) -> list[str]:
 
 def _row_lines(row: Sequence[str], room: Sequence[int]) -> list[str]:
     """Return one row; every wide column is wrapped to its share of the line."""
-    cells = [
-        textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
-        for cell, size in zip(row, room, strict=True)
-    ]
+    cells = [textwrap.wrap(cell, size, break_on_hyphens=False) or [""] for cell, size in zip(row, room, strict=True)]
     height = max(len(cell) for cell in cells)
     lines = []
     for number in range(height):
         texts = [cell[number] if number < len(cell) else "" for cell in cells]
-        lines.append(
-            ("  " + "  ".join(f"{text:<{size}}" for text, size in zip(texts, room, strict=True))).rstrip()
-        )
+        lines.append(("  " + "  ".join(f"{text:<{size}}" for text, size in zip(texts, room, strict=True))).rstrip())
     return lines
 
 
 def _least_widths(rows: Sequence[Sequence[str]], widths: Sequence[int], limit: int) -> list[int]:
     """Return how far each column may shrink: not below its longest word, unless that makes the line too long."""
     words = (
-        max((len(word) for cell in cells for word in cell.split()), default=0)
-        for cells in zip(*rows, strict=True)
+        max((len(word) for cell in cells for word in cell.split()), default=0) for cells in zip(*rows, strict=True)
     )
     whole = [max(_LEAST, word) if word <= _LONGEST_WORD else _NARROWEST for word in words]
     usual = [_NARROWEST] * len(widths)

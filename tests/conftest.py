@@ -14,9 +14,7 @@ from tests import unpainted
 from tests.fake_hub import WRITER, FakeHub, serving
 
 # A loaded machine is slow, not wrong; and the same examples on every run, so that a failure can be met again.
-settings.register_profile(
-    "curation", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("curation", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("curation")
 
 
@@ -26,9 +24,7 @@ def shared() -> Path:
     named = os.environ.get("CURATION_SHARED")
     folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
     if not (folder / "data").is_dir():
-        pytest.skip(
-            "real annotation files are absent: set CURATION_SHARED to the folder that holds data/ and golden/"
-        )
+        pytest.skip("real annotation files are absent: set CURATION_SHARED to the folder that holds data/ and golden/")
     return folder
 
 

@@ -219,9 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
             for path, data in files.items()
         ]
         sha = repository.resolve(revision)
-        self._send(
-            200, {"id": repo, "sha": sha, "private": repository.private, "siblings": siblings, "tags": []}
-        )
+        self._send(200, {"id": repo, "sha": sha, "private": repository.private, "siblings": siblings, "tags": []})
 
     def _refs(self, repo: str) -> None:
         found = self._repository(repo)
@@ -314,14 +312,10 @@ class _Handler(BaseHTTPRequestHandler):
         if folder and not inside:
             return self._refuse(404, "EntryNotFound", "Entry not found")
         deep = self.query.get("recursive", ["false"])[0].lower() == "true"
-        rows = [
-            _file_row(path, data) for path, data in inside.items() if deep or "/" not in path[len(prefix) :]
-        ]
+        rows = [_file_row(path, data) for path, data in inside.items() if deep or "/" not in path[len(prefix) :]]
         names = {path[len(prefix) :].rpartition("/")[0] for path in inside if "/" in path[len(prefix) :]}
         tops = {name if deep else name.partition("/")[0] for name in names}
-        rows += [
-            {"type": "directory", "path": prefix + one, "oid": sha1(one.encode()), "size": 0} for one in tops
-        ]
+        rows += [{"type": "directory", "path": prefix + one, "oid": sha1(one.encode()), "size": 0} for one in tops]
         return self._send(200, sorted(rows, key=lambda row: row["path"]))
 
     def _paths(self, repo: str, revision: str) -> None:

@@ -38,9 +38,7 @@ class SmallWorld:
     with_known: list[int]
 
 
-def write_small_world(
-    folder: Path, *, n_closed: int = 40, n_wilderness: int = 60, seed: int = 7
-) -> SmallWorld:
+def write_small_world(folder: Path, *, n_closed: int = 40, n_wilderness: int = 60, seed: int = 7) -> SmallWorld:
     """Write both datasets; every fifth wilderness image has no annotation, every seventh VOC object is difficult."""
     rng = random.Random(seed)
     closed = _write_voc(folder / "VOCdevkit" / "VOC2007", n_closed, rng)
@@ -110,9 +108,7 @@ def _write_coco(folder: Path, n_wilderness: int, rng: random.Random) -> tuple[li
     for position, image in enumerate(with_known):
         add(image, rng.choice(sorted(KNOWN.values())), crowd=int(position % 6 == 0))
         add(image, rng.choice(sorted(UNKNOWN.values())))
-    images = [
-        {"id": number, "file_name": f"{number:012d}.jpg", "width": SIZE, "height": SIZE} for number in numbers
-    ]
+    images = [{"id": number, "file_name": f"{number:012d}.jpg", "width": SIZE, "height": SIZE} for number in numbers]
     rng.shuffle(images)
     content = {
         "images": images,

@@ -61,9 +61,7 @@ def write_task_world(folder: Path, *, seed: int = 3) -> TaskWorld:
     return TaskWorld(paths["train"], paths["val"], sources, make_task_manifest(sources, _lists(paths)))
 
 
-def make_task_manifest(
-    sources: dict[str, Source], lists: dict[str, tuple[str, ...]], **fields: Any
-) -> Manifest:
+def make_task_manifest(sources: dict[str, Source], lists: dict[str, tuple[str, ...]], **fields: Any) -> Manifest:
     """Make the manifest of some lists named ``TASK-SPLIT``; ``fields`` are the header's."""
     names = [name for introduced in TASKS.values() for name in introduced]
     parts = []
@@ -163,8 +161,7 @@ def _coco(numbers: range, first_annotation: int, rng: random.Random) -> dict[str
     rng.shuffle(annotations)
     return {
         "images": [
-            {"id": number, "file_name": f"{number:012d}.jpg", "width": 240, "height": 240}
-            for number in numbers
+            {"id": number, "file_name": f"{number:012d}.jpg", "width": 240, "height": 240} for number in numbers
         ],
         "annotations": annotations,
         "categories": [{"id": number, "name": name, "supercategory": ""} for name, number in NUMBERS.items()],

@@ -56,9 +56,7 @@ def test_969_images_of_val2017_are_921_annotated_ones_and_the_48_without_annotat
     assert (len(wilderness), len(annotated), len(removed)) == (969, 4952, 48)
     assert len(annotated & set(wilderness)) == 921
     assert set(wilderness) - annotated == removed
-    assert ids("elephant/val2017", "wr0.1-hash") == sorted(
-        ranked(wilderness, "elephant/wilderness-ratio")[:495]
-    )
+    assert ids("elephant/val2017", "wr0.1-hash") == sorted(ranked(wilderness, "elephant/wilderness-ratio")[:495])
 
 
 def test_every_open_world_benchmark_tests_on_the_annotated_images_of_val2017() -> None:
@@ -93,8 +91,7 @@ def test_classes_of_imagenet_are_those_of_the_printed_tables(
     """Digests of the lists of Tables 3 to 5 of the paper, typed off and sorted: one wnid a line."""
     roles = ("known", "negative", "unknown")
     listed = [
-        sorted(one["name"] for one in header(f"imagenet/{name}")["classes"] if one["role"] == role)
-        for role in roles
+        sorted(one["name"] for one in header(f"imagenet/{name}")["classes"] if one["role"] == role) for role in roles
     ]
     assert tuple(map(len, listed)) == classes
     found = [sha256("".join(f"{one}\n" for one in wnids).encode()).hexdigest() for wnids in listed]

@@ -17,9 +17,7 @@ FORMULA = "=cmd|' /C calc'!A0"
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 
 
-@given(
-    st.lists(st.builds("{}{}".format, st.sampled_from(["", "=", "+", "-", "@", "\t", "\r", "'", "1"]), TEXTS))
-)
+@given(st.lists(st.builds("{}{}".format, st.sampled_from(["", "=", "+", "-", "@", "\t", "\r", "'", "1"]), TEXTS)))
 def test_texts_are_read_back_and_begin_with_no_sign_of_a_formula(texts: list[str]) -> None:
     written = as_csv(("name", "after"), [(text, "") for text in texts])
     cells = [row[0] for row in csv.reader(io.StringIO(written, newline=""))][1:]
@@ -63,9 +61,7 @@ def test_a_class_whose_name_is_a_formula(tmp_path: Path, capsys: pytest.CaptureF
             assert not any(cell.startswith(("=", "@")) for cell in line)
 
 
-def test_decisions_as_csv_say_the_same_when_read_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_decisions_as_csv_say_the_same_when_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = {"image_id": "coco:000000000001", "dataset": "coco", "stage": "manual", "action": "keep"}
     row |= {"reason": FORMULA, "reviewer": "'anna"}
     (tmp_path / "d.jsonl").write_text(json.dumps(row) + "\n")

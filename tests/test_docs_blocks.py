@@ -45,9 +45,7 @@ NO_COMMANDS = {
 
 def alternatives(words: list[str]) -> Iterator[list[str]]:
     """Yield the command once for each of ``--rule majority|senior``."""
-    place = next(
-        (place for place, word in enumerate(words) if re.fullmatch(r"[a-z_]+(\|[a-z_]+)+", word)), None
-    )
+    place = next((place for place, word in enumerate(words) if re.fullmatch(r"[a-z_]+(\|[a-z_]+)+", word)), None)
     if place is None:
         yield words
         return
@@ -193,9 +191,7 @@ def test_every_page_can_be_found_from_the_readme() -> None:
     while ahead:
         page = ahead.pop()
         seen.add(page)
-        found = {
-            str(((ROOT / page).parent / file).resolve().relative_to(ROOT)) for file, _ in links(page) if file
-        }
+        found = {str(((ROOT / page).parent / file).resolve().relative_to(ROOT)) for file, _ in links(page) if file}
         ahead += sorted(one for one in found if one.endswith(".md") and one in PAGES and one not in seen)
     assert seen == set(PAGES)
 

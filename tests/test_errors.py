@@ -13,9 +13,7 @@ ALL = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubcla
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 def test_every_error_is_told_whole_and_as_data(kind: type[CurationError]) -> None:
-    error = kind(
-        "It broke", where="a.json: images[3]", expected="a number", found="'x'", hint="curation list"
-    )
+    error = kind("It broke", where="a.json: images[3]", expected="a number", found="'x'", hint="curation list")
     assert str(error).splitlines() == [
         "It broke",
         "  where: a.json: images[3]",

@@ -100,9 +100,7 @@ def test_json_lines_name_the_line_that_is_wrong() -> None:
             json_rows(b'{"image_id": 3, "score": 0.5}\n\n' + bad + b"\n", Row)
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"[]", b'{"images": {"1": []}}', b'{"images": [],\n"annotations": []}', b"{"]
-)
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"images": {"1": []}}', b'{"images": [],\n"annotations": []}', b"{"])
 def test_other_json_is_no_lines(text: bytes) -> None:
     assert not is_json_lines(text)
 

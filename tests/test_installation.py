@@ -21,9 +21,7 @@ from tests.test_layers import imports, modules
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 COMMITTED = {
-    path.relative_to(ROOT / "manifests").as_posix()
-    for path in (ROOT / "manifests").rglob("*.*")
-    if path.is_file()
+    path.relative_to(ROOT / "manifests").as_posix() for path in (ROOT / "manifests").rglob("*.*") if path.is_file()
 }
 
 
@@ -65,9 +63,7 @@ def test_the_wheel_holds_every_file_of_the_package(installed: Path) -> None:
 
 def test_the_wheel_holds_every_manifest_byte_for_byte(installed: Path) -> None:
     packed = installed / "curation" / "manifests"
-    assert {
-        path.relative_to(packed).as_posix() for path in packed.rglob("*.*") if path.is_file()
-    } == COMMITTED
+    assert {path.relative_to(packed).as_posix() for path in packed.rglob("*.*") if path.is_file()} == COMMITTED
     for name in COMMITTED:
         assert (packed / name).read_bytes() == (ROOT / "manifests" / name).read_bytes()
     # Beside the package nothing: a folder named manifests in site-packages would be anybody's.
@@ -104,9 +100,7 @@ def test_names_work_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
         name for name in COMMITTED if name.endswith("manifest.json")
     }
     assert "4,952" in printed("show", "elephant/val2017")
-    assert json.loads(printed("show", "elephant/val2017@1.0.0", "--json"))["digest"].startswith(
-        "sha256:343e1b28"
-    )
+    assert json.loads(printed("show", "elephant/val2017@1.0.0", "--json"))["digest"].startswith("sha256:343e1b28")
     printed("verify", "elephant/val2017")
     printed("diff", "elephant/val2017", "elephant/val2017@1.0.0", "--exit-code")
     printed("audit", "elephant/val2017")

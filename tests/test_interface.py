@@ -15,6 +15,8 @@ import pytest
 
 import curation
 from curation.errors import UsageError
+from curation.evaluation.protocols import evaluation_of
+from curation.interface import _with_variants
 from tests.small_world import write_small_world
 
 FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and not name.startswith("_")]
@@ -104,6 +106,28 @@ def test_sources_in_every_form() -> None:
         curation.open_source("mine", 7)
     with pytest.raises(UsageError, match="lacks a column"):
         curation.open_source("mine", pd.DataFrame({"image_id": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("name", "variants", "value"),
+    [
+        ("owod", ("clean", "ore"), {"profile": ("clean", "ore")}),
+        ("owod", "ore", {"profile": "ore"}),
+        ("owod", ("clean", "ore", "owdetr"), {"profile": "all"}),
+        ("elephant", ("paper", "official"), {"profile": "all"}),
+        ("imagenet", ["exact"], {"grid": "exact"}),
+    ],
+)
+def test_variants_are_the_option_that_chooses_them(name: str, variants: Any, value: dict[str, Any]) -> None:
+    assert _with_variants(evaluation_of(name), {"variants": variants, "seed": 1}, name) == {"seed": 1, **value}
+
+
+@pytest.mark.parametrize(
+    ("name", "variants"), [("owod", "cleen"), ("owod", ()), ("imagenet", ("exact", "paper")), ("voc", "clean")]
+)
+def test_variants_that_there_are_not(name: str, variants: Any) -> None:
+    with pytest.raises(UsageError, match="choice of variants"):
+        _with_variants(evaluation_of(name), {"variants": variants}, name)
 
 
 def test_predictions_in_every_form(tmp_path: Path) -> None:

@@ -92,8 +92,7 @@ def leftovers(*folders: Path) -> list[Path]:
         path
         for folder in folders
         for path in folder.rglob("*")
-        if path.name != LEDGER
-        and (path.name.startswith(".") or ".partial-" in path.name or "tmp" in path.suffix)
+        if path.name != LEDGER and (path.name.startswith(".") or ".partial-" in path.name or "tmp" in path.suffix)
     ]
 
 

@@ -72,21 +72,15 @@ def modules() -> list[Path]:
 @pytest.mark.parametrize("folder", sorted(ALLOWED))
 def test_a_folder_imports_only_what_stands_before_it(folder: str) -> None:
     for path in sorted((PACKAGE / folder).rglob("*.py")):
-        homes = {name.split(".")[1] for name in imports(path) if name.startswith("curation.")} - {
-            "__version__"
-        }
-        assert homes <= ALLOWED[folder] | {folder}, (
-            f"{path.relative_to(PACKAGE)} imports {homes - ALLOWED[folder]}"
-        )
+        homes = {name.split(".")[1] for name in imports(path) if name.startswith("curation.")} - {"__version__"}
+        assert homes <= ALLOWED[folder] | {folder}, f"{path.relative_to(PACKAGE)} imports {homes - ALLOWED[folder]}"
 
 
 # FiftyOne loads these itself: their classes are subclasses of its own.
 PLUGIN = {PACKAGE / "review" / "plugin" / name for name in ("operators.py", "panel.py")}
 
 
-@pytest.mark.parametrize(
-    "path", sorted(set(modules()) - PLUGIN), ids=lambda path: str(path.relative_to(PACKAGE))
-)
+@pytest.mark.parametrize("path", sorted(set(modules()) - PLUGIN), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
     at_top = {name.split(".")[0] for name in imports(path, top_level_only=True)}
     assert not at_top & HEAVY

@@ -83,9 +83,7 @@ def check_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path:
 
 @real_files("coco_manifests")
 @pytest.mark.parametrize("split", ["reowod", "s-owodb", "m-owodb"])
-def check_open_world_benchmarks_are_declared_again_to_the_same_digest(
-    shared: Path, tmp_path: Path, split: str
-) -> None:
+def check_open_world_benchmarks_are_declared_again_to_the_same_digest(shared: Path, tmp_path: Path, split: str) -> None:
     committed = read_manifest(FOLDERS[f"owod/{split}@1.0.0"])
     paths = {"coco-val2017": SOURCES["coco"], "voc2007-test": SOURCES["voc2007-test"]}
     read = [entry for entry in committed.header.sources if entry.files]
@@ -144,12 +142,8 @@ def test_wr1_is_a_minor_step(capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 def test_no_list_of_the_authors_is_here() -> None:
-    published = [
-        name for name, folder in FOLDERS.items() if read_manifest(folder).header.origin == "as_published"
-    ]
-    assert {f"owod/{one}-owodb-published@1.0.0" for one in "ms"} | {"owod/reowod-published@1.0.0"} <= set(
-        published
-    )
+    published = [name for name, folder in FOLDERS.items() if read_manifest(folder).header.origin == "as_published"]
+    assert {f"owod/{one}-owodb-published@1.0.0" for one in "ms"} | {"owod/reowod-published@1.0.0"} <= set(published)
     assert "elephant/wr1-prob-published@1.0.0" in published
     for name in published:
         assert [entry.name for entry in FOLDERS[name].iterdir()] == ["manifest.json"]

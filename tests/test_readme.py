@@ -18,9 +18,7 @@ DECLARED = "curation build elephant/train2017"
 
 
 def commands() -> list[str]:
-    return [
-        one.text for block in blocks_of("README.md") if block.language == "bash" for one in commands_of(block)
-    ]
+    return [one.text for block in blocks_of("README.md") if block.language == "bash" for one in commands_of(block)]
 
 
 @pytest.fixture
@@ -43,9 +41,7 @@ def test_init_writes_the_task_file_that_the_page_prints(data: Path) -> None:
     assert read_task_file(data / "tasks.toml") == read_task_file(data / "printed.toml")
 
 
-def test_completing_the_declared_manifest_refuses_other_data(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_completing_the_declared_manifest_refuses_other_data(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # The small world is not train2017: the command must run, say which figures differ, and write nothing.
     (line,) = [line for line in commands() if line.startswith(DECLARED)]
     assert main(shlex.split(line)[1:]) == 1
@@ -95,11 +91,7 @@ def test_the_review_goes_on_with_the_shapes(data: Path, fiftyone: Any) -> None: 
     assert main([*shlex.split(start)[1:], "--name", f"readme-{data.name}", "--no-app"]) == 0
     review = resume_review(data / "my-review", reviewer="anna").review
     shown = zip(*review.dataset.values(["id", "image_id", "classes"]), strict=True)
-    outside = {
-        image: (sample, classes)
-        for sample, image, classes in shown
-        if not {"circle", "square"} & set(classes)
-    }
+    outside = {image: (sample, classes) for sample, image, classes in shown if not {"circle", "square"} & set(classes)}
     stars = sorted(image for image, (_, classes) in outside.items() if classes == ["star"])
     near = sorted(image for image, (_, classes) in outside.items() if "triangle" in classes)
     assert len(stars) > 2

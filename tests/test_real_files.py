@@ -84,9 +84,7 @@ def test_every_set_has_checks_and_every_check_is_in_a_set() -> None:
         loaded = vars(importlib.import_module(module))
         written = {one for one in loaded if one.startswith("check_") and loaded[one].__module__ == module}
         # A check that is not registered would never be run.
-        assert written == {
-            one.__name__ for listed in CHECKS.values() for one in listed if one.__module__ == module
-        }
+        assert written == {one.__name__ for listed in CHECKS.values() for one in listed if one.__module__ == module}
 
 
 def test_few_tests_need_real_files(request: pytest.FixtureRequest) -> None:

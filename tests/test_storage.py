@@ -96,9 +96,7 @@ def test_an_empty_folder_may_be_filled_and_a_full_one_not(tmp_path: Path) -> Non
 
 
 def test_what_a_killed_process_left_is_removed_and_a_living_one_is_not(tmp_path: Path) -> None:
-    finished = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
-    )
+    finished = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     dead = tmp_path / f".m.partial-{finished.stdout.decode().strip()}-aaaa"
     living = tmp_path / f".m.partial-{os.getppid()}-bbbb"
     for folder in (dead, living):
@@ -377,9 +375,7 @@ def test_the_loser_of_two_that_make_one_folder_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["pipe", "/dev/zero", "socket"])
-def test_what_is_no_regular_file_is_not_read(
-    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_regular_file_is_not_read(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
@@ -404,7 +400,5 @@ def test_names_of_the_system_are_not_replaced(tmp_path: Path) -> None:
     code = "from pathlib import Path; from curation.ledger import command, check_output\n"
     code += "with command(force=True): check_output(Path('/dev/stdout'))"
     with (tmp_path / "out").open("wb") as out:
-        done = subprocess.run(
-            [sys.executable, "-c", code], stdout=out, stderr=subprocess.PIPE, text=True, check=False
-        )
+        done = subprocess.run([sys.executable, "-c", code], stdout=out, stderr=subprocess.PIPE, text=True, check=False)
     assert "The output is no regular file" in done.stderr

@@ -20,9 +20,7 @@ else:
 
 def test_torchvision_can_be_imported_and_used() -> None:
     # In a process of its own: what one import declares, all later ones find.
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CODE], capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", CODE], capture_output=True, text=True, timeout=120)
     if done.stdout.strip() == "absent":
         pytest.skip("torchvision is not installed")
     assert done.returncode == 0, done.stderr[-500:]

@@ -171,9 +171,7 @@ def tasks_of_header(header: Header) -> tuple[TaskClasses, ...]:
     return _accumulated(header.tasks, ranked, [entry.name for entry in header.classes])
 
 
-def _accumulated(
-    entries: Sequence[TaskEntry], ranked: Sequence[str], every: Sequence[str]
-) -> tuple[TaskClasses, ...]:
+def _accumulated(entries: Sequence[TaskEntry], ranked: Sequence[str], every: Sequence[str]) -> tuple[TaskClasses, ...]:
     """Return tasks whose known classes stand in the order of `ranked`, and their unknown ones in that of `every`."""
     tasks: list[TaskClasses] = []
     known: set[str] = set()
@@ -196,9 +194,7 @@ def classes_of(tasks: tuple[TaskClasses, ...]) -> tuple[ClassEntry, ...]:
     for index, name in enumerate(dict.fromkeys(ordered)):
         role: ClassRole = "known" if name in known else "unknown"
         entries.append(
-            ClassEntry(
-                name=name, role=role, index=index if role == "known" else -1, aliases=known_aliases(name)
-            )
+            ClassEntry(name=name, role=role, index=index if role == "known" else -1, aliases=known_aliases(name))
         )
     return tuple(entries)
 
@@ -209,9 +205,7 @@ def _of_file(path: Path) -> tuple[TaskClasses, ...]:
     try:
         if len(data) > _MAX_BYTES:
             raise ValueError(f"{len(data)} bytes")
-        plain: Any = (
-            tomllib.loads(data.decode()) if path.suffix.lower() == ".toml" else msgspec.json.decode(data)
-        )
+        plain: Any = tomllib.loads(data.decode()) if path.suffix.lower() == ".toml" else msgspec.json.decode(data)
         content = msgspec.convert(plain, _TaskFile)
     except (ValueError, RecursionError) as error:
         raise UsageError(

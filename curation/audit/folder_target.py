@@ -134,8 +134,7 @@ def _of_all_tasks(role: ListRole, n_lines: int, n_tasks: int) -> list[RoleOfList
     if role == "val" and n_tasks > 1 and n_lines == _SEGMENT * n_tasks:
         why = f"guessed from the name: {n_tasks} segments of {_SEGMENT:,} lines, one a task"
         return [
-            RoleOfList(role, task, why, (_SEGMENT * (task - 1) + 1, _SEGMENT * task))
-            for task in range(1, n_tasks + 1)
+            RoleOfList(role, task, why, (_SEGMENT * (task - 1) + 1, _SEGMENT * task)) for task in range(1, n_tasks + 1)
         ]
     if role == "train" and n_tasks > 1:
         return [_none("the name does not say which task is trained on it")]
@@ -259,16 +258,13 @@ def folder_target(
     options = options or FolderOptions()
     classes = classes_of(tuple(tasks))
     audited = tuple(
-        audited_source(key, source, classes, complete=options.complete)
-        for key, source in (sources or {}).items()
+        audited_source(key, source, classes, complete=options.complete) for key, source in (sources or {}).items()
     )
     files = tuple(
         AuditedList(name=one.name, file=one.name, members=one.members, lines=one.lines) for one in lists.lists
     )
     _require_lists(options, lists)
-    used = [
-        _with_role(one, role, tasks, options) for one in files for role in _roles(one, files, tasks, options)
-    ]
+    used = [_with_role(one, role, tasks, options) for one in files for role in _roles(one, files, tasks, options)]
     target = AuditTarget(
         name=lists.name,
         kind="folder",
@@ -329,15 +325,11 @@ def _require_lists(options: FolderOptions, lists: ListSet) -> None:
                 )
 
 
-def _with_role(
-    one: AuditedList, role: RoleOfList, tasks: Sequence[TaskClasses], options: FolderOptions
-) -> AuditedList:
+def _with_role(one: AuditedList, role: RoleOfList, tasks: Sequence[TaskClasses], options: FolderOptions) -> AuditedList:
     assert one.lines is not None  # noqa: S101
     first, last = role.lines or (1, int(one.lines[-1]) if len(one.lines) else 0)
     chosen = (one.lines >= first) & (one.lines <= last)
-    numbers = (
-        range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
-    )
+    numbers = range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
     whole = role.lines is None
     view = options.views.get(role.role, PRINCIPLE.get(role.role))
     return AuditedList(

@@ -27,8 +27,7 @@ SHOWN = 5
 
 _GRAVITY: tuple[Severity, ...] = ("error", "warning", "info")
 _TIMES = {2: "twice"} | {
-    number: f"{word} times"
-    for number, word in enumerate(("three", "four", "five", "six", "seven", "eight", "nine"), 3)
+    number: f"{word} times" for number, word in enumerate(("three", "four", "five", "six", "seven", "eight", "nine"), 3)
 }
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, column names, rows."""
@@ -242,9 +241,7 @@ def _facts(one: IdList, vocabulary: Vocabulary, held: Mapping[str, Bools]) -> Li
     times = np.bincount(one.members, minlength=1)
     counts = np.bincount(times[one.unique], minlength=2)
     spaces, numbers = np.unique(vocabulary.namespace_codes[one.unique], return_counts=True)
-    unknown = (
-        one.unique[~np.logical_or.reduce([mask[one.unique] for mask in held.values()])] if held else None
-    )
+    unknown = one.unique[~np.logical_or.reduce([mask[one.unique] for mask in held.values()])] if held else None
     order, consecutive = _order(one.members, vocabulary)
     return ListFacts(
         source=one,
@@ -404,17 +401,14 @@ def _told_same_names(found: Forensics) -> Iterator[ListFinding]:
         else:
             text = f"{places} are different lists: {one.entries:,} and {two.entries:,} lines, {shared:,} ids in both"
         gravity: Severity = "error" if one.entries == two.entries else "warning"
-        yield ListFinding(
-            gravity, "same name", (one.name, two.name), one.unique + two.unique - 2 * shared, text
-        )
+        yield ListFinding(gravity, "same name", (one.name, two.name), one.unique + two.unique - 2 * shared, text)
 
 
 def _told_repeats(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
         if one.repeated:
             times = ", ".join(
-                f"{count:,} {_TIMES.get(k, f'{k:,} times')}"
-                for k, count in sorted(one.multiplicity.items())[:4]
+                f"{count:,} {_TIMES.get(k, f'{k:,} times')}" for k, count in sorted(one.multiplicity.items())[:4]
             )
             more = ", …" if len(one.multiplicity) > 4 else ""
             text = f"{one.source.file} repeats ids: {one.entries:,} lines, {one.unique:,} ids; {times}{more}"
@@ -472,9 +466,7 @@ def _told_collisions(found: Forensics) -> Iterator[ListFinding]:
 def _told_bare(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
         if count := one.namespaces.get("", 0):
-            text = (
-                f"the form of {count:,} ids of {one.source.file} tells no dataset: name it with --namespace"
-            )
+            text = f"the form of {count:,} ids of {one.source.file} tells no dataset: name it with --namespace"
             yield ListFinding("warning", "no namespace", (one.name,), count, text)
 
 
@@ -559,12 +551,9 @@ def forensics_data(found: Forensics) -> dict[str, Any]:
         "same_ids": [named(group) for group in found.same_ids],
         "subsets": [named(pair) for pair in found.subsets],
         "equal_counts": [
-            {"lines": one.lines, "contents": [named(group) for group in one.contents]}
-            for one in found.equal_counts
+            {"lines": one.lines, "contents": [named(group) for group in one.contents]} for one in found.equal_counts
         ],
-        "same_names": [
-            {"lists": named(pair), "shared": int(found.overlap[pair])} for pair in found.same_names
-        ],
+        "same_names": [{"lists": named(pair), "shared": int(found.overlap[pair])} for pair in found.same_names],
         "collisions": [
             {
                 **asdict(one),
@@ -576,8 +565,7 @@ def forensics_data(found: Forensics) -> dict[str, Any]:
         ],
         "skipped": dict(found.skipped),
         "findings": [
-            {**asdict(one), "lists": list(one.lists), "examples": list(one.examples)}
-            for one in list_findings(found)
+            {**asdict(one), "lists": list(one.lists), "examples": list(one.examples)} for one in list_findings(found)
         ],
     }
 
@@ -610,9 +598,7 @@ def _list_data(one: ListFacts) -> dict[str, Any]:
 
 def forensics_tables(found: Forensics) -> list[Table]:
     """Return two tables of texts: the findings, gravest first, and the lists."""
-    findings = [
-        (one.gravity, one.kind, one.text, "; ".join(one.examples[:SHOWN])) for one in list_findings(found)
-    ]
+    findings = [(one.gravity, one.kind, one.text, "; ".join(one.examples[:SHOWN])) for one in list_findings(found)]
     lists = [
         (
             one.name,

@@ -20,9 +20,7 @@ COMPLETE = (
     "an annotation file in place of a table of image and class, which may miss classes: --source NAME=PATH; "
     "--exhaustive NAME where the table misses none"
 )
-EXHAUSTIVE = (
-    "whether every object of every class is annotated on every image of the source: --exhaustive NAME"
-)
+EXHAUSTIVE = "whether every object of every class is annotated on every image of the source: --exhaustive NAME"
 VIEWS = (
     "the labels that these lists carry: --labels LIST=FILE.json for what was written out, "
     "or --view ROLE=VIEW for the rule"
@@ -158,11 +156,7 @@ def forbidden_labels(target: AuditTarget, one: AuditedList, task: int, forbidden
         return ([Finding("pass", about, text=text)] if covered else []) + missing
     held = target.held(one)
     if not len(held):
-        return [
-            Finding(
-                "fail", about, text="the declared view lets such labels through; no box was at hand to count"
-            )
-        ]
+        return [Finding("fail", about, text="the declared view lets such labels through; no box was at hand to count")]
     text = f"none among {len(labels):,} {labels.unit}"
     if target.incomplete(held).any():
         return [undecidable(about, COMPLETE, text)]

@@ -103,9 +103,7 @@ def file_labels(target: AuditTarget, one: AuditedList, task: int) -> Labels:
     image_of[-1] = -1
     names = file.source.categories.names
     label_of = np.array([*(target.label_of(name) for name in names), -1], np.int32)
-    ignored_class = np.array(
-        [*(target.names.folded(name) in target.ignored for name in names), False], np.bool_
-    )
+    ignored_class = np.array([*(target.names.folded(name) in target.ignored for name in names), False], np.bool_)
     rows = np.flatnonzero((image_of[objects.image] >= 0) & ~ignored_class[objects.category])
     labels = Labels(
         image=image_of[objects.image[rows]],

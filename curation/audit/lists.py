@@ -516,9 +516,7 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
             name = relative.as_posix() + key if name in read.found else name
             read.found[name] = _Entry(name, relative.as_posix(), lines, given.sha256, given.size)
         if len(read.found) > MAX_LISTS:
-            raise UsageError(
-                "There are too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}"
-            )
+            raise UsageError("There are too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}")
     return read
 
 
@@ -553,9 +551,7 @@ def _given(path: Path, room: int) -> InputFile:
     limit = min(MAX_FILE_BYTES, room)
     if (size := path.stat().st_size) > limit:
         raise UsageError(
-            "A file is too large to be a list"
-            if size > MAX_FILE_BYTES
-            else "The lists are too large together",
+            "A file is too large to be a list" if size > MAX_FILE_BYTES else "The lists are too large together",
             where=str(path),
             expected=f"at most {MAX_FILE_BYTES if size > MAX_FILE_BYTES else MAX_BYTES:,} bytes",
             found=f"{size:,}",

@@ -62,9 +62,7 @@ def manifest_target(
         for entry in header.sources
     )
     audited = tuple(
-        audited_source(
-            entry.name, sources[entry.name], header.classes, stated=entry.exhaustive, complete=complete
-        )
+        audited_source(entry.name, sources[entry.name], header.classes, stated=entry.exhaustive, complete=complete)
         for entry in entries
         if entry.name in sources
     )
@@ -119,14 +117,10 @@ def _role(part: PartEntry, header: Header) -> ListRole:
 
 
 def _remark(part: PartEntry) -> str:
-    return (
-        f"{part.name}: no role beside {part.task}-{part.role}, which is the {part.role} list of {part.task}"
-    )
+    return f"{part.name}: no role beside {part.task}-{part.role}, which is the {part.role} list of {part.task}"
 
 
-def _list_of(
-    part: PartEntry, lines: Int32s, header: Header, available: bool, labels: Source | None
-) -> AuditedList:
+def _list_of(part: PartEntry, lines: Int32s, header: Header, available: bool, labels: Source | None) -> AuditedList:
     numbers = tuple(number for number, task in enumerate(header.tasks) if task.name == part.task)
     file = None if labels is None else LabelFile(labels.files[0].name, labels)
     return AuditedList(

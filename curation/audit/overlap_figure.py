@@ -68,9 +68,7 @@ def overlap_figure(found: Forensics, stem: Path, *, lists: Sequence[str] | None 
 def _rows_of(found: Forensics, lists: Sequence[str] | None) -> list[int]:
     chosen = list(found.names if lists is None else lists)
     if missing := [name for name in chosen if name not in found.names]:
-        raise UsageError(
-            "There is no such list", found=missing[0][:120], expected=", ".join(found.names)[:400]
-        )
+        raise UsageError("There is no such list", found=missing[0][:120], expected=", ".join(found.names)[:400])
     if not 0 < len(chosen) <= MOST_LISTS:
         raise UsageError(
             "A figure of overlaps cannot show that many lists",
@@ -107,9 +105,7 @@ def _draw(title: str, names: Sequence[str], overlap: Int64s, share: Floats) -> F
         f"{plain(title, 40)}: per cent of the row's ids that stand in the column too;",
         "diagonal: ids of the list; white: none in common",
     )
-    figure.text(
-        0, 0.1 / height, (" " if size > 20 else "\n").join(caption), fontsize=7.5, color=MUTED, va="bottom"
-    )
+    figure.text(0, 0.1 / height, (" " if size > 20 else "\n").join(caption), fontsize=7.5, color=MUTED, va="bottom")
     return figure
 
 
@@ -118,9 +114,7 @@ def _name_cells(axis: Axes, names: Sequence[str]) -> None:
     labels = [plain(name, 34) for name in names]
     axis.set_xticks(range(size), labels, rotation=90)
     axis.set_yticks(range(size), labels)
-    axis.tick_params(
-        length=0, labelsize=7, top=False, bottom=False, labeltop=True, labelbottom=False, labelcolor=INK
-    )
+    axis.tick_params(length=0, labelsize=7, top=False, bottom=False, labeltop=True, labelbottom=False, labelcolor=INK)
     axis.set_xticks(np.arange(-0.5, size), minor=True)
     axis.set_yticks(np.arange(-0.5, size), minor=True)
     axis.grid(visible=False, which="major")

@@ -156,9 +156,7 @@ class Report:
     def _table(self, table: TableName) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         if table == "tasks":
             tasks = task_composition(self.target)
-            return TaskComposition.__slots__, [
-                [getattr(one, name) for name in one.__slots__] for one in tasks
-            ]
+            return TaskComposition.__slots__, [[getattr(one, name) for name in one.__slots__] for one in tasks]
         rules = [_rule_data(one) for one in self.results]
         if table == "rules":
             return _RULE_COLUMNS, [_cells(one, _RULE_COLUMNS) for one in rules]
@@ -189,9 +187,7 @@ class Report:
             "remarks": list(target.remarks),
             "warnings": label_warnings(target),
             "rules": [_rule_data(one) for one in self.results],
-            "composition": [
-                {name: getattr(one, name) for name in one.__slots__} for one in task_composition(target)
-            ],
+            "composition": [{name: getattr(one, name) for name in one.__slots__} for one in task_composition(target)],
             **({"forensics": forensics_data(self.forensics)} if self.forensics else {}),
         }
 

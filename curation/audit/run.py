@@ -117,9 +117,7 @@ def audit(
     if isinstance(subject, Manifest):
         for name, value in (("tasks", tasks), ("role", roles), ("view", views), ("namespace", namespace)):
             if value:
-                raise UsageError(
-                    f"A manifest says this itself, --{name} is for a folder of lists", where=f"--{name}"
-                )
+                raise UsageError(f"A manifest says this itself, --{name} is for a folder of lists", where=f"--{name}")
         target_of_rules = manifest_target(
             subject,
             given,

@@ -313,9 +313,7 @@ class AuditTarget:
         VOC has boxes of 20 classes: that an image of it has none of a truck says nothing of trucks.
         """
         wanted = {self.names.folded(self.classes[place].name) for place in np.flatnonzero(classes).tolist()}
-        lacking = [
-            bool(wanted - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources
-        ]
+        lacking = [bool(wanted - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources]
         return self.incomplete(images) | np.array([*lacking, True], np.bool_)[self.home[images]]
 
 

@@ -163,9 +163,7 @@ def _regions(values: Sequence[int | None], path: Path) -> Int64s | None:
 
 
 def _check(vectors: ScoreVectors, path: Path) -> None:
-    usable = (np.abs(vectors.boxes) <= LARGEST_COORDINATE).all(axis=1) & (vectors.boxes[:, 2:] >= 0).all(
-        axis=1
-    )
+    usable = (np.abs(vectors.boxes) <= LARGEST_COORDINATE).all(axis=1) & (vectors.boxes[:, 2:] >= 0).all(axis=1)
     usable &= (np.abs(vectors.scores) <= LARGEST_SCORE).all(axis=1)
     if vectors.background is not None:
         usable &= np.abs(vectors.background) <= LARGEST_SCORE
@@ -207,9 +205,7 @@ def write_results(
             "score": score,
             **{name: values[row] for name, values in (columns or {}).items()},
         }
-        for row, label, score in zip(
-            found.row.tolist(), found.label.tolist(), found.scores.tolist(), strict=True
-        )
+        for row, label, score in zip(found.row.tolist(), found.label.tolist(), found.scores.tolist(), strict=True)
     ]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
     write_text(path, f"[\n{lines}\n]\n" if rows else "[]\n")
@@ -264,11 +260,7 @@ def read_labelled(
     labels = [label_of(row) for row in rows]
     boxes = np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4)
     scores = np.array([row.score for row in rows], np.float64)
-    usable = (
-        (np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1)
-        & (boxes[:, 2:] >= 0).all(axis=1)
-        & np.isfinite(scores)
-    )
+    usable = (np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1) & np.isfinite(scores)
     usable &= np.array(labels, np.int64) >= 0
     if not usable.all():
         place = int(np.argmin(usable))
@@ -276,9 +268,7 @@ def read_labelled(
             "A record has a class, box or score that cannot be",
             where=f"{path}: record {place}",
             expected=f"unknown, or one of: {', '.join(known)[:200]}; finite x, y, w, h and score",
-            found=f"category {rows[place].category!r:.80}, id {rows[place].category_id}, {rows[place].bbox}"[
-                :200
-            ],
+            found=f"category {rows[place].category!r:.80}, id {rows[place].category_id}, {rows[place].bbox}"[:200],
             hint="ids are read with --truth, which says whose they are, and must agree with category"
             if rows[place].category_id is not None
             else None,

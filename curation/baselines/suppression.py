@@ -127,9 +127,7 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
     for one in passes:
         _check_pass(one, passes[0])
     keys = [
-        (image, region)
-        for one in passes
-        for image, region in zip(one.image_ids, _regions(one).tolist(), strict=True)
+        (image, region) for one in passes for image, region in zip(one.image_ids, _regions(one).tolist(), strict=True)
     ]
     # By image and region, numbers before texts: of equal scores suppression keeps the first, whatever pass came first.
     ordered = sorted(set(keys), key=lambda key: (isinstance(key[0], str), key))

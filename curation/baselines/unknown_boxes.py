@@ -52,9 +52,7 @@ def confirm(
             found=f"{theta}, {top}",
         )
     chosen = best_of_each(image, objectness, top)
-    ranks = (
-        -np.arange(len(auxiliary_image), dtype=np.float64) if auxiliary_scores is None else auxiliary_scores
-    )
+    ranks = -np.arange(len(auxiliary_image), dtype=np.float64) if auxiliary_scores is None else auxiliary_scores
     first = _first_of_equal(auxiliary_image, auxiliary_boxes, ranks)
     others = first[best_of_each(auxiliary_image[first], ranks[first], top)]
     truth = _as_truth(auxiliary_image[others], auxiliary_boxes[others])
@@ -215,9 +213,7 @@ class ClassThresholds:
     uncalibrated: tuple[str, ...]
 
 
-def calibrate(
-    vectors: ScoreVectors, image: Int64s, truth: GroundTruth, *, phi: float = PHI
-) -> ClassThresholds:
+def calibrate(vectors: ScoreVectors, image: Int64s, truth: GroundTruth, *, phi: float = PHI) -> ClassThresholds:
     """Return the mean score of each known class on its training objects (equation 6, section 4.2).
 
     *Revisiting Open World Object Detection*: over all pairs of a predicted box and an object of class c in the same
@@ -256,12 +252,8 @@ def calibrate(
             expected=f"{len(truth.classes)} scores a box",
             found=str(vectors.scores.shape[1]),
         )
-    boxes = Detections(
-        image.astype(np.int32), np.zeros(len(vectors), np.int32), vectors.boxes, np.zeros(len(vectors))
-    )
-    found = overlapping_pairs(
-        truth, boxes, same_class=False, iou_threshold=phi, strict=True, mask=~truth.crowd
-    )
+    boxes = Detections(image.astype(np.int32), np.zeros(len(vectors), np.int32), vectors.boxes, np.zeros(len(vectors)))
+    found = overlapping_pairs(truth, boxes, same_class=False, iou_threshold=phi, strict=True, mask=~truth.crowd)
     label = truth.label[found.position]
     total = np.bincount(label, vectors.scores[found.row, label], minlength=len(truth.classes))
     pairs = np.bincount(label, minlength=len(truth.classes)).astype(np.int64)

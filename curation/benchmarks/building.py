@@ -119,9 +119,7 @@ def build(
         if (chosen := wordnet_of(values)) is not None and chosen.difference:
             tell(f"{chosen.name}: {chosen.difference}")
         if declare and known.declare is None:
-            raise UsageError(
-                "The protocol has no version of its own to declare", where=f"--declare {known.name}"
-            )
+            raise UsageError("The protocol has no version of its own to declare", where=f"--declare {known.name}")
         opened = _opened(known, sources, values, known.name, reading, tell, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     return _in_words(made, name, version, notes, source_notes or {})
@@ -221,9 +219,7 @@ def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path)
     from curation.benchmarks.owod.tasks import read_task_file, settings_of
 
     if "tasks" not in (parameter.name for parameter in protocol.parameters):
-        raise UsageError(
-            "The protocol takes no task file", where=f"--tasks {path}", hint="curation build owod …"
-        )
+        raise UsageError("The protocol takes no task file", where=f"--tasks {path}", hint="curation build owod …")
     if given := sorted({"split", "tasks"} & set(settings)):
         raise UsageError("--tasks FILE says which split it is", where=f"--set {given[0]}")
     return settings_of(read_task_file(path))
@@ -276,9 +272,7 @@ def _opened(
     return sources
 
 
-def _in_words(
-    manifest: Manifest, name: str, version: str, notes: Sequence[str], words: Mapping[str, str]
-) -> Manifest:
+def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str], words: Mapping[str, str]) -> Manifest:
     """Return the manifest with the name, version and notes that were asked for."""
     header = manifest.header
     if unknown := sorted(set(words) - {entry.name for entry in header.sources}):
@@ -288,9 +282,7 @@ def _in_words(
             expected=", ".join(entry.name for entry in header.sources),
         )
     sources = tuple(
-        msgspec.structs.replace(
-            entry, note="; ".join(text for text in (entry.note, words.get(entry.name)) if text)
-        )
+        msgspec.structs.replace(entry, note="; ".join(text for text in (entry.note, words.get(entry.name)) if text))
         for entry in header.sources
     )
     return Manifest(
@@ -350,8 +342,7 @@ def parameters_of(header: Header) -> dict[str, Any]:
             found=", ".join(stored) or "none",
         )
     return {
-        one.name: one.read(_as_text(stored[one.name]) if one in stated else one.default)
-        for one in protocol.parameters
+        one.name: one.read(_as_text(stored[one.name]) if one in stated else one.default) for one in protocol.parameters
     }
 
 
@@ -365,8 +356,7 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
     words = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
-        msgspec.structs.replace(entry, note=words.get(entry.name, entry.note))
-        for entry in built.header.sources
+        msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
     )
     return Manifest(
         header=msgspec.structs.replace(
@@ -443,9 +433,7 @@ def _changed_lists(declared: Header, built: Header) -> list[Figure]:
                     paper=part.images,
                     obtained=other.images if other is not None else None,
                     place="id list pinned by the declared manifest",
-                    explanation=f"digest {other.sha256}, not {part.sha256}"
-                    if other is not None
-                    else "no such part",
+                    explanation=f"digest {other.sha256}, not {part.sha256}" if other is not None else "no such part",
                 )
             )
     return changed
@@ -476,9 +464,7 @@ def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
     parts = parts or [
         part
         for part in declared.parts
-        if part.task
-        and subject.startswith(f"{part.task}-")
-        and part.role == ("test" if "test" in subject else "train")
+        if part.task and subject.startswith(f"{part.task}-") and part.role == ("test" if "test" in subject else "train")
     ]
     named = dict.fromkeys(name for part in parts for name in part.sources)
     return tuple(named) or tuple(entry.name for entry in declared.sources)

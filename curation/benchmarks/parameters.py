@@ -33,9 +33,7 @@ class Parameter:
     later: bool = False
 
 
-def choice(
-    name: str, choices: Sequence[str] | Mapping[str, str], meaning: str = "", default: str = ""
-) -> Parameter:
+def choice(name: str, choices: Sequence[str] | Mapping[str, str], meaning: str = "", default: str = "") -> Parameter:
     """Return a parameter that is one of some words; their meanings are its own unless another is given."""
 
     def read(text: str) -> str:

@@ -127,16 +127,10 @@ def source_note(source: Source) -> str:
     """Return what a manifest says of a source that has no boxes, ``""`` of one that has."""
     if source.objects is not None:
         return ""
-    return (
-        "presence only: which classes an image shows, no boxes"
-        if len(source.categories)
-        else "a list of images"
-    )
+    return "presence only: which classes an image shows, no boxes" if len(source.categories) else "a list of images"
 
 
-def source_entry(
-    slot: str, source: Source, *, note: str = "", exhaustive: tuple[str, ...] = ()
-) -> SourceEntry:
+def source_entry(slot: str, source: Source, *, note: str = "", exhaustive: tuple[str, ...] = ()) -> SourceEntry:
     """Return the record of a source as it was read: files with digests, licence, what was dropped."""
     return SourceEntry(
         name=slot,

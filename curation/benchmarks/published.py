@@ -157,9 +157,7 @@ def draft(
             unread_entry(LISTS, lists.lists.dataset, lists.lists.part, note=lists.lists.note),
             *(_images(slot, lists, (exhaustive or {}).get(slot, ())) for slot in slots),
         ),
-        rule=Rule(
-            protocol=PROTOCOL, algorithm_version=1, parameters={part.name: file for part, file in listed}
-        ),
+        rule=Rule(protocol=PROTOCOL, algorithm_version=1, parameters={part.name: file for part, file in listed}),
         figures=tuple(figures),
         notes=lists.notes,
         tasks=tasks,

@@ -62,9 +62,7 @@ class Published:
                 notes.append(f"{name}: pinned only, no list is published of {', '.join(absent)}")
             for source, terms in member.terms().items():
                 if source in member.sources and terms.labels == "unstated":
-                    notes.append(
-                        f"{name}: no licence is stated for the annotations of {source}; the card says so"
-                    )
+                    notes.append(f"{name}: no licence is stated for the annotations of {source}; the card says so")
             notes += [
                 f"{name}: source {entry.name} is not the very file that the manifest was made from; the card says so"
                 for entry in member.other_bytes()
@@ -217,9 +215,7 @@ def _members(
             licences=licences,
             photos=photos,
         )
-        for manifest, config, evidence in zip(
-            manifests, configs, _evidence(decisions, manifests), strict=True
-        )
+        for manifest, config, evidence in zip(manifests, configs, _evidence(decisions, manifests), strict=True)
     ]
 
 
@@ -268,9 +264,7 @@ def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[
     return found
 
 
-def _tables(
-    members: Sequence[Member], layout: Layout, tree: Path | None, names: Path | None
-) -> list[PlannedTable]:
+def _tables(members: Sequence[Member], layout: Layout, tree: Path | None, names: Path | None) -> list[PlannedTable]:
     """Return the tables of all parts, in the layout that was asked for."""
     if layout == "curation":
         if tree or names:

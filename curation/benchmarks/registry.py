@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GROUP = "curation.benchmarks"
 """The group of entry points under which another package offers a benchmark, named as the benchmark is."""
-ROOMS = ("elephant", "owod", "opendet", "imagenet", "findmeifyoucan", "osod3")
+ROOMS = ("elephant", "owod", "opendet", "imagenet", "findmeifyoucan", "osod3", "ssb")
 
 
 class Registry(NamedTuple):

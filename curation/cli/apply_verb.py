@@ -105,9 +105,7 @@ def _doubts(base: Manifest, applied: Application) -> list[str]:
         told.append("no list changed.")
     step = diff_manifests(base, applied.manifest)
     if step.stated_step is not None and _RANK[step.stated_step] < _RANK[step.verdict]:
-        told.append(
-            f"the change deserves a {step.verdict} version ({step.reason}), not a {step.stated_step} one."
-        )
+        told.append(f"the change deserves a {step.verdict} version ({step.reason}), not a {step.stated_step} one.")
     return told
 
 

@@ -154,9 +154,7 @@ def _forensics(found: Forensics, *, whole: bool) -> Table:
     from curation.audit.forensics import list_findings
 
     findings = [one for one in list_findings(found) if whole or one.gravity != "info"]
-    rows = [
-        (one.gravity, one.kind, _with_examples(one.text, one.examples)) for one in findings[:_SHOWN_FINDINGS]
-    ]
+    rows = [(one.gravity, one.kind, _with_examples(one.text, one.examples)) for one in findings[:_SHOWN_FINDINGS]]
     if len(findings) > _SHOWN_FINDINGS:
         rows.append(("info", "", f"{len(findings) - _SHOWN_FINDINGS} more: {_ALL}"))
     return Table("What the lists tell by themselves", ("", "", ""), tuple(rows))

@@ -144,9 +144,7 @@ class Naive(Method):
             Variant(
                 text,
                 vectors,
-                naive_unknown(
-                    vectors, NaiveOptions(value, self.floor, self.nms, compare_background=background)
-                ),
+                naive_unknown(vectors, NaiveOptions(value, self.floor, self.nms, compare_background=background)),
             )
             for text, value in _numbers(self.gamma, "--gamma")
         ]
@@ -189,9 +187,7 @@ class CrossNms(Method):
         variants = []
         for text, value in _numbers(self.iou, "--iou"):
             kept = keep_across_kinds(vectors.image, vectors.boxes, found.scores, unknown, value, self.reading)
-            variants.append(
-                Variant(text, vectors, Labelled(found.row[kept], found.label[kept], found.scores[kept]))
-            )
+            variants.append(Variant(text, vectors, Labelled(found.row[kept], found.label[kept], found.scores[kept])))
         return Applied(variants, _files(vectors))
 
 
@@ -302,13 +298,8 @@ class Confirmed(Method):
                 where=str(self.file),
                 expected="objectness in every record",
             )
-        number = {
-            image: place
-            for place, image in enumerate(dict.fromkeys((*vectors.image_ids, *auxiliary.image_ids)))
-        }
-        image, other = (
-            np.array([number[one] for one in each.image_ids], np.int64) for each in (vectors, auxiliary)
-        )
+        number = {image: place for place, image in enumerate(dict.fromkeys((*vectors.image_ids, *auxiliary.image_ids)))}
+        image, other = (np.array([number[one] for one in each.image_ids], np.int64) for each in (vectors, auxiliary))
         variants = []
         for text, value in _numbers(self.theta, "--theta"):
             rows = confirm(
@@ -374,9 +365,7 @@ def _uncalibrated(names: Sequence[str]) -> tuple[str, ...]:
     if not names:
         return ()
     shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    return (
-        f"no training box meets an object of {shown}: such a class never expels, so that no box at all is unknown",
-    )
+    return (f"no training box meets an object of {shown}: such a class never expels, so that no box at all is unknown",)
 
 
 def _numbers(text: str, option: str) -> list[tuple[str, float]]:
@@ -384,14 +373,8 @@ def _numbers(text: str, option: str) -> list[tuple[str, float]]:
         found = [(word.strip(), float(word)) for word in text.split(",")]
     except ValueError:
         found = []
-    if (
-        not found
-        or len({word for word, _ in found}) < len(found)
-        or any(value != value for _, value in found)
-    ):
-        raise UsageError(
-            f"{option} is not a list of numbers", expected=f"{option} 0.5,0.7,0.9", found=text[:80]
-        )
+    if not found or len({word for word, _ in found}) < len(found) or any(value != value for _, value in found):
+        raise UsageError(f"{option} is not a list of numbers", expected=f"{option} 0.5,0.7,0.9", found=text[:80])
     return found
 
 

@@ -95,9 +95,7 @@ def _classes(path: Path | None) -> list[str] | None:
     return names
 
 
-def _result(
-    options: Options, source: Source, counts: Cooccurrence, graph: ClassGraph, cut: Cut
-) -> dict[str, Any]:
+def _result(options: Options, source: Source, counts: Cooccurrence, graph: ClassGraph, cut: Cut) -> dict[str, Any]:
     from curation import __version__
     from curation.cooccurrence.cut import KICKS, SOLVER_VERSION
     from curation.cooccurrence.graph import UNIT

@@ -101,9 +101,7 @@ def _report(options: Options) -> _Report:
         lists=count_lists(rows),
         resolution=resolution,
         agreement=agreement(standing_verdicts(rows)),
-        staleness=find_stale(load_manifest(options.manifest), resolution.decisions)
-        if options.manifest
-        else None,
+        staleness=find_stale(load_manifest(options.manifest), resolution.decisions) if options.manifest else None,
         categories=check_categories(read_category_lists(options.categories)) if options.categories else (),
         allowed=options.allow_conflicts,
     )
@@ -190,9 +188,7 @@ def _reasons(one: ListCount) -> str:
 
 
 def _agreement_table(one: StageAgreement) -> Table:
-    rows = [
-        (pair.first, pair.second, str(pair.images), str(pair.same), _kappa(pair.kappa)) for pair in one.pairs
-    ]
+    rows = [(pair.first, pair.second, str(pair.images), str(pair.same), _kappa(pair.kappa)) for pair in one.pairs]
     if one.fleiss is not None:
         fewest, most = one.fleiss.raters
         told = f"Fleiss, {fewest} to {most} verdicts an image" if fewest != most else "Fleiss"
@@ -235,9 +231,7 @@ def conflict_table(conflicts: Sequence[Conflict]) -> Table:
             one.image_id,
             one.dataset or "-",
             one.stage,
-            "; ".join(
-                f"{action}: {', '.join(name or 'unnamed' for name in names)}" for action, names in one.votes
-            ),
+            "; ".join(f"{action}: {', '.join(name or 'unnamed' for name in names)}" for action, names in one.votes),
             one.outcome or "-",
         )
         for one in conflicts[:MOST_SHOWN]

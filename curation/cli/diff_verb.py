@@ -58,9 +58,7 @@ def _data(old: Manifest, new: Manifest, difference: ManifestDiff, *, with_ids: b
             }
             for part in difference.parts
         ],
-        "changes": [
-            {"step": one.step, "subject": one.subject, "what": one.what} for one in difference.changes
-        ],
+        "changes": [{"step": one.step, "subject": one.subject, "what": one.what} for one in difference.changes],
     }
 
 

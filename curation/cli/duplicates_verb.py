@@ -95,9 +95,7 @@ def _by_pixels(images: Path, options: Options) -> tuple[list[Row], dict[str, Any
     ):
         names = hashes.names[one], hashes.names[two]
         if options.against is None or names[0][0] != names[1][0]:
-            rows.append(
-                (names[0][2:], names[1][2:], "same pixels" if same else "perceptual hash, bits", float(bits))
-            )
+            rows.append((names[0][2:], names[1][2:], "same pixels" if same else "perceptual hash, bits", float(bits)))
     return rows, {"images": len(hashes.names), "unreadable": len(hashes.failures)}
 
 
@@ -105,13 +103,9 @@ def _photos(folder: Path) -> dict[str, Path]:
     from curation.sources.photos import PhotoFolder
 
     root = folder.absolute()
-    found = {
-        path.relative_to(root).as_posix(): path for path in map(Path.absolute, PhotoFolder(folder).paths)
-    }
+    found = {path.relative_to(root).as_posix(): path for path in map(Path.absolute, PhotoFolder(folder).paths)}
     if not found:
-        raise UsageError(
-            "The folder holds no photos", where=str(folder), expected=".jpg, .png or .webp files"
-        )
+        raise UsageError("The folder holds no photos", where=str(folder), expected=".jpg, .png or .webp files")
     return found
 
 
@@ -120,9 +114,7 @@ def _by_look(store: Path, options: Options) -> tuple[list[Row], dict[str, Any]]:
     from curation.similarity.near_duplicates import look_duplicates
 
     one = open_embeddings(store)
-    other: Embeddings | None = (
-        open_embeddings(options.against_embeddings) if options.against_embeddings else None
-    )
+    other: Embeddings | None = open_embeddings(options.against_embeddings) if options.against_embeddings else None
     found = look_duplicates(one, other, options.threshold)
     count = len(one.ids) + (len(other.ids) if other is not None else 0)
     rows = [(first, second, "embedding, cosine", score) for first, second, score in found]

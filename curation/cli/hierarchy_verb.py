@@ -209,10 +209,7 @@ def similarity(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, op
         data["origin"] = graph.graph["origin"]
     rows = (
         ("lowest common hypernym", common or "none: the two share no ancestor"),
-        *(
-            (name.replace("_", " "), "undefined" if value is None else f"{value:.6f}")
-            for name, value in values.items()
-        ),
+        *((name.replace("_", " "), "undefined" if value is None else f"{value:.6f}") for name, value in values.items()),
     )
     title = f"{label(graph, first)} and {label(graph, second)}"
     return Answer(data, table_lines(Table(title, ("", ""), rows)))
@@ -230,9 +227,7 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, options: ViewO
     from curation.hierarchy.hierarchy import dropped_leaves, label, leaves_under, node_of
 
     if options.edges is not None and not nodes:
-        raise UsageError(
-            "Name the nodes of your hierarchy", expected="curation hierarchy dropped NODE … --edges FILE"
-        )
+        raise UsageError("Name the nodes of your hierarchy", expected="curation hierarchy dropped NODE … --edges FILE")
     leaves = _leaves(options)
     graph = _above(options, leaves)
     if leaves is None:

@@ -64,9 +64,7 @@ def _answer(manifest: Manifest, options: Options) -> Answer:
     lines = [f"{header.name} {header.version}  {manifest.digest}", ""]
     lines += table_lines(Table("Lists", columns, rows))
     lines += table_lines(figure_table(header.figures)) if header.figures else []
-    what = (
-        "every file and every list is the one that the header pins" if manifest.lists else "the header alone"
-    )
+    what = "every file and every list is the one that the header pins" if manifest.lists else "the header alone"
     lines += [f"written to {options.out}: {what}", f"next: curation verify {options.out} --source NAME=PATH"]
     data = {"folder": str(options.out), "lists": len(manifest.lists), **manifest_data(manifest)}
     return Answer(data, lines)

@@ -57,21 +57,15 @@ def run(options: Options) -> Answer:
     from curation.storage import write_text
 
     if options.out.suffix.lower() != ".toml":
-        raise UsageError(
-            "A task file is TOML", where=f"--out {options.out}", expected="a name that ends in .toml"
-        )
+        raise UsageError("A task file is TOML", where=f"--out {options.out}", expected="a name that ends in .toml")
     if options.n_tasks < 1:
         raise UsageError("--n-tasks needs a number of 1 or more", found=str(options.n_tasks))
     paths = _paths(options.source)
     sources = {
-        name: open_source(
-            path, dataset="custom", part="", cache=not options.no_cache, bad_boxes=options.bad_boxes
-        )
+        name: open_source(path, dataset="custom", part="", cache=not options.no_cache, bad_boxes=options.bad_boxes)
         for name, path in paths.items()
     }
-    text = starter_task_file(
-        sources, name=options.name, n_tasks=options.n_tasks, exhaustive=options.exhaustive
-    )
+    text = starter_task_file(sources, name=options.name, n_tasks=options.n_tasks, exhaustive=options.exhaustive)
     write_text(options.out, text)
     written = tomllib.loads(text)
     given = " ".join(f"--source {name}={paths.get(name, 'PATH')}" for name in ("train", "test"))

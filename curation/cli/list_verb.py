@@ -111,8 +111,7 @@ def _protocol_data(protocol: Benchmark) -> dict[str, Any]:
 def _protocol_lines(protocol: dict[str, Any], *, whole: bool) -> list[str]:
     paper = protocol["paper"]
     sources = tuple(
-        (slot["name"], "required" if slot["required"] else "optional", slot["meaning"])
-        for slot in protocol["sources"]
+        (slot["name"], "required" if slot["required"] else "optional", slot["meaning"]) for slot in protocol["sources"]
     )
     parameters = tuple((one["name"], one["default"], one["meaning"]) for one in protocol["parameters"])
     parts = tuple((one["name"], one["meaning"]) for one in protocol["parts"])
@@ -202,9 +201,7 @@ def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[str]:
         return table_lines(Table("No manifests at hand", (), ()))
     # A column without a word takes room from the folder, which people copy.
     columns = tuple(name for name in rows[0] if any(row[name] for row in rows))
-    return table_lines(
-        Table("Manifests at hand", columns, tuple(tuple(row[name] for name in columns) for row in rows))
-    )
+    return table_lines(Table("Manifests at hand", columns, tuple(tuple(row[name] for name in columns) for row in rows)))
 
 
 def _link(superseded: Mapping[str, Any]) -> str:

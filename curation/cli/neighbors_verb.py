@@ -67,9 +67,7 @@ def run(options: Options) -> Answer:
     if options.set_similarity:
         return _sets(options, queries, references)
     if len(queries) > 1:
-        raise UsageError(
-            "Neighbours are listed for one set", expected="one --queries STORE, or --set-similarity"
-        )
+        raise UsageError("Neighbours are listed for one set", expected="one --queries STORE, or --set-similarity")
     return _neighbors(options, next(iter(queries.values())), references)
 
 
@@ -92,8 +90,7 @@ def _neighbors(options: Options, queries: Embeddings, references: Embeddings) ->
         "queries_among_references": itself,
         "encoder": queries.encoder.digest,
         "neighbors": [
-            {"id": name, "rank": rank, "neighbor": other, "similarity": score}
-            for name, rank, other, score in rows
+            {"id": name, "rank": rank, "neighbor": other, "similarity": score} for name, rank, other, score in rows
         ],
     }
     table = Table(
@@ -131,9 +128,7 @@ def _sets(options: Options, queries: dict[str, Embeddings], references: Embeddin
         tuple(_statistics_row(name, one) for name, one in result["sets"].items()),
     )
     written = _write_sets(options.out, found, result) if options.out else []
-    told = (
-        f"ID images to each other, leave one out: median {_number(base.median)}, sigma {_number(base.sigma)}"
-    )
+    told = f"ID images to each other, leave one out: median {_number(base.median)}, sigma {_number(base.sigma)}"
     return Answer(result, [*table_lines(table), told, *(f"wrote {path}" for path in written)])
 
 
@@ -147,9 +142,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _write_csv(
-    folder: Path | None, stem: str, header: tuple[str, ...], rows: list[tuple[Any, ...]]
-) -> list[Path]:
+def _write_csv(folder: Path | None, stem: str, header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[Path]:
     from curation.csv_table import as_csv
     from curation.storage import write_text
 

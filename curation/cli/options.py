@@ -112,9 +112,7 @@ class RuleOptions:
     allow_conflicts: bool = False
 
 
-def photo_folders(
-    texts: Sequence[str], option: str, *, known: Collection[str] | None = None
-) -> dict[str, PhotoFolder]:
+def photo_folders(texts: Sequence[str], option: str, *, known: Collection[str] | None = None) -> dict[str, PhotoFolder]:
     """Return the folders of ``[NAME=]DIR`` by the name of a source, that of all others under ``""``."""
     from curation.sources.photos import PhotoFolder
 

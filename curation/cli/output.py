@@ -80,6 +80,4 @@ def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
     """Return ``12 (a, b, c, …)``: a number and its first ids."""
     if not ids:
         return "0"
-    return (
-        f"{len(ids)} ({', '.join(printable(one) for one in ids[:shown])}{', …' if len(ids) > shown else ''})"
-    )
+    return f"{len(ids)} ({', '.join(printable(one) for one in ids[:shown])}{', …' if len(ids) > shown else ''})"

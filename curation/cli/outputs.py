@@ -216,9 +216,7 @@ def outputs_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
                     yield action.type, path
 
 
-def _chosen_actions(
-    parser: argparse.ArgumentParser, options: argparse.Namespace
-) -> Iterator[argparse.Action]:
+def _chosen_actions(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[argparse.Action]:
     """Yield the options and arguments of a parser and of the sub-commands that were chosen."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -166,9 +166,7 @@ def _pools(
                 lists=Lists(_split(near.get(name, "")), _split(far.get(name, ""))),
                 synsets=maps.get(name, {}),
                 tree=_tree(Path(trees[name]), name, inputs) if name in trees else None,
-                embeddings=_embeddings(Path(stores[name]), f"embeddings {name}", inputs)
-                if name in stores
-                else None,
+                embeddings=_embeddings(Path(stores[name]), f"embeddings {name}", inputs) if name in stores else None,
                 detections=Path(detections[name]) if name in detections else None,
                 detector_classes=numbers,
             )
@@ -195,9 +193,7 @@ def _sources(options: Options) -> dict[str, Source]:
                 )
             part = offered[0] if offered else ""
         if name in found or name == "id":
-            raise UsageError(
-                f"--ood may not name {name!r}" + (" twice" if name in found else ""), where=f"--ood {key}"
-            )
+            raise UsageError(f"--ood may not name {name!r}" + (" twice" if name in found else ""), where=f"--ood {key}")
         found[name] = open_source(
             Path(text), dataset=dataset, part=part, cache=not options.no_cache, bad_boxes=options.bad_boxes
         )
@@ -212,9 +208,7 @@ def _of_pools(
     given = pairs(texts, option)
     for name in given:
         if name not in sources:
-            raise UsageError(
-                "There is no such OOD source", where=f"{option} {name[:80]}", expected=", ".join(sources)
-            )
+            raise UsageError("There is no such OOD source", where=f"{option} {name[:80]}", expected=", ".join(sources))
     return given
 
 

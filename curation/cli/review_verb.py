@@ -154,9 +154,7 @@ def _images(options: Options, manifest: Manifest | None) -> ReviewImages:
         raise UsageError("--only-proposed needs proposals", hint="--proposals FILE")
     photos = photo_folders(options.photos, "--photos")
     if not photos:
-        raise UsageError(
-            "A review needs the photos", expected="--photos NAME=DIR, or --photos DIR for all sources"
-        )
+        raise UsageError("A review needs the photos", expected="--photos NAME=DIR, or --photos DIR for all sources")
     if manifest is not None:
         _require_names(photos, [entry.name for entry in manifest.header.sources])
         sources = options.open(manifest.slots)

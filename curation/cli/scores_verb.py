@@ -109,9 +109,7 @@ def run(options: Options) -> Answer:
         warn(f"{name} is left out: {reason}")
     for name, doubt in found.doubts.items():
         warn(f"{name}: {doubt}")
-    table = Table(
-        f"Scores of {len(inputs)} detections, higher is more ID", ("score", "", "lowest", "highest"), rows
-    )
+    table = Table(f"Scores of {len(inputs)} detections, higher is more ID", ("score", "", "lowest", "highest"), rows)
     return Answer(
         {**about, "written": str(options.out)},
         [*table_lines(table), f"wrote {options.out}"],
@@ -162,9 +160,7 @@ def _content(
         columns = {**named, **scores}
         return as_csv(tuple(columns), zip(*columns.values(), strict=True))
     images = {} if inputs.images is None else {"image_ids": list(inputs.images)}
-    return (
-        json.dumps({"scores": scores, **images, "about": about}, ensure_ascii=False, allow_nan=False) + "\n"
-    )
+    return json.dumps({"scores": scores, **images, "about": about}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
@@ -183,9 +179,7 @@ def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
         )
     lines = given.data.split(b"\n") if is_json_lines(given.data) else []
     content = [json.loads(line) for line in lines if line.strip()] if lines else json.loads(given.data)
-    records = (
-        content if isinstance(content, list) else [one for rows in content["images"].values() for one in rows]
-    )
+    records = content if isinstance(content, list) else [one for rows in content["images"].values() for one in rows]
     for row, record in enumerate(records):
         record["scores"] = {**(record.get("scores") or {}), **{name: scores[name][row] for name in scores}}
     return content

@@ -71,9 +71,7 @@ def _show_composition(options: Options, manifest: Manifest) -> Answer:
     sources = options.open(manifest.slots) if options.source else {}
     compositions = compose(manifest, sources)
     written = _written(options, manifest, compositions)
-    lines = [
-        line for table in _composition_tables(manifest.header, compositions) for line in table_lines(table)
-    ]
+    lines = [line for table in _composition_tables(manifest.header, compositions) for line in table_lines(table)]
     data = {**_composition_data(manifest, compositions), "files": [str(path) for path in written]}
     return Answer(data, [*lines, *(f"wrote {path}" for path in written)])
 

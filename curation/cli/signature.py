@@ -108,9 +108,7 @@ class _Option:
         return self.default is _EMPTY and self.kind != "flag"
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, function: Callable[..., Any], *, but: Collection[str] = ()
-) -> None:
+def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any], *, but: Collection[str] = ()) -> None:
     """Declare the parameters of a function as arguments and options, all `but` some."""
     groups: dict[str, argparse._MutuallyExclusiveGroup] = {}
     for option in _options(function):
@@ -124,9 +122,7 @@ def add_arguments(
         _declare(place, option)
 
 
-def add_commands(
-    parser: argparse.ArgumentParser, commands: Mapping[str, Callable[..., Any]], metavar: str
-) -> None:
+def add_commands(parser: argparse.ArgumentParser, commands: Mapping[str, Callable[..., Any]], metavar: str) -> None:
     """Declare one sub-command a function; the namespace of a command line holds the function as ``command``."""
     below = parser.add_subparsers(dest=metavar.lower(), metavar=metavar, required=True)
     for name, function in commands.items():
@@ -152,9 +148,7 @@ def arguments(
         if name in but:
             continue
         group = _dataclass_in(hints[name])
-        value = (
-            call(group, options) if group else _value(_option(function, parameter, hints[name], {}), options)
-        )
+        value = call(group, options) if group else _value(_option(function, parameter, hints[name], {}), options)
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             named[name] = value
         else:
@@ -197,9 +191,7 @@ def _dataclass_in(hint: Any) -> type | None:
     return hint if isinstance(hint, type) and dataclasses.is_dataclass(hint) else None
 
 
-def _option(
-    function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, texts: Mapping[str, str]
-) -> _Option:
+def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, texts: Mapping[str, str]) -> _Option:
     extras: list[Any] = []
     kind: Literal["flag", "one", "many", "pairs"] = "one"
     hint = _plain(hint, extras)

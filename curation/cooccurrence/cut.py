@@ -146,15 +146,11 @@ def normalized_cut(graph: ClassGraph, k: int, options: CutOptions | None = None)
         apart=apart,
         between=between_clusters(core, labels, k),
         starts=tuple(starts),
-        reached=sum(
-            start.refined is not None and abs(start.refined - float(value)) < 1e-12 for start in starts
-        ),
+        reached=sum(start.refined is not None and abs(start.refined - float(value)) < 1e-12 for start in starts),
     )
 
 
-def _core(
-    graph: ClassGraph, k: int, options: CutOptions
-) -> tuple[ClassGraph, tuple[str, ...], tuple[str, ...]]:
+def _core(graph: ClassGraph, k: int, options: CutOptions) -> tuple[ClassGraph, tuple[str, ...], tuple[str, ...]]:
     isolated, components = graph.isolated(), graph.components()
     if isolated and options.isolated == "error":
         raise CutError(
@@ -167,8 +163,7 @@ def _core(
         raise CutError(
             "The graph falls apart: classes of one component never meet those of another",
             expected="one component",
-            found=f"{len(components)}; beside the largest: "
-            + "; ".join(_listed(one) for one in components[1:6]),
+            found=f"{len(components)}; beside the largest: " + "; ".join(_listed(one) for one in components[1:6]),
             hint="components=giant cuts the largest one, components=cut takes the graph as it is",
         )
     if len(components) > 1 and options.components == "giant":
@@ -178,9 +173,7 @@ def _core(
     if not 2 <= k <= len(members):
         raise CutError(
             "The number of clusters does not fit the graph",
-            expected=f"2 to {len(members)}, the classes that co-occur"
-            if len(members) >= 2
-            else "a graph with edges",
+            expected=f"2 to {len(members)}, the classes that co-occur" if len(members) >= 2 else "a graph with edges",
             found=str(k),
         )
     return graph.restricted(members), isolated, apart
@@ -250,7 +243,5 @@ def _search(graph: ClassGraph, k: int, options: CutOptions) -> tuple[Partition, 
         labels = labels_of(graph.names, best.key[1])
         best.offer(f"kick {number}", kicked_labels(graph, labels, k, number))
     if best.key is None:
-        raise CutError(
-            "No start holds k clusters", expected="at least one restart", found=str(options.restarts)
-        )
+        raise CutError("No start holds k clusters", expected="at least one restart", found=str(options.restarts))
     return best.key[1], best.starts

@@ -56,9 +56,7 @@ def matrix_figure(graph: ClassGraph, cut: Cut, stem: Path) -> list[Path]:
         axes.set_title(f"{len(names)} classes in {len(cut.clusters)} clusters: Ncut {float(cut.value):.4f}")
         return figure
 
-    rows = [
-        (name, cluster + 1, *row) for name, cluster, row in zip(names, clusters, table.tolist(), strict=True)
-    ]
+    rows = [(name, cluster + 1, *row) for name, cluster, row in zip(names, clusters, table.tolist(), strict=True)]
     return save_figure(draw, stem, ("class", "cluster", *names), rows)
 
 

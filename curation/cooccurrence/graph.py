@@ -85,9 +85,7 @@ def _places(source: Source, classes: Sequence[str] | None) -> dict[str, int]:
             "The source has no such class", where=f"{source.dataset} {source.part}", found=repr(strange)[:80]
         )
     if len(set(chosen)) < len(chosen):
-        raise CutError(
-            "A class is named twice", found=next(name for name in chosen if chosen.count(name) > 1)
-        )
+        raise CutError("A class is named twice", found=next(name for name in chosen if chosen.count(name) > 1))
     return {name: index[name] for name in chosen}
 
 
@@ -154,9 +152,7 @@ class ClassGraph:
 
     def isolated(self) -> tuple[str, ...]:
         """Return the vertices that co-occur with no other."""
-        return tuple(
-            name for name, degree in zip(self.names, self.degrees.tolist(), strict=True) if not degree
-        )
+        return tuple(name for name, degree in zip(self.names, self.degrees.tolist(), strict=True) if not degree)
 
     def components(self) -> list[tuple[str, ...]]:
         """Return the connected components, isolated vertices left out, largest first, then by first name."""
@@ -165,9 +161,7 @@ class ClassGraph:
         graph = networkx.Graph()
         rows, columns = np.nonzero(self.weights)
         graph.add_edges_from(zip(rows.tolist(), columns.tolist(), strict=True))
-        found = [
-            tuple(self.names[place] for place in sorted(one)) for one in networkx.connected_components(graph)
-        ]
+        found = [tuple(self.names[place] for place in sorted(one)) for one in networkx.connected_components(graph)]
         return sorted(found, key=lambda one: (-len(one), one[0]))
 
     def restricted(self, names: Sequence[str]) -> ClassGraph:

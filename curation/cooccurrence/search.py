@@ -54,12 +54,8 @@ def value_of(between: Int64s) -> Fraction:
     """Return the Ncut from the table of weights between clusters."""
     volumes = [int(volume) for volume in between.sum(axis=1)]
     if not volumes or min(volumes) <= 0:
-        raise CutError(
-            "A cluster that co-occurs with nothing has no normalized cut", expected="every volume above 0"
-        )
-    return sum(
-        (Fraction(volume - int(between[c, c]), volume) for c, volume in enumerate(volumes)), Fraction(0)
-    )
+        raise CutError("A cluster that co-occurs with nothing has no normalized cut", expected="every volume above 0")
+    return sum((Fraction(volume - int(between[c, c]), volume) for c, volume in enumerate(volumes)), Fraction(0))
 
 
 def partition_of(names: Sequence[str], labels: Sequence[int] | Int64s) -> Partition:
@@ -67,9 +63,7 @@ def partition_of(names: Sequence[str], labels: Sequence[int] | Int64s) -> Partit
     clusters: dict[int, list[str]] = {}
     for name, label in zip(names, np.asarray(labels).tolist(), strict=True):
         clusters.setdefault(label, []).append(name)
-    return tuple(
-        sorted((tuple(sorted(one)) for one in clusters.values()), key=lambda one: (-len(one), one[0]))
-    )
+    return tuple(sorted((tuple(sorted(one)) for one in clusters.values()), key=lambda one: (-len(one), one[0])))
 
 
 def labels_of(names: Sequence[str], partition: Partition) -> Int64s:
@@ -107,9 +101,7 @@ def best_labels(graph: ClassGraph, k: int) -> Int64s:
             with np.errstate(divide="ignore", invalid="ignore"):
                 values += np.where(volume > 0, 1 - inside / volume, np.inf)
         best = min(best, float(values.min(initial=np.inf)))
-        near += [
-            (value, row) for value, row in zip(values.tolist(), block, strict=True) if value <= best + _NEAR
-        ]
+        near += [(value, row) for value, row in zip(values.tolist(), block, strict=True) if value <= best + _NEAR]
     finalists = [row for value, row in near if value <= best + _NEAR]
     return min(finalists, key=lambda row: (normalized_cut_value(graph, row), partition_of(graph.names, row)))
 

@@ -182,9 +182,7 @@ def agreement(standing: Iterable[Decision]) -> tuple[StageAgreement, ...]:
         if one.reviewer:
             of_image = verdicts[one.stage].setdefault((one.dataset, one.image_id), {})
             of_image[one.reviewer] = one.action
-    return tuple(
-        found for stage, by_image in verdicts.items() if (found := _of_stage(stage, by_image)) is not None
-    )
+    return tuple(found for stage, by_image in verdicts.items() if (found := _of_stage(stage, by_image)) is not None)
 
 
 def _of_stage(stage: Stage, by_image: Mapping[tuple[str, str], Mapping[str, str]]) -> StageAgreement | None:

@@ -50,9 +50,7 @@ class Staleness:
         if self.gone:
             more = ", …" if len(self.gone) > _SHOWN else ""
             first = ", ".join(self.gone[:_SHOWN])
-            told.append(
-                f"{len(self.gone)} images are in no part that their decisions speak of: {first}{more}."
-            )
+            told.append(f"{len(self.gone)} images are in no part that their decisions speak of: {first}{more}.")
         told += [f"{n} decisions speak of {name!r}, which is no part." for name, n in self.unheard.items()]
         told += [f"{n} decisions were made on {digest}." for digest, n in self.other_manifests.items()]
         return told
@@ -144,9 +142,7 @@ def changed_entry(
     )
 
 
-def changed_figures(
-    header: Header, parts: Sequence[PartEntry], changed: Collection[str]
-) -> tuple[Figure, ...]:
+def changed_figures(header: Header, parts: Sequence[PartEntry], changed: Collection[str]) -> tuple[Figure, ...]:
     """Return the figures of a manifest after some parts have changed.
 
     Numbers of images are those of the new lists. What else cannot be told to belong to unchanged parts alone is no
@@ -380,9 +376,7 @@ class PartSets:
         found = []
         for name in self.entries:
             before = set(self.before[name])
-            change = Change(
-                name, tuple(sorted(before - self.now[name])), tuple(sorted(self.now[name] - before))
-            )
+            change = Change(name, tuple(sorted(before - self.now[name])), tuple(sorted(self.now[name] - before)))
             if change.removed or change.added:
                 found.append(change)
         return tuple(found)
@@ -476,9 +470,7 @@ def apply_decisions(
     return Application(made, changes, tuple(work.ineffective), staleness, shared)
 
 
-def _reviewed(
-    work: PartSets, changes: Sequence[Change], resolution: Resolution, version: str, reason: str
-) -> Manifest:
+def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution, version: str, reason: str) -> Manifest:
     """Return the new version: changed lists in their order, counts anew, provenance."""
     header = work.header
     changed = {one.part: one for one in changes}
@@ -508,9 +500,7 @@ def _reviewed(
         rule=rule,
         figures=changed_figures(header, parts, set(changed)),
         notes=(*header.notes, _note(resolution, changes, header.version)),
-        supersedes=Supersedes(
-            version=header.version, digest=base.digest, reason=reason or "decisions of reviewers"
-        ),
+        supersedes=Supersedes(version=header.version, digest=base.digest, reason=reason or "decisions of reviewers"),
         decisions=resolution.digest,
         completes=None,
     )

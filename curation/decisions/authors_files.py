@@ -102,9 +102,7 @@ def _check_events(events: Iterator[Any], name: str) -> None:
     for event in events:
         where = f"{name}, line {event.start_mark.line + 1}"
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise DecisionError(
-                "The file uses anchors or aliases", where=where, expected="plain lists of ids"
-            )
+            raise DecisionError("The file uses anchors or aliases", where=where, expected="plain lists of ids")
         if getattr(event, "tag", None) not in (None, "!"):
             raise DecisionError(
                 "The file uses tags", where=where, expected="plain lists of ids", found=ascii(event.tag)[:80]
@@ -158,9 +156,7 @@ def _from_json(value: Any, where: str, depth: int) -> Any:
     if depth == 0:
         raise DecisionError("The file is nested too deep", where=where, expected="lists of texts under keys")
     if isinstance(value, _Pairs):
-        return _keyed(
-            [(key, _from_json(one, f"{where}: {key[:60]}", depth - 1)) for key, one in value], where
-        )
+        return _keyed([(key, _from_json(one, f"{where}: {key[:60]}", depth - 1)) for key, one in value], where)
     if isinstance(value, list):
         return [_from_json(one, f"{where}[{index}]", depth - 1) for index, one in enumerate(value)]
     if isinstance(value, str):
@@ -175,9 +171,7 @@ def _keyed(pairs: Sequence[tuple[str, Any]], where: str) -> Keyed:
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen or not key or len(key) > _LONGEST_KEY or not key.isprintable():
-            raise DecisionError(
-                "A key stands twice or is no line of text", where=where, found=ascii(key)[:80]
-            )
+            raise DecisionError("A key stands twice or is no line of text", where=where, found=ascii(key)[:80])
         seen.add(key)
     return Keyed(tuple(pairs), where)
 

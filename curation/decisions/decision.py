@@ -13,9 +13,7 @@ from curation.ids import parse_image_id
 from curation.manifest.manifest import DIGEST, PART_NAME
 
 Stage = Literal["auto_override", "manual", "candidate"]
-Action = Literal[
-    "keep", "remove", "keep_near", "to_near", "to_far", "add_near", "add_far", "reject", "unsure"
-]
+Action = Literal["keep", "remove", "keep_near", "to_near", "to_far", "add_near", "add_far", "reject", "unsure"]
 
 ACTIONS_OF: dict[Stage, tuple[Action, ...]] = {
     "auto_override": ("keep", "remove", "keep_near", "unsure"),

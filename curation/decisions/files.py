@@ -138,9 +138,7 @@ def _csv_rows(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
         except StopIteration:
             return
         except csv.Error as error:
-            raise DecisionError(
-                "A line is not CSV", where=f"{name}, line {line}", found=_plain(str(error))
-            ) from None
+            raise DecisionError("A line is not CSV", where=f"{name}, line {line}", found=_plain(str(error))) from None
         if cells:
             yield line, cells
         line = reader.line_num + 1

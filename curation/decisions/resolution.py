@@ -203,13 +203,9 @@ def _by_key(standing: Iterable[Decision]) -> list[tuple[Key, list[Decision]]]:
 
 def _check_rule(rule: str, seniors: Sequence[str]) -> None:
     if rule not in RULES:
-        raise UsageError(
-            "There is no such rule for conflicts", expected=", ".join(RULES), found=repr(rule[:40])
-        )
+        raise UsageError("There is no such rule for conflicts", expected=", ".join(RULES), found=repr(rule[:40]))
     if rule == "senior" and not seniors:
-        raise UsageError(
-            "The rule 'senior' needs to know who is", hint="--senior NAME, the most senior first"
-        )
+        raise UsageError("The rule 'senior' needs to know who is", hint="--senior NAME, the most senior first")
     if rule != "senior" and seniors:
         raise UsageError(f"The rule {rule!r} knows no seniors", hint="--rule senior")
 

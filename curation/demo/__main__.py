@@ -17,9 +17,7 @@ def main() -> int:
         description="Draw a small world, detect in it, and score two detectors.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--out", type=Path, default=Path("demo-output"), help="folder to write (default: %(default)s)"
-    )
+    parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder to write (default: %(default)s)")
     parser.add_argument(
         "--images",
         type=int,

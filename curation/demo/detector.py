@@ -222,9 +222,7 @@ def train(examples: Sequence[Example], n_classes: int) -> Detector:
     weights = fit_softmax(_with_bias(standard), labels, n_classes + 1)
     own = [standard[labels == label] for label in range(n_classes)]
     centres = np.array([rows.mean(axis=0) for rows in own])
-    directions = np.array(
-        [_principal_directions(rows - centre) for rows, centre in zip(own, centres, strict=True)]
-    )
+    directions = np.array([_principal_directions(rows - centre) for rows, centre in zip(own, centres, strict=True)])
     reach = [np.median(unexplained(own[k], centres[[k]], directions[[k]])) for k in range(n_classes)]
     return Detector(mean, scale, weights, centres, directions, np.maximum(reach, 1e-9))
 

@@ -45,9 +45,7 @@ def comparison_lines(results: Mapping[str, Result]) -> list[str]:
     lines = ["Detectors of different caution on the same images (profile paper)", ""]
     lines.append(" " * _TITLE_WIDTH + "".join(f"{name:>12}" for name in results))
     lines.append(_row("mAP, closed set", [one["mAP11"][0] for one in results.values()]))
-    lines.append(
-        _row(f"mAP, wilderness ratio {first['levels'][-1]}", [one["mAP11"][-1] for one in results.values()])
-    )
+    lines.append(_row(f"mAP, wilderness ratio {first['levels'][-1]}", [one["mAP11"][-1] for one in results.values()]))
     lines += [
         _row(f"{title}, recall {recall}", [reading(one, recall) for one in results.values()])
         for title, reading in (
@@ -143,9 +141,7 @@ def train_on(world: World) -> Detector:
     objects = source.require_objects("Training")
     labels = np.array([KNOWN.index(name) if name in KNOWN else -1 for name in source.categories.names])
     examples = []
-    for position, name in enumerate(
-        tqdm(source.images.file_names.tolist(), desc="reading photos", disable=None)
-    ):
+    for position, name in enumerate(tqdm(source.images.file_names.tolist(), desc="reading photos", disable=None)):
         own = objects.image == position
         photo = _read_photo(world.voc_root / "JPEGImages" / name)
         examples.append(Example(photo, objects.boxes[own], labels[objects.category[own]]))

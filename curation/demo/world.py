@@ -40,9 +40,7 @@ def draw_thing(name: str, width: int, height: int, rng: Rng) -> tuple[Pixels, np
     if rng.random() < 0.5:
         canvas = canvas.transpose(image.Transpose.FLIP_LEFT_RIGHT)
     tilted = canvas.rotate(float(rng.normal(0, _TILT / 2)), image.Resampling.BILINEAR, expand=True)
-    small = np.asarray(
-        tilted.crop(tilted.getbbox()).resize((width, height), image.Resampling.BOX), np.float64
-    )
+    small = np.asarray(tilted.crop(tilted.getbbox()).resize((width, height), image.Resampling.BOX), np.float64)
     light = np.linspace(1.12, 0.84, height)[:, None, None] * rng.uniform(0.75, 1.1)
     return (small[..., :3] * light).clip(0, 255).astype(np.uint8), small[..., 3] / 255
 
@@ -52,9 +50,7 @@ def pillow(module: str) -> Any:
     try:
         return importlib.import_module(f"PIL.{module}")
     except ImportError:
-        raise MissingExtraError(
-            "The demo draws photos and needs Pillow", hint="python -m pip install pillow"
-        ) from None
+        raise MissingExtraError("The demo draws photos and needs Pillow", hint="python -m pip install pillow") from None
 
 
 class _Pen:
@@ -381,12 +377,7 @@ def _landscape(horizon: int, rng: Rng) -> Canvas:
     """Return sky and ground with clouds, bushes and stones: what a detector has to call background."""
     rows = np.arange(HEIGHT)[:, None, None]
     sky = np.array([158, 192, 222]) + rng.normal(0, 12, 3) + rows * 0.3
-    ground = (
-        _GROUNDS[rng.integers(len(_GROUNDS))]
-        + rng.normal(0, 7, 3)
-        + rng.normal(0, 9)
-        - (rows - horizon) * 0.25
-    )
+    ground = _GROUNDS[rng.integers(len(_GROUNDS))] + rng.normal(0, 7, 3) + rng.normal(0, 9) - (rows - horizon) * 0.25
     canvas: Canvas = np.where(rows < horizon, sky, ground) + np.zeros((HEIGHT, WIDTH, 3))
     for _ in range(int(rng.integers(0, 3))):
         _tint(canvas, _blobs(rng.uniform(5, horizon - 5), rng), np.array([238, 240, 244]), rng)
@@ -529,9 +520,7 @@ class World:
         return self.coco_root / "annotations" / "instances_train2017.json"
 
 
-def draw_world(
-    folder: Path, *, n_train: int = 160, n_test: int = 140, n_coco: int = 330, seed: int = 2020
-) -> World:
+def draw_world(folder: Path, *, n_train: int = 160, n_test: int = 140, n_coco: int = 330, seed: int = 2020) -> World:
     """Return a world drawn into `folder`: VOC2007 train and test, and a COCO train2017 with a wilderness.
 
     Parameters
@@ -550,9 +539,7 @@ def draw_world(
         stems = [f"{next(numbers):06d}" for _ in range(count)]
         _write_voc(world.voc_root, part, stems, np.random.default_rng(stream))
     _write_coco(world.coco_root, n_coco, np.random.default_rng(streams[2]))
-    write_text(
-        world.classes, json.dumps({"known": KNOWN, "unknown": UNKNOWN}, indent=1) + "\n", guarded=False
-    )
+    write_text(world.classes, json.dumps({"known": KNOWN, "unknown": UNKNOWN}, indent=1) + "\n", guarded=False)
     return world
 
 
@@ -566,9 +553,7 @@ def _write_voc(root: Path, part: str, stems: list[str], rng: Rng) -> None:
             f"<height>{HEIGHT}</height><depth>3</depth></size>\n<segmented>0</segmented>\n{objects}</annotation>\n"
         )
         write_text(root / "Annotations" / f"{stem}.xml", text, guarded=False)
-    write_text(
-        root / "ImageSets" / "Main" / f"{part}.txt", "".join(f"{stem}\n" for stem in stems), guarded=False
-    )
+    write_text(root / "ImageSets" / "Main" / f"{part}.txt", "".join(f"{stem}\n" for stem in stems), guarded=False)
 
 
 def _drawn(names: tuple[str, ...], rng: Rng) -> list[str]:
@@ -614,8 +599,7 @@ def _write_coco(root: Path, n_images: int, rng: Rng) -> None:
         "images": images,
         "annotations": annotations,
         "categories": [
-            {"supercategory": group, "id": number, "name": name}
-            for number, name, group in COCO_CATEGORIES.values()
+            {"supercategory": group, "id": number, "name": name} for number, name, group in COCO_CATEGORIES.values()
         ],
     }
     write_text(root / "annotations" / "instances_train2017.json", json.dumps(content), guarded=False)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PredictionError, UsageError
-from curation.sources.imagenet import class_of_images, is_wnid, read_imagenet, stem
+from curation.sources.imagenet import class_of_images, is_wnid, stem
 
 if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
@@ -190,9 +190,7 @@ def _table(scores: npt.ArrayLike, where: str) -> Table:
     return table if table.dtype.kind == "f" else table.astype(np.float64)
 
 
-def _checked_labels(
-    given: npt.NDArray[Any], n_classes: int, background: Background, where: str
-) -> tuple[Int64s, int]:
+def _checked_labels(given: npt.NDArray[Any], n_classes: int, background: Background, where: str) -> tuple[Int64s, int]:
     try:
         numbers = given.astype(np.float64) if given.dtype.kind in "fiu" else np.full(given.shape, np.nan)
     except (TypeError, ValueError):
@@ -214,9 +212,7 @@ def _checked_labels(
     return numbers.astype(np.int64), int(as_background.sum())
 
 
-def _require_scores(
-    table: Table, columns: dict[str, Floats], kind: Kind, background: Background, where: str
-) -> None:
+def _require_scores(table: Table, columns: dict[str, Floats], kind: Kind, background: Background, where: str) -> None:
     # argmax stops at the first NaN of a row: the highest score is NaN wherever the row holds one.
     nan = np.isnan(columns["highest"]) | np.isnan(columns.get("background", columns["highest"]))
     if nan.any():
@@ -236,14 +232,10 @@ def _require_range(columns: dict[str, Floats], where: str) -> None:
         beyond |= (np.abs(column) > LARGEST_SCORE) & (column != -np.inf)
     if beyond.any():
         hint = "minus infinity says that a class is out of the question"
-        _refuse(
-            "A score is too large", beyond, where, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", "more", hint
-        )
+        _refuse("A score is too large", beyond, where, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", "more", hint)
 
 
-def _require_probabilities(
-    table: Table, columns: dict[str, Floats], background: Background, where: str
-) -> None:
+def _require_probabilities(table: Table, columns: dict[str, Floats], background: Background, where: str) -> None:
     hint = "--kind logits applies softmax; --kind real takes any scores, without confidence"
     totals = table.sum(axis=1, dtype=np.float64)
     outside = (columns["highest"] > 1 + 1e-6) | (columns.get("background", totals * 0) > 1 + 1e-6)
@@ -258,9 +250,7 @@ def _require_probabilities(
     if wrong.any():
         found = f"{totals[np.argmax(wrong)]:.4g}"
         limit = "at most 1" if background == "removed" else "1"
-        _refuse(
-            "The probabilities of a sample do not sum to 1", wrong, where, f"sums of {limit}", found, hint
-        )
+        _refuse("The probabilities of a sample do not sum to 1", wrong, where, f"sums of {limit}", found, hint)
 
 
 def _refuse(what: str, wrong: Bools, where: str, expected: str, found: str, hint: str | None = None) -> None:
@@ -348,9 +338,7 @@ def protocol_classes(manifest: Manifest) -> ProtocolClasses:
         )
     return ProtocolClasses(
         known=tuple(entry.name for entry in known),
-        labels={
-            entry.name: entry.index if entry.role == "known" else _OTHERS[entry.role] for entry in entries
-        },
+        labels={entry.name: entry.index if entry.role == "known" else _OTHERS[entry.role] for entry in entries},
         origins={entry.name: number for number, entry in enumerate(entries)},
     )
 
@@ -361,13 +349,13 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
     Parameters
     ----------
     truth : Path, optional
-        A dataset root or a file that tells the class of each image (see `curation.sources.imagenet.read_imagenet`);
+        A dataset root or a file that tells the class of each image (see `curation.sources.opening.open_source`);
         without one, classes come from names such as ``n02088632_3640`` where all images have these.
 
     Raises
     ------
     ManifestError, MissingListError, SourceError
-        See `curation.manifest.views.locate_images` and `read_imagenet`.
+        See `curation.manifest.views.locate_images` and `curation.sources.opening.open_source`.
     UsageError
         The manifest is of another kind of protocol.
     PredictionError
@@ -477,16 +465,30 @@ def _classes_by_name(images: Sequence[str]) -> list[str] | None:
 
 
 def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
+    """Return the class of each image: what the truth says, but for images whose names tell it (``n02088632_3640``)."""
     from curation.manifest.views import locate_images
+    from curation.sources.opening import open_source
 
-    by_name = {entry.name: entry for entry in manifest.header.sources}
+    by_name = {entry.name: entry for entry in manifest.header.sources if entry.name in manifest.part(part).sources}
+    names = [one.partition(":")[2].partition("_")[0] for one in manifest.ids(part)]
+    # Training images of ImageNet are told by name: no list of others has them.
+    told = {name for name, entry in by_name.items() if (entry.dataset, entry.part) == ("imagenet", "train")}
     sources = {
-        name: read_imagenet(truth, dataset=by_name[name].dataset, part=by_name[name].part)
-        for name in manifest.part(part).sources
-        if name in by_name
+        name: open_source(truth, dataset=entry.dataset, part=entry.part, cache=False)
+        for name, entry in by_name.items()
+        if name not in told
     }
+    if told:
+        class_at = {
+            one: source.categories.names[category]
+            for source in sources.values()
+            for one, category in zip(source.image_ids.tolist(), class_of_images(source).tolist(), strict=True)
+        }
+        return [
+            name if is_wnid(name) else class_at.get(one, "")
+            for name, one in zip(names, manifest.ids(part), strict=True)
+        ]
     located = locate_images(manifest, part, sources)
-    names = [""] * len(located)
     for number, source in enumerate(located.sources):
         category = class_of_images(source)
         for row in np.flatnonzero(located.source == number).tolist():

@@ -179,9 +179,7 @@ def coco_precision(truth: GroundTruth, detections: Detections, *, engine: Engine
     return precision
 
 
-def coco_input_order(
-    truth: GroundTruth, detections: Detections, *, cuts: Sequence[int] = (100,)
-) -> InputOrder:
+def coco_input_order(truth: GroundTruth, detections: Detections, *, cuts: Sequence[int] = (100,)) -> InputOrder:
     """Return what input order may decide of COCO's numbers: equal scores of one class, and at the cut of an image.
 
     A detection finds an object with certainty where no other one of its class overlaps any object that it overlaps by
@@ -193,9 +191,7 @@ def coco_input_order(
     cuts : sequence of int
         Highest numbers of detections a class and image.
     """
-    pairs = overlapping_pairs(
-        truth, detections, same_class=True, mask=~truth.crowd, iou_threshold=0.5, strict=False
-    )
+    pairs = overlapping_pairs(truth, detections, same_class=True, mask=~truth.crowd, iou_threshold=0.5, strict=False)
     best = np.zeros(len(detections))
     np.maximum.at(best, pairs.row, pairs.iou)
     rivals = np.bincount(pairs.position, minlength=len(truth.label))
@@ -331,9 +327,7 @@ def _results(detections: Detections) -> list[dict[str, Any]]:
     ]
 
 
-def _largest_difference(
-    classes: tuple[str, ...], first: tuple[Floats, Floats], second: tuple[Floats, Floats]
-) -> float:
+def _largest_difference(classes: tuple[str, ...], first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> float:
     names = [*STATISTICS, *(f"AP of {name}" for name in classes)]
     one, two = np.concatenate(first), np.concatenate(second)
     difference = np.abs(one - two)
@@ -358,9 +352,7 @@ def _reasons(result: dict[str, Any], per_class: dict[str, float | None]) -> dict
     for name in STATISTICS:
         if result[name] is None:
             size = _AREA_WORDS.get(name[-1])
-            reasons[name] = (
-                f"no object {size}, crowd aside" if size else "no object of a known class, crowd aside"
-            )
+            reasons[name] = f"no object {size}, crowd aside" if size else "no object of a known class, crowd aside"
     reasons |= {name: "no object of this class, crowd aside" for name, ap in per_class.items() if ap is None}
     return reasons
 

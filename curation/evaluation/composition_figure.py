@@ -81,9 +81,7 @@ def _of_role(chosen: Sequence[PartComposition], role: str) -> dict[str, PartComp
     """Return the part of a role by task; of several, the one named after its task."""
     found: dict[str, PartComposition] = {}
     for one in chosen:
-        if one.part.role == role and (
-            one.part.task not in found or one.part.name == f"{one.part.task}-{role}"
-        ):
+        if one.part.role == role and (one.part.task not in found or one.part.name == f"{one.part.task}-{role}"):
             found[one.part.task] = one
     return found
 
@@ -118,9 +116,7 @@ def _draw_images(axis: Axes, chosen: Sequence[PartComposition], tasks: Sequence[
             if count is not None:
                 x = place + (number - (len(splits) - 1) / 2) * width
                 axis.bar(x, count, width, color=_SPLITS[split], edgecolor="white", linewidth=0.6)
-                axis.text(
-                    x, count, f" {count:,}", ha="center", va="bottom", fontsize=6, rotation=90, color=MUTED
-                )
+                axis.text(x, count, f" {count:,}", ha="center", va="bottom", fontsize=6, rotation=90, color=MUTED)
                 top = max(top, count)
         axis.bar(0, 0, color=_SPLITS[split], label=split)
     _finish(axis, tasks, "images", 1.12 * top, legend_columns=len(splits))

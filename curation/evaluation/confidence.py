@@ -74,9 +74,7 @@ def best_epoch(values: Sequence[tuple[float, float]]) -> int | None:
     return found
 
 
-def _named(
-    plus: float | None, minus: float | None, official: float | None, reason: str | None
-) -> dict[str, Any]:
+def _named(plus: float | None, minus: float | None, official: float | None, reason: str | None) -> dict[str, Any]:
     result: dict[str, Any] = {
         "gamma_plus": plus,
         "gamma_minus": minus,
@@ -136,9 +134,7 @@ def read_epochs(path: Path) -> Epochs:
         rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")))
         header = list(rows[0]) if rows else []
     except (UnicodeDecodeError, csv.Error, ValueError) as error:
-        raise PredictionError(
-            "The file of epochs cannot be read", where=str(path), found=str(error)[:200]
-        ) from None
+        raise PredictionError("The file of epochs cannot be read", where=str(path), found=str(error)[:200]) from None
     if not rows or not set(COLUMNS) <= set(header):
         raise PredictionError(
             "The file of epochs lacks a column" if rows else "The file of epochs has no rows",
@@ -147,8 +143,7 @@ def read_epochs(path: Path) -> Epochs:
             found=", ".join(str(name) for name in header)[:200] or None,
         )
     numbers = [
-        [_number(row[name], f"{path}: row {line}, {name}") for name in COLUMNS]
-        for line, row in enumerate(rows, 2)
+        [_number(row[name], f"{path}: row {line}, {name}") for name in COLUMNS] for line, row in enumerate(rows, 2)
     ]
     found = Epochs(
         tuple(int(one[0]) for one in numbers),
@@ -163,9 +158,7 @@ def read_epochs(path: Path) -> Epochs:
                 found=f"{epoch:g}, {plus:g}, {minus:g}",
             )
     if any(later <= earlier for earlier, later in zip(found.epochs, found.epochs[1:], strict=False)):
-        raise PredictionError(
-            "The epochs do not rise", where=str(path), expected="one row an epoch, ascending"
-        )
+        raise PredictionError("The epochs do not rise", where=str(path), expected="one row an epoch, ascending")
     return found
 
 

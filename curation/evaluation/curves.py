@@ -100,9 +100,7 @@ def precision_at_recall(curve: Curve, tenths: int) -> Floats:
 
 def eleven_point(curve: Curve) -> Floats:
     """Return VOC2007's 11-point AP at each level, shape (L,): mean over k of max precision at recall >= k/10."""
-    return np.asarray(
-        np.mean([precision_at_recall(curve, tenths) for tenths in range(11)], axis=0), np.float64
-    )
+    return np.asarray(np.mean([precision_at_recall(curve, tenths) for tenths in range(11)], axis=0), np.float64)
 
 
 def eleven_point_in_floats(curve: Curve) -> Floats:
@@ -181,9 +179,7 @@ def average_precision_by_level(
     """
     first_level = levels.first_level(wilderness.image)
     flavours: dict[str, list[Floats]] = {"mAP11": [], "mAP_area": [], "mAP11_ties_in_input_order": []}
-    parts = zip(
-        rows_by_class(closed.label, len(classes)), rows_by_class(wilderness.label, len(classes)), strict=True
-    )
+    parts = zip(rows_by_class(closed.label, len(classes)), rows_by_class(wilderness.label, len(classes)), strict=True)
     for (number, inside), (_, outside) in parts:
         counted = inside[matches.outcome[inside] >= 0]
         ranking = Ranking(
@@ -225,10 +221,7 @@ def _named(
     table: Floats, classes: tuple[str, ...], defined: Bools, levels: Levels
 ) -> dict[str, dict[str, float | None]]:
     return {
-        level: {
-            name: float(value) if known else None
-            for name, value, known in zip(classes, row, defined, strict=True)
-        }
+        level: {name: float(value) if known else None for name, value, known in zip(classes, row, defined, strict=True)}
         for level, row in zip(levels.names, table, strict=True)
     }
 

@@ -38,9 +38,7 @@ def draw_impacts_of_one(
     ((detector, result),) = results.items()
     for number, recall in enumerate(recalls):
         colour = RECALL_COLOURS.get(recall, SERIES[number % len(SERIES)])
-        _draw_line(
-            axis, result["levels"], impact_of(result, recall, reading), colour, number, f"recall {recall}"
-        )
+        _draw_line(axis, result["levels"], impact_of(result, recall, reading), colour, number, f"recall {recall}")
         _draw_band(axis, result["levels"], (intervals or {}).get(detector), recall, reading, colour)
     axis.set_title(plain(detector))
     _finish_impact(axis)
@@ -57,9 +55,7 @@ def draw_impacts_of_many(
     for number, (detector, result) in enumerate(results.items()):
         colour = SERIES[number % len(SERIES)]
         if recall in result["WI"]:
-            _draw_line(
-                axis, result["levels"], impact_of(result, recall, reading), colour, number, plain(detector)
-            )
+            _draw_line(axis, result["levels"], impact_of(result, recall, reading), colour, number, plain(detector))
         _draw_band(axis, result["levels"], (intervals or {}).get(detector), recall, reading, colour)
     axis.set_title(f"recall {recall}")
     _finish_impact(axis)
@@ -78,9 +74,7 @@ def draw_mean_precision(axis: Axes, results: Mapping[str, Result], flavours: Seq
             if flavour not in result:
                 continue
             label = FLAVOURS[flavour] if len(results) == 1 else plain(detector)
-            line = _draw_line(
-                axis, result["levels"], result[flavour], SERIES[number % len(SERIES)], number, label
-            )
+            line = _draw_line(axis, result["levels"], result[flavour], SERIES[number % len(SERIES)], number, label)
             if flavour == "mAP_area":
                 line.set(linestyle="--", marker="")
                 if len(results) > 1:
@@ -97,9 +91,7 @@ def _draw_line(
     x = [float(level) for level in levels]
     y = [math.nan if value is None else value for value in values]
     every = max(1, len(x) // 10)
-    (line,) = axis.plot(
-        x, y, color=colour, marker=MARKERS[number % len(MARKERS)], markevery=every, label=label
-    )
+    (line,) = axis.plot(x, y, color=colour, marker=MARKERS[number % len(MARKERS)], markevery=every, label=label)
     return line
 
 
@@ -129,9 +121,7 @@ def draw_error_bars(axis: Axes, bars: Sequence[tuple[str, Mapping[str, int]]], *
     for position, end, total in zip(positions, left, totals, strict=True):
         text = f" n = {total}" if total else " none kept"
         axis.text(end, position, text, va="center", fontsize=6.5, color=MUTED)
-    axis.set_yticks(
-        positions, [plain(name, 20) for name, _ in bars] if labelled else [""] * len(bars), fontsize=7.5
-    )
+    axis.set_yticks(positions, [plain(name, 20) for name, _ in bars] if labelled else [""] * len(bars), fontsize=7.5)
     axis.set_ylim(-0.6, len(bars) - 0.4)
     axis.grid(visible=False, axis="y")
     return float(left.max())
@@ -181,9 +171,7 @@ def spread_text(gap: Result) -> str:
     return f"n = {gap['n']}\nmean {gap['mean']:.2f}\nstd {gap['std_population']:.2f}"
 
 
-def new_panels(
-    n: int, *, columns: int, width: float, height: float, shared: bool = False
-) -> tuple[Figure, list[Axes]]:
+def new_panels(n: int, *, columns: int, width: float, height: float, shared: bool = False) -> tuple[Figure, list[Axes]]:
     """Return a figure with `n` panels of a size in inches, at most `columns` a line."""
     columns = min(n, columns)
     lines = -(-n // columns)
@@ -215,6 +203,4 @@ def new_figure(width: float, height: float) -> Figure:
 
 def set_title(figure: Figure, title: str, note: str) -> None:
     """Set the title of a figure, with a note in brackets."""
-    figure.suptitle(
-        title + (f"  ({plain(note, 120)})" if note else ""), fontsize=11, fontweight="bold", color=INK
-    )
+    figure.suptitle(title + (f"  ({plain(note, 120)})" if note else ""), fontsize=11, fontweight="bold", color=INK)

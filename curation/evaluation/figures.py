@@ -59,9 +59,7 @@ def precision_recall_curves(
             handles, labels = axes[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
         label_outer(axes, "recall", "precision")
-        marked = (
-            "; marks: operating points at recall " + ", ".join(_recalls(thresholds)) if thresholds else ""
-        )
+        marked = "; marks: operating points at recall " + ", ".join(_recalls(thresholds)) if thresholds else ""
         set_title(figure, "Precision and recall", note + marked if note else marked.removeprefix("; "))
         return figure
 

@@ -122,9 +122,7 @@ def known_classes(
     require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
     if classes is not None:
         return classes_of_file(classes, source)
-    return (
-        classes_of_source(source) if manifest is None else classes_of_manifest(manifest, source, category_ids)
-    )
+    return classes_of_source(source) if manifest is None else classes_of_manifest(manifest, source, category_ids)
 
 
 def require_manifest_for_ids(category_ids: CategoryIds | None, *, manifest: object, classes: object) -> None:
@@ -146,9 +144,7 @@ def detections_of(path: Path, part: Part, policy: Policy, *, other: Part | None 
     """
     if is_voc_results(path):
         return read_voc_results(path, part.truth, part.names, policy)
-    return read_coco_results(
-        path, part.truth, policy, others=None if other is None else other.truth.image_numbers
-    )
+    return read_coco_results(path, part.truth, policy, others=None if other is None else other.truth.image_numbers)
 
 
 @dataclass(frozen=True, slots=True)

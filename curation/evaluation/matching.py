@@ -77,9 +77,7 @@ class OverlappingPairs:
     iou: Floats
 
 
-def assign(
-    truth: GroundTruth, detections: Detections, rules: Rules, *, competing: Bools | None = None
-) -> Matches:
+def assign(truth: GroundTruth, detections: Detections, rules: Rules, *, competing: Bools | None = None) -> Matches:
     """Return the outcome of each detection: the one assignment of detections to objects, under a row of rules.
 
     Under the default rules (VOC's), within each class and by falling score with ties in input order, a detection takes
@@ -130,17 +128,13 @@ def positives(truth: GroundTruth, rules: Rules) -> Bools:
     return counted & ~truth.difficult if rules.difficult == "ignore" else counted
 
 
-def _best_free(
-    truth: GroundTruth, detections: Detections, rules: Rules, positive: Bools, counts: Int64s
-) -> Matches:
+def _best_free(truth: GroundTruth, detections: Detections, rules: Rules, positive: Bools, counts: Int64s) -> Matches:
     """Return the outcome when each detection, by falling score, takes the best object that none has taken yet.
 
     One that is left over is ignored where its intersection with an ignored object of its class is at least half of its
     own area (IoU >= 0.5 implies that); else it is a false positive.
     """
-    pairs = overlapping_pairs(
-        truth, detections, same_class=True, mask=positive, iou_threshold=IOU, strict=rules.strict
-    )
+    pairs = overlapping_pairs(truth, detections, same_class=True, mask=positive, iou_threshold=IOU, strict=rules.strict)
     taken, iou = _first_come(pairs, detections.scores, len(truth.label))
     outcome = np.zeros(len(detections), np.int8)
     outcome[_covering(truth, detections, ~positive)] = -1
@@ -187,9 +181,7 @@ def _covering(truth: GroundTruth, detections: Detections, ignored: Bools) -> Int
     return covering
 
 
-def thresholds(
-    matches: Matches, detections: Detections, recalls_tenths: Sequence[int] = (1, 3, 5)
-) -> OperatingPoints:
+def thresholds(matches: Matches, detections: Detections, recalls_tenths: Sequence[int] = (1, 3, 5)) -> OperatingPoints:
     """Return the score of the first true positive at which ``tp * 10 >= r10 * n``, per recall and class.
 
     Recall is tested in integers (`np.arange(0, 1.1, .1)[3]` loses 3/10). False positives count every detection with
@@ -197,9 +189,7 @@ def thresholds(
     """
     tenths = tuple(recalls_tenths)
     shape = (len(tenths), len(matches.n_positive))
-    points = OperatingPoints(
-        tenths, np.full(shape, np.nan), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    )
+    points = OperatingPoints(tenths, np.full(shape, np.nan), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
     for label, rows in rows_by_class(detections.label, shape[1]):
         scores, outcome = detections.scores[rows], matches.outcome[rows]
         found = -np.sort(-scores[outcome == 1])
@@ -254,9 +244,7 @@ def best_overlap(
     detected = _corners(detections.boxes.astype(dtype))
     for rows, starts, slots in pairs.chunks():
         counts = np.diff(np.append(starts, len(slots)))
-        iou = _iou(
-            [np.repeat(column[rows], counts) for column in detected], [column[slots] for column in corners]
-        )
+        iou = _iou([np.repeat(column[rows], counts) for column in detected], [column[slots] for column in corners])
         highest = np.maximum.reduceat(iou, starts)
         hits = np.flatnonzero(iou == np.repeat(highest, counts))
         # The first hit at or after each start is the first object, in file order, that has the highest IoU.
@@ -300,9 +288,7 @@ def overlapping_pairs(
     row, position, overlap = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
     for rows, starts, slots in pairs.chunks():
         counts = np.diff(np.append(starts, len(slots)))
-        iou = _iou(
-            [np.repeat(column[rows], counts) for column in detected], [column[slots] for column in corners]
-        )
+        iou = _iou([np.repeat(column[rows], counts) for column in detected], [column[slots] for column in corners])
         reached = np.flatnonzero(iou > iou_threshold if strict else iou >= iou_threshold)
         row.append(np.repeat(rows, counts)[reached])
         position.append(pairs.objects[slots[reached]])
@@ -323,9 +309,7 @@ def pair_iou(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[A
 class _Candidates:
     """The objects that each detection has to be compared with: consecutive slots of `objects`."""
 
-    def __init__(
-        self, truth: GroundTruth, detections: Detections, *, same_class: bool, mask: Bools | None
-    ) -> None:
+    def __init__(self, truth: GroundTruth, detections: Detections, *, same_class: bool, mask: Bools | None) -> None:
         self.objects = np.arange(len(truth.image)) if mask is None else np.flatnonzero(mask)
         object_key, key = truth.image[self.objects].astype(np.int64), detections.image.astype(np.int64)
         if same_class:

@@ -134,9 +134,7 @@ def measure_table(measures: Iterable[Measure]) -> list[str]:
     return lines
 
 
-def _at(
-    value: Any, path: Sequence[Step], parameters: dict[str, str]
-) -> Iterator[tuple[dict[str, str], Number | None]]:
+def _at(value: Any, path: Sequence[Step], parameters: dict[str, str]) -> Iterator[tuple[dict[str, str], Number | None]]:
     if not path:
         if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
             yield parameters, value

@@ -90,9 +90,7 @@ def wilderness_levels(
         Highest number of levels.
     """
     if counts not in LEVEL_COUNTS:
-        raise UsageError(
-            "Unknown rule for level counts", expected=", ".join(LEVEL_COUNTS), found=repr(counts)[:80]
-        )
+        raise UsageError("Unknown rule for level counts", expected=", ".join(LEVEL_COUNTS), found=repr(counts)[:80])
     if n_closed < 1:
         raise EvaluationError("The closed part has no images", expected="at least one image")
     # n_k > k*N/10 - 1, so no level beyond this one can fit.
@@ -402,9 +400,7 @@ def _percent(above: int, below: int) -> float | None:
 
 def lies_on(truth: GroundTruth, detections: Detections, mask: Bools, rules: Rules) -> Bools:
     """Return which detections, of whatever class, overlap an object under `mask` enough for a match, shape (d,)."""
-    pairs = overlapping_pairs(
-        truth, detections, same_class=False, mask=mask, iou_threshold=IOU, strict=rules.strict
-    )
+    pairs = overlapping_pairs(truth, detections, same_class=False, mask=mask, iou_threshold=IOU, strict=rules.strict)
     hit = np.zeros(len(detections), bool)
     hit[pairs.row] = True
     return hit
@@ -493,9 +489,7 @@ def average_impact(values: Values) -> dict[str, float | None]:
     }
 
 
-def _open_false_positives(
-    points: OperatingPoints, wilderness: Detections, levels: Levels, n_classes: int
-) -> Int64s:
+def _open_false_positives(points: OperatingPoints, wilderness: Detections, levels: Levels, n_classes: int) -> Int64s:
     """Return FP_o, shape (R, K, L): wilderness detections at or above the threshold, cumulated over levels."""
     width = len(levels) + 1
     cell = wilderness.label.astype(np.int64) * width + levels.first_level(wilderness.image)
@@ -518,14 +512,9 @@ def _impact_at(
     n_levels = opened.shape[1]
     result: dict[str, Any] = {
         "per_class": impacts,
-        "fp_open": {
-            name: None if name in left_out else opened[number].tolist() for number, name in enumerate(classes)
-        },
+        "fp_open": {name: None if name in left_out else opened[number].tolist() for number, name in enumerate(classes)},
         **(
-            {
-                name: values.tolist()
-                for name, values in readings(tp[kept], (tp + fp)[kept], opened[kept]).items()
-            }
+            {name: values.tolist() for name, values in readings(tp[kept], (tp + fp)[kept], opened[kept]).items()}
             if kept.any()
             else dict.fromkeys(READINGS, [None] * n_levels)
         ),
@@ -556,9 +545,7 @@ def readings(tp: Int64s, kept: Int64s, opened: Int64s) -> dict[str, Floats]:
     }
 
 
-def _left_out(
-    classes: tuple[str, ...], matches: Matches, points: OperatingPoints, row: int
-) -> dict[str, str]:
+def _left_out(classes: tuple[str, ...], matches: Matches, points: OperatingPoints, row: int) -> dict[str, str]:
     return {
         name: "no ground truth" if matches.n_positive[number] == 0 else "never reaches this recall"
         for number, name in enumerate(classes)

@@ -180,9 +180,7 @@ def read_query(text: str) -> Fraction:
     return value
 
 
-def oscr(
-    data: ClassScores, group: str, *, grid: Grid = "exact", queries: tuple[str, ...] = QUERIES
-) -> dict[str, Any]:
+def oscr(data: ClassScores, group: str, *, grid: Grid = "exact", queries: tuple[str, ...] = QUERIES) -> dict[str, Any]:
     """Return CCR@FPR of one group with what belongs to it.
 
     Returns
@@ -332,16 +330,12 @@ def openset_accuracy(
     chosen = None if validation is None else best_threshold(margins_of(validation, "negative"), rule)
     result: dict[str, Any] = dict.fromkeys(("iosa", "iosa_threshold", "oosa", "oosa_threshold"))
     if not margins.n_known or not len(margins.other):
-        return result | {
-            "reason": "no sample of a known class" if not margins.n_known else f"no {group} sample"
-        }
+        return result | {"reason": "no sample of a known class" if not margins.n_known else f"no {group} sample"}
     best = best_threshold(margins, rule)
     if best is not None:
         result |= {"iosa": accuracy_at(margins, best, rule), "iosa_threshold": _finite(best)}
     if chosen is None:
-        missing = (
-            "no validation scores" if validation is None else "no known or no negative sample in validation"
-        )
+        missing = "no validation scores" if validation is None else "no known or no negative sample in validation"
         return result | {"reason": f"oosa: {missing}"}
     return result | {"oosa": accuracy_at(margins, chosen, rule), "oosa_threshold": _finite(chosen)}
 

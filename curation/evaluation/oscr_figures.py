@@ -95,9 +95,7 @@ def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note
         (name, kind, low, high, count)
         for name, found in counts.items()
         for kind, heights in found.items()
-        for low, high, count in zip(
-            edges[name][:-1].tolist(), edges[name][1:].tolist(), heights.tolist(), strict=True
-        )
+        for low, high, count in zip(edges[name][:-1].tolist(), edges[name][1:].tolist(), heights.tolist(), strict=True)
     ]
 
     def draw() -> Figure:
@@ -128,9 +126,7 @@ def confidence_figure(runs: Mapping[str, Epochs], stem: Path, *, note: str = "")
     rows = [
         (name, epoch, plus, minus, (plus + minus) / 2, int(place == run.chosen))
         for name, run in runs.items()
-        for place, (epoch, plus, minus) in enumerate(
-            zip(run.epochs, run.gamma_plus, run.gamma_minus, strict=True)
-        )
+        for place, (epoch, plus, minus) in enumerate(zip(run.epochs, run.gamma_plus, run.gamma_minus, strict=True))
     ]
 
     def draw() -> Figure:
@@ -139,9 +135,7 @@ def confidence_figure(runs: Mapping[str, Epochs], stem: Path, *, note: str = "")
             mean = [(one + other) / 2 for one, other in zip(run.gamma_plus, run.gamma_minus, strict=True)]
             for axis, values in zip(axes, (run.gamma_plus, run.gamma_minus, mean), strict=True):
                 _draw_epochs(axis, run, values, number, plain(name))
-        for axis, title in zip(
-            axes, (r"known: $\gamma^+$", r"negative: $\gamma^-$", r"mean: $\gamma$"), strict=True
-        ):
+        for axis, title in zip(axes, (r"known: $\gamma^+$", r"negative: $\gamma^-$", r"mean: $\gamma$"), strict=True):
             axis.set(title=title, xlabel="epoch", ylim=(0, 1.04))
         axes[0].set_ylabel("validation confidence")
         axes[2].legend(loc="lower right")
@@ -177,9 +171,7 @@ def _spread(counts: Int64s) -> Int64s:
     if len(counts) <= _MOST_POINTS:
         return np.arange(len(counts))
     half = _MOST_POINTS // 2
-    wanted = np.concatenate(
-        [np.geomspace(1, max(counts[-1], 1), half), np.linspace(counts[0], counts[-1], half - 2)]
-    )
+    wanted = np.concatenate([np.geomspace(1, max(counts[-1], 1), half), np.linspace(counts[0], counts[-1], half - 2)])
     places = np.minimum(np.searchsorted(counts, wanted), len(counts) - 1)
     return np.unique(np.concatenate([[0], places, [len(counts) - 1]]))
 
@@ -228,9 +220,7 @@ def _edges(data: ClassScores, columns: Mapping[str, Floats]) -> Floats:
 
 def _draw_histogram(axis: Axes, edges: Floats, heights: Any, kind: str) -> None:
     shares = 100 * heights / max(int(heights.sum()), 1)
-    axis.stairs(
-        shares, edges, color=_KINDS[kind], linewidth=1.6, label=f"{kind} (n = {int(heights.sum()):,})"
-    )
+    axis.stairs(shares, edges, color=_KINDS[kind], linewidth=1.6, label=f"{kind} (n = {int(heights.sum()):,})")
     axis.stairs(shares, edges, color=_KINDS[kind], alpha=0.10, fill=True)
 
 

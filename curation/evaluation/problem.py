@@ -266,9 +266,7 @@ def classes_of_manifest(
     unknown = dict.fromkeys((UNKNOWN_NUMBER, unknown_index(manifest.header)))
     if source is None or not counts_truth_ids(source, ids):
         other = () if source is None else source.categories.numbers
-        return KnownClasses(
-            names, tuple(indices.values()), origin, aliases, tuple(unknown), other, "manifest"
-        )
+        return KnownClasses(names, tuple(indices.values()), origin, aliases, tuple(unknown), other, "manifest")
     spelled = {
         aliases.get(name, name): number
         for name, number in zip(source.categories.names, source.categories.numbers, strict=True)
@@ -387,9 +385,7 @@ def tasks_of_file(path: Path) -> tuple[OwodTask, ...]:
         )
     for record in listed.tasks:
         _check_record(record, path)
-    return tuple(
-        OwodTask(record.name, record.prev, record.cur, record.rest, path.name) for record in listed.tasks
-    )
+    return tuple(OwodTask(record.name, record.prev, record.cur, record.rest, path.name) for record in listed.tasks)
 
 
 def tasks_of_manifest(manifest: Manifest) -> tuple[OwodTask, ...]:
@@ -540,9 +536,7 @@ def _check_covered(task: OwodTask, source: Source, spelled: Mapping[str, str], w
     objects = source.require_objects("An evaluation")
     shown = set(objects.category.tolist())
     strangers = [
-        name
-        for place, name in enumerate(source.categories.names)
-        if place in shown and spelled[name] not in named
+        name for place, name in enumerate(source.categories.names) if place in shown and spelled[name] not in named
     ]
     if strangers:
         raise EvaluationError(

@@ -18,7 +18,7 @@ from curation.evaluation.result import Report, Result
 
 _PLAIN = {"voc": "curation.evaluation.voc", "coco": "curation.evaluation.coco_engine"}
 _ROOMS = "curation.benchmarks"
-_OWN = ("elephant", *_PLAIN, "owod", "osod3", "findmeifyoucan", "imagenet")
+_OWN = ("elephant", *_PLAIN, "owod", "osod3", "findmeifyoucan", "imagenet", "ssb")
 
 
 def _module(protocol: str, what: str) -> ModuleType | None:
@@ -42,9 +42,7 @@ def _has(room: str, what: str) -> bool:
 
 def protocols() -> tuple[str, ...]:
     """Return the names of all protocols that evaluate: rooms of this package, plain detection, other packages'."""
-    offered = sorted(
-        one.name for one in metadata.entry_points(group=_ROOMS) if _has(one.module, "evaluation")
-    )
+    offered = sorted(one.name for one in metadata.entry_points(group=_ROOMS) if _has(one.module, "evaluation"))
     return (*_OWN, *(name for name in offered if name not in _OWN))
 
 

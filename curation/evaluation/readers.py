@@ -157,9 +157,7 @@ def read_coco_results(
     if unknown := int((found & (label < 0)).sum()):
         counts = {CALLED_UNKNOWN: unknown, **counts}
     named = found & (label >= 0)
-    return ReadDetections(
-        take_rows(columns, position, label, named), path.name, file.sha256, len(rows), counts
-    )
+    return ReadDetections(take_rows(columns, position, label, named), path.name, file.sha256, len(rows), counts)
 
 
 def _placed(
@@ -279,8 +277,7 @@ def check_values(columns: RawColumns, policy: Policy) -> int:
     if not in_range.all():
         row = int(np.argmin(in_range))
         raise PredictionError(
-            "A detection has a score that is not finite"
-            + ("" if policy.any_scores else " or outside [0, 1]"),
+            "A detection has a score that is not finite" + ("" if policy.any_scores else " or outside [0, 1]"),
             where=columns.place(row),
             expected="a finite number" if policy.any_scores else "0 to 1",
             found=repr(float(scores[row])),
@@ -362,9 +359,7 @@ def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools)
 
 
 def _list(truth: GroundTruth) -> str:
-    text = ", ".join(
-        f"{number} {name}" for number, name in zip(truth.class_numbers, truth.classes, strict=True)
-    )
+    text = ", ".join(f"{number} {name}" for number, name in zip(truth.class_numbers, truth.classes, strict=True))
     return text if len(text) <= 4 * _SHOWN else text[: 4 * _SHOWN] + "…"
 
 
@@ -421,11 +416,7 @@ def read_voc_results(
     reader = _Reader(truth, positions, policy)
     for name, file in files.items():
         reader.add(name, file)
-    digest = (
-        f"sha256:{reader.digests[0].split()[0]}"
-        if path.is_file()
-        else sha256_of_lines(sorted(reader.digests))
-    )
+    digest = f"sha256:{reader.digests[0].split()[0]}" if path.is_file() else sha256_of_lines(sorted(reader.digests))
     counts = report(stray=reader.stray, negative=reader.negative, unknown=reader.unknown)
     return ReadDetections(_concatenated(reader.parts), path.name, digest, reader.rows, counts)
 
@@ -526,11 +517,7 @@ def _parse(data: bytes, path: Path) -> tuple[list[str], RawColumns]:
         lines.pop()
     fields = [line.split() for line in lines]
     for row, entries in enumerate(fields):
-        if (
-            len(entries) != _FIELDS
-            or len(entries[0]) > _LONGEST[0]
-            or max(map(len, entries[1:])) > _LONGEST[1]
-        ):
+        if len(entries) != _FIELDS or len(entries[0]) > _LONGEST[0] or max(map(len, entries[1:])) > _LONGEST[1]:
             raise _line_error(path, row, lines[row])
     numbers = np.empty((len(fields), _FIELDS - 1), np.float64)
     try:
@@ -596,9 +583,7 @@ class TaskDetections:
         return self.read.detections
 
 
-def read_task_detections(
-    path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None
-) -> TaskDetections:
+def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None) -> TaskDetections:
     """Return the detections of a task.
 
     Parameters
@@ -621,9 +606,7 @@ def read_task_detections(
     """
     policy = policy or Policy()
     if is_voc_results(path):
-        read = read_voc_results(
-            path, replace(truth.truth, classes=_spelled(path, truth)), truth.part.names, policy
-        )
+        read = read_voc_results(path, replace(truth.truth, classes=_spelled(path, truth)), truth.part.names, policy)
     else:
         read = _read_json(path, truth, source, policy)
     return _once_a_line(read, truth)
@@ -637,14 +620,10 @@ def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> 
     if n_rest := int((found & (label == _REST)).sum()):
         counts["left out: detections of classes that are unknown in this task"] = n_rest
     kept = found & (label >= 0)
-    return ReadDetections(
-        take_rows(columns, position, label, kept), path.name, file.sha256, len(rows), counts
-    )
+    return ReadDetections(take_rows(columns, position, label, kept), path.name, file.sha256, len(rows), counts)
 
 
-def _task_labels(
-    rows: list[Row], columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy
-) -> Int32s:
+def _task_labels(rows: list[Row], columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy) -> Int32s:
     table = _label_table(truth, source)
     label = labels_of(rows, table)
     refused = label < (_REST if policy.stray == "drop" else 0)
@@ -716,9 +695,7 @@ def _label_error(
 def _named(row: Row) -> str:
     """Return what a record says of its class: a name, an id, or both."""
     said = [] if row.category is None else [f"category {row.category!r:.80}"]
-    return (
-        ", ".join(said if row.category_id is None else [*said, f"category_id {row.category_id}"]) or "neither"
-    )
+    return ", ".join(said if row.category_id is None else [*said, f"category_id {row.category_id}"]) or "neither"
 
 
 def _numbered(truth: TaskTruth) -> list[tuple[int, str]]:

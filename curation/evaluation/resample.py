@@ -138,9 +138,7 @@ def check_parameters(replicates: int, seed: int) -> None:
     if replicates < 1:
         raise UsageError("The bootstrap needs replicates", expected="1 or more", found=str(replicates))
     if not 0 <= seed < 2**64:
-        raise UsageError(
-            "The seed is out of range", expected="0 to 18446744073709551615", found=str(seed)[:40]
-        )
+        raise UsageError("The seed is out of range", expected="0 to 18446744073709551615", found=str(seed)[:40])
 
 
 def interval(estimate: float, values: Floats, tail: float) -> dict[str, Any]:
@@ -158,9 +156,7 @@ def interval(estimate: float, values: Floats, tail: float) -> dict[str, Any]:
 def tail_of(confidence: str) -> float:
     """Return the share of replicates beyond each end of an interval; a confidence out of range is a `UsageError`."""
     try:
-        value = (
-            Fraction(confidence) if len(confidence) <= 12 and "e" not in confidence.lower() else Fraction(0)
-        )
+        value = Fraction(confidence) if len(confidence) <= 12 and "e" not in confidence.lower() else Fraction(0)
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
     if not 0 < value < 1:
@@ -231,9 +227,7 @@ def wilderness_intervals(
         closed, closed_detections, matches, wilderness, wilderness_detections,
         levels=levels, recalls_tenths=recalls_tenths, difficult=difficult,
     )  # fmt: skip
-    found = resample(
-        sampler.statistics, (closed.n_images, wilderness.n_images), replicates=replicates, seed=seed
-    )
+    found = resample(sampler.statistics, (closed.n_images, wilderness.n_images), replicates=replicates, seed=seed)
     cells = {name: _explained(found.intervals(name, tail)) for name in found.estimate}
     return {
         "definition": WILDERNESS_DEFINITION,
@@ -513,9 +507,7 @@ def class_bootstrap(
         "units": units,
         "intervals": {name: _class_intervals(one, tail) for name, one in found.items()},
         "differences_to": first,
-        "differences": {
-            name: _differences(name, first, classifiers, found, tail) for name in list(classifiers)[1:]
-        },
+        "differences": {name: _differences(name, first, classifiers, found, tail) for name in list(classifiers)[1:]},
     }
 
 

@@ -149,9 +149,7 @@ class Table:
         """Return the table as a DataFrame."""
         import pandas as pd
 
-        frame = pd.DataFrame(
-            [tuple(row) for row in self.all_rows()], columns=[one.name for one in self.columns]
-        )
+        frame = pd.DataFrame([tuple(row) for row in self.all_rows()], columns=[one.name for one in self.columns])
         for place, (name, value) in enumerate(self.where.items()):
             frame.insert(place, name, value)
         return frame
@@ -168,8 +166,7 @@ class Table:
         """Return the table as HTML, every text escaped."""
         head = "".join(f"<th>{escape(printable(one))}</th>" for one in self.heads)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in row) + "</tr>"
-            for row in self.cells()
+            "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in row) + "</tr>" for row in self.cells()
         )
         caption = f"<caption>{escape(printable(self.title))}</caption>" if self.title else ""
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -412,8 +409,7 @@ class Result:
             for key, one in measures.items()
         ]
         rows = [
-            (one.label, *(numbers.get(key) for key in keys))
-            for one, numbers in zip(self.scored, found, strict=True)
+            (one.label, *(numbers.get(key) for key in keys)) for one, numbers in zip(self.scored, found, strict=True)
         ]
         return Table("summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol)
 
@@ -517,9 +513,7 @@ def shown(value: Any, unit: str = "", show: str = "") -> str:
     return format(value, form).removesuffix("%") if form else str(value)
 
 
-def across(
-    title: str, sections: Mapping[str, Any], lines: Iterable[tuple[str, str, Callable[[Any], Any]]]
-) -> Table:
+def across(title: str, sections: Mapping[str, Any], lines: Iterable[tuple[str, str, Callable[[Any], Any]]]) -> Table:
     """Return a table for the eye: a line a number, a column a section.
 
     Parameters
@@ -527,10 +521,7 @@ def across(
     lines : iterable of (str, str, callable)
         Name of a number, its unit or a format that begins with a dot, and how to take it from a section.
     """
-    rows = [
-        (name, *(_formatted(take(section), unit) for section in sections.values()))
-        for name, unit, take in lines
-    ]
+    rows = [(name, *(_formatted(take(section), unit) for section in sections.values())) for name, unit, take in lines]
     return Table("", (Column("", head=""), *map(Column, sections)), rows, title=title)
 
 
@@ -579,9 +570,7 @@ def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", 
             }
             for part in parts or inputs
         },
-        "options": {
-            option: file["sha256"] for option, file in data["option_files"].items() if option in options
-        },
+        "options": {option: file["sha256"] for option, file in data["option_files"].items() if option in options},
     }
 
 

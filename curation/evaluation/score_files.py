@@ -162,9 +162,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
     present = size - stream.tell()
     if declared > LARGEST or declared != present:
         raise PredictionError(
-            "The array is too large"
-            if declared > LARGEST
-            else "The array's size is not what its header says",
+            "The array is too large" if declared > LARGEST else "The array's size is not what its header says",
             where=where,
             expected=f"{declared:,} bytes" if declared <= LARGEST else f"at most {LARGEST:,} bytes",
             found=f"{present:,} bytes" if declared <= LARGEST else f"{declared:,} bytes",
@@ -261,11 +259,7 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
     import pyarrow
 
     try:
-        return (
-            _parquet(path, keys, classes)
-            if path.suffix.lower() == ".parquet"
-            else _delimited(path, keys, classes)
-        )
+        return _parquet(path, keys, classes) if path.suffix.lower() == ".parquet" else _delimited(path, keys, classes)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
         raise PredictionError(
             "The table of scores cannot be read",
@@ -307,9 +301,7 @@ def _parquet(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTabl
     lists = tuple(
         field.name
         for field in file.schema_arrow
-        if types.is_list(field.type)
-        or types.is_large_list(field.type)
-        or types.is_fixed_size_list(field.type)
+        if types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type)
     )
     roles = _roles(names, lists, keys, classes, path)
     if size > _LARGEST:
@@ -361,9 +353,7 @@ def _numbers(column: Any, name: str, path: Path) -> npt.NDArray[np.float64]:
     return np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False))
 
 
-def _roles(
-    names: Sequence[str], lists: Sequence[str], keys: Keys, classes: Sequence[str] | None, path: Path
-) -> _Roles:
+def _roles(names: Sequence[str], lists: Sequence[str], keys: Keys, classes: Sequence[str] | None, path: Path) -> _Roles:
     label = _chosen(names, keys.labels, LABEL_COLUMNS, path)
     image = _chosen(names, keys.images, IMAGE_COLUMNS, path)
     origin = ORIGIN_COLUMN if ORIGIN_COLUMN in names and ORIGIN_COLUMN not in (label, image) else None
@@ -669,9 +659,7 @@ def _labels(
     return numbers, origin, "file"
 
 
-def _stated(
-    labels: Array, classes: ProtocolClasses | None, where: str
-) -> tuple[Array, npt.NDArray[np.int64] | None]:
+def _stated(labels: Array, classes: ProtocolClasses | None, where: str) -> tuple[Array, npt.NDArray[np.int64] | None]:
     """Return the labels that a file states, as numbers or as class names."""
     if labels.dtype.kind != "U":
         return labels, None

@@ -106,9 +106,7 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",
     )
-    return Part(
-        truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images)
-    )
+    return Part(truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images))
 
 
 def check_closed(part: Part) -> None:
@@ -187,9 +185,7 @@ def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str
     for place, stem in enumerate(stems):
         other = first.setdefault(stem, place)
         if other != place and stem in needed:
-            names = [
-                str(source.images.file_names[one] or source.images.native[one]) for one in (other, place)
-            ]
+            names = [str(source.images.file_names[one] or source.images.native[one]) for one in (other, place)]
             raise EvaluationError(
                 "Two images of the truth go by the name that the manifest's list gives",
                 where=", ".join(record.name for record in source.files),
@@ -358,9 +354,7 @@ def _places(part: Part, ids: list[str]) -> list[int]:
     by_name = {name: place for place, name in enumerate(part.names)}
     if all(native in by_name for native in natives):
         return [by_name[native] for native in natives]
-    by_number: dict[int | None, int] = {
-        number: place for place, number in enumerate(part.truth.image_numbers.tolist())
-    }
+    by_number: dict[int | None, int] = {number: place for place, number in enumerate(part.truth.image_numbers.tolist())}
     return [by_number[native_number(native)] for native in natives]
 
 

@@ -189,9 +189,7 @@ def precision_recall(
         counted = rows[matches.outcome[rows] >= 0]
         n = int(matches.n_positive[number])
         if n:
-            curves[truth.classes[number]] = full_curve(
-                detections.scores[counted], matches.outcome[counted] == 1, n
-            )
+            curves[truth.classes[number]] = full_curve(detections.scores[counted], matches.outcome[counted] == 1, n)
     return curves
 
 

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 _MAX_BYTES = 256 << 20
 _LONGEST_ID = 255
 _LONGEST_NAME = 2_000
-SuperclassRule = Literal[
-    "leaves", "repeated_leaves", "descendants", "leaves_over_parts", "leaves_without_parts"
-]
+SuperclassRule = Literal["leaves", "repeated_leaves", "descendants", "leaves_over_parts", "leaves_without_parts"]
 SUPERCLASS_RULES: dict[str, str] = {
     "leaves": "every node without a sub-category, once (gives the paper's 96 animals and 24 vehicles)",
     "repeated_leaves": "the same, once for each way down to it",
@@ -73,9 +71,7 @@ def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
             graph.remove_edge(child, parent)
         graph.add_edge(child, parent)
     if not graph:
-        raise HierarchyError(
-            "The edge list is empty", where=str(edges), expected="parent child, one edge a line"
-        )
+        raise HierarchyError("The edge list is empty", where=str(edges), expected="parent child, one edge a line")
     require_acyclic(graph, str(edges))
     if names is not None:
         _add_names(graph, names)
@@ -163,9 +159,7 @@ def _decoded(path: Path) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HierarchyError(
-            "The class hierarchy is not JSON", where=str(path), found=str(error)[:200]
-        ) from None
+        raise HierarchyError("The class hierarchy is not JSON", where=str(path), found=str(error)[:200]) from None
 
 
 def _label_name(entry: Any, path: Path) -> str:
@@ -183,9 +177,7 @@ def _label_name(entry: Any, path: Path) -> str:
 def _entries(entry: Any, key: str, path: Path) -> list[Any]:
     found = entry.get(key, [])
     if not isinstance(found, list):
-        raise HierarchyError(
-            f"{key} of the class hierarchy is no array", where=str(path), found=repr(found)[:80]
-        )
+        raise HierarchyError(f"{key} of the class hierarchy is no array", where=str(path), found=repr(found)[:80])
     return found
 
 
@@ -193,9 +185,7 @@ def _names(path: Path) -> list[tuple[str, str]]:
     try:
         rows = list(csv.reader(io.StringIO(read_bytes(path, kind="list of class names").decode("utf-8-sig"))))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise HierarchyError(
-            "The class names are not a CSV file", where=str(path), found=str(error)[:200]
-        ) from None
+        raise HierarchyError("The class names are not a CSV file", where=str(path), found=str(error)[:200]) from None
     return [(row[0], row[1]) for row in rows if len(row) >= 2 and row[1].isprintable()]
 
 
@@ -226,9 +216,7 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
         )
     found = _below(graph, root, rule, tree)
     if not found:
-        raise HierarchyError(
-            "Nothing lies below the node", where=f"{tree.name}: {root}", expected="an inner node"
-        )
+        raise HierarchyError("Nothing lies below the node", where=f"{tree.name}: {root}", expected="an inner node")
     return found
 
 

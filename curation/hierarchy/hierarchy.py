@@ -151,9 +151,7 @@ def require_acyclic(graph: Graph, where: str) -> None:
     )
 
 
-def tree_lines(
-    graph: Graph, node: str, *, depth: int = 3, leaves: Collection[str] | None = None
-) -> Iterator[str]:
+def tree_lines(graph: Graph, node: str, *, depth: int = 3, leaves: Collection[str] | None = None) -> Iterator[str]:
     """Yield a node and what lies below it as indented lines, down to a depth."""
     _require(graph, [node])
     shown = descendants(graph, [node])
@@ -261,8 +259,7 @@ def node_of(graph: Graph, text: str) -> str:
         "The name stands for several nodes" if found else "The hierarchy has no such node",
         where=repr(text[:60]),
         expected="an id such as n02084071, a unique name such as dog.n.01, or a lemma of one node",
-        found=", ".join(f"{node} {graph.nodes[node].get('name', '')}".strip() for node in sorted(found)[:8])
-        or None,
+        found=", ".join(f"{node} {graph.nodes[node].get('name', '')}".strip() for node in sorted(found)[:8]) or None,
         hint=f"curation hierarchy find {wanted[:40]}",
     )
 

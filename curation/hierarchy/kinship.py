@@ -155,9 +155,7 @@ def nearest(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tu
     return [(known[place], float(scores[row, place])) for row, place in enumerate(best.tolist())]
 
 
-def _ways_to(
-    kin: Kinship, rows: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def _ways_to(kin: Kinship, rows: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the shortest way from each row's node to each of its targets: up, or up and down over a third node."""
     ways = np.zeros(targets.shape, np.int64)
     for place, row in enumerate(rows.tolist()):

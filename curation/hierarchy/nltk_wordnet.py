@@ -58,9 +58,7 @@ def _root(corpus: str, which: str) -> Any:
     try:
         import nltk
     except ImportError:
-        raise MissingExtraError(
-            "NLTK is not installed", where=which, hint="pip install 'curation[lenses]'"
-        ) from None
+        raise MissingExtraError("NLTK is not installed", where=which, hint="pip install 'curation[lenses]'") from None
     for place in (f"corpora/{corpus}", f"corpora/{corpus}.zip/{corpus}/"):
         try:
             return nltk.data.find(place)
@@ -105,9 +103,7 @@ def _numbers(lines: Sequence[NounLine]) -> list[int]:
     of the most keys gives the id, and the other is lacking.
     """
     keys = embedded_sense_keys()
-    shared = Counter(
-        (keys[key], place) for place, line in enumerate(lines) for key in line.sense_keys() if key in keys
-    )
+    shared = Counter((keys[key], place) for place, line in enumerate(lines) for key in line.sense_keys() if key in keys)
     place_of: dict[int, int] = {}
     for offset, place in sorted(shared, key=lambda pair: (-shared[pair], pair[1])):
         place_of.setdefault(offset, place)

@@ -26,9 +26,7 @@ from curation.errors import CurationError, DigestMismatchError, HierarchyError, 
 from curation.storage import read_bytes, write_bytes
 
 SYNSETS = 82_115
-STRUCTURE_FILE, LEMMA_FILE, SENSE_FILE = (
-    f"wordnet30_{name}.xz" for name in ("structure", "lemmas", "senses")
-)
+STRUCTURE_FILE, LEMMA_FILE, SENSE_FILE = (f"wordnet30_{name}.xz" for name in ("structure", "lemmas", "senses"))
 DIGESTS = {
     STRUCTURE_FILE: "73635f6ec195c88cc2b646f53690f9fda323b3f34e768d7369f9aa48d16dd442",
     LEMMA_FILE: "2138ccd8180abf1b8b76fee464fb8fe69f45922b4b2435e778b2763ed5b70aac",

@@ -62,7 +62,6 @@ def synset_choices(dataset: str) -> dict[str, SynsetChoice]:
 def synset_map(dataset: str, reading: Reading = "curated") -> dict[str, str]:
     """Return the synset of each class that has one under a reading, in the data set's order."""
     chosen = {
-        name: one.synset if reading == "curated" else one.first_sense
-        for name, one in synset_choices(dataset).items()
+        name: one.synset if reading == "curated" else one.first_sense for name, one in synset_choices(dataset).items()
     }
     return {name: synset for name, synset in chosen.items() if synset is not None}

@@ -112,9 +112,7 @@ def _composed(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source]
     if part.name not in manifest.lists:
         return _as_stated(part, classes, "its list is not available")
     if absent:
-        return _as_stated(
-            part, classes, " ".join(f"--source {slot}=PATH" for slot in absent) + " is not given"
-        )
+        return _as_stated(part, classes, " ".join(f"--source {slot}=PATH" for slot in absent) + " is not given")
     once = Manifest(manifest.header, {part.name: tuple(dict.fromkeys(manifest.ids(part.name)))})
     images = locate_images(once, part.name, sources)
     if any(source.objects is None for source in images.sources):

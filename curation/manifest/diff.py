@@ -149,9 +149,7 @@ def _compare_parts(old: Manifest, new: Manifest, parts: tuple[PartChange, ...]) 
             yield Change("major", f"part {name}", "its list is another; not available, only its digest")
     for part in parts:
         if part.added or part.removed:
-            yield Change(
-                "major", f"part {part.name}", f"{len(part.added)} ids added, {len(part.removed)} removed"
-            )
+            yield Change("major", f"part {part.name}", f"{len(part.added)} ids added, {len(part.removed)} removed")
         elif part.reordered:
             yield Change("major", f"part {part.name}", "the order of its ids is another")
 
@@ -221,11 +219,7 @@ def _sources_changed(old: Header, new: Header) -> str:
     words = [f"{name} is gone" for name in sorted(before.keys() - after.keys())]
     words += [f"{name} is new" for name in sorted(after.keys() - before.keys())]
     shared = sorted(before.keys() & after.keys())
-    words += [
-        f"{name}: {_fields_changed(before[name], after[name])}"
-        for name in shared
-        if before[name] != after[name]
-    ]
+    words += [f"{name}: {_fields_changed(before[name], after[name])}" for name in shared if before[name] != after[name]]
     return "; ".join(words) or "in another order"
 
 
@@ -252,9 +246,7 @@ def _became(before: object, after: object) -> str:
         same = next((place for place, (one, other) in pairs if one != other), min(len(old), len(new)))
         start = max(0, same - _LONGEST // 3)
         old, new = (
-            ("…" if start else "")
-            + text[start : start + _LONGEST]
-            + ("…" if text[start + _LONGEST :] else "")
+            ("…" if start else "") + text[start : start + _LONGEST] + ("…" if text[start + _LONGEST :] else "")
             for text in (old, new)
         )
     return f"{old} became {new}"

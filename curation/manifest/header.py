@@ -254,9 +254,7 @@ def classes_in(header: Header, part: PartEntry) -> tuple[ClassEntry, ...]:
     return roles_at(header.classes, header.tasks, part.task)
 
 
-def roles_at(
-    classes: tuple[ClassEntry, ...], tasks: Sequence[TaskEntry], task: str
-) -> tuple[ClassEntry, ...]:
+def roles_at(classes: tuple[ClassEntry, ...], tasks: Sequence[TaskEntry], task: str) -> tuple[ClassEntry, ...]:
     """Return classes with the role that each plays at the task of a name, ``""`` for none (see `classes_in`)."""
     if not task:
         return classes

@@ -313,9 +313,7 @@ def _obtained(figure: Figure, lists: Mapping[str, Sequence[str]]) -> Figure:
     if part not in lists or quantity not in ("images", "distinct_images"):
         return figure
     count = len(lists[part]) if quantity == "images" else len(set(lists[part]))
-    explanation = (
-        "" if count == figure.paper else figure.explanation or "the published list has another length"
-    )
+    explanation = "" if count == figure.paper else figure.explanation or "the published list has another length"
     return msgspec.structs.replace(figure, obtained=count, explanation=explanation)
 
 
@@ -433,9 +431,7 @@ def read_published(path: Path, ids: Sequence[str]) -> list[str]:
     """
     data = read_plain(path, kind="published list")
     if len(data) > _MAX_BYTES:
-        raise ManifestError(
-            "The published list is too large to be one", where=str(path), found=f"{len(data)} bytes"
-        )
+        raise ManifestError("The published list is too large to be one", where=str(path), found=f"{len(data)} bytes")
     entries = _from_json(data, path) if path.suffix.lower() == ".json" else _from_text(data, path)
     known = set(ids)
     namespaces = sorted({one.partition(":")[0] for one in known})

@@ -100,18 +100,14 @@ def _near(target: str, names: Iterable[str]) -> list[str]:
         bare = name.rpartition("@")[0]
         family, _, last = bare.rpartition("/")
         words = (name, bare, last)
-        return max(
-            float(target == family), *(difflib.SequenceMatcher(None, word, target).ratio() for word in words)
-        )
+        return max(float(target == family), *(difflib.SequenceMatcher(None, word, target).ratio() for word in words))
 
     return sorted((one for one in names if likeness(one) > _ALIKE), key=lambda one: (-likeness(one), one))[:3]
 
 
 def _superseding_all(folders: list[Path]) -> Path | None:
     """Return the folder of the version whose chain of superseded ones leads through all the others, or None."""
-    at_hand = {
-        manifest.digest: (folder, manifest) for folder in folders for manifest in [read_manifest(folder)]
-    }
+    at_hand = {manifest.digest: (folder, manifest) for folder in folders for manifest in [read_manifest(folder)]}
     links = {
         digest: manifest.header.supersedes.digest
         for digest, (_, manifest) in at_hand.items()
@@ -224,9 +220,7 @@ def manifest_index(root: Path) -> dict[str, Any]:
     manifests = {name: read_manifest(folder) for name, folder in folders.items()}
     for name, manifest in manifests.items():
         _require_its_place(name, manifest.header, folders[name])
-    ordered = sorted(
-        manifests.values(), key=lambda one: (one.header.name, version_numbers(one.header.version))
-    )
+    ordered = sorted(manifests.values(), key=lambda one: (one.header.name, version_numbers(one.header.version)))
     return {"schema_version": INDEX_VERSION, "manifests": [_entry(one, manifests) for one in ordered]}
 
 

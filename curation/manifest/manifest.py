@@ -80,8 +80,7 @@ class Manifest:
         from curation.sources.slots import SourceSlot
 
         return tuple(
-            SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note)
-            for entry in self.header.sources
+            SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in self.header.sources
         )
 
     def part(self, name: str) -> PartEntry:
@@ -191,9 +190,7 @@ def header_as_data(header: Header) -> dict[str, Any]:
 
 
 def _omit_default(data: dict[str, Any], field: str, record: type[msgspec.Struct]) -> None:
-    defaults = dict(
-        zip(reversed(record.__struct_fields__), reversed(record.__struct_defaults__), strict=False)
-    )
+    defaults = dict(zip(reversed(record.__struct_fields__), reversed(record.__struct_defaults__), strict=False))
     if data[field] in (defaults[field], []):
         del data[field]
 
@@ -417,9 +414,7 @@ def _check_tasks(header: Header, where: str) -> None:
         _match(PART_NAME, task.name, where, "tasks: name")
         for name in task.introduced:
             if roles.get(name) != "known":
-                _refuse(
-                    where, f"tasks[{task.name}].introduced", "classes with the role known", f"{name!s:.80}"
-                )
+                _refuse(where, f"tasks[{task.name}].introduced", "classes with the role known", f"{name!s:.80}")
     for part in header.parts:
         if part.task and part.task not in (task.name for task in header.tasks):
             _refuse(where, f"parts[{part.name[:64]}].task", "a task or an empty text", part.task)
@@ -487,6 +482,4 @@ def _match(pattern: str, text: str, where: str, field: str, *, longest: int = 30
 
 
 def _refuse(where: str, field: str, expected: str, found: str) -> NoReturn:
-    raise ManifestError(
-        "A manifest is inconsistent", where=f"{where}: {field}", expected=expected, found=found[:300]
-    )
+    raise ManifestError("A manifest is inconsistent", where=f"{where}: {field}", expected=expected, found=found[:300])

@@ -188,9 +188,7 @@ def _check_version(data: bytes, path: Path) -> None:
     try:
         version = msgspec.json.decode(data, type=_Version).schema_version
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError(
-            "The manifest is not readable JSON", where=str(path), found=str(error)[:300]
-        ) from None
+        raise ManifestError("The manifest is not readable JSON", where=str(path), found=str(error)[:300]) from None
     if version != SCHEMA_VERSION:
         raise ManifestError(
             "The manifest has a schema version that this program does not know",

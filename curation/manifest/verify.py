@@ -71,9 +71,7 @@ def verify_lists(manifest: Manifest) -> list[Finding]:
     return [_verify_list(manifest, part) for part in manifest.header.parts]
 
 
-def verify_sources(
-    manifest: Manifest, sources: Mapping[str, Source], *, strict: bool = False
-) -> list[Finding]:
+def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool = False) -> list[Finding]:
     """Return whether the sources hold every image, and give the counts that the header states.
 
     Parameters
@@ -152,9 +150,7 @@ def _same_bytes(entry: SourceEntry, source: Source) -> bool:
     return sorted(file.sha256 for file in entry.files) == sorted(file.sha256 for file in source.files)
 
 
-def _verify_part(
-    manifest: Manifest, part: PartEntry, sources: Mapping[str, Source], *, strict: bool
-) -> list[Finding]:
+def _verify_part(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source], *, strict: bool) -> list[Finding]:
     missing = [name for name in part.sources if name not in sources]
     if part.name not in manifest.lists:
         return [Finding("source", part.name, "note", found="not checked: no list available")]

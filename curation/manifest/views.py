@@ -154,9 +154,7 @@ def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s,
         place = {native: index for index, native in enumerate(one.images.native.tolist())}
         prefix = f"{one.namespace}:"
         length = len(prefix)
-        found = np.array(
-            [place.get(text[length:], -1) if text.startswith(prefix) else -1 for text in ids], np.int32
-        )
+        found = np.array([place.get(text[length:], -1) if text.startswith(prefix) else -1 for text in ids], np.int32)
         fresh = (found >= 0) & (position < 0)
         source[fresh] = number
         position[fresh] = found[fresh]
@@ -173,9 +171,7 @@ def select_objects(classes: Sequence[ClassEntry], view: LabelView, images: PartI
     return _viewed(classes, view, images, rows[np.argsort(rows[:, 0], kind="stable")])
 
 
-def count_objects(
-    classes: Sequence[ClassEntry], view: LabelView, images: PartImages
-) -> tuple[dict[str, int], int]:
+def count_objects(classes: Sequence[ClassEntry], view: LabelView, images: PartImages) -> tuple[dict[str, int], int]:
     """Return `PartObjects.counts` and the number of annotated images, without the cost of grouping objects by image."""
     objects = _viewed(classes, view, images, _objects_of_all(classes, images))
     return objects.counts(), objects.annotated_images()
@@ -270,9 +266,7 @@ def _category(entry: ClassEntry, view: LabelView) -> int:
     return UNKNOWN_ID if getattr(view, entry.role) == "rename:unknown" else entry.index
 
 
-def _treated(
-    treatment: str, view: LabelView, role: npt.NDArray[np.int8], flags: Mapping[str, Bools]
-) -> Bools:
+def _treated(treatment: str, view: LabelView, role: npt.NDArray[np.int8], flags: Mapping[str, Bools]) -> Bools:
     """Return which objects a treatment reaches through their role or one of their flags."""
     by_role = np.array([getattr(view, name) == treatment for name in ROLES], np.bool_)[role]
     for name, flag in flags.items():

@@ -96,18 +96,14 @@ def category_relations(
     by_name = owners(classes)
     chosen = wordnet or open_wordnet()
     below, above = _kinship_relations(categories, synsets, id_synsets, chosen)
-    lemmas = {
-        name: {name_key(lemma) for lemma in chosen.words_of(synset)} for name, synset in id_synsets.items()
-    }
+    lemmas = {name: {name_key(lemma) for lemma in chosen.words_of(synset)} for name, synset in id_synsets.items()}
     in_tree = _tree_relations(classes, tree) if tree is not None else {}
     found: dict[str, Relation] = {}
     for category in categories:
         owner = by_name.get(name_key(category))
         if owner is not None:
             kind: Kind = "label_name" if owner[1] else "label_alias"
-            found[category] = Relation(
-                kind, owner[0], f"{'is' if owner[1] else 'is another name of'} {owner[0]}"
-            )
+            found[category] = Relation(kind, owner[0], f"{'is' if owner[1] else 'is another name of'} {owner[0]}")
         elif category in below:
             found[category] = below[category]
         elif category not in synsets and (named := _by_lemma(category, lemmas)):
@@ -289,9 +285,7 @@ def _judged(
             "overlap" if relation.kind in OVERLAPS else "part" if relation.kind == "label_part" else "broader"
         )
         warning = f", though listed as {listed}" if listed else ""
-        return Judged(
-            category, judgement, relation.kind, relation.phrase + warning, relation.id_class, nearest, listed
-        )
+        return Judged(category, judgement, relation.kind, relation.phrase + warning, relation.id_class, nearest, listed)
     owner = nearest.id_class if nearest else ""
     if listed:
         kind: Kind = "near_listed" if listed == "near" else "far_listed"
@@ -374,9 +368,7 @@ def _listed(categories: Collection[str], lists: Lists) -> dict[str, Literal["nea
     both = [one for key, one in near.items() if key in far]
     if missing or both:
         raise ProposalError(
-            "A list names what is no category of the source"
-            if missing
-            else "A category is listed as near and as far",
+            "A list names what is no category of the source" if missing else "A category is listed as near and as far",
             where="near and far classes",
             expected=None if both and not missing else "names as the annotation file writes them",
             found=", ".join((missing or both)[:5])[:200],
@@ -389,9 +381,7 @@ NO_ANNOTATION = "no annotation"
 _NOTHING = Evidence(kind="unjudged", detail=NO_ANNOTATION)
 
 
-def label_evidence(
-    source: Source, judged: Sequence[Judged], *, near_wup: Decimal
-) -> list[tuple[Evidence, ...]]:
+def label_evidence(source: Source, judged: Sequence[Judged], *, near_wup: Decimal) -> list[tuple[Evidence, ...]]:
     """Return what the annotations of each image are evidence of, in the order of the source's images.
 
     Every category of an image that overlaps an ID class or is near one is a piece of evidence. Of the rest only what

@@ -193,9 +193,7 @@ def look_evidence(look: Look, *, median: float, sigma: float, sigmas: Decimal) -
     """
     cut = Decimal(decimal_text(median + float(sigmas) * sigma))
     return {
-        image: Evidence(
-            kind="image_image", detail=_like(image, other), score=decimal_text(score), threshold=str(cut)
-        )
+        image: Evidence(kind="image_image", detail=_like(image, other), score=decimal_text(score), threshold=str(cut))
         for image, score, other in zip(look.images, look.similarity.tolist(), look.nearest, strict=True)
         if Decimal(decimal_text(score)) >= cut
     }

@@ -79,9 +79,7 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
         read = read_declaration(path, _File, ProposalError)
         unknown = sorted(set(read.aliases) - {*read.known, *read.id_classes})
         if unknown:
-            raise ProposalError(
-                "Aliases are given for what is no class", where=str(path), found=unknown[0][:80]
-            )
+            raise ProposalError("Aliases are given for what is no class", where=str(path), found=unknown[0][:80])
         named = [IdClass(name, read.aliases.get(name, ())) for name in (*read.known, *read.id_classes)]
         return checked_classes([*named, *read.classes], str(path))
     data = read_plain(path, kind="file of ID classes")
@@ -94,9 +92,7 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
 def classes_of(header: Header) -> tuple[IdClass, ...]:
     """Return the known classes of a manifest with their aliases, in the order of their index."""
     known = sorted((one for one in header.classes if one.role == "known"), key=lambda one: one.index)
-    return checked_classes(
-        (IdClass(one.name, one.aliases) for one in known), f"{header.name}@{header.version}"
-    )
+    return checked_classes((IdClass(one.name, one.aliases) for one in known), f"{header.name}@{header.version}")
 
 
 def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ...]:
@@ -200,9 +196,7 @@ def read_synset_map(path: Path) -> dict[str, str]:
     for number, row in rows:
         where = f"{path}: row {number}"
         if len(row) != 2 or not name_key(row[0]):
-            raise ProposalError(
-                "A row of the synset map is malformed", where=where, expected="name,n02084071"
-            )
+            raise ProposalError("A row of the synset map is malformed", where=where, expected="name,n02084071")
         key = name_key(row[0])
         if key in keys:
             raise ProposalError("A name stands twice in the synset map", where=where, found=row[0][:80])

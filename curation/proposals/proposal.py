@@ -84,9 +84,7 @@ def thresholds_from(texts: Mapping[str, str]) -> Thresholds:
     values: dict[str, Decimal | int] = {}
     for name, text in texts.items():
         if name not in known:
-            raise UsageError(
-                "There is no such threshold", where=f"--set {name[:60]}", expected=", ".join(known)
-            )
+            raise UsageError("There is no such threshold", where=f"--set {name[:60]}", expected=", ".join(known))
         values[name] = _value(name, text)
     return Thresholds(**values)  # type: ignore[arg-type]
 
@@ -399,9 +397,7 @@ def read_proposals(path: Path) -> ProposalSet:
     count = _check_head(head, path)
     if len(rows) != count:
         raise ProposalError(
-            "The proposals file is cut short"
-            if len(rows) < count
-            else "The proposals file has lines too many",
+            "The proposals file is cut short" if len(rows) < count else "The proposals file has lines too many",
             where=str(path),
             expected=f"{count} proposals, as its first line says",
             found=str(len(rows)),

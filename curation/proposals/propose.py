@@ -115,9 +115,7 @@ def finding(evidence: Sequence[Evidence], *, agreeing: int) -> Finding:
     return Finding("far", "far", 5)
 
 
-def combine(
-    suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[str] = ()
-) -> tuple[Proposal, ...]:
+def combine(suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[str] = ()) -> tuple[Proposal, ...]:
     """Return one proposal an image, ranked by urgency, number of kinds of evidence, strongest kind, score, and id.
 
     Parameters
@@ -167,9 +165,7 @@ def _best_supported(suspicions: Sequence[Evidence]) -> tuple[str, int]:
     return best, support[best]
 
 
-def _rank_key(
-    one: Suspect, evidence: Sequence[Evidence], found: Finding
-) -> tuple[int, int, int, Decimal, str]:
+def _rank_key(one: Suspect, evidence: Sequence[Evidence], found: Finding) -> tuple[int, int, int, Decimal, str]:
     against = [piece for piece in evidence if piece.kind in OVERLAPS or piece.kind in SUSPICIONS]
     telling = against or list(evidence)
     kinds = len({piece.kind for piece in against})
@@ -300,9 +296,7 @@ def propose(
         for pool in tqdm(pools, desc="looking into OOD sources", disable=None, leave=False)
     ]
     sets = propose_sets([one for pool in seen for one in _statistics(pool, chosen)], compare, chosen)
-    suspects = [
-        Suspect(one.pool.name, image, evidence) for one in seen for image, evidence in one.evidence.items()
-    ]
+    suspects = [Suspect(one.pool.name, image, evidence) for one in seen for image, evidence in one.evidence.items()]
     return ProposalSet(
         id_classes=tuple(one.name for one in classes),
         thresholds=chosen.as_texts(),
@@ -411,9 +405,7 @@ def _statistics(seen: _Seen, thresholds: Thresholds) -> list[SetStatistics]:
     )
     scores = {one.category: one.nearest.score for one in seen.judged if one.nearest}
     return [
-        set_statistics(
-            seen.pool.name, group, images, seen.look, kinships_in(_shown(seen.pool.source, images), scores)
-        )
+        set_statistics(seen.pool.name, group, images, seen.look, kinships_in(_shown(seen.pool.source, images), scores))
         for group, images in groups
         if images
     ]
@@ -427,9 +419,7 @@ def _shown(source: Source, images: Collection[str]) -> list[str]:
     return [source.categories.names[place] for place in np.unique(category[chosen[image]]).tolist()]
 
 
-def _id_synsets(
-    classes: Sequence[IdClass], given: Mapping[str, str], wordnet: Wordnet | None
-) -> dict[str, str]:
+def _id_synsets(classes: Sequence[IdClass], given: Mapping[str, str], wordnet: Wordnet | None) -> dict[str, str]:
     own = {one.name: one.synset for one in classes if one.synset}
     return synsets_of([one.name for one in classes], given={**own, **given}, wordnet=wordnet)
 

@@ -185,9 +185,7 @@ def _against_number(one: SetStatistics, thresholds: Thresholds) -> tuple[Verdict
     return ("farther" if gap > 0 else "far"), where
 
 
-def _against_sets(
-    one: SetStatistics, rivals: Sequence[SetStatistics], thresholds: Thresholds
-) -> tuple[Verdict, str]:
+def _against_sets(one: SetStatistics, rivals: Sequence[SetStatistics], thresholds: Thresholds) -> tuple[Verdict, str]:
     known = [two for two in rivals if two.mean is not None and two.error is not None]
     if not known:
         return "undecided", "there is no other far set to compare with"

@@ -68,11 +68,7 @@ def card_text(repository: str, tag: str, members: Sequence[Member], configs: Con
 def card_data(repository: str, members: Sequence[Member], configs: Configs) -> dict[str, Any]:
     """Return the YAML header of the card as plain data."""
     kinds = {member.manifest.header.taxonomy == "OSC" for member in members}
-    tasks = [
-        name
-        for name, wanted in (("object-detection", False), ("image-classification", True))
-        if wanted in kinds
-    ]
+    tasks = [name for name, wanted in (("object-detection", False), ("image-classification", True)) if wanted in kinds]
     return {
         "pretty_name": title_of(members),
         # The lists are facts; labels and photos have the terms of their sources, which no one identifier names.
@@ -139,9 +135,7 @@ def _commands(repository: str, tag: str, members: Sequence[Member]) -> list[str]
         lines.append(f"curation {made} --out complete")
         manifest = "complete"
     used = {name for part in header.parts for name in part.sources}
-    lines.append(
-        f"curation verify {manifest}{_source_options(one.name for one in header.sources if one.name in used)}"
-    )
+    lines.append(f"curation verify {manifest}{_source_options(one.name for one in header.sources if one.name in used)}")
     for part in [one for one in header.parts if one.name in member.splits or not member.splits][:1]:
         options = f"--part {part.name} --format coco{_source_options(part.sources)} --out {part.name}.json"
         lines.append(f"curation export {manifest} {options}")

@@ -203,9 +203,7 @@ def _field(record_set: str, path: str, field: pa.Field) -> dict[str, Any]:
     name = f"{record_set}/{field.name}"
     kind = field.type
     if types.is_list(kind) and types.is_struct(kind.value_type):
-        inner = [
-            _extracted(f"{name}/{one.name}", path, field.name, one, nested=True) for one in kind.value_type
-        ]
+        inner = [_extracted(f"{name}/{one.name}", path, field.name, one, nested=True) for one in kind.value_type]
         return {"@type": "cr:Field", "@id": name, "name": name, "repeated": True, "subField": inner}
     return _extracted(name, path, field.name, field)
 

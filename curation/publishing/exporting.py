@@ -284,9 +284,7 @@ def _require_fitting(
         raise UsageError(f"--format {form.name} writes one folder for all parts", found="--each")
 
 
-def _require_one_output(
-    form: Format, parts: Sequence[str], out: Path, each: bool, options: FormatOptions
-) -> None:
+def _require_one_output(form: Format, parts: Sequence[str], out: Path, each: bool, options: FormatOptions) -> None:
     """Refuse one file as the output of what takes several."""
     beside = "--sidecar" if options.sidecar else "--detectron2" if options.detectron2 else ""
     apart = each or form.each == "already"
@@ -320,9 +318,7 @@ def _sources(
     chosen = [slot for slot in manifest.slots if slot.name in useful]
     wanted = {name for slot in chosen for name in (slot.name, slot.dataset)}
     idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - wanted
-    sources = open_slots(
-        {key: one for key, one in given.items() if key.partition("@")[0] not in idle}, chosen, reading
-    )
+    sources = open_slots({key: one for key, one in given.items() if key.partition("@")[0] not in idle}, chosen, reading)
     missing = needed - set(sources)
     if missing and (form is not ID_LISTS or options.id_form in NEEDS_SOURCES):
         raise UsageError(
@@ -358,9 +354,7 @@ def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]
             f"counts (`curation verify` tells): {', '.join(sorted(given))} instead of {', '.join(sorted(stated))}"
         )
     left_out = sorted(source.dropped.items())
-    return notes + [
-        f"source {entry.name}: the reader left out {count} {reason}" for reason, count in left_out if count
-    ]
+    return notes + [f"source {entry.name}: the reader left out {count} {reason}" for reason, count in left_out if count]
 
 
 def _summary(request: Request, form: str, plan: Plan) -> dict[str, Any]:

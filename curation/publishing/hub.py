@@ -129,9 +129,7 @@ class HubRepository:
                 hint="curation pull fetches what curation publish pushed",
             )
         if (there[RECORD_FILE] or 0) > MAX_RECORD_BYTES:
-            raise PublicationMismatchError(
-                "The record of the publication is too large to be one", where=where
-            )
+            raise PublicationMismatchError("The record of the publication is too large to be one", where=where)
         self.fetch(RECORD_FILE, info.sha, folder)
         return parse_record(read_bytes(folder / RECORD_FILE), where=where)
 
@@ -261,9 +259,7 @@ def _refused(status: int, error: Exception, doing: str, where: str) -> PublishEr
         429: ("The hub asks to wait: too many requests", "try again later"),
     }
     what, hint = hints.get(status, ("The hub failed", "try again later"))
-    return PublishError(
-        f"{what} ({doing})", where=where, found=f"HTTP {status}: {_message(error)}", hint=hint
-    )
+    return PublishError(f"{what} ({doing})", where=where, found=f"HTTP {status}: {_message(error)}", hint=hint)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -328,9 +324,7 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
         hub.require_files(publication, hub.info(commit, with_sizes=True))
         with telling("setting the tag", hub.place):
             message = f"{publication.tag}, {publication.digest}"
-            hub.api.create_tag(
-                hub.name, tag=publication.tag, tag_message=message, revision=commit, repo_type=KIND
-            )
+            hub.api.create_tag(hub.name, tag=publication.tag, tag_message=message, revision=commit, repo_type=KIND)
     if public and info.private:
         with telling("making the repository public", hub.place):
             hub.api.update_repo_settings(hub.name, private=False, repo_type=KIND)

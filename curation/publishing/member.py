@@ -35,8 +35,7 @@ def config_names(headers: Sequence[Header]) -> list[str]:
     plain = [header.name.replace("/", "-") for header in headers]
     times = Counter([*plain, PARTS_CONFIG])
     names = [
-        name if times[name] == 1 else f"{name}-{header.version}"
-        for name, header in zip(plain, headers, strict=True)
+        name if times[name] == 1 else f"{name}-{header.version}" for name, header in zip(plain, headers, strict=True)
     ]
     # Evidence has a config of its own beside that of its manifest.
     taken = Counter([*names, PARTS_CONFIG, *(f"{name}-{DECISIONS}" for name in names)])
@@ -166,8 +165,7 @@ class Member:
             entry
             for entry in entries
             if entry.files
-            and {file.sha256 for file in entry.files}
-            != {file.sha256 for file in self.sources[entry.name].files}
+            and {file.sha256 for file in entry.files} != {file.sha256 for file in self.sources[entry.name].files}
         )
 
 

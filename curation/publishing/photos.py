@@ -159,9 +159,7 @@ def size_of_photo(path: Path) -> tuple[int, int]:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        raise MissingExtraError(
-            "Reading the size of photos needs Pillow", hint="pip install pillow"
-        ) from None
+        raise MissingExtraError("Reading the size of photos needs Pillow", hint="pip install pillow") from None
     # Only the header is read, so a photo that would unpack to gigabytes does no harm.
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:

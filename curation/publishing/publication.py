@@ -116,9 +116,7 @@ def parse_record(data: bytes, *, where: str) -> Publication:
         It is no record, one of an unknown version, or not the one that its digest stands for.
     """
     if len(data) > MAX_RECORD_BYTES:
-        _refuse(
-            where, "the record is too large to be one", f"at most {MAX_RECORD_BYTES} bytes", str(len(data))
-        )
+        _refuse(where, "the record is too large to be one", f"at most {MAX_RECORD_BYTES} bytes", str(len(data)))
     try:
         stored = msgspec.json.decode(data, type=_Stored)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -198,9 +196,7 @@ def read_publication(folder: Path) -> Publication:
     """Return the record of a repository on disk; see `curation.publishing.publication.parse_record` for the errors."""
     path = folder / RECORD_FILE
     if path.is_file() and path.stat().st_size > MAX_RECORD_BYTES:
-        _refuse_copy(
-            "The record is too large to be one", str(path), f"at most {MAX_RECORD_BYTES} bytes", "more"
-        )
+        _refuse_copy("The record is too large to be one", str(path), f"at most {MAX_RECORD_BYTES} bytes", "more")
     return parse_record(read_bytes(path, kind="record of the publication"), where=str(path))
 
 
@@ -262,9 +258,7 @@ def _verify_rows(folder: Path, manifest: Manifest, part: str, table: str) -> Non
         _refuse_copy("A table belongs to a part without a list", table, part, error.what)
     for line, (expected, found) in enumerate(zip_longest(ids, _image_ids(inside(folder, table))), start=1):
         if expected != found:
-            _refuse_copy(
-                f"Row {line} of a table is not line {line} of its list", table, f"{expected}", f"{found}"
-            )
+            _refuse_copy(f"Row {line} of a table is not line {line} of its list", table, f"{expected}", f"{found}")
 
 
 def _image_ids(path: Path) -> Iterator[str]:

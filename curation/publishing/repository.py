@@ -93,9 +93,7 @@ def check_request(request: Request) -> None:
         except ValueError:
             well_formed = False
         if not well_formed:
-            raise UsageError(
-                "The date is none", where="--date", expected="YYYY-MM-DD", found=ascii(request.date[:40])
-            )
+            raise UsageError("The date is none", where="--date", expected="YYYY-MM-DD", found=ascii(request.date[:40]))
     for member in request.members:
         check_member(member)
     _configs(planned_tables(request.members, request.tables))
@@ -127,12 +125,8 @@ def write_repository(request: Request, folder: Path) -> Written:
     files = _manifest_files(request.members)
     loaded = _configs([table for table in tables if not table.empty])
     files[CARD_FILE] = card_text(request.repository, request.tag, request.members, loaded).encode("utf-8")
-    files[CITATION_FILE] = citation_text(
-        request.repository, request.tag, request.members, request.date
-    ).encode("utf-8")
-    published = {
-        path: PublishedFile(sha256=sha256_of_bytes(data), size=len(data)) for path, data in files.items()
-    }
+    files[CITATION_FILE] = citation_text(request.repository, request.tag, request.members, request.date).encode("utf-8")
+    published = {path: PublishedFile(sha256=sha256_of_bytes(data), size=len(data)) for path, data in files.items()}
     for path, data in files.items():
         _place(folder, path).write_bytes(data)
     published |= {table.path: _write_table(table, folder) for table in tables}

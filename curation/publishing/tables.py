@@ -124,9 +124,7 @@ def _with_photos(
         yield wide.cast(schema)
 
 
-def _photo(
-    row: tuple[str, str | None, str | None], photos: Mapping[str, PhotoFolder], part: str
-) -> dict[str, Any]:
+def _photo(row: tuple[str, str | None, str | None], photos: Mapping[str, PhotoFolder], part: str) -> dict[str, Any]:
     image, name, source = row
     folder = photos.get(source or "", photos.get(""))
     path = None if folder is None else folder.find([name or "", image.partition(":")[2]])
@@ -379,9 +377,7 @@ def _label(entry: ClassEntry, treatment: str, unknown: int) -> dict[str, Any] | 
     }
 
 
-def _evidence(
-    ids: Sequence[str], evidence: Sequence[Decision], entry: PartEntry
-) -> list[list[dict[str, str]]]:
+def _evidence(ids: Sequence[str], evidence: Sequence[Decision], entry: PartEntry) -> list[list[dict[str, str]]]:
     """Return the verdicts on each image, those that speak of another part aside."""
     of_image: dict[str, list[dict[str, str]]] = {}
     for one in evidence:

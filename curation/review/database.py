@@ -68,9 +68,7 @@ def _require_runs(program: Path) -> None:
     """Refuse a program that cannot even say its version: FiftyOne would wait a minute for it."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, timeout=_PATIENCE_S, check=False)
-        problem = (
-            "" if done.returncode == 0 else done.stderr.decode(errors="replace").strip()[:200] or "no word"
-        )
+        problem = "" if done.returncode == 0 else done.stderr.decode(errors="replace").strip()[:200] or "no word"
     except (OSError, subprocess.SubprocessError) as error:
         problem = str(error)[:200]
     if problem:

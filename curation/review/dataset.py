@@ -56,9 +56,7 @@ EVIDENCE_FIELDS = (
 """Written once, when the dataset is built."""
 
 VERDICT_FIELDS = (
-    Field(
-        "verdict", "text", "keep, remove, near, far, unsure; conflict where reviewers disagree", indexed=True
-    ),
+    Field("verdict", "text", "keep, remove, near, far, unsure; conflict where reviewers disagree", indexed=True),
     Field("verdict_reason", "text", "reason of the last verdict"),
     Field("reviewer", "text", "who gave the last verdict"),
     Field("verdicts", "texts", "the standing verdict of each reviewer"),
@@ -137,9 +135,7 @@ def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     """
     field = fiftyone.ViewField
     dataset.save_view(OPEN_VIEW, dataset.match(field("verdict") == None), description="no verdict yet")  # noqa: E711
-    dataset.save_view(
-        CONFLICT_VIEW, dataset.match(field("verdict") == CONFLICT), description="reviewers differ"
-    )
+    dataset.save_view(CONFLICT_VIEW, dataset.match(field("verdict") == CONFLICT), description="reviewers differ")
     counts = Counter(one.reason for one in images.proposals if one is not None and one.reason)
     frequent = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_REASON_VIEWS]
     names: set[str] = set()
@@ -203,9 +199,7 @@ def build_dataset(
     """
     if fiftyone.dataset_exists(name):
         if state_of(fiftyone.load_dataset(name)) != BUILDING:
-            raise ReviewError(
-                "A dataset of this name exists", where=name, hint="--rebuild, or another --name"
-            )
+            raise ReviewError("A dataset of this name exists", where=name, hint="--rebuild, or another --name")
         fiftyone.delete_dataset(name)
     dataset = fiftyone.Dataset(name, persistent=True)
     _declare(fiftyone, dataset)
@@ -318,9 +312,7 @@ def _samples(fiftyone: Any, images: ReviewImages, rows: Sequence[int] | None = N
         )
 
 
-def _documents(
-    images: ReviewImages, mould: Mapping[str, Any], rows: Sequence[int]
-) -> Iterator[dict[str, Any]]:
+def _documents(images: ReviewImages, mould: Mapping[str, Any], rows: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Yield samples as the documents that FiftyOne stores; what none of our fields says comes from the mould."""
     from bson import ObjectId
 
@@ -331,11 +323,7 @@ def _documents(
             for one in _boxes(images, row, slices[row])
         ]
         width, height = images.sizes[row].tolist()
-        size = (
-            {"metadata": {"_cls": "ImageMetadata", "width": width, "height": height}}
-            if width and height
-            else {}
-        )
+        size = {"metadata": {"_cls": "ImageMetadata", "width": width, "height": height}} if width and height else {}
         yield {
             **mould,
             "tags": [],
@@ -354,9 +342,7 @@ def _mould(fiftyone: Any, dataset: Any, images: ReviewImages) -> dict[str, Any] 
     stored = dataset._sample_collection.find_one()
     dataset.clear()
     (ours,) = _documents(images, {}, [row])
-    extra = {
-        key: value for key, value in stored.items() if key not in ours and key not in ("_id", "metadata")
-    }
+    extra = {key: value for key, value in stored.items() if key not in ours and key not in ("_id", "metadata")}
     return extra if _comparable({**extra, **ours}) == _comparable(stored) else None
 
 

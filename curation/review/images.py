@@ -131,9 +131,7 @@ def part_images(
     return _gathered([_part_group(manifest, name, sources) for name in chosen], photos, pool)
 
 
-def source_images(
-    sources: Mapping[str, Source], photos: Mapping[str, PhotoFolder], *, pool: str = ""
-) -> ReviewImages:
+def source_images(sources: Mapping[str, Source], photos: Mapping[str, PhotoFolder], *, pool: str = "") -> ReviewImages:
     """Return all images of some sources, for a review before there is a manifest (see `part_images`)."""
     return _gathered([_source_group(name, source) for name, source in sources.items()], photos, pool)
 

@@ -133,9 +133,7 @@ class LiveReview:
                 hint="tick images in the grid (the box in the corner of each), then give the verdict again",
             )
         if len(samples) > MOST_AT_ONCE:
-            raise ReviewError(
-                "Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE)
-            )
+            raise ReviewError("Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE))
         unmatched = [one for one in samples if not isinstance(one, str) or one not in self._key_of]
         if unmatched:
             raise ReviewError(

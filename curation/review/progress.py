@@ -111,9 +111,7 @@ def next_batch(
     waiting = {
         batch
         for key, batch in batch_of.items()
-        if not any(
-            not reviewer or one.reviewer == reviewer for one in standing.get(key, Standing(())).verdicts
-        )
+        if not any(not reviewer or one.reviewer == reviewer for one in standing.get(key, Standing(())).verdicts)
     }
     return min(waiting, key=lambda batch: (batch <= after, batch), default=None)
 
@@ -124,9 +122,7 @@ def _reviewers(standing: Mapping[Key, Standing]) -> tuple[ReviewerProgress, ...]
         for decision in one.verdicts:
             words.setdefault(decision.reviewer, Counter())[word_of(decision)] += 1
     return tuple(
-        ReviewerProgress(
-            name, words[name].total(), {word: words[name][word] for word in VERDICTS if words[name][word]}
-        )
+        ReviewerProgress(name, words[name].total(), {word: words[name][word] for word in VERDICTS if words[name][word]})
         for name in sorted(words)
     )
 
@@ -153,9 +149,7 @@ def folder_progress(folder: Path, *, also: Sequence[Path] = ()) -> tuple[ReviewR
         book = VerdictBook(path, stage=record.stage)
         book.refresh(required=path in also)
         for key, one in book.all_standing().items():
-            standing[key] = Standing(
-                standing_verdicts((*standing.get(key, Standing(())).verdicts, *one.verdicts))
-            )
+            standing[key] = Standing(standing_verdicts((*standing.get(key, Standing(())).verdicts, *one.verdicts)))
     batch_of = {key: batch for key, one in standing.items() if (batch := _batch_of(one)) in record.batches}
     measured = measure_progress(batch_of, standing)
     found = {one.batch: one for one in measured.batches}
@@ -218,9 +212,7 @@ def kappa_text(kappa: Kappa) -> str:
 
 def _batches(progress: Progress) -> str:
     waiting = [one for one in progress.batches if one.decided < one.images]
-    rows = [
-        (one.batch, f"{one.decided} of {one.images}", str(one.conflicts)) for one in waiting[:_MOST_BATCHES]
-    ]
+    rows = [(one.batch, f"{one.decided} of {one.images}", str(one.conflicts)) for one in waiting[:_MOST_BATCHES]]
     more = len(waiting) - len(rows)
     table = _table(("Open batch", "Decided", "Conflicts"), rows)
     return f"{table}\n\nand {more} more" if more else table
@@ -231,8 +223,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         return ""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(
-        "| " + " | ".join(_cell(cell) if row is not lines[1] else cell for cell in row) + " |"
-        for row in lines
+        "| " + " | ".join(_cell(cell) if row is not lines[1] else cell for cell in row) + " |" for row in lines
     )
 
 

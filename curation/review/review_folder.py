@@ -113,9 +113,7 @@ def read_record(folder: Path) -> ReviewRecord:
             hint="curation review start … --rebuild: the decisions in the log are kept",
         ) from None
     if record.version != 1:
-        raise ReviewError(
-            "The review is of another version", where=str(path), expected="1", found=str(record.version)
-        )
+        raise ReviewError("The review is of another version", where=str(path), expected="1", found=str(record.version))
     return record
 
 

@@ -94,9 +94,7 @@ def start_review(
         fiftyone.delete_dataset(name)
         present = None
     write_record(folder, record)
-    dataset = (
-        present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
-    )
+    dataset = present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
     review = open_review(dataset)
     return Started(review, record, built=present is None, replayed=review.replay())
 
@@ -210,9 +208,7 @@ def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
 
 def _may_replace(info: Mapping[str, Any], name: str, *, rebuild: bool) -> None:
     if not info:
-        raise ReviewError(
-            "A dataset of this name exists that is no review", where=name, hint="choose another --name"
-        )
+        raise ReviewError("A dataset of this name exists that is no review", where=name, hint="choose another --name")
     if info.get("state") == READY and not rebuild:
         raise ReviewError(
             "The dataset of this name was made of other inputs",

@@ -142,8 +142,7 @@ class VerdictBook:
         reason = checked_reason(reason)
         date = now()
         rows = [
-            self._decision(key, action, reason=reason, reviewer=reviewer, date=date, batch=batch)
-            for key, batch in keys
+            self._decision(key, action, reason=reason, reviewer=reviewer, date=date, batch=batch) for key, batch in keys
         ]
         self._append(rows)
         return rows
@@ -170,9 +169,7 @@ class VerdictBook:
         reason = f"{UNDO}: {before.reason}" if before.reason else UNDO
         return msgspec.structs.replace(top, action=before.action, reason=reason, date=date)
 
-    def _decision(
-        self, key: Key, action: Action, *, reason: str, reviewer: str, date: str, batch: str
-    ) -> Decision:
+    def _decision(self, key: Key, action: Action, *, reason: str, reviewer: str, date: str, batch: str) -> Decision:
         return Decision(
             image_id=key[1],
             dataset=key[0],

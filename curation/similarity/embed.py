@@ -307,9 +307,7 @@ def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str
     return EmbedResult(len(rows), computed, reused, before - reused, tuple(progress.skipped))
 
 
-def _sort(
-    done: Sequence[_Picture | Skipped], new: list[_Picture], progress: _Progress, broken: Broken
-) -> None:
+def _sort(done: Sequence[_Picture | Skipped], new: list[_Picture], progress: _Progress, broken: Broken) -> None:
     """Put the pictures of one photo where they belong: to be encoded, known, or left out."""
     for one in done:
         if isinstance(one, _Picture):
@@ -378,9 +376,7 @@ def _pictures(photo: Photo, encoder: Encoder, store: EmbeddingStore) -> list[_Pi
     except BrokenPhotoError as error:
         return [Skipped(name, str(photo.path), str(error)) for name, _ in photo.pictures]
     if photo.boxes is not None and 0 not in photo.size and photo.size != image.size:
-        reason = (
-            f"it is {image.size[0]} x {image.size[1]}, and its boxes are of {photo.size[0]} x {photo.size[1]}"
-        )
+        reason = f"it is {image.size[0]} x {image.size[1]}, and its boxes are of {photo.size[0]} x {photo.size[1]}"
         return [Skipped(name, str(photo.path), reason) for name, _ in photo.pictures]
     found: list[_Picture | Skipped] = []
     for row, box in rows:
@@ -459,9 +455,7 @@ class Photo:
         return tuple((f"{self.id}#{number}", box) for number, box in enumerate(self.boxes))
 
 
-def photos_of_sources(
-    sources: Mapping[str, Source], folders: Mapping[str, PhotoFolder], *, boxes: bool
-) -> list[Photo]:
+def photos_of_sources(sources: Mapping[str, Source], folders: Mapping[str, PhotoFolder], *, boxes: bool) -> list[Photo]:
     """Return the photos of sources, in the order of the sources and of their files.
 
     Parameters
@@ -504,9 +498,7 @@ def _of_source(source: Source, folder: PhotoFolder, *, boxes: bool) -> Iterable[
     for number, (image, native, file_name, width, height) in enumerate(columns):
         if of_image is None or of_image.get(number):
             path = folder.find((str(file_name), str(native)))
-            yield Photo(
-                str(image), path, None if of_image is None else tuple(of_image[number]), (width, height)
-            )
+            yield Photo(str(image), path, None if of_image is None else tuple(of_image[number]), (width, height))
 
 
 def _boxes(source: Source) -> dict[int, list[Box]]:

@@ -311,13 +311,9 @@ def _identity(header: StoreHeader, folder: Path) -> EncoderIdentity:
         ) from None
 
 
-def header_of(
-    identity: EncoderIdentity, dimension: int, *, kind: str, batch: int, template: str = ""
-) -> StoreHeader:
+def header_of(identity: EncoderIdentity, dimension: int, *, kind: str, batch: int, template: str = "") -> StoreHeader:
     """Return the header of a store of one encoder's embeddings."""
-    return StoreHeader(
-        kind=kind, encoder=asdict(identity), dimension=dimension, batch=batch, template=template
-    )
+    return StoreHeader(kind=kind, encoder=asdict(identity), dimension=dimension, batch=batch, template=template)
 
 
 def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None:
@@ -337,15 +333,11 @@ def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None
 
 def _read_header(folder: Path) -> StoreHeader:
     if not (folder / HEADER).is_file():
-        raise MissingFileError(
-            "There is no store of embeddings", where=str(folder), hint="curation embed … --out DIR"
-        )
+        raise MissingFileError("There is no store of embeddings", where=str(folder), hint="curation embed … --out DIR")
     with _well_formed(folder / HEADER):
         header = msgspec.json.decode(read_bytes(folder / HEADER), type=StoreHeader)
     if header.format != _FORMAT or header.kind not in KINDS or not 0 < header.dimension < 1 << 20:
-        raise EmbeddingError(
-            "The store is of a form that this version does not know", where=str(folder / HEADER)
-        )
+        raise EmbeddingError("The store is of a form that this version does not know", where=str(folder / HEADER))
     return header
 
 
@@ -364,9 +356,7 @@ def _well_formed(path: Path) -> Iterator[None]:
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EmbeddingError(
-            "A file of the store is damaged", where=str(path), found=str(error)[:200]
-        ) from None
+        raise EmbeddingError("A file of the store is damaged", where=str(path), found=str(error)[:200]) from None
 
 
 def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:

@@ -119,9 +119,7 @@ def hash_photos(photos: Mapping[str, Path]) -> PhotoHashes:
         warnings.simplefilter("ignore")
         done = pool.map(read, photos.values())
         total = len(photos)
-        for name, found in zip(
-            photos, tqdm(done, "photos", total, unit=" photos", disable=None), strict=True
-        ):
+        for name, found in zip(photos, tqdm(done, "photos", total, unit=" photos", disable=None), strict=True):
             if isinstance(found, str):
                 failures[name] = found
                 continue
@@ -142,9 +140,7 @@ def _reader() -> Callable[[Path], tuple[str, int] | str]:
     return partial(_read, Image.open, imagehash.phash)
 
 
-def _read(
-    open_photo: Callable[[Path], Image], phash: Callable[[Any], Any], path: Path
-) -> tuple[str, int] | str:
+def _read(open_photo: Callable[[Path], Image], phash: Callable[[Any], Any], path: Path) -> tuple[str, int] | str:
     """Return pixel digest and perceptual hash of a photo, or why it cannot be read."""
     from PIL.Image import DecompressionBombError
 
@@ -224,9 +220,7 @@ def near_pairs(codes: Codes, distance: int) -> tuple[Int32s, Int32s, Int32s]:
                     expected=f"at most {MOST_PAIRS:,}",
                     hint="ask for a smaller distance, and remove blank photos",
                 )
-    columns = [
-        np.concatenate([pair[column] for pair in found] or [np.empty(0, np.int64)]) for column in range(3)
-    ]
+    columns = [np.concatenate([pair[column] for pair in found] or [np.empty(0, np.int64)]) for column in range(3)]
     order = np.lexsort((columns[1], columns[0]))
     first, second, bits = (column[order].astype(np.int32) for column in columns)
     return first, second, bits

@@ -114,9 +114,7 @@ def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
             hint="were both sets embedded by the same encoder?",
         )
     if not 1 <= k <= len(references) or block < 1:
-        raise SimilarityError(
-            "There are not so many neighbours", expected=f"1 to {len(references)}", found=str(k)
-        )
+        raise SimilarityError("There are not so many neighbours", expected=f"1 to {len(references)}", found=str(k))
     largest = 1.0
     for name, rows in (("queries", queries), ("references", references)):
         # NaN passes through both extremes, and neither needs a table of flags.
@@ -125,9 +123,7 @@ def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
             raise SimilarityError(f"The {name} hold NaN or an infinity")
         largest *= max(map(abs, extremes))
     if largest * queries.shape[1] > _LARGEST:
-        raise SimilarityError(
-            "The vectors are so long that their products overflow", hint="scale them to length 1"
-        )
+        raise SimilarityError("The vectors are so long that their products overflow", hint="scale them to length 1")
 
 
 def _engine(engine: Engine, products: int) -> str:

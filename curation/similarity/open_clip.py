@@ -336,9 +336,7 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
     if model.endswith(".json"):
         return _of_config_file(open_clip, Path(model), pretrained, random_weights)
     _require_known(open_clip, model)
-    return _load(
-        open_clip, model, model.replace("/", "-") if ":" not in model else model, pretrained, random_weights
-    )
+    return _load(open_clip, model, model.replace("/", "-") if ":" not in model else model, pretrained, random_weights)
 
 
 def _require_known(open_clip: Any, model: str) -> None:
@@ -366,9 +364,7 @@ def _of_config_file(open_clip: Any, path: Path, pretrained: str, seed: int | Non
         if loaded.has_text:
             with _silence():
                 made = loaded.tokenizer()
-    return LoadedModel(
-        loaded.model, loaded.preprocess, lambda: made, loaded.name, loaded.weights, loaded.has_text
-    )
+    return LoadedModel(loaded.model, loaded.preprocess, lambda: made, loaded.name, loaded.weights, loaded.has_text)
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -376,17 +372,13 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(read_bytes(path, kind="model configuration"))
     except (ValueError, RecursionError) as error:
-        raise EncoderError(
-            "The model configuration is no JSON", where=str(path), found=str(error)[:200]
-        ) from None
+        raise EncoderError("The model configuration is no JSON", where=str(path), found=str(error)[:200]) from None
     if isinstance(found, dict) and "model_cfg" not in found:
         found = {"model_cfg": found}
     model = found.get("model_cfg") if isinstance(found, dict) else None
     needed = ("embed_dim", "vision_cfg", "text_cfg")
     if not isinstance(model, dict) or any(name not in model for name in needed):
-        raise EncoderError(
-            "The model configuration is not open_clip's", where=str(path), expected=", ".join(needed)
-        )
+        raise EncoderError("The model configuration is not open_clip's", where=str(path), expected=", ".join(needed))
     return {"model_cfg": model, "preprocess_cfg": found.get("preprocess_cfg") or {}}
 
 
@@ -404,9 +396,7 @@ def _load(open_clip: Any, model: str, name: str, pretrained: str, seed: int | No
     else:
         weights = sha256_of_file(path)
         has_text = _fill(open_clip, built, path)
-    return LoadedModel(
-        built.eval(), preprocess, lambda: open_clip.get_tokenizer(model), name, weights, has_text
-    )
+    return LoadedModel(built.eval(), preprocess, lambda: open_clip.get_tokenizer(model), name, weights, has_text)
 
 
 def _built(open_clip: Any, model: str, tag: str, seed: int | None) -> tuple[Any, Any]:
@@ -509,9 +499,7 @@ def _fill(open_clip: Any, model: Any, path: Path) -> bool:
             "The weights do not fit the model",
             where=str(path),
             expected=f"{len(absent)} more: {', '.join(absent[:3])}" if absent else None,
-            found=f"{len(unexpected)} that it has not: {', '.join(unexpected[:3])}"[:300]
-            if unexpected
-            else None,
+            found=f"{len(unexpected)} that it has not: {', '.join(unexpected[:3])}"[:300] if unexpected else None,
             hint="name the model that the weights were trained for",
         )
     return bool(texts) and not only_images
@@ -527,9 +515,7 @@ def _digest_of_state(model: Any) -> str:
 
 def _refuse(what: str, where: str, error: Exception, hint: str | None = None) -> NoReturn:
     lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
-    raise EncoderError(
-        what, where=where, found="; ".join(lines[:3])[:300] or type(error).__name__, hint=hint
-    ) from None
+    raise EncoderError(what, where=where, found="; ".join(lines[:3])[:300] or type(error).__name__, hint=hint) from None
 
 
 @contextmanager

@@ -104,15 +104,11 @@ def sample_rows(
     """
     n = len(embeddings.ids)
     if rule not in SAMPLE_RULES:
-        raise UsageError(
-            "Unknown rule of the ID sample", expected=", ".join(SAMPLE_RULES), found=repr(rule)[:80]
-        )
+        raise UsageError("Unknown rule of the ID sample", expected=", ".join(SAMPLE_RULES), found=repr(rule)[:80])
     if rule == "all" or (rule == "hashrank" and n <= SAMPLE):
         return np.arange(n)
     if rule == "hashrank":
-        ranked = sorted(
-            range(n), key=lambda row: hashlib.sha256((salt + embeddings.ids[row]).encode()).digest()
-        )
+        ranked = sorted(range(n), key=lambda row: hashlib.sha256((salt + embeddings.ids[row]).encode()).digest())
         return np.sort(np.array(ranked[:SAMPLE], np.int64))
     if n_train is None or not 1 <= n_train <= _MOST_TRAIN:
         raise UsageError(

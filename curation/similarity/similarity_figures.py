@@ -18,9 +18,7 @@ BINS, RANGE = 200, (0.1, 0.81)
 """Of Fig. 3 of FindMeIfYouCan; the range grows where similarities lie outside."""
 
 
-def similarity_histograms(
-    panels: Mapping[str, Mapping[str, Vectors]], stem: Path, *, bins: int = BINS
-) -> list[Path]:
+def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Path, *, bins: int = BINS) -> list[Path]:
     """Draw the similarities of several sets to the ID set, one panel a source (Fig. 3 of FindMeIfYouCan).
 
     Parameters

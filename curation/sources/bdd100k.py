@@ -83,9 +83,7 @@ class _File(msgspec.Struct):
     name: str = ""
 
 
-def read_bdd100k(
-    path: Path, part: str = "", *, dataset: str = "bdd100k", bad_boxes: BadBoxes = "error"
-) -> Source:
+def read_bdd100k(path: Path, part: str = "", *, dataset: str = "bdd100k", bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that BDD100K's labels hold for one part; lanes and drivable areas are counted and left out.
 
     Native ids are image names without suffix. Boxes are ``x1, y1, x2-x1, y2-y1``: corners are continuous here, while
@@ -109,9 +107,7 @@ def read_bdd100k(
         A file is not what it should be; the error names the record.
     """
     place = locate_bdd100k(path, part)
-    return parse_bdd100k(
-        SmallFiles(place.root, place.names), part=place.part, dataset=dataset, bad_boxes=bad_boxes
-    )
+    return parse_bdd100k(SmallFiles(place.root, place.names), part=place.part, dataset=dataset, bad_boxes=bad_boxes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +240,7 @@ def _rows(frames: Sequence[_Frame], name: str) -> tuple[list[_Row], dict[str, in
         for place, label in enumerate(frame.labels or ()):
             where = f"{name}: {frame.name[:80]}: labels[{place}]"
             if not (0 < len(label.category) <= 200 and label.category.isprintable()):
-                raise AnnotationFormatError(
-                    "A category is malformed", where=where, found=repr(label.category[:80])
-                )
+                raise AnnotationFormatError("A category is malformed", where=where, found=repr(label.category[:80]))
             if label.box2d is not None:
                 rows.append(_Row(image, label, where))
                 continue

@@ -297,11 +297,7 @@ class Memo:
             entry = msgspec.json.decode(self._path(stamp).read_bytes(), type=_Entry)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
-        if (
-            entry.listing != stamp.listing
-            or entry.recorded - entry.changed <= _RACY
-            or entry.changed != stamp.changed
-        ):
+        if entry.listing != stamp.listing or entry.recorded - entry.changed <= _RACY or entry.changed != stamp.changed:
             return None
         return entry.digest, entry.size
 

@@ -147,9 +147,7 @@ def _ids(records: Sequence[Any], attribute: str, where: Where) -> Ids:
             return _column(records, attribute, np.int64)
         except OverflowError:
             row = next(i for i, record in enumerate(records) if abs(getattr(record, attribute)) >= 2**63)
-            raise _malformed(
-                where(row), f"{attribute} below 2^63", getattr(records[row], attribute)
-            ) from None
+            raise _malformed(where(row), f"{attribute} below 2^63", getattr(records[row], attribute)) from None
     first = type(getattr(records[0], attribute))
     row = next(i for i, record in enumerate(records) if type(getattr(record, attribute)) is not first)
     raise _malformed(where(row), f"{attribute} of one type in all records", getattr(records[row], attribute))
@@ -192,9 +190,7 @@ def _pixels(records: list[ImageRecord], attribute: str, where: Where) -> Int32s:
     bad = np.flatnonzero(~((values >= 0) & (values <= _MAX_PIXELS) & (values == np.floor(values))))
     if len(bad):
         row = int(bad[0])
-        raise _malformed(
-            where(row), f"{attribute} a whole number of pixels", getattr(records[row], attribute)
-        )
+        raise _malformed(where(row), f"{attribute} a whole number of pixels", getattr(records[row], attribute))
     return values.astype(np.int32)
 
 
@@ -220,9 +216,7 @@ def _check_natives(natives: list[str], where: Where, field: str) -> None:
         try:
             check_native(native)
         except ImageIdError as error:
-            raise _malformed(
-                where(row), f"{field} that gives an image id of {error.expected}", native
-            ) from None
+            raise _malformed(where(row), f"{field} that gives an image id of {error.expected}", native) from None
 
 
 def _plain_objects(plain: PlainFile, image_ids: Ids, category_ids: Ids, where: Where) -> Objects:
@@ -308,8 +302,7 @@ def _originals(records: list[AnnotationRecord], categories: Categories, space: s
     names = {number: name for number, name, _ in COCO_CATEGORIES} if space == "coco" else own
     return texts(
         [
-            record.orig_category
-            or ("" if record.orig_category_id is None else names.get(record.orig_category_id, ""))
+            record.orig_category or ("" if record.orig_category_id is None else names.get(record.orig_category_id, ""))
             for record in records
         ]
     )

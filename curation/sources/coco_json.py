@@ -258,9 +258,7 @@ def decode_plain(data: bytes) -> PlainFile | None:
     if crowd.max() > 1:
         return None
     crowd = crowd.astype(np.bool_)
-    return PlainFile(
-        skeleton.images, skeleton.categories, numbers, image_ids, category_ids, boxes, areas, crowd
-    )
+    return PlainFile(skeleton.images, skeleton.categories, numbers, image_ids, category_ids, boxes, areas, crowd)
 
 
 def _end_of_list(data: bytes, start: int) -> int:

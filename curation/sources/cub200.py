@@ -20,9 +20,7 @@ _IMAGES, _CLASSES, _LABELS, _BOXES, _SPLIT = FILES
 _BELOW = ("", "CUB_200_2011")
 
 
-def read_cub200(
-    root: Path, part: str = "", *, dataset: str = "cub200", bad_boxes: BadBoxes = "error"
-) -> Source:
+def read_cub200(root: Path, part: str = "", *, dataset: str = "cub200", bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a CUB-200-2011 folder holds, each image with its one bird.
 
     Native ids are file names without folder and suffix (``Black_Footed_Albatross_0046_18``). A class is called by what
@@ -44,9 +42,7 @@ def read_cub200(
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
         A file is not what it should be, or lacks an image; the error names the line.
     """
-    return parse_cub200(
-        SmallFiles(locate_cub200(root), FILES), dataset=dataset, part=part, bad_boxes=bad_boxes
-    )
+    return parse_cub200(SmallFiles(locate_cub200(root), FILES), dataset=dataset, part=part, bad_boxes=bad_boxes)
 
 
 def locate_cub200(root: Path) -> Path:
@@ -109,9 +105,7 @@ def _rows(data: bytes, name: str) -> list[list[str]]:
             _refuse(f"A line has not {width} words", name, number, " ".join(row))
         if not (row[0].isascii() and row[0].isdigit() and len(row[0]) < 10):
             _refuse("A line does not begin with a number", name, number, row[0])
-    check_unique(
-        np.array([int(row[0]) for row in rows], np.int64), "number", lambda row: f"{name}: line {row + 1}"
-    )
+    check_unique(np.array([int(row[0]) for row in rows], np.int64), "number", lambda row: f"{name}: line {row + 1}")
     return rows
 
 

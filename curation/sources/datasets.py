@@ -25,12 +25,8 @@ class DatasetFacts:
     media_redistributable: bool
 
 
-_STATED = tomllib.loads(
-    resources.files("curation.sources").joinpath("datasets.toml").read_text(encoding="utf-8")
-)
-_BY_FAMILY = {
-    name: DatasetFacts(licence, media_redistributable=False) for name, licence in _STATED["licences"].items()
-}
+_STATED = tomllib.loads(resources.files("curation.sources").joinpath("datasets.toml").read_text(encoding="utf-8"))
+_BY_FAMILY = {name: DatasetFacts(licence, media_redistributable=False) for name, licence in _STATED["licences"].items()}
 _OTHER = DatasetFacts("not stated", media_redistributable=False)
 
 COCO_CATEGORIES: tuple[tuple[int, str, str], ...] = tuple(map(tuple, _STATED["coco"]["categories"]))

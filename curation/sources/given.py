@@ -143,11 +143,7 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[
         if _absent(row["category"]):
             continue
         box = [float(row[name]) for name in _BOX]
-        flags = {
-            name: int(row[name])
-            for name in ("iscrowd", "difficult")
-            if name in row and not _absent(row[name])
-        }
+        flags = {name: int(row[name]) for name in ("iscrowd", "difficult") if name in row and not _absent(row[name])}
         annotations.append(
             {
                 "id": len(annotations) + 1,

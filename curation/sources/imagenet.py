@@ -157,9 +157,7 @@ def _flat_folder(folder: Path, present: Sequence[str], dataset: str, part: str) 
             hint=f"--source imagenet-{part}=LOC_{part}_solution.csv (or val.txt): the list alone is enough",
         )
     labelled = read_labels(truth, part)
-    images = {
-        stem(name): name for name in present if name.lower().endswith(SUFFIXES) and not name.startswith(".")
-    }
+    images = {stem(name): name for name in present if name.lower().endswith(SUFFIXES) and not name.startswith(".")}
     dropped = dict(labelled.dropped)
     kept = [(images[stem(name)], wnid) for name, wnid in labelled.pairs() if stem(name) in images]
     _count(dropped, "files that are no images", len(present) - len(images) - (truth.parent == folder))
@@ -421,9 +419,7 @@ def _from_json(text: str, path: Path) -> tuple[list[str], list[str], bool]:
         _refuse(path, 1, next(iter(counts)), "names for every class, or counts for every class")
     if counts:
         if min(counts.values()) < 0 or sum(counts.values()) > _MOST_IMAGES:
-            _refuse(
-                path, 1, str(min(counts.values())), f"counts of 0 or more, {_MOST_IMAGES} together at most"
-            )
+            _refuse(path, 1, str(min(counts.values())), f"counts of 0 or more, {_MOST_IMAGES} together at most")
         names = [f"{wnid}_{place:08d}.JPEG" for wnid, count in counts.items() for place in range(count)]
         return names, [wnid for wnid, count in counts.items() for _ in range(count)], True
     lists = {wnid: value for wnid, value in stated.items() if not isinstance(value, int)}

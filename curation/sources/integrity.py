@@ -87,9 +87,7 @@ def check_resolved(places: Int32s, references: Ids, kind: str, where: Where) -> 
     )
 
 
-def sound_boxes(
-    boxes: Floats, areas: Floats, policy: BadBoxes, where: Where
-) -> tuple[Bools | None, dict[str, int]]:
+def sound_boxes(boxes: Floats, areas: Floats, policy: BadBoxes, where: Where) -> tuple[Bools | None, dict[str, int]]:
     """Return which boxes to keep (None: all) and how many were dropped, by reason.
 
     A box is bad when a number is not finite, its width, height or area is negative, or a coordinate is beyond
@@ -148,6 +146,4 @@ def select(objects: Objects, keep: Bools) -> Objects:
 def check_policy(policy: str) -> None:
     """Raise `UsageError` unless a policy for bad boxes is ``error`` or ``drop``."""
     if policy not in ("error", "drop"):
-        raise UsageError(
-            "There is no such policy for bad boxes", expected="error or drop", found=repr(policy)[:60]
-        )
+        raise UsageError("There is no such policy for bad boxes", expected="error or drop", found=repr(policy)[:60])

@@ -131,9 +131,7 @@ def parse_mtsd(
     """Return the source in files that are in memory already (see `read_mtsd`)."""
     check_policy(bad_boxes)
     if seam not in SEAMS:
-        raise UsageError(
-            "There is no such policy for seams", expected=", ".join(SEAMS), found=repr(seam)[:60]
-        )
+        raise UsageError("There is no such policy for seams", expected=", ".join(SEAMS), found=repr(seam)[:60])
     split, *annotations = content.data
     keys = listed_names(content.data[split], split)
     photos = [_photo(content.data[name], name) for name in annotations]

@@ -135,11 +135,7 @@ def _through(cache: Cache, raw: _RawFiles) -> Source:
             return source
     content = raw.read()
     # Waiting for the digest before parsing pays only where the cache may hold the answer; else both run at once.
-    source = (
-        cache.load(cache_key(content.sha256, raw.options), content.size)
-        if cache.may_hold(content.size)
-        else None
-    )
+    source = cache.load(cache_key(content.sha256, raw.options), content.size) if cache.may_hold(content.size) else None
     is_new = source is None
     source = raw.parse(content) if source is None else source
     keep = partial(_keep, cache, raw, stamp, content.sha256, content.size, source if is_new else None)
@@ -152,9 +148,7 @@ def _through(cache: Cache, raw: _RawFiles) -> Source:
     return source
 
 
-def _keep(
-    cache: Cache, raw: _RawFiles, stamp: Stamp | None, digest: str, size: int, made: Source | None
-) -> None:
+def _keep(cache: Cache, raw: _RawFiles, stamp: Stamp | None, digest: str, size: int, made: Source | None) -> None:
     """Write a source that was made, and remember the digest of its files unless they changed meanwhile."""
     if made is not None:
         cache.store(cache_key(digest, raw.options), size, made)

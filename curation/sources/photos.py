@@ -150,16 +150,12 @@ def decode_photo(data: bytes) -> Image:
     try:
         from PIL import Image
     except ImportError:
-        raise MissingExtraError(
-            "Reading photos needs Pillow", hint="pip install 'curation[photos]'"
-        ) from None
+        raise MissingExtraError("Reading photos needs Pillow", hint="pip install 'curation[photos]'") from None
     try:
         with Image.open(io.BytesIO(data)) as photo:
             width, height = photo.size
             if width * height > MEGAPIXELS * 1_000_000:
-                raise BrokenPhotoError(
-                    f"it has more than {MEGAPIXELS} million pixels: {width:,} x {height:,}"
-                )
+                raise BrokenPhotoError(f"it has more than {MEGAPIXELS} million pixels: {width:,} x {height:,}")
             if photo.mode[0] in "IF":
                 # Converting to 8 bits clips: different photos would become one.
                 raise BrokenPhotoError(f"it has more than 8 bits a channel (mode {photo.mode})")

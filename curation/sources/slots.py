@@ -156,9 +156,7 @@ def _expand(reading: Reading, slots: Sequence[SourceSlot], part: str, path: Any)
             if slot.required or len(slots) == 1:
                 raise
     if not found:
-        raise UsageError(
-            "The dataset has no such part here", where=f"--source …@{part}={path}", hint="curation list"
-        )
+        raise UsageError("The dataset has no such part here", where=f"--source …@{part}={path}", hint="curation list")
     return found
 
 

@@ -224,9 +224,7 @@ class _Classes:
         numbers, listed = tuple(names), tuple(names.values())
         by_number = {str(number): place for place, number in enumerate(numbers)}
         by_name = {name: place for place, name in enumerate(listed)}
-        return cls(
-            Categories(numbers, listed, tuple(parents.get(name, "") for name in listed)), by_number | by_name
-        )
+        return cls(Categories(numbers, listed, tuple(parents.get(name, "") for name in listed)), by_number | by_name)
 
     def position(self, value: str, where: str) -> int:
         place = self.places.get(value)
@@ -234,8 +232,7 @@ class _Classes:
             raise DanglingIdError(
                 "A row names a class that is not known",
                 where=where,
-                expected=", ".join(self.categories.names)[:200]
-                or "names, or labels that give numbers a name",
+                expected=", ".join(self.categories.names)[:200] or "names, or labels that give numbers a name",
                 found=repr(value)[:80],
                 hint="write the names of classes in place of numbers",
             )
@@ -286,9 +283,7 @@ class Cells:
         """Return the text of a cell, ``""`` where it is empty."""
         value = self._columns[column][row]
         if isinstance(value, list):
-            raise AnnotationFormatError(
-                "A cell holds a list", where=self.where(row), expected=f"one {column}"
-            )
+            raise AnnotationFormatError("A cell holds a list", where=self.where(row), expected=f"one {column}")
         return self._checked(value, row)
 
     def values(self, column: str, row: int, *, many: bool) -> Sequence[str]:
@@ -309,9 +304,7 @@ class Cells:
         if len(text) > _MAX_CELL:
             limit = f"at most {_MAX_CELL:,} characters"
             found = f"{len(text):,}"
-            raise AnnotationFormatError(
-                "A cell is too long", where=self.where(row), expected=limit, found=found
-            )
+            raise AnnotationFormatError("A cell is too long", where=self.where(row), expected=limit, found=found)
         return text
 
 

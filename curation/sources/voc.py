@@ -142,10 +142,7 @@ def _xml_paths(root: Path, stems: Sequence[str]) -> list[str]:
     """Return the XML path of each image; a name that leads outside ``Annotations`` is a `PathEscapeError`."""
     folder = root / _XML
     # Resolving links costs more than reading the file, so a name without a dot or separator is not resolved.
-    return [
-        f"{folder}/{stem}.xml" if _PLAIN_NAME.match(stem) else str(inside(folder, f"{stem}.xml"))
-        for stem in stems
-    ]
+    return [f"{folder}/{stem}.xml" if _PLAIN_NAME.match(stem) else str(inside(folder, f"{stem}.xml")) for stem in stems]
 
 
 def _set_path(root: Path, part: str) -> Path:
@@ -277,9 +274,7 @@ class _Rows:
 
     @classmethod
     def of(cls, stems: Sequence[str], records: Sequence[VocRecord]) -> _Rows:
-        places = [
-            (image, place) for image, record in enumerate(records) for place in range(len(record.objects))
-        ]
+        places = [(image, place) for image, record in enumerate(records) for place in range(len(record.objects))]
         fields = [entry for record in records for entry in record.objects]
         return cls(stems, [image for image, _ in places], [place for _, place in places], fields)
 

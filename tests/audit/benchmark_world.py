@@ -94,9 +94,7 @@ class World:
 
     @property
     def train_source(self) -> Source:
-        return make_source(
-            self.train, dataset="toy", part="train", namespace=self.namespace, boxes=self.boxes
-        )
+        return make_source(self.train, dataset="toy", part="train", namespace=self.namespace, boxes=self.boxes)
 
     @property
     def test_source(self) -> Source:
@@ -138,9 +136,7 @@ class World:
             paper=Paper(title="T", authors="A", year=2022, venue="V", bibtex="@misc{t}"),
             taxonomy="OWOD",
             origin="as_published",
-            classes=tuple(
-                ClassEntry(name=name, role="known", index=index) for index, name in enumerate(self.order)
-            ),
+            classes=tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(self.order)),
             parts=tuple(self._part(name, ids) for name, ids in lists.items()),
             sources=tuple(self._source_entry(name) for name in ("train", "test")),
             rule=Rule(protocol="toy", algorithm_version=1, parameters={}),
@@ -186,9 +182,7 @@ def make_source(
 ) -> Source:
     """A source of these images; object k of an image lies at a place of its own unless `boxes` says otherwise."""
     natives = list(images)
-    rows = [
-        (row, place, text) for row, native in enumerate(natives) for place, text in enumerate(images[native])
-    ]
+    rows = [(row, place, text) for row, native in enumerate(natives) for place, text in enumerate(images[native])]
     names = dict.fromkeys(text.rstrip("*~") for _, _, text in rows)
 
     def box(row: int, place: int) -> list[float]:
@@ -227,8 +221,7 @@ def labels_for_testing(images: Mapping[str, list[str]], known: list[str]) -> Sou
     return make_source(
         {
             native: [
-                text if text.rstrip("*~") in known else f"unknown{text[len(text.rstrip('*~')) :]}"
-                for text in texts
+                text if text.rstrip("*~") in known else f"unknown{text[len(text.rstrip('*~')) :]}" for text in texts
             ]
             for native, texts in images.items()
         },

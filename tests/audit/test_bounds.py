@@ -47,9 +47,7 @@ def test_images_in_no_source_may_be_the_exemplars_that_seem_to_lack(
     [exemplars] = findings(all_known, "TI5", "t2_finetune: exemplars")
     assert (exemplars.verdict, exemplars.count) == ("warn", 3)
     assert exemplars.examples == ("person 1", "dog 1", "bench 1")
-    [exemplars] = findings(
-        partly_unlocated(tmp_path_factory, ["unseen-1"], 2), "TI5", "t2_finetune: exemplars"
-    )
+    [exemplars] = findings(partly_unlocated(tmp_path_factory, ["unseen-1"], 2), "TI5", "t2_finetune: exemplars")
     assert exemplars.verdict == "undecidable"
     assert exemplars.examples == ("person at least 1", "dog at least 1", "bench at least 1")
     assert "1 of its 4 images" in exemplars.text
@@ -159,9 +157,9 @@ def test_images_in_no_source_are_not_said_to_have_no_flag(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     # No raw box of t1_train is flagged as far as is seen.
-    assert [
-        one.verdict for one in findings(partly_unlocated(tmp_path_factory, [], 1), "AS3", "t1_train")
-    ] == ["not applicable"]
+    assert [one.verdict for one in findings(partly_unlocated(tmp_path_factory, [], 1), "AS3", "t1_train")] == [
+        "not applicable"
+    ]
     [finding] = findings(partly_unlocated(tmp_path_factory, ["unseen-1"], 1), "AS3", "t1_train")
     assert finding.verdict == "undecidable"
 
@@ -173,9 +171,7 @@ def test_classes_of_which_no_box_is_seen_are_not_said_to_have_none(
     world.lists["t1-train"] = ["a2"]
     [finding] = [one for one in findings(run_audit(world.target()), "CO4") if one.verdict == "warn"]
     assert finding.text == "1 classes have no training box in t1: person"
-    [finding] = [
-        one for one in findings(run_audit(with_tables(world)), "CO4") if one.verdict == "undecidable"
-    ]
+    [finding] = [one for one in findings(run_audit(with_tables(world)), "CO4") if one.verdict == "undecidable"]
     assert finding.text == "of 1 of 2 classes no training box in t1 is seen: person"
 
 
@@ -202,9 +198,7 @@ def test_classes_that_stay_unknown_for_ever_are_sound(tmp_path_factory: pytest.T
     file = folder / "tasks.json"
     file.write_text(
         '{"unknown": ["lamp"], "tasks": ['
-        + ", ".join(f'{{"name": "{name}", "introduced": {names}}}' for name, names in TASKS.items()).replace(
-            "'", '"'
-        )
+        + ", ".join(f'{{"name": "{name}", "introduced": {names}}}' for name, names in TASKS.items()).replace("'", '"')
         + "]}"
     )
     tasks = read_tasks(str(file))
@@ -219,9 +213,7 @@ def test_classes_that_stay_unknown_for_ever_are_sound(tmp_path_factory: pytest.T
     # After the last task it is still unknown: a test list that shows it nowhere cannot tell an open-set detector.
     world.test["e1"].remove("lamp")
     silent = run_audit(
-        folder_target(
-            list_set(folder / "again", lists), tasks=tasks, sources=world.sources(), options=options
-        )
+        folder_target(list_set(folder / "again", lists), tasks=tasks, sources=world.sources(), options=options)
     )
     assert silent.verdict("CO3") == "fail"
 

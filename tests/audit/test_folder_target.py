@@ -98,9 +98,7 @@ def test_roles_said_by_the_user_replace_guesses(tmp_path: Path) -> None:
     assert "t1_train: no role (said with --role)" in target.remarks
 
 
-@pytest.mark.parametrize(
-    "said", [{"other": "train:1"}, {"t1_train[1-9]": "train:1"}, {"t1_train[0-1]": "val:1"}]
-)
+@pytest.mark.parametrize("said", [{"other": "train:1"}, {"t1_train[1-9]": "train:1"}, {"t1_train[0-1]": "val:1"}])
 def test_roles_of_lists_or_lines_that_are_not_there_are_refused(said: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         folder(tmp_path, {"t1_train": ["a1", "a2"]}, roles=said)

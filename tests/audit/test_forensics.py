@@ -19,9 +19,7 @@ def facts_of(found: Forensics, name: str) -> object:
     return found.facts[found.names.index(name)]
 
 
-IDS = st.sampled_from(
-    [*(f"{n:012}" for n in range(6)), *(f"{n:06}" for n in range(6)), "a", "b", "2008_000001"]
-)
+IDS = st.sampled_from([*(f"{n:012}" for n in range(6)), *(f"{n:06}" for n in range(6)), "a", "b", "2008_000001"])
 
 
 @given(st.lists(st.lists(IDS, max_size=12), min_size=1, max_size=5))
@@ -45,15 +43,11 @@ def test_every_count_is_that_of_python_s_sets(lists: list[list[str]]) -> None:
     pairs = [(i, j) for i in range(len(lists)) for j in range(len(lists))]
     assert set(found.subsets) == {(i, j) for i, j in pairs if sets[i] and sets[i] < sets[j]}
     together = {(i, j) for group in found.same_ids for i in group for j in group}
-    assert together == {
-        (i, j) for i, j in pairs if sets[i] == sets[j] and sum(s == sets[i] for s in sets) > 1
-    }
+    assert together == {(i, j) for i, j in pairs if sets[i] == sets[j] and sum(s == sets[i] for s in sets) > 1}
     lines = {(i, j) for group in found.same_sequence for i in group for j in group}
     assert lines == {(i, j) for i, j in pairs if lists[i] == lists[j] and lists.count(lists[i]) > 1}
     counted = {one.lines for one in found.equal_counts}
-    expected = {
-        len(lists[i]) for i, j in pairs if lists[i] and len(lists[i]) == len(lists[j]) and sets[i] != sets[j]
-    }
+    expected = {len(lists[i]) for i, j in pairs if lists[i] and len(lists[i]) == len(lists[j]) and sets[i] != sets[j]}
     assert counted == expected
 
 
@@ -166,6 +160,4 @@ def check_relations_that_the_specification_states(published: Forensics) -> None:
     subsets = {(names[small], names[large]) for small, large in published.subsets}
     for task in (2, 3, 4):
         assert (f"reowod/t{task}_train", f"ore/t{task}_train") in subsets
-    assert ["owdetr/test", "reowod/all_task_test"] in [
-        [names[row] for row in group] for group in published.same_ids
-    ]
+    assert ["owdetr/test", "reowod/all_task_test"] in [[names[row] for row in group] for group in published.same_ids]

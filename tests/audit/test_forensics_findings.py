@@ -61,9 +61,7 @@ def test_findings_stand_by_gravity(tmp_path: Path) -> None:
         ({"a": ["000005"], "b": ["000000000005", "000000000006"]}, "equal numbers"),
     ],
 )
-def test_each_relation_is_told_once_and_by_its_kind(
-    tmp_path: Path, lists: dict[str, list[str]], kind: str
-) -> None:
+def test_each_relation_is_told_once_and_by_its_kind(tmp_path: Path, lists: dict[str, list[str]], kind: str) -> None:
     found = [one for one in findings(tmp_path, lists) if one.kind != "no namespace"]
     assert [one.kind for one in found] == [kind]
 
@@ -92,10 +90,7 @@ def check_the_published_lists_speak_for_themselves(shared: Path) -> None:
     found = list_findings(forensics(read_lists(shared / "data" / "owod" / "published")))
     told = {one.text: one.gravity for one in found}
     assert told["t2_ft.txt in ore/ and reowod/ have both 1,743 lines, but share only 1,276 ids"] == "error"
-    assert (
-        told["ore/all_task_test.txt repeats ids: 10,246 lines, 9,119 ids; 943 twice, 92 three times"]
-        == "error"
-    )
+    assert told["ore/all_task_test.txt repeats ids: 10,246 lines, 9,119 ids; 943 twice, 92 three times"] == "error"
     assert told["reowod/t1_train, reowod/t1_train_with_unk are the same bytes (91,903 ids)"] == "info"
     gravity = [one.gravity for one in found]
     assert gravity == sorted(gravity, key=["error", "warning", "info"].index)

@@ -52,9 +52,7 @@ def test_background_loss_of_a_hand_worked_batch() -> None:
     labels = torch.tensor([0, 1, -1])
     values = [2 / 3 * math.log(2), 2 * math.log(2), 1 * math.log(3)]
     logits = logits_of(HALVES)
-    assert background_loss(logits, labels, weights, reduction="none").tolist() == pytest.approx(
-        values, rel=rounded
-    )
+    assert background_loss(logits, labels, weights, reduction="none").tolist() == pytest.approx(values, rel=rounded)
     assert background_loss(logits, labels, weights).item() == pytest.approx(sum(values) / 3, rel=rounded)
     total = background_loss(logits, labels, weights, reduction="weighted_mean").item()
     assert total == pytest.approx(sum(values) / (2 / 3 + 2 + 1), rel=rounded)
@@ -76,9 +74,7 @@ def test_background_loss_equals_torch_with_its_weighted_mean() -> None:
     negatives = torch.where(labels == 5, -1, labels)
     for given in (labels, negatives):
         ours = background_loss(logits, given, weights, reduction="weighted_mean")
-        assert torch.allclose(
-            ours, functional.cross_entropy(logits, labels, weight=weights), rtol=0, atol=1e-12
-        )
+        assert torch.allclose(ours, functional.cross_entropy(logits, labels, weight=weights), rtol=0, atol=1e-12)
         total = background_loss(logits, given, weights, reduction="sum")
         theirs = functional.cross_entropy(logits, labels, weight=weights, reduction="sum")
         assert torch.allclose(total, theirs, rtol=0, atol=1e-10)

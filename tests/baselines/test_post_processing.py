@@ -39,9 +39,7 @@ def random_vectors(seed: int, n: int = 12, k: int = 4) -> ScoreVectors:
 
 
 def test_naive_by_hand() -> None:
-    found = naive_unknown(
-        vectors([[0.6, 0.3, 0.1], [0.9, 0.05, 0.05], [0.04, 0.03, 0.02]]), NaiveOptions(4.0)
-    )
+    found = naive_unknown(vectors([[0.6, 0.3, 0.1], [0.9, 0.05, 0.05], [0.04, 0.03, 0.02]]), NaiveOptions(4.0))
     # 0.6/0.3 = 2 < 4: unknown with score 1, once; 0.9/0.05 = 18: a cat; nothing above 0.05 in the third.
     assert found.row.tolist() == [0, 1]
     assert found.label.tolist() == [3, 0]
@@ -210,9 +208,7 @@ def test_dropout_merge(seed: int) -> None:
 def test_the_order_of_passes_decides_no_tie() -> None:
     # Two regions of equal score overlap: suppression keeps the same one, whichever a pass names first.
     one = vectors([[0.5, 0.2], [0.5, 0.2]], [[0, 0, 10, 10], [1, 0, 10, 10]], [3, 3], region=np.array([1, 2]))
-    other = vectors(
-        [[0.5, 0.2], [0.5, 0.2]], [[1, 0, 10, 10], [0, 0, 10, 10]], [3, 3], region=np.array([2, 1])
-    )
+    other = vectors([[0.5, 0.2], [0.5, 0.2]], [[1, 0, 10, 10], [0, 0, 10, 10]], [3, 3], region=np.array([2, 1]))
     for passes in ([one, other], [other, one]):
         merged = merge_passes(passes)
         assert merged.vectors.region is not None

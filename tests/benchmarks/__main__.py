@@ -21,9 +21,7 @@ COLUMNS = ("benchmark", "what", "value", "unit", "required", "met", "note")
 def names() -> list[str]:
     """Return the benchmarks: modules of this folder that have a function ``run(out) -> rows``."""
     folder = Path(__file__).parent
-    return sorted(
-        path.stem for path in folder.glob("*.py") if "\ndef run(" in path.read_text(encoding="utf-8")
-    )
+    return sorted(path.stem for path in folder.glob("*.py") if "\ndef run(" in path.read_text(encoding="utf-8"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,9 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "machine": platform.machine(),
         "system": platform.system(),
     }
-    write_text(
-        options.out / "benchmarks.json", json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n"
-    )
+    write_text(options.out / "benchmarks.json", json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
     print(f"written: {options.out / 'benchmarks.csv'}, {options.out / 'benchmarks.json'}")
     return 1 if any(row["met"] is False for row in rows) else 0
 

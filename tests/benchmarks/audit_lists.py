@@ -36,9 +36,7 @@ def run(out: Path) -> list[dict[str, Any]]:
     seconds, _ = _timed(lambda: forensics_data(forensics(read_lists(folder))))
     reading, lists = _timed(lambda: read_lists(folder))
     audit, judged = _timed(lambda: run_audit(folder_target(read_lists(folder))))
-    if not {"DS1", "DS2", "DS4"} <= {
-        one.rule.name for one in judged.results if one.outcome.verdict == "fail"
-    }:
+    if not {"DS1", "DS2", "DS4"} <= {one.rule.name for one in judged.results if one.outcome.verdict == "fail"}:
         raise AssertionError("the lists are drawn to break DS1, DS2 and DS4, and the audit does not see it")
     plain, theirs = _timed(lambda: _plain(folder))
     _check(found, theirs)
@@ -90,8 +88,7 @@ def _check(found: Forensics, plain: dict[str, Any]) -> None:
     place = {name: row for row, name in enumerate(found.names)}
     overlap = {pair: int(found.overlap[place[pair[0]], place[pair[1]]]) for pair in plain["overlap"]}
     same = overlap == plain["overlap"] and all(
-        one.multiplicity == {k: n for k, n in plain["repeats"][one.name].items() if k > 1}
-        for one in found.facts
+        one.multiplicity == {k: n for k, n in plain["repeats"][one.name].items() if k > 1} for one in found.facts
     )
     if not same:
         raise AssertionError("forensics and plain sets disagree")

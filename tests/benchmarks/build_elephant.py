@@ -38,9 +38,7 @@ def run(out: Path) -> list[dict[str, Any]]:
             runs.setdefault("pycocotools", []).append(_measure("pycocotools", out))
     seconds = {what: statistics.median(one["seconds"] for one in many) for what, many in runs.items()}
     peak = {what: max(one["peak_mib"] for one in many) for what, many in runs.items()}
-    ratios = [
-        one["seconds"] / alone["seconds"] for one, alone in zip(runs["first"], runs["decode"], strict=True)
-    ]
+    ratios = [one["seconds"] / alone["seconds"] for one, alone in zip(runs["first"], runs["decode"], strict=True)]
     spread = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
     size = coco_file(out).stat().st_size
     return [
@@ -82,9 +80,7 @@ def decode(out: Path) -> float:
     import msgspec
 
     # Declared here, so that the yardstick stays what it is when the reader changes.
-    image = msgspec.defstruct(
-        "image", [("id", int), ("file_name", str), ("width", int), ("height", int)], gc=False
-    )
+    image = msgspec.defstruct("image", [("id", int), ("file_name", str), ("width", int), ("height", int)], gc=False)
     box = tuple[float, float, float, float]
     fields = [
         ("id", int),

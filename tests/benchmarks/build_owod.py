@@ -61,9 +61,7 @@ def build(out: Path) -> float:
     shutil.rmtree(out / "owod-manifest", ignore_errors=True)
     start = time.perf_counter()
     sources = {
-        "coco-train2017": open_source(
-            coco_file(out), dataset="coco", part="train2017", cache=out / "owod-cache"
-        ),
+        "coco-train2017": open_source(coco_file(out), dataset="coco", part="train2017", cache=out / "owod-cache"),
         "coco-val2017": open_source(_val_file(out), dataset="coco", part="val2017", cache=out / "owod-cache"),
     }
     manifest = BENCHMARK.build(sources, read_parameters(BENCHMARK, {}))
@@ -92,9 +90,7 @@ def _val_file(out: Path) -> Path:
             }
             for k in range(36_781)
         ]
-        categories = [
-            {"id": number, "name": name, "supercategory": parent} for number, name, parent in COCO_CATEGORIES
-        ]
+        categories = [{"id": number, "name": name, "supercategory": parent} for number, name, parent in COCO_CATEGORIES]
         write_text(path, json.dumps({"images": images, "annotations": annotations, "categories": categories}))
     return path
 

@@ -89,9 +89,7 @@ def run(out: Path) -> list[dict[str, Any]]:
 def _spent(code: str, files: tuple[Path, Path]) -> tuple[list[float], list[list[float]]]:
     command = [sys.executable, "-c", _BEFORE + code + _AFTER, *map(str, files)]
     environment = os.environ | {"PYTHONPATH": str(_ROOT)}
-    done = subprocess.run(
-        command, check=True, capture_output=True, text=True, env=environment, cwd=files[0].parent
-    )
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=files[0].parent)
     numbers, steps = json.loads(done.stdout.splitlines()[-1])
     return numbers, steps
 

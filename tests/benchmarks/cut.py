@@ -29,9 +29,7 @@ def run(out: Path) -> list[dict[str, Any]]:
     rows = [_small(), *_against_peers()]
     times = []
     for size in SIZES:
-        graph = _planted(
-            (round(0.575 * size), round(0.1375 * size), size - round(0.575 * size) - round(0.1375 * size))
-        )
+        graph = _planted((round(0.575 * size), round(0.1375 * size), size - round(0.575 * size) - round(0.1375 * size)))
         start = time.perf_counter()
         normalized_cut(graph, 3, CutOptions(components="giant"))
         times.append((size, time.perf_counter() - start))
@@ -51,9 +49,7 @@ def _small() -> dict[str, Any]:
         tried += 1
         found = normalized_cut(graph, 3, CutOptions(exact=False)).value
         missed += found != normalized_cut_value(graph, best_labels(graph, 3))
-    return measured(
-        "9-vertex graphs whose optimum the search misses", missed, "graphs", f"of {tried}", most=0
-    )
+    return measured("9-vertex graphs whose optimum the search misses", missed, "graphs", f"of {tried}", most=0)
 
 
 def _against_peers() -> list[dict[str, Any]]:

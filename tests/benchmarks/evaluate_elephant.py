@@ -73,9 +73,7 @@ def run(out: Path) -> list[dict[str, Any]]:
         measured("faster-coco-eval AP from files", loading + theirs),
         measured("pycocotools, level by level", all_levels, note=note),
         measured("profile paper / faster-coco-eval, loaded", profile / theirs, most=1.0),
-        measured(
-            "profile paper / faster-coco-eval at IoU 0.5 only, loaded", profile / theirs_at_half, most=1.0
-        ),
+        measured("profile paper / faster-coco-eval at IoU 0.5 only, loaded", profile / theirs_at_half, most=1.0),
         measured("every section / faster-coco-eval, loaded", whole / theirs, most=1.0),
         measured(
             "profile paper / faster-coco-eval, from files",
@@ -95,9 +93,7 @@ def _read(files: dict[str, Files]) -> tuple[GroundTruth, Detections, GroundTruth
     return closed, inside, wild, read_coco_results(files["wilderness"].results, wild).detections
 
 
-def _profile(
-    closed: GroundTruth, inside: Detections, wild: GroundTruth, outside: Detections
-) -> dict[str, Any]:
+def _profile(closed: GroundTruth, inside: Detections, wild: GroundTruth, outside: Detections) -> dict[str, Any]:
     matches = match(closed, inside)
     points = thresholds(matches, inside)
     levels = wilderness_levels(closed.n_images, wild.n_images)
@@ -237,9 +233,7 @@ def _results(
     scores = np.concatenate([rng.beta(*strength, len(near)), rng.beta(1, 12, n_far)]).round(5)
     all_boxes = np.vstack([moved, _boxes(rng, n_far)]).round(2)
     order = np.argsort(image_id, kind="stable")
-    columns = zip(
-        *(column[order].tolist() for column in (image_id, category, all_boxes, scores)), strict=True
-    )
+    columns = zip(*(column[order].tolist() for column in (image_id, category, all_boxes, scores)), strict=True)
     return [{"image_id": i, "category_id": c, "bbox": box, "score": s} for i, c, box, s in columns]
 
 

@@ -27,9 +27,7 @@ REPEATS = 3
 def run(out: Path) -> list[dict[str, Any]]:
     """Return one row a measurement; `out` is not used, the input is drawn in memory."""
     truth, detections = _drawn()
-    ours = {
-        name: _best(lambda name=name: evaluate_task(truth, detections, (name,))) for name in ("clean", "ore")
-    }
+    ours = {name: _best(lambda name=name: evaluate_task(truth, detections, (name,))) for name in ("clean", "ore")}
     everything = _best(lambda: evaluate_task(truth, detections, ("clean", "ore", "owdetr")))
     peer, plain = _timed(lambda: _plain_evaluator(truth.truth, detections))
     section = evaluate_task(truth, detections, ("clean",))["bench/clean"]
@@ -40,10 +38,7 @@ def run(out: Path) -> list[dict[str, Any]]:
         measured("all three profiles", everything, note=note),
         measured("plain evaluator: AP, TP, FP, A-OSE", peer, note=note),
     ]
-    rows += [
-        measured(f"plain evaluator / profile {name}", peer / s, note=note, least=10.0)
-        for name, s in ours.items()
-    ]
+    rows += [measured(f"plain evaluator / profile {name}", peer / s, note=note, least=10.0) for name, s in ours.items()]
     return [*rows, measured("plain evaluator / all three profiles", peer / everything, note=note)]
 
 
@@ -51,15 +46,12 @@ def _plain_evaluator(truth: GroundTruth, detections: Detections) -> dict[str, di
     """Return AP, TP, FP and detections on unknown objects by class: loops over classes, images and detections."""
     unknown = len(truth.classes) - 1
     objects: list[dict[int, list[Any]]] = [{} for _ in truth.classes]
-    for label, image, box in zip(
-        truth.label.tolist(), truth.image.tolist(), truth.boxes.tolist(), strict=True
-    ):
+    for label, image, box in zip(truth.label.tolist(), truth.image.tolist(), truth.boxes.tolist(), strict=True):
         objects[label].setdefault(image, []).append(box)
     found = {}
     for label, name in enumerate(truth.classes):
         records = {
-            image: {"boxes": np.array(boxes), "taken": [False] * len(boxes)}
-            for image, boxes in objects[label].items()
+            image: {"boxes": np.array(boxes), "taken": [False] * len(boxes)} for image, boxes in objects[label].items()
         }
         unknowns = {image: np.array(boxes) for image, boxes in objects[unknown].items()}
         rows = np.flatnonzero(detections.label == label)

@@ -45,9 +45,7 @@ def run(out: Path) -> list[dict[str, Any]]:
         measured("NLTK: reader and every noun", reader, "s"),
         measured("NLTK: one Wu-Palmer", each, "s"),
         measured("NLTK's reader / all nouns as a graph", reader / whole, "ratio", least=4),
-        measured(
-            "NLTK pair by pair / Wu-Palmer of all pairs", each * 1_000_000 / pairwise, "ratio", least=50
-        ),
+        measured("NLTK pair by pair / Wu-Palmer of all pairs", each * 1_000_000 / pairwise, "ratio", least=50),
     ]
 
 

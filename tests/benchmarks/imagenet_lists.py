@@ -26,10 +26,7 @@ def run(out: Path) -> list[dict[str, Any]]:
     reading = time.perf_counter() - start
     names = source.images.file_names.tolist()
     values = {
-        name: {
-            one.name: one.read(name if one.name == "protocol" else one.default)
-            for one in BENCHMARK.parameters
-        }
+        name: {one.name: one.read(name if one.name == "protocol" else one.default) for one in BENCHMARK.parameters}
         for name in ("p1", "p2", "p3")
     }
     build({TRAIN: source}, values["p2"])
@@ -41,9 +38,7 @@ def run(out: Path) -> list[dict[str, Any]]:
         start = time.perf_counter()
         lists = [build({TRAIN: source}, one).lists for one in values.values()]
         building.append(time.perf_counter() - start)
-    assert [len(one["train"]) + len(one["val"]) for one in lists] == [
-        _of(source, one) for one in values.values()
-    ]
+    assert [len(one["train"]) + len(one["val"]) for one in lists] == [_of(source, one) for one in values.values()]
     ratio = statistics.median(many / one for many, one in zip(building, sorting, strict=True))
     return [
         measured(f"read a list of {IMAGES:,} names", reading, "s"),
@@ -91,9 +86,7 @@ def _split_rows(source: Any) -> list[dict[str, Any]]:
     from curation.benchmarks.imagenet.lists import class_partition
     from curation.benchmarks.stratified import stratified_split
 
-    values = {
-        one.name: one.read("p3" if one.name == "protocol" else one.default) for one in BENCHMARK.parameters
-    }
+    values = {one.name: one.read("p3" if one.name == "protocol" else one.default) for one in BENCHMARK.parameters}
     found = class_partition(values)
     wnids = [*found.known, *found.negative]
     positions = ClassImages(source).of_all(wnids)

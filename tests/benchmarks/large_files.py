@@ -44,9 +44,7 @@ def _write_coco(path: Path) -> None:
     numbers = np.sort(generator.choice(581_929, IMAGES, replace=False) + 1)
     order = generator.permutation(numbers)
     with path.open("w", encoding="ascii") as stream:
-        stream.write(
-            '{"info": {"description": "generated"}, "licenses": [{"id": 1, "name": "none", "url": ""}], '
-        )
+        stream.write('{"info": {"description": "generated"}, "licenses": [{"id": 1, "name": "none", "url": ""}], ')
         stream.write('"images": [' + ", ".join(_image(number) for number in order.tolist()) + "], ")
         stream.write('"annotations": [')
         image, category = _statements(generator, order)
@@ -54,9 +52,7 @@ def _write_coco(path: Path) -> None:
             stop = min(start + _CHUNK, ANNOTATIONS)
             lines = _annotations(generator, start, image[start:stop], category[start:stop])
             stream.write((", " if start else "") + ", ".join(lines))
-        categories = [
-            {"supercategory": parent, "id": number, "name": name} for number, name, parent in COCO_CATEGORIES
-        ]
+        categories = [{"supercategory": parent, "id": number, "name": name} for number, name, parent in COCO_CATEGORIES]
         stream.write('], "categories": ' + json.dumps(categories) + "}")
 
 
@@ -84,9 +80,7 @@ def _statements(generator: np.random.Generator, order: np.ndarray) -> tuple[list
     return image.tolist(), category.tolist()
 
 
-def _annotations(
-    generator: np.random.Generator, start: int, image: list[int], category: list[int]
-) -> list[str]:
+def _annotations(generator: np.random.Generator, start: int, image: list[int], category: list[int]) -> list[str]:
     count = len(image)
     polygons = _polygons(np.random.default_rng(5))
     choice = generator.integers(0, _POLYGON_POOL, count).tolist()

@@ -64,15 +64,11 @@ def run(out: Path) -> list[dict[str, Any]]:
         measured("ours", min(one[0] for one, _ in pairs), "s", note),
         measured("faiss IndexFlatIP", min(two[0] for _, two in pairs), "s", note),
         measured("ours / faiss, median of pairs", ratio, "ratio", f"best of each: {best:.2f}", most=1.2),
-        measured(
-            "places that agree", same, "share", "the others are ties to the last bit or nearly", least=0.999
-        ),
+        measured("places that agree", same, "share", "the others are ties to the last bit or nearly", least=0.999),
         measured("largest difference of a product", gap, "", note, most=1e-5),
     ]
 
 
 def _timed(script: str, path: Path) -> tuple[float, Any]:
-    done = subprocess.run(
-        [sys.executable, "-c", script + _END, str(path)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script + _END, str(path)], capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1]), np.load(path, allow_pickle=False)

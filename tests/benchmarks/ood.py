@@ -33,15 +33,11 @@ def run(out: Path) -> list[dict[str, Any]]:
     note = f"{SCORES:,} float64 scores, half ID, rounded to 6 decimals (ties)"
     ours, value = _best(lambda: auroc(RankedScores.of(ids, oods)))
     rows = [measured("AUROC", ours, note=note)]
-    rows.append(
-        measured("AUROC, AUPR twice, FPR95 three times", _best(lambda: separability(ids, oods))[0], note=note)
-    )
+    rows.append(measured("AUROC, AUPR twice, FPR95 three times", _best(lambda: separability(ids, oods))[0], note=note))
     rows += _against_sklearn(ids, oods, ours, value, note)
     truth, detections, id_scores = _split(rng)
     seconds, _ = _best(lambda: evaluate_split(truth, detections, id_scores, "energy"))
-    split_note = (
-        f"{IMAGES:,} images, {OBJECTS:,} objects, {DETECTIONS:,} detections, both profiles, from arrays"
-    )
+    split_note = f"{IMAGES:,} images, {OBJECTS:,} objects, {DETECTIONS:,} detections, both profiles, from arrays"
     return [*rows, measured("one split", seconds, note=split_note)]
 
 

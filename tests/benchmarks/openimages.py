@@ -57,9 +57,7 @@ def _seconds(what: str, spent: Spent, most: float | None = None) -> list[dict[st
     ]
 
 
-def _compared(
-    what: str, found: dict[str, Spent], name: str, least: float | None = None
-) -> list[dict[str, Any]]:
+def _compared(what: str, found: dict[str, Spent], name: str, least: float | None = None) -> list[dict[str, Any]]:
     seconds = found[name].seconds
     by_class, by_image = (found[peer].seconds / seconds for peer in ("pandas", "by_image"))
     return [

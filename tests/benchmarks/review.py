@@ -111,9 +111,7 @@ def _images(count: int) -> ReviewImages:
     )
     ids = tuple(f"coco:{number:012d}" for number in range(count))
     proposals = tuple(
-        Proposal(
-            image_id=one, proposal="near", reason=f"near: reason {row % 20}", evidence=evidence, rank=row + 1
-        )
+        Proposal(image_id=one, proposal="near", reason=f"near: reason {row % 20}", evidence=evidence, rank=row + 1)
         for row, one in enumerate(ids)
     )
     boxes = Boxes(

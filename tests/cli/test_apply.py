@@ -54,9 +54,7 @@ def verdicts(base: Path, path: Path, *rows: tuple[int, str, str]) -> Path:
 def test_a_new_version_is_written_and_verified(
     base: Path, world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = verdicts(
-        base, tmp_path / "d.jsonl", (0, "remove", "anna"), (1, "to_near", "anna"), (2, "keep", "anna")
-    )
+    file = verdicts(base, tmp_path / "d.jsonl", (0, "remove", "anna"), (1, "to_near", "anna"), (2, "keep", "anna"))
     command = ["apply", str(base), "--decisions", str(file), "--near", "ood-near", "--far", "ood-far"]
     command += ["--version", "2.0.0", *sources(world), "--out", str(tmp_path / "new")]
     assert main([*command, "--json"]) == 0
@@ -77,9 +75,7 @@ def test_a_new_version_is_written_and_verified(
     assert "never edited" in capsys.readouterr().err
 
 
-def test_reviewers_who_differ_need_a_rule(
-    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reviewers_who_differ_need_a_rule(base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = verdicts(base, tmp_path / "anna.jsonl", (0, "remove", "anna"), (1, "remove", "anna"))
     two = verdicts(base, tmp_path / "ben.csv", (0, "keep", "ben"), (1, "keep", "ben"))
     six = verdicts(base, tmp_path / "cleo.csv", (1, "remove", "cleo"))

@@ -11,9 +11,7 @@ from curation.manifest.store import write_manifest
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World
 from tests.worlds.coco_file import coco_content, write_json
 
-NUMBERS = {
-    name: number for number, name in enumerate([n for names in TASKS.values() for n in names], start=1)
-}
+NUMBERS = {name: number for number, name in enumerate([n for names in TASKS.values() for n in names], start=1)}
 
 
 def coco(path: Path, images: dict[str, list[str]]) -> None:
@@ -59,9 +57,7 @@ def verdicts(text: str) -> dict[str, str]:
 
 
 def test_a_sound_folder_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    declared = [
-        text for role in ("train", "finetune", "val", "test") for text in ("--view", f"{role}={role}")
-    ]
+    declared = [text for role in ("train", "finetune", "val", "test") for text in ("--view", f"{role}={role}")]
     assert main(arguments(folder, *declared, "--json")) == 0
     found = verdicts(capsys.readouterr().out)
     assert {name for name, verdict in found.items() if verdict == "undecidable"} == {"DS3"}
@@ -117,9 +113,7 @@ def test_reports_are_written_whole(folder: Path, tmp_path: Path, capsys: pytest.
     assert "exists already" in capsys.readouterr().err
 
 
-def test_a_manifest_is_audited_by_what_it_says_itself(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_manifest_is_audited_by_what_it_says_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world = World()
     write_manifest(world.manifest, tmp_path / "manifest")
     assert main(["audit", str(tmp_path / "manifest"), "--json"]) == 0
@@ -149,9 +143,7 @@ def test_wrong_use_is_told(folder: Path, more: list[str], capsys: pytest.Capture
     assert capsys.readouterr().err.startswith("error: ")
 
 
-def test_hostile_file_names_do_not_steer_the_terminal(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hostile_file_names_do_not_steer_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "a\x1b[31m.txt").write_text("1\n1\n")
     assert main(["audit", str(folder)]) == 1
     assert "\x1b" not in capsys.readouterr().out

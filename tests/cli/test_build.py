@@ -30,14 +30,10 @@ def arguments(world: SmallWorld, out: Path, *more: str) -> list[str]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_lists_are_those_of_the_world(
-    world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lists_are_those_of_the_world(world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(world, tmp_path / "m", "--set", "ratios=1.0,0.5")) == 0
     printed = capsys.readouterr().out
     assert "written to" in printed
@@ -146,9 +142,7 @@ def test_wrong_use(
     assert not (tmp_path / "m").exists()
 
 
-def test_missing_and_swapped_sources(
-    world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_and_swapped_sources(world: SmallWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["--out", str(tmp_path / "m")]
     assert main(["build", "elephant", "--source", f"voc2007-test={world.voc_root}", *out]) == 2
     assert "--source coco=PATH" in capsys.readouterr().err

@@ -40,9 +40,7 @@ def given(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def test_build_verify_and_export(
-    given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_build_verify_and_export(given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "m"
     sources = [*given["sources"], given["list"], "--no-cache"]
     assert (
@@ -132,12 +130,7 @@ def test_a_declared_manifest_takes_the_decisions_and_refuses_other_figures(
     given: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     declared = tmp_path / "declared"
-    assert (
-        main(
-            ["build", "findmeifyoucan", "--declare", *given["sources"], "--no-cache", "--out", str(declared)]
-        )
-        == 0
-    )
+    assert main(["build", "findmeifyoucan", "--declare", *given["sources"], "--no-cache", "--out", str(declared)]) == 0
     capsys.readouterr()
     command = [
         "build",
@@ -161,9 +154,7 @@ def test_a_pair_of_ones_own_from_toml(given: dict[str, Any], tmp_path: Path) -> 
     )
     source = f"--source=zoo={tmp_path / 'val.json'}"
     out = tmp_path / "own"
-    assert (
-        main(["build", "findmeifyoucan", f"--set=pair={pair}", source, "--no-cache", "--out", str(out)]) == 0
-    )
+    assert main(["build", "findmeifyoucan", f"--set=pair={pair}", source, "--no-cache", "--out", str(out)]) == 0
     manifest = read_manifest(out)
     assert manifest.ids("zoo-near") == ("coco:000000000002",)
     assert manifest.ids("zoo-far") == ("coco:000000000001", "coco:000000000004", "coco:000000000005")

@@ -39,8 +39,7 @@ def write_coco(path: Path, prefix: str, n: int, seed: int) -> dict[str, Any]:
     """Write COCO JSON with text ids, as many annotation tools do."""
     rng = random.Random(seed)
     images = [
-        {"id": f"{prefix}_{k:04d}", "file_name": f"{prefix}_{k:04d}.png", "width": 200, "height": 100}
-        for k in range(n)
+        {"id": f"{prefix}_{k:04d}", "file_name": f"{prefix}_{k:04d}.png", "width": 200, "height": 100} for k in range(n)
     ]
     annotations = [
         {
@@ -112,9 +111,7 @@ def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[st
     assert (section["UR"], section["mAP_both"], section["A_OSE_detections"]) == (100.0, 100.0, 0)
 
 
-def test_a_detector_trained_on_ones_own_files_is_read_right(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_detector_trained_on_ones_own_files_is_read_right(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Raw ids 1 to 5 against an export: no class is read as another, and indices never pass for raw ids."""
     assert main(BUILD) == 0
     given = ["--part", "t2-test", "--format", "coco", *SOURCES]
@@ -185,9 +182,7 @@ def test_files_that_number_their_images_alike_keep_their_category_ids(
     assert "they number their classes differently" in capsys.readouterr().err
 
 
-def test_files_that_number_classes_differently_are_told(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_that_number_classes_differently_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(BUILD) == 0
     assert "category id" not in capsys.readouterr().err
     content = json.loads((folder / "test.json").read_text())
@@ -269,9 +264,7 @@ def test_slips_on_the_command_line(
     assert told in capsys.readouterr().err
 
 
-def test_two_files_that_number_alike_need_two_namespaces(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_files_that_number_alike_need_two_namespaces(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_coco(folder / "test.json", "train", 20, 2)
     assert main(BUILD) != 0
     assert "[datasets]" in capsys.readouterr().err
@@ -316,9 +309,7 @@ def test_what_is_exported_is_what_the_audit_asks_for(
     """Classes that no task introduces break no rule, nor do the label files of any part."""
     (folder / "tasks.toml").write_text(TASKS.replace('ignored = ["blob"]', f'{role} = ["blob"]'))
     assert main(BUILD) == 0
-    assert (
-        main(["export", "m", "--part", "t*", "--each", "--format", "coco", *SOURCES, "--out", "views"]) == 0
-    )
+    assert main(["export", "m", "--part", "t*", "--each", "--format", "coco", *SOURCES, "--out", "views"]) == 0
     parts = [part.name for part in read_manifest(folder / "m").header.parts]
     labels = [text for part in parts for text in ("--labels", f"{part}=views/{part}.json")]
     capsys.readouterr()

@@ -8,13 +8,7 @@ import pytest
 from curation.cli import main
 from curation.ledger import LEDGER
 
-IMAGES = (
-    [("a", "b", "c")] * 4
-    + [("d", "e")] * 5
-    + [("d", "e", "f")] * 2
-    + [("g", "h")] * 6
-    + [("c", "d"), ("f", "g")]
-)
+IMAGES = [("a", "b", "c")] * 4 + [("d", "e")] * 5 + [("d", "e", "f")] * 2 + [("g", "h")] * 6 + [("c", "d"), ("f", "g")]
 
 
 @pytest.fixture
@@ -32,9 +26,7 @@ def truth(tmp_path: Path) -> Path:
             [(image, name) for image, shown in enumerate(IMAGES, 1) for name in (*shown, shown[0])], 1
         )
     ]
-    images = [
-        {"id": n, "file_name": f"{n}.jpg", "width": 50, "height": 50} for n in range(1, len(IMAGES) + 1)
-    ]
+    images = [{"id": n, "file_name": f"{n}.jpg", "width": 50, "height": 50} for n in range(1, len(IMAGES) + 1)]
     path = tmp_path / "truth.json"
     categories = [{"id": number, "name": name} for number, name in enumerate(names, 1)]
     path.write_text(json.dumps({"images": images, "annotations": annotations, "categories": categories}))
@@ -78,8 +70,7 @@ def test_wrong_use(
     for name, text in (("empty", "\n"), ("strange", "a\nzebra\n"), ("apart", "a\nb\ng\nh\n")):
         (tmp_path / name).write_text(text)
     given = [
-        one.format(**{name: tmp_path / name for name in ("empty", "strange", "apart", "none")})
-        for one in arguments
+        one.format(**{name: tmp_path / name for name in ("empty", "strange", "apart", "none")}) for one in arguments
     ]
     assert main(["cut", str(truth), "--no-cache", *given]) == 2
     assert words in capsys.readouterr().err

@@ -95,9 +95,7 @@ def test_images_and_texts_of_one_model_can_be_compared(
         (["--source", "coco=nowhere", "--encoder", "colour"], "does not exist"),
     ],
 )
-def test_wrong_use_is_told(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_use_is_told(arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["embed", *arguments, "--out", str(tmp_path / "s")]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "s").exists()

@@ -87,9 +87,7 @@ def refused(given: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return error
 
 
-def test_json_holds_digests_definitions_and_numbers(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_holds_digests_definitions_and_numbers(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(files, "--json")) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["protocol"] == "elephant"
@@ -181,12 +179,7 @@ def test_no_detections_and_no_wilderness(
     for part in ("closed", "wilderness"):
         write(files[f"detections_{part}"], [])
     write(files["truth_wilderness"], {"images": [], "annotations": [], "categories": CATEGORIES})
-    assert (
-        main(
-            arguments(files, "--json", "--profile", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))
-        )
-        == 0
-    )
+    assert main(arguments(files, "--json", "--profile", "all", "--bootstrap", "2", "--out", str(tmp_path / "out"))) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["paper"]["mAP11"] == [0.0]
     assert found["paper"]["WI"]["0.3"]["macro"] == [None]
@@ -282,9 +275,7 @@ def test_plain_precision_knows_unknown_only_where_it_is_listed(
     assert found[per_class] == {"cat": pytest.approx(1.0), "unknown": pytest.approx(1.0)}
 
 
-def test_a_results_folder_with_a_file_of_unknown_is_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_results_folder_with_a_file_of_unknown_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "truth.json", truth(range(1, 3), CAT))
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "comp4_det_test_cat.txt").write_text("000001 0.9 11 11 50 50\n")
@@ -296,9 +287,7 @@ def test_a_results_folder_with_a_file_of_unknown_is_read(
     assert reported == {"left out: detections called unknown, which no measure of known classes counts": 3}
 
 
-def test_ids_are_those_of_a_truth_file_that_has_some(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ids_are_those_of_a_truth_file_that_has_some(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A detector trained on a conversion with other ids than the manifest's is read by that conversion's ids."""
     from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 
@@ -385,9 +374,7 @@ def test_voc_reads_a_results_folder(tmp_path: Path, capsys: pytest.CaptureFixtur
     write(tmp_path / "truth.json", truth(range(1, 3), CAT))
     folder = tmp_path / "results"
     folder.mkdir()
-    (folder / "comp4_det_test_cat.txt").write_text(
-        "000001 0.9 11 11 50 50\n000002 0.8 80 80 90 90\n000099 1 1 1 2 2\n"
-    )
+    (folder / "comp4_det_test_cat.txt").write_text("000001 0.9 11 11 50 50\n000002 0.8 80 80 90 90\n000099 1 1 1 2 2\n")
     given = [
         "evaluate",
         "voc",
@@ -444,9 +431,7 @@ def test_a_beta_of_many_digits_is_refused(capsys: pytest.CaptureFixture[str], tm
     assert "not a usable number" in refused(given, capsys)
 
 
-def test_the_misprinted_f_beta_is_to_be_had_by_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_misprinted_f_beta_is_to_be_had_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = [*elephant_words(tmp_path), "--json"]
     assert main([*given, "--fbeta-formula", "published"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -53,9 +53,7 @@ def test_the_worked_example(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
 
 
 def test_a_result_says_what_it_rests_on(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    found = result(
-        capsys, arguments(files, "--t-star", "0.39", "--threshold", "quantile", "--fpr", "nearest")
-    )
+    found = result(capsys, arguments(files, "--t-star", "0.39", "--threshold", "quantile", "--fpr", "nearest"))
     assert found["settings"]["t_star"] == "0.39"
     assert found["settings"]["threshold"]["rule"] == found["threshold_rule"] == "quantile"
     assert found["settings"]["fpr"]["rule"] == found["FPR95"]["rule"] == "nearest"
@@ -97,9 +95,7 @@ def test_several_splits_and_scores(tmp_path: Path, capsys: pytest.CaptureFixture
     for split in ("near", "far"):
         given += ["--truth", f"{split}={files['truth']}", "--detections", f"{split}={files['detections']}"]
     found = result(capsys, given)
-    assert set(found["results"]) == {
-        f"{split}/{score}" for split in ("near", "far") for score in ("energy", "noise")
-    }
+    assert set(found["results"]) == {f"{split}/{score}" for split in ("near", "far") for score in ("energy", "noise")}
     assert "AUROC" not in found
     assert found["results"]["far/energy"]["paper"]["TP_U"] == 3
     assert found["results"]["near/noise"]["AUROC"] == 0.5
@@ -107,9 +103,7 @@ def test_several_splits_and_scores(tmp_path: Path, capsys: pytest.CaptureFixture
     assert set(one["results"]) == {"near", "far"}
 
 
-def test_background_is_unknown_only_with_official_compat(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_background_is_unknown_only_with_official_compat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = results_content(EXAMPLE)
     for row in rows:
         row["logits"] = [0.0, 1.0, 9.0 if row["ood_score"] == 9.0 else 0.5]
@@ -147,9 +141,7 @@ def test_a_t_star_leaves_out_and_is_told(files: dict[str, Path], capsys: pytest.
     assert found["images_without_predictions"] == 2
 
 
-def test_shared_images_are_refused_or_told(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shared_images_are_refused_or_told(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     shared = write(files["id"], {"scores": EXAMPLE.ids, "image_ids": [1] * 20})
     assert "share images" in error(capsys, arguments({**files, "id": shared}))
     assert main(arguments({**files, "id": shared}, "--shared-ids", "report", "--json")) == 0
@@ -224,9 +216,7 @@ def test_nothing_is_written_when_an_input_is_bad(
     assert not (tmp_path / "out").exists()
 
 
-def test_empty_files_are_evaluated(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_empty_files_are_evaluated(files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(files["detections"], [])
     found = result(capsys, arguments(files, "--out", str(tmp_path / "out")))
     assert found["AUROC"] is None

@@ -53,9 +53,7 @@ def test_tables_for_people(files: dict[str, Path], capsys: pytest.CaptureFixture
         assert words in text
 
 
-def test_the_first_epoch_may_be_number_zero(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_epoch_may_be_number_zero(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     files["epochs.csv"].write_text("epoch,gamma_plus,gamma_minus\n0,.75,.75\n1,.5,.5\n")
     assert run("--scores", files["soft.npz"], "--epochs", files["epochs.csv"]) == 0
     (line,) = [one for one in capsys.readouterr().out.splitlines() if "epoch kept" in one]
@@ -139,14 +137,10 @@ def test_kinds_of_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert logits["confidence"]["negative"]["gamma"] > 0.7
     assert real["confidence"]["negative"]["gamma"] is None
     # Maximum logit and softmax rank alike here: each row's logarithms were shifted by the same number.
-    assert (
-        real["oscr"]["exact"]["negative"]["ccr_at_fpr"] == logits["oscr"]["exact"]["negative"]["ccr_at_fpr"]
-    )
+    assert real["oscr"]["exact"]["negative"]["ccr_at_fpr"] == logits["oscr"]["exact"]["negative"]["ccr_at_fpr"]
 
 
-def test_kind_and_background_by_classifier(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_kind_and_background_by_classifier(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     both = ("--scores", f"s={files['soft.npz']}", "--scores", f"g={files['ground.npz']}")
     result = as_json(capsys, *both, "--background", "g=last", "--kind", "real", "--kind", "g=probabilities")
     assert result["classifiers"]["g"]["background"] == "a column"

@@ -14,9 +14,7 @@ BOX, ASIDE = [10, 10, 40, 40], [200, 200, 40, 40]
 def truth(*names: str, category: int = 1, image: int = 1) -> dict[str, Any]:
     return {
         "images": [{"id": image, "file_name": f"{image:012d}.jpg", "width": 300, "height": 300}],
-        "annotations": [
-            {"id": 1, "image_id": image, "category_id": category, "bbox": BOX, "area": 1600, "iscrowd": 0}
-        ],
+        "annotations": [{"id": 1, "image_id": image, "category_id": category, "bbox": BOX, "area": 1600, "iscrowd": 0}],
         "categories": [{"id": place, "name": name} for place, name in enumerate(names, 1)],
     }
 
@@ -63,9 +61,7 @@ SECTIONS = {
 }
 
 
-def evaluate(
-    protocol: str, folder: Path, rows: Any, capsys: pytest.CaptureFixture[str]
-) -> tuple[list[Any], str]:
+def evaluate(protocol: str, folder: Path, rows: Any, capsys: pytest.CaptureFixture[str]) -> tuple[list[Any], str]:
     """Return what each section says of the order, and what is printed."""
     (folder / "d.json").write_text(json.dumps(rows))
     words = [

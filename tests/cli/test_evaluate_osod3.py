@@ -24,9 +24,7 @@ def test_one_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = as_json(capsys, *given)
     assert result["cases"]["test"]["AP_unk"] == pytest.approx(22.7228, abs=1e-4)
     written = {path.name for path in (tmp_path / "out").iterdir()} - {LEDGER}
-    pictures = {
-        f"open_set_error_{name}.{kind}" for name in ("clean", "voc") for kind in ("png", "svg", "csv")
-    }
+    pictures = {f"open_set_error_{name}.{kind}" for name in ("clean", "voc") for kind in ("png", "svg", "csv")}
     assert written == pictures | {"average_precision.csv", "thresholds.csv", "results.json"}
     assert result["inputs"]["test"]["detections"]["sha256"].startswith("sha256:")
 
@@ -135,16 +133,11 @@ def test_whose_ids_a_results_file_holds(tmp_path: Path, capsys: pytest.CaptureFi
         assert (code != 0) == bool(words)
         assert words in capsys.readouterr().err
         assert out.exists() == (not words)
-    kept = [
-        json.loads((tmp_path / one / "cross-nms-0.5.json").read_text())
-        for one in ("ids of the truth", "names")
-    ]
+    kept = [json.loads((tmp_path / one / "cross-nms-0.5.json").read_text()) for one in ("ids of the truth", "names")]
     assert [rows[0]["category"] for rows in kept] == ["dog", "cat"]
 
 
-def test_nothing_is_written_for_boxes_on_other_images(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_written_for_boxes_on_other_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = write_world(tmp_path)
     scores = score_file(tmp_path, "s.json", [{"image_id": 77, "bbox": [1, 1, 9, 9], "scores": [0.8, 0.1, 0]}])
     given = [

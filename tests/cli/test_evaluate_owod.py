@@ -296,9 +296,7 @@ def test_options_that_cannot_work(
     assert message in refused(arguments(files, *more), capsys)
 
 
-def test_classes_of_later_tasks_may_be_left_out(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_classes_of_later_tasks_may_be_left_out(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     expected = evaluate(files, capsys)["t1/clean"]
     row = {"image_id": 1, "category": "cup", "bbox": [0, 0, 9, 9], "score": 0.9}
     write(files["detections"], [*results(), row])
@@ -335,9 +333,7 @@ def test_a_manifest_names_tasks_class_ids_and_images(
     ids = tuple(f"coco:{image:012d}" for image in EXAMPLE)
     manifest = manifest_of(tmp_path / "owod", {"t1": ids, "t2": ids * 2})
     # Unknown has the id after the last class, 8; the known classes are numbered from 0.
-    rows = [
-        {**row, "category_id": row["category_id"] - 10 if row["category_id"] > 0 else 8} for row in results()
-    ]
+    rows = [{**row, "category_id": row["category_id"] - 10 if row["category_id"] > 0 else 8} for row in results()]
     write(files["detections"], rows)
     by_index = "--category-ids", "manifest"
     found = evaluate(files, capsys, "--manifest", manifest, "--task", "t1", *by_index)
@@ -346,9 +342,7 @@ def test_a_manifest_names_tasks_class_ids_and_images(
     assert found["manifest"]["parts"] == ["t1-test"]
     assert found["manifest"]["digest"].startswith("sha256:")
     assert "more than once" in refused(arguments(files, "--manifest", manifest, "--task", "t2"), capsys)
-    last = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--repeats", "keep", *by_index)[
-        "t2/clean"
-    ]
+    last = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--repeats", "keep", *by_index)["t2/clean"]
     assert (last["counts"]["lines"], last["num_unknown_gt"], last["UR"]) == (22, 0, None)
     same = evaluate(files, capsys, "--manifest", manifest, "--task", "t2", "--part", "t1-test", *by_index)
     assert same["t2/clean"]["counts"]["lines"] == 11
@@ -376,9 +370,7 @@ def test_ids_are_those_of_the_truth_and_another_numbering_is_refused(
     assert "does not name" in message
     assert "--category-ids truth" in message
 
-    rows = [
-        {**row, "category_id": row["category_id"] - 10 if row["category_id"] > 0 else 8} for row in results()
-    ]
+    rows = [{**row, "category_id": row["category_id"] - 10 if row["category_id"] > 0 else 8} for row in results()]
     write(files["detections"], rows)
     for stray in ("error", "drop"):
         message = refused(arguments(files, *given, "--stray", stray), capsys)
@@ -392,8 +384,6 @@ def test_ids_are_those_of_the_truth_and_another_numbering_is_refused(
     write(files["detections"], [{**rows[0], "category_id": 5}])
     assert "found: category_id 5;" in refused(arguments(files, *given), capsys)
     write(files["detections"], [{**rows[0], "category_id": 77}])
-    assert "with names, --stray drop leaves detections of these out" in refused(
-        arguments(files, *given), capsys
-    )
+    assert "with names, --stray drop leaves detections of these out" in refused(arguments(files, *given), capsys)
     alone = [text for text in arguments(files, "--category-ids", "truth") if text]
     assert "--category-ids" in refused(alone, capsys)

@@ -81,17 +81,11 @@ def test_voc_round_trip(world: SmallWorld, manifest: Path, tmp_path: Path) -> No
     assert again.objects is not None
     for column in ("image", "boxes", "difficult", "truncated", "occluded", "pose", "areas"):
         assert getattr(again.objects, column).tolist() == getattr(first.objects, column).tolist(), column
-    names = [
-        [one.categories.names[number] for number in one.objects.category]
-        for one in (first, again)
-        if one.objects
-    ]
+    names = [[one.categories.names[number] for number in one.objects.category] for one in (first, again) if one.objects]
     assert names[0] == names[1]
 
 
-def test_unknown_objects_in_voc_layout_are_read_back(
-    world: SmallWorld, manifest: Path, tmp_path: Path
-) -> None:
+def test_unknown_objects_in_voc_layout_are_read_back(world: SmallWorld, manifest: Path, tmp_path: Path) -> None:
     assert main([*arguments(world, manifest, "voc", "wilderness"), "--out", str(tmp_path / "out")]) == 0
     again = read_voc(tmp_path / "out", "wild", "wilderness")
     first = read_coco(world.coco_json, dataset="coco", part="train2017")
@@ -182,9 +176,7 @@ def test_existing_output_stays(world: SmallWorld, manifest: Path, tmp_path: Path
     assert out.read_text() == "mine"
 
 
-def test_a_missing_source_is_named(
-    manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_source_is_named(manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["export", str(manifest), "--part", "wr1", "--format", "coco", "--out", str(tmp_path / "out")]
     assert main(command) == 2
     assert "--source coco=PATH" in capsys.readouterr().err
@@ -251,9 +243,7 @@ def test_two_runs_under_two_hash_seeds_write_the_same_bytes(
     for seed in ("1", "2"):
         command = [*arguments(world, manifest, form, "closed", "wr1"), "--out", str(tmp_path / seed)]
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run(
-            [sys.executable, "-m", "curation", *command], env=environment, check=True, capture_output=True
-        )
+        subprocess.run([sys.executable, "-m", "curation", *command], env=environment, check=True, capture_output=True)
     names = sorted(path.relative_to(tmp_path / "1") for path in (tmp_path / "1").rglob("*") if path.is_file())
     assert names
     for name in names:
@@ -285,9 +275,7 @@ def check_real_closed_part_and_val2017_wilderness(shared: Path, tmp_path: Path) 
     data = json.loads((tmp_path / "both.json").read_bytes())
     part = {one["id"]: one["part"] for one in data["images"]}
     assert len(part) == len(data["images"]) == 4952 + 969
-    counts = {
-        name: sum(part[one["image_id"]] == name for one in data["annotations"]) for name in set(part.values())
-    }
+    counts = {name: sum(part[one["image_id"]] == name for one in data["annotations"]) for name in set(part.values())}
     # Spec 1.1: 14976 objects; the wilderness' boxes are counted in the raw file.
     raw = json.loads(coco.read_bytes())
     numbers = {int(image.partition(":")[2]) for image in built.ids("wilderness")}

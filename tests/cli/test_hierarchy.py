@@ -63,9 +63,7 @@ def test_a_hierarchy_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(capsys.readouterr().out) == {"dog": ["greyhound"]}
     assert main(["hierarchy", "dropped", *given]) == 2
     edits.write_text('name = "mine"\nversion = "1"\n[parents]\ngreyhound = ["hound"]\n')
-    assert (
-        main(["hierarchy", "dropped", "dog", "--tree", "last", *given, "--edits", str(edits), "--json"]) == 0
-    )
+    assert main(["hierarchy", "dropped", "dog", "--tree", "last", *given, "--edits", str(edits), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {}
     assert main(["hierarchy", "show", "dog", *given, "--names", str(names)]) == 2
     assert "\x1b" not in capsys.readouterr().err

@@ -21,9 +21,7 @@ def lists(tmp_path: Path) -> Path:
     (folder / "Main").mkdir(parents=True)
     files = sorted({one.file for one in list_slices(RECIPES[NAME]()).values()})
     for number, file in enumerate(files):
-        lines = [
-            f"{97 * number + 13 * line:012d}\n" for line in (3, 1, 2, *((1,) if file == "test.txt" else ()))
-        ]
+        lines = [f"{97 * number + 13 * line:012d}\n" for line in (3, 1, 2, *((1,) if file == "test.txt" else ()))]
         (folder / "Main" / file).write_text("".join(lines))
     return folder
 
@@ -58,9 +56,7 @@ def test_a_header_is_completed_by_path_and_again(header: Path, lists: Path, tmp_
     assert main(command) == main(command) == 0
 
 
-def test_the_report_tells_lines_and_repeats(
-    lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_tells_lines_and_repeats(lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out")
     assert main(["import", NAME, "--lists", str(lists), "--header-only", "--out", out]) == 0
     text = capsys.readouterr().out
@@ -91,9 +87,7 @@ def test_a_damaged_neighbour_does_not_hide_the_answer(
     assert "This test.txt is not" in capsys.readouterr().err
 
 
-def test_a_missing_list(
-    header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_list(header: Path, lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (lists / "Main" / "t3_ft.txt").unlink()
     assert main(["import", NAME, "--lists", str(lists), "--out", str(tmp_path / "out")]) == 2
     assert "t3_ft.txt" in capsys.readouterr().err

@@ -111,9 +111,7 @@ def test_hostile_names_come_back_as_they_are() -> None:
     assert len(tasks) == 3
 
 
-@pytest.mark.parametrize(
-    "names", [["unknown"], ["Cat", "cat"], ["a\nb"], [" a"], ["y" * 201], ["a\x7f"], ["\ud800"]]
-)
+@pytest.mark.parametrize("names", [["unknown"], ["Cat", "cat"], ["a\nb"], [" a"], ["y" * 201], ["a\x7f"], ["\ud800"]])
 def test_names_that_no_task_file_can_hold_are_refused(names: list[str]) -> None:
     with pytest.raises(ProtocolError, match="cannot stand in a task file") as caught:
         starter_task_file({"train": make_source({"i": [*names, "dog"]})}, name="my/own")
@@ -154,9 +152,7 @@ def test_the_same_file_every_time(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["my/2shapes", "mylab/" + "a" * 40, "x"])
 def test_any_name_of_a_manifest_gives_ids_a_first_word(name: str) -> None:
-    text = starter_task_file(
-        {"train": make_source({"i": ["a"]}), "test": make_source({"i": ["a"]})}, name=name
-    )
+    text = starter_task_file({"train": make_source({"i": ["a"]}), "test": make_source({"i": ["a"]})}, name=name)
     declared = parse_tasks(json.dumps(tomllib.loads(text)))
     assert declared.name == name
     assert declared.dataset_of("train") != declared.dataset_of("test")

@@ -140,8 +140,7 @@ def test_rows_hold_the_headline_numbers_of_the_result(
     assert main([*given, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     numbers = {
-        row["profile"]: {name: metric["value"] for name, metric in row["metrics"].items()}
-        for row in lines_of(rows)
+        row["profile"]: {name: metric["value"] for name, metric in row["metrics"].items()} for row in lines_of(rows)
     }
     for profile, wanted in expected(found).items():
         assert numbers[profile] == wanted
@@ -173,10 +172,7 @@ def test_a_manifest_pins_the_ground(tmp_path: Path, capsys: pytest.CaptureFixtur
         given += ["--truth", f"{part}={truth}", "--detections", f"{part}={tmp_path / part}-found.json"]
     rows = tmp_path / "rows.jsonl"
     assert main([*given, "--append", str(rows), "--name", "a"]) == 0
-    assert (
-        main([*given, "--append", str(rows), "--name", "b", "--wilderness-part", "wr1", "--stray", "drop"])
-        == 0
-    )
+    assert main([*given, "--append", str(rows), "--name", "b", "--wilderness-part", "wr1", "--stray", "drop"]) == 0
     header = json.loads((tmp_path / "m" / "manifest.json").read_text())
     known = [one["name"] for one in header["classes"] if one["role"] == "known"]
     (tmp_path / "classes.json").write_text(json.dumps({"known": known}))
@@ -233,9 +229,7 @@ def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_rows_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [
-        row_data("a", value, operating_point={"t_star": point}) for value, point in ((1, "0.05"), (2, "0.1"))
-    ]
+    rows = [row_data("a", value, operating_point={"t_star": point}) for value, point in ((1, "0.05"), (2, "0.1"))]
     assert main(["leaderboard", str(write_rows(tmp_path / "rows.jsonl", *rows))]) == 0
     told = capsys.readouterr().out
     assert all(f"t_star {point}" in told for point in ("0.05", "0.1"))

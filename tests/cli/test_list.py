@@ -13,9 +13,7 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest, write_manifest
 
 
-def test_protocols(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_protocols(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["list", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -86,9 +84,7 @@ def version(number: str, supersedes: Supersedes | None = None) -> Manifest:
     return Manifest(header, base.lists)
 
 
-def test_manifests_of_a_folder_with_the_versions_they_replace(
-    house: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_manifests_of_a_folder_with_the_versions_they_replace(house: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "manifests", "--folder", "mine", "--json"]) == 0
     first, second = listed(capsys.readouterr().out)
     assert second["supersedes"] == [{"version": "1.0.0", "digest": first["digest"], "at_hand": True}]
@@ -110,9 +106,7 @@ def test_an_index_is_written_where_the_manifests_lie(house: Path, capsys: pytest
     assert (house / "mine" / "index.json").read_bytes() == written
 
 
-def test_a_broken_chain_is_an_error_and_leaves_no_index(
-    house: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_chain_is_an_error_and_leaves_no_index(house: Path, capsys: pytest.CaptureFixture[str]) -> None:
     link = Supersedes(version="1.0.1", digest="sha256:" + "0" * 64, reason="by hand")
     write_manifest(version("1.0.2", link), house / "mine" / "elephant/val2017/1.0.2")
     for more in ([], ["--write-index"]):
@@ -162,8 +156,6 @@ def test_a_name_that_is_no_protocol_is_told_the_nearest(capsys: pytest.CaptureFi
     assert "protocols, manifests, or a protocol" in said
 
 
-def test_a_folder_that_is_not_there_is_not_passed_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_is_not_there_is_not_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "manifests", "--folder", str(tmp_path / "nowhere")]) == 2
     assert "does not exist" in capsys.readouterr().err

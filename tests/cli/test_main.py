@@ -21,14 +21,10 @@ HEAVY = (
 
 
 def run_python(code: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    ).stdout
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-@pytest.mark.parametrize(
-    "statement", ["import curation", "import curation.cli; curation.cli.main(['list', '--help'])"]
-)
+@pytest.mark.parametrize("statement", ["import curation", "import curation.cli; curation.cli.main(['list', '--help'])"])
 def test_import_and_help_load_nothing_heavy(statement: str) -> None:
     code = f"""
 import contextlib, io, sys

@@ -45,17 +45,11 @@ def as_json(capsys: pytest.CaptureFixture[str], *arguments: Any) -> dict[str, An
 
 def test_neighbors_of_photos(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = embed(photos, tmp_path / "store")
-    result = as_json(
-        capsys, "neighbors", "--queries", store, "--references", store, "-k", "2", "--out", tmp_path / "o"
-    )
+    result = as_json(capsys, "neighbors", "--queries", store, "--references", store, "-k", "2", "--out", tmp_path / "o")
     assert result["queries_among_references"] == 6
     assert [row["rank"] for row in result["neighbors"]] == [1, 2] * 6
     assert all(row["id"] != row["neighbor"] for row in result["neighbors"])
-    near = {
-        row["id"].split(":")[1]: row["neighbor"].split(":")[1]
-        for row in result["neighbors"]
-        if row["rank"] == 1
-    }
+    near = {row["id"].split(":")[1]: row["neighbor"].split(":")[1] for row in result["neighbors"] if row["rank"] == 1}
     # 5 is a copy of 0, 4 a smaller one of 1.
     assert (near["5"], near["0"], near["4"], near["1"]) == ("0", "5", "1", "4")
     assert (tmp_path / "o/neighbors.csv").read_text().splitlines()[0] == "id,rank,neighbor,similarity"
@@ -111,9 +105,7 @@ def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     shutil.copy(photos / "2.png", other / "copy.png")
     across = as_json(capsys, "duplicates", "--images", photos, "--against", other)["pairs"]
     assert [(row["first"], row["second"]) for row in across] == [("2.png", "copy.png")]
-    look = as_json(
-        capsys, "duplicates", "--embeddings", embed(photos, tmp_path / "s"), "--threshold", "0.99"
-    )["pairs"]
+    look = as_json(capsys, "duplicates", "--embeddings", embed(photos, tmp_path / "s"), "--threshold", "0.99")["pairs"]
     assert ("photos:0", "photos:5") in {(row["first"], row["second"]) for row in look}
 
 

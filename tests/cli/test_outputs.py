@@ -284,9 +284,7 @@ def test_a_folder_is_never_replaced(world: World, capsys: pytest.CaptureFixture[
     assert [path.name for path in (world / "thesis").iterdir()] == ["thesis.tex"]
 
 
-def test_an_index_of_somebody_else_stays(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_index_of_somebody_else_stays(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     house = tmp_path / "house"
     shutil.copytree(world / "manifest", house / "elephant/val2017/1.0.0")
     header = json.loads((world / "manifest/manifest.json").read_text())
@@ -300,9 +298,7 @@ def test_an_index_of_somebody_else_stays(
     capsys.readouterr()
 
 
-def test_the_ledger_is_what_sha256sum_reads(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_ledger_is_what_sha256sum_reads(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import hashlib
 
     assert status(CASES["cut"].words(world, tmp_path / "out/cut.json")) == 0
@@ -342,9 +338,7 @@ def test_an_input_that_is_a_pipe_or_a_device_is_refused(
     assert not (tmp_path / "out").exists() or name == "duplicates"
 
 
-def test_a_pipe_below_a_dataset_is_refused(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pipe_below_a_dataset_is_refused(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = next((world.voc / "Annotations").glob("*.xml"))
     first.unlink()
     os.mkfifo(first)
@@ -390,8 +384,7 @@ def test_two_builds_into_one_folder_end_in_words(world: World, tmp_path: Path) -
     words = [sys.executable, "-m", "curation", "build", "elephant", "--source", f"voc2007-test={world.voc}"]
     words += ["--source", f"coco={world.coco}", "--out", str(tmp_path / "m")]
     both = [
-        subprocess.Popen([*words, "--note", name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        for name in "ab"
+        subprocess.Popen([*words, "--note", name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for name in "ab"
     ]
     ends = [(one.communicate(timeout=300)[1], one.returncode) for one in both]
     assert sorted(code for _, code in ends) == [0, 2]

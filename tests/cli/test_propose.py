@@ -53,9 +53,7 @@ def test_proposals_are_printed_and_written(world: Path, capsys: pytest.CaptureFi
     assert made.digest in printed
 
 
-def test_json_holds_header_counts_and_digest_and_no_path(
-    world: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_holds_header_counts_and_digest_and_no_path(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(world, "--json", "--set", "near_wup=0.95")) == 0
     text = capsys.readouterr().out
     data = json.loads(text)
@@ -99,10 +97,7 @@ def test_stores_of_embeddings_and_prompts_add_their_evidence(world: Path) -> Non
     assert {"embeddings id", "embeddings coco", "texts"} <= {one.use for one in made.inputs}
     assert made.left_out == {"coco: images without an embedding": 1}
     other = stored(world / "other", ood, model="another")
-    assert (
-        main(arguments(world, *more[2:], "--embeddings-ood", str(other), "--out", str(world / "q.jsonl")))
-        == 2
-    )
+    assert main(arguments(world, *more[2:], "--embeddings-ood", str(other), "--out", str(world / "q.jsonl"))) == 2
     assert not (world / "q.jsonl").exists()
 
 
@@ -137,9 +132,7 @@ def test_far_sets_of_another_file_serve_as_comparison(world: Path) -> None:
     assert made.counts()["farther"] == 8
 
 
-def test_a_manifest_gives_the_classes(
-    tmp_path: Path, world: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_manifest_gives_the_classes(tmp_path: Path, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = write_small_world(tmp_path, n_closed=3, n_wilderness=12).coco_json
     manifest = min(Path("manifests/elephant").rglob("manifest.json")).parent
     given = ["propose", "--manifest", str(manifest), "--ood", f"coco-val2017={source}", "--json"]
@@ -186,9 +179,7 @@ def test_out_never_overwrites_an_input(world: Path, capsys: pytest.CaptureFixtur
         assert target.read_bytes() == before
 
 
-def test_another_wordnet(
-    world: Path, nltk_corpora: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_another_wordnet(world: Path, nltk_corpora: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     written(nltk_corpora / "tiny", database(SMALL))
     (world / "id.txt").write_text("dog\n")
     out = tmp_path / "proposals.jsonl"

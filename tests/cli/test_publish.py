@@ -112,9 +112,7 @@ def test_a_pulled_manifest_does_what_any_manifest_does(
     assert images.ids == found.ids("closed")
 
 
-def test_tables_hold_the_boxes_that_the_header_counts(
-    world: SmallWorld, manifest: Path, tmp_path: Path
-) -> None:
+def test_tables_hold_the_boxes_that_the_header_counts(world: SmallWorld, manifest: Path, tmp_path: Path) -> None:
     from pyarrow import parquet
 
     out = tmp_path / "dry"
@@ -143,9 +141,7 @@ def test_every_committed_manifest_publishes(name: str, tmp_path: Path) -> None:
     assert all(f"`{figure.name}`" in card for figure in committed.header.figures)
 
 
-def test_all_committed_manifests_are_one_repository(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_committed_manifests_are_one_repository(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [name for name in COMMITTED if not name.startswith("imagenet/")]
     folders = [str(COMMITTED[name]) for name in names]
     command = ["publish", *folders, "--repo", "lab/all", "--dry-run", str(tmp_path / "out")]
@@ -242,9 +238,7 @@ def test_where_a_package_is_missing_the_extra_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_endpoint_and_the_token_are_those_of_the_environment(
-    hub: FakeHub, manifest: Path, tmp_path: Path
-) -> None:
+def test_the_endpoint_and_the_token_are_those_of_the_environment(hub: FakeHub, manifest: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
     environment.pop("HF_HUB_OFFLINE", None)
 

@@ -45,15 +45,10 @@ def test_status_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert data["agreement"][0]["images"] == 3
 
 
-def test_another_reviewers_file_is_taken_in(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_reviewers_file_is_taken_in(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = VerdictBook(tmp_path / "eva.jsonl", stage="manual")
     other.record([(("pool", "coco:000000000003"), "0001")], "remove", reason="", reviewer="eva")
-    assert (
-        main(["review", "status", "--folder", str(folder), "--also", str(tmp_path / "eva.jsonl"), "--json"])
-        == 0
-    )
+    assert main(["review", "status", "--folder", str(folder), "--also", str(tmp_path / "eva.jsonl"), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["conflicts"] == 2
     assert data["fleiss"]["items"] == 4

@@ -57,22 +57,12 @@ def test_scores_go_into_detections_and_from_there_into_the_evaluation(
     given = write(tmp_path / "given.json", form(results_content(EXAMPLE)))
     scored = tmp_path / "scored.json"
     assert (
-        main(
-            arguments(
-                arrays, scored, "--detections", str(given), "--method", "mahalanobis", "--method", "knn"
-            )
-        )
-        == 0
+        main(arguments(arrays, scored, "--detections", str(given), "--method", "mahalanobis", "--method", "knn")) == 0
     )
     ids = tmp_path / "id.json"
     np.savez(tmp_path / "id.npz", features=drawn(30, seed=4).features)
     assert (
-        main(
-            arguments(
-                {**arrays, "test": tmp_path / "id.npz"}, ids, "--method", "knn", "--method", "mahalanobis"
-            )
-        )
-        == 0
+        main(arguments({**arrays, "test": tmp_path / "id.npz"}, ids, "--method", "knn", "--method", "mahalanobis")) == 0
     )
     capsys.readouterr()
     evaluated = [
@@ -172,9 +162,7 @@ def test_the_engine_pytorch_ood_runs_what_it_has(
     assert set(json.loads(out.read_text(encoding="utf-8"))["scores"]) == set(METHODS) - {"dice_react"}
 
 
-def test_ddu_without_samples_for_its_covariances_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ddu_without_samples_for_its_covariances_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # 8 dimensions: a covariance of n samples has rank n - 1 at most, so nine are needed; class 1 has five.
     case = drawn(5)
     labels = np.array([0] * 9 + [1] * 5)

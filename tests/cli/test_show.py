@@ -16,10 +16,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world = write_small_world(base)
     out = base / "manifests/elephant/small/1.0.0"
     sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
-    assert (
-        main(["build", "elephant", *sources, "--out", str(out), "--name", "elephant/small", "--no-cache"])
-        == 0
-    )
+    assert main(["build", "elephant", *sources, "--out", str(out), "--name", "elephant/small", "--no-cache"]) == 0
     return out
 
 
@@ -38,9 +35,7 @@ def test_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(folder), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(
-        (folder / "manifest.json").read_text(encoding="utf-8")
-    )
+    assert json.loads(capsys.readouterr().out) == json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
 
 
 def test_by_name(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

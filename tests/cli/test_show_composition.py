@@ -67,14 +67,12 @@ def test_json_and_csv_and_figure(
     by_part = {one["part"]: one for one in data["parts"]}
     for name, one in by_part.items():
         own = [row for row in rows if row["part"] == name]
-        assert sum(int(row["labelled"]) for row in own if row["role"] == "unknown") == one[
-            "labelled_objects"
-        ].get("unknown", 0)
+        assert sum(int(row["labelled"]) for row in own if row["role"] == "unknown") == one["labelled_objects"].get(
+            "unknown", 0
+        )
 
 
-def test_without_sources_nothing_is_invented(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_sources_nothing_is_invented(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(folder), "--composition", "--json"]) == 0
     parts = json.loads(capsys.readouterr().out)["parts"]
     assert {one["hidden_objects"] for one in parts} == {None}

@@ -142,6 +142,4 @@ def test_required_sources_are_named_with_the_command(world: SmallWorld) -> None:
     given = opened(f"coco={world.coco_json}")
     with pytest.raises(UsageError, match="closed test set") as caught:
         require_slots(BENCHMARK.slots, given, "curation build elephant")
-    assert "curation build elephant --source voc2007-test=PATH --source coco=PATH --out DIR" in str(
-        caught.value
-    )
+    assert "curation build elephant --source voc2007-test=PATH --source coco=PATH --out DIR" in str(caught.value)

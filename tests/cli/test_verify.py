@@ -45,9 +45,7 @@ def test_sources_and_rebuild(world: SmallWorld, folder: Path, capsys: pytest.Cap
     status, data = verified(capsys, str(folder), *sources_of(world), "--strict", "--rebuild")
     assert (status, data["ok"]) == (0, True)
     assert {one["outcome"] for one in data["findings"]} == {"ok"}
-    rebuilt = next(
-        one for one in data["findings"] if (one["check"], one["subject"]) == ("rebuild", "manifest")
-    )
+    rebuilt = next(one for one in data["findings"] if (one["check"], one["subject"]) == ("rebuild", "manifest"))
     assert rebuilt["found"] == read_manifest(folder).digest
 
 
@@ -55,21 +53,17 @@ def test_other_bytes_with_the_same_content(
     world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "instances_train2017.json"
-    other.write_text(
-        json.dumps(json.loads(world.coco_json.read_text(encoding="utf-8")), indent=1), encoding="utf-8"
-    )
+    other.write_text(json.dumps(json.loads(world.coco_json.read_text(encoding="utf-8")), indent=1), encoding="utf-8")
     sources = ["--source", f"coco={other}", "--no-cache"]
     status, data = verified(capsys, str(folder), *sources)
     assert status == 0
-    assert [
-        one["subject"] for one in data["findings"] if one["check"] == "files" and one["outcome"] == "note"
-    ] == ["coco"]
+    assert [one["subject"] for one in data["findings"] if one["check"] == "files" and one["outcome"] == "note"] == [
+        "coco"
+    ]
     assert verified(capsys, str(folder), *sources, "--strict")[0] == 1
 
 
-def test_other_content(
-    world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_content(world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = json.loads(world.coco_json.read_text(encoding="utf-8"))
     shown = {annotation["image_id"] for annotation in content["annotations"]}
     gone = next(number for number in world.wilderness if number not in shown)
@@ -86,9 +80,7 @@ def test_other_content(
     assert any(one["check"] == "rebuild" and one["outcome"] == "failure" for one in data["findings"])
 
 
-def test_published_lists(
-    world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_published_lists(world: SmallWorld, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     published = tmp_path / "test.txt"
     published.write_text("".join(f"{stem}\n" for stem in world.closed))
     status, data = verified(capsys, str(folder), "--published", str(published), "--part", "closed")
@@ -149,8 +141,6 @@ def test_what_passed_is_counted_in_one_line(
     assert not any(line.startswith("  ok ") for line in short)
     assert short[-1] == last
     assert main([*given, "--all"]) == 0
-    assert sum(line.startswith("  ok ") for line in capsys.readouterr().out.splitlines()) == outcomes.count(
-        "ok"
-    )
+    assert sum(line.startswith("  ok ") for line in capsys.readouterr().out.splitlines()) == outcomes.count("ok")
     assert main([*given, "--quiet"]) == 0
     assert capsys.readouterr().out.splitlines() == [last]

@@ -35,18 +35,13 @@ def small_graph(seed: int, n: int = 9, images: int = 14) -> ClassGraph:
     weights = 1 / np.arange(1, n + 1)
     names = [f"c{number}" for number in range(n)]
     drawn = [
-        [
-            names[place]
-            for place in rng.choice(n, rng.integers(2, 4), replace=False, p=weights / weights.sum())
-        ]
+        [names[place] for place in rng.choice(n, rng.integers(2, 4), replace=False, p=weights / weights.sum())]
         for _ in range(images)
     ]
     return from_images(drawn, names)
 
 
-def planted_graph(
-    sizes: Sequence[int], images: int, noise: float, seed: int = 0
-) -> tuple[ClassGraph, list[int]]:
+def planted_graph(sizes: Sequence[int], images: int, noise: float, seed: int = 0) -> tuple[ClassGraph, list[int]]:
     """A graph of groups that keep to themselves but for a share of strangers, with the group of each class."""
     rng = np.random.default_rng(seed)
     group = np.repeat(np.arange(len(sizes)), sizes)
@@ -56,9 +51,7 @@ def planted_graph(
     for _ in range(images):
         members = np.flatnonzero(group == rng.choice(len(sizes), p=share))
         chance = frequency[members] / frequency[members].sum()
-        shown = set(
-            rng.choice(members, min(int(rng.integers(2, 6)), len(members)), replace=False, p=chance).tolist()
-        )
+        shown = set(rng.choice(members, min(int(rng.integers(2, 6)), len(members)), replace=False, p=chance).tolist())
         for one in sorted(shown):
             if rng.random() < noise:
                 shown.discard(one)

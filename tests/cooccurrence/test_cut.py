@@ -121,8 +121,7 @@ def test_threads_and_hash_seeds_change_nothing() -> None:
     printed = {
         subprocess.run(
             [sys.executable, "-c", script],
-            env=os.environ
-            | {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads, "PYTHONHASHSEED": seed},
+            env=os.environ | {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads, "PYTHONHASHSEED": seed},
             cwd=Path(__file__).parents[2],
             capture_output=True,
             text=True,

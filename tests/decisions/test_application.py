@@ -59,9 +59,7 @@ def test_provenance(base: Manifest) -> None:
     assert any("1 decisions" in note and "wilderness lost 1" in note for note in found.notes)
 
 
-def test_near_and_far_are_made_from_the_part_that_was_reviewed(
-    base: Manifest, raw: dict[str, Source]
-) -> None:
+def test_near_and_far_are_made_from_the_part_that_was_reviewed(base: Manifest, raw: dict[str, Source]) -> None:
     images = base.ids("wilderness")
     rows = [
         *decided("wilderness", "to_near", *images[:3]),
@@ -219,11 +217,7 @@ def test_order_and_repeats_change_no_byte_and_a_second_time_changes_no_list(
     everything = set().union(*found.manifest.lists.values())
     assert everything <= set(images)
     # Whoever was only removed, by a row that speaks of its part, is gone from there.
-    moved = {
-        one.image_id
-        for one in rows
-        if one.action in ("add_near", "add_far", "to_near", "to_far", "keep_near")
-    }
+    moved = {one.image_id for one in rows if one.action in ("add_near", "add_far", "to_near", "to_far", "keep_near")}
     for one in rows:
         if one.action == "remove" and one.dataset in ("wilderness", "closed") and one.image_id not in moved:
             assert one.image_id not in found.manifest.ids(one.dataset)

@@ -15,9 +15,7 @@ def removal(base: Manifest) -> Decision:
     return Decision(image_id=base.ids("wilderness")[0], dataset="wilderness", stage="manual", action="remove")
 
 
-def test_counts_are_those_of_the_annotation_file(
-    base: Manifest, raw: dict[str, Source], world: SmallWorld
-) -> None:
+def test_counts_are_those_of_the_annotation_file(base: Manifest, raw: dict[str, Source], world: SmallWorld) -> None:
     made = apply_decisions(base, resolve([removal(base)]), version="2.0.0", sources=raw).manifest
     content = json.loads(world.coco_json.read_text())
     numbers = {int(one[5:]) for one in made.ids("wilderness")}

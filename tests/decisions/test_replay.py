@@ -84,9 +84,7 @@ def test_replay_is_the_algebra_of_the_specification_in_any_order_of_rows(
     )
 
 
-def run(
-    *rows: list[Decision], start: int = 6, remove: tuple[int, ...] = (), near: tuple[int, ...] = ()
-) -> Replayed:
+def run(*rows: list[Decision], start: int = 6, remove: tuple[int, ...] = (), near: tuple[int, ...] = ()) -> Replayed:
     return replay(
         ids(set(range(start))),
         remove=ids(set(remove)),

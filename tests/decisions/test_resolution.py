@@ -99,10 +99,7 @@ def test_majority_and_ties() -> None:
     rows = [
         *(verdict(1, action, name) for name, action in zip("abc", ("remove", "keep", "remove"), strict=True)),
         *(verdict(2, action, name) for name, action in zip("ab", ("remove", "keep"), strict=True)),
-        *(
-            verdict(3, action, name)
-            for name, action in zip("abc", ("remove", "unsure", "unsure"), strict=True)
-        ),
+        *(verdict(3, action, name) for name, action in zip("abc", ("remove", "unsure", "unsure"), strict=True)),
     ]
     found = resolve(rows, "majority")
     assert actions(found.decisions) == [(1, "a", "remove"), (1, "c", "remove"), (3, "a", "remove")]

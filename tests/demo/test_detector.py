@@ -19,9 +19,7 @@ from curation.demo.world import KNOWN, UNKNOWN, draw_scene
 from curation.errors import UsageError
 
 BOXES = st.lists(
-    st.tuples(
-        st.integers(0, 30), st.integers(0, 30), st.integers(1, 20), st.integers(1, 20), st.integers(0, 50)
-    ),
+    st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(1, 20), st.integers(1, 20), st.integers(0, 50)),
     max_size=12,
 )
 
@@ -103,9 +101,7 @@ def test_caution_costs_unknown_things_more_than_known_ones(detector: Detector) -
         photos = [draw_scene([names[turn % len(names)]], rng)[0] for turn in range(54)]
         seen = [detector.look(photo) for photo in photos]
         totals = {
-            cautious: sum(
-                one["score"] for regions in seen for one in detector.detect(regions, cautious=cautious)
-            )
+            cautious: sum(one["score"] for regions in seen for one in detector.detect(regions, cautious=cautious))
             for cautious in (False, True)
         }
         kept[names] = totals[True] / totals[False]

@@ -92,9 +92,7 @@ def test_crowd_boxes_and_areas_are_those_of_their_masks(world: World) -> None:
 
 
 # pycocotools hands numpy an array type without the `copy` keyword of numpy 2.
-@pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"
-)
+@pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning")
 @given(hnp.arrays(np.bool_, st.tuples(st.integers(1, 9), st.integers(1, 9))))
 def test_run_lengths_decode_to_the_mask(mask: np.ndarray) -> None:
     code = coco_mask.frPyObjects(run_lengths(mask), *mask.shape)

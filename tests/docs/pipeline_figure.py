@@ -78,9 +78,7 @@ def arrows() -> list[tuple[Point, ...]]:
             (EXPORT, DETECTOR),
         )
     ]
-    found += [
-        (one.side("b"), other.side("t")) for one, other in ((DETECTOR, EVALUATE), (EVALUATE, LEADERBOARD))
-    ]
+    found += [(one.side("b"), other.side("t")) for one, other in ((DETECTOR, EVALUATE), (EVALUATE, LEADERBOARD))]
     found += [(RAW.side("t"), LENSES.side("b"))]
     found += [(one.side("r"), (LEFT, ROWS[one.row])) for one in (BUILD, IMPORT)]
     found += [((RIGHT, ROWS[one.row]), one.side("l")) for one in (EXPORT, EVALUATE)]

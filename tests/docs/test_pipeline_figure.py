@@ -19,9 +19,7 @@ from tests.docs.pages import ROOT
 from tests.docs.pipeline_figure import AUDIT, BOXES, STEM, arrows, draw, write
 
 PINNED = dict(
-    line.split("==")
-    for line in (ROOT / "constraints.txt").read_text().splitlines()
-    if line.startswith("matplotlib==")
+    line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("matplotlib==")
 )
 
 

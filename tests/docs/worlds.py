@@ -234,9 +234,7 @@ def open_world_files(folder: Path) -> None:
         {"name": "t2", "prev": ["person", "dog"], "cur": ["truck"], "rest": ["kite"]},
     ]
     write_json(folder / "tasks.json", {"tasks": tasks})
-    view = {
-        image: [one if names[one] < 3 else "unknown" for one in classes] for image, classes in shown.items()
-    }
+    view = {image: [one if names[one] < 3 else "unknown" for one in classes] for image, classes in shown.items()}
     write_coco(folder / "t1_test_view.json", view, {"person": 1, "dog": 2, "unknown": -1})
     images = val2017()
     write_coco(folder / "instances_val2017.json", images, COCO_NUMBERS)

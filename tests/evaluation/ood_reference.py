@@ -37,9 +37,7 @@ def area_under_roc(ids: list[float], oods: list[float]) -> Fraction:
 
 def points(ids: list[float], oods: list[float]) -> list[tuple[float, int, int]]:
     """Return threshold, TP and FP at each distinct score, from the highest down."""
-    return [
-        (t, sum(s >= t for s in ids), sum(s >= t for s in oods)) for t in sorted({*ids, *oods}, reverse=True)
-    ]
+    return [(t, sum(s >= t for s in ids), sum(s >= t for s in oods)) for t in sorted({*ids, *oods}, reverse=True)]
 
 
 def fpr_first(ids: list[float], oods: list[float]) -> float:

@@ -26,9 +26,7 @@ def ood_worlds(draw: st.DrawFn) -> OodWorld:
     objects = {image: draw(st.lists(_BOXES, max_size=3)) for image in range(1, n + 1)}
     found = {}
     for image in draw(st.sets(st.integers(1, n))):
-        boxes = draw(
-            st.lists(st.one_of(_BOXES, st.sampled_from(objects[image] or [(0, 0, 2, 2)])), max_size=4)
-        )
+        boxes = draw(st.lists(st.one_of(_BOXES, st.sampled_from(objects[image] or [(0, 0, 2, 2)])), max_size=4))
         found[image] = [Found((x, y, x + w, y + h), draw(_CONFIDENCES), draw(SCORES)) for x, y, w, h in boxes]
     ids = draw(st.lists(SCORES, min_size=1, max_size=45))
     return OodWorld({k: [tuple(map(float, b)) for b in v] for k, v in objects.items()}, found, ids)  # type: ignore[misc]
@@ -70,8 +68,7 @@ def hexadecimal(image: int) -> str:
 
 def truth_content(world: OodWorld, name: Callable[[int], int | str] = plain) -> dict[str, Any]:
     images = [
-        {"id": name(image), "file_name": f"{name(image)}.jpg", "width": 400, "height": 300}
-        for image in world.objects
+        {"id": name(image), "file_name": f"{name(image)}.jpg", "width": 400, "height": 300} for image in world.objects
     ]
     annotations = [
         {"image_id": name(image), "bbox": list(box), "category_id": 7, "iscrowd": int(image == 4)}

@@ -19,9 +19,7 @@ WNIDS = ("n00000001", "n00000002", "n00000003", "n00000004")
 ROLES = ("known", "known", "negative", "unknown")
 LISTS = {
     "test": tuple(f"imagenet:ILSVRC2012_val_{number:08d}" for number in (3, 1, 2, 5, 4, 8)),
-    "val": tuple(
-        f"imagenet:{wnid}_{number}" for number, wnid in ((7, WNIDS[1]), (70, WNIDS[0]), (9, WNIDS[2]))
-    ),
+    "val": tuple(f"imagenet:{wnid}_{number}" for number, wnid in ((7, WNIDS[1]), (70, WNIDS[0]), (9, WNIDS[2]))),
 }
 TEST_CLASSES = (0, 0, 1, 2, 3, 3)
 TEST_LABELS = (0, 0, 1, -1, -2, -2)

@@ -66,9 +66,7 @@ def random_world(seed: int, images: int = 6) -> tuple[list[Any], list[Any]]:
             objects.append((image, NAMES[int(rng.integers(5))], box, int(rng.random() < 0.15)))
         near = [one[2] for one in objects if one[0] == image]
         for _ in range(int(rng.integers(0, 9))):
-            box = (
-                near[int(rng.integers(len(near)))] if near and rng.random() < 0.8 else [5.0, 5.0, 60.0, 60.0]
-            )
+            box = near[int(rng.integers(len(near)))] if near and rng.random() < 0.8 else [5.0, 5.0, 60.0, 60.0]
             moved = [float(x) for x in np.array(box) + rng.integers(-12, 13, 4)]
             moved[2:] = [max(5.0, side) for side in moved[2:]]
             label = [*KNOWN, "unknown"][int(rng.integers(4))]

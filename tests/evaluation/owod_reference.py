@@ -154,8 +154,7 @@ class Evaluation:
     def lies_on(self, g: int) -> bool:
         """Whether a detection overlaps an unknown object that A-OSE looks at."""
         return any(
-            self.case.objects[k].image == self.case.guesses[g].image
-            and self.near(iou(self.drawn[g], self.boxes[k]))
+            self.case.objects[k].image == self.case.guesses[g].image and self.near(iou(self.drawn[g], self.boxes[k]))
             for k in self.unknown_objects()
             if self.official or not self.is_ignored(k)
         )

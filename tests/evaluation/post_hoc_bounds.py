@@ -60,9 +60,7 @@ def vim_error(case: PostHocInputs, dimension: int, alpha: float, unit: float) ->
     )
     rows = case.features - origin
     virtual = abs(alpha) * residual_error(rows) + alpha_error * (residual(rows) + residual_error(rows))
-    return (
-        energy_error(case.features, case.layer, unit) + virtual + gamma(2, unit) * abs(alpha) * residual(rows)
-    )
+    return energy_error(case.features, case.layer, unit) + virtual + gamma(2, unit) * abs(alpha) * residual(rows)
 
 
 def mahalanobis_error(case: PostHocInputs, squared: Any, ridge: float, unit: float) -> Any:

@@ -93,9 +93,7 @@ def points(events: list[tuple[int, bool]], *, grouped: bool) -> list[tuple[int, 
 
 
 def precision_from(found: list[tuple[int, int]], n: int, recall: Fraction) -> Fraction:
-    return max(
-        (Fraction(tp, kept) for tp, kept in found if n and Fraction(tp, n) >= recall), default=Fraction(0)
-    )
+    return max((Fraction(tp, kept) for tp, kept in found if n and Fraction(tp, n) >= recall), default=Fraction(0))
 
 
 def eleven(found: list[tuple[int, int]], n: int) -> Fraction:
@@ -150,9 +148,7 @@ def threshold(world: World, result: dict[int, str], n: int, label: int, tenths: 
     return None
 
 
-def impact(
-    world: World, result: dict[int, str], n: list[int], sizes: list[int], tenths: int
-) -> dict[str, object]:
+def impact(world: World, result: dict[int, str], n: list[int], sizes: list[int], tenths: int) -> dict[str, object]:
     tp, fp, opened = {}, {}, {}
     for label in range(world.n_classes):
         limit = threshold(world, result, n[label], label, tenths) if n[label] else None
@@ -162,8 +158,7 @@ def impact(
         tp[label] = sum(result[k] == "TP" for k in kept)
         fp[label] = sum(result[k] == "FP" for k in kept)
         opened[label] = [
-            sum(g.label == label and g.score >= limit and g.image < size for g in world.outside)
-            for size in sizes
+            sum(g.label == label and g.score >= limit and g.image < size for g in world.outside) for size in sizes
         ]
     labels = list(tp)
     macro, pooled, ratio = [], [], []
@@ -171,9 +166,7 @@ def impact(
         each = [Fraction(opened[c][level], tp[c] + fp[c]) for c in labels]
         macro.append(mean(each))
         pooled.append(
-            Fraction(sum(opened[c][level] for c in labels), sum(tp[c] + fp[c] for c in labels))
-            if labels
-            else None
+            Fraction(sum(opened[c][level] for c in labels), sum(tp[c] + fp[c] for c in labels)) if labels else None
         )
         closed_precision = mean([Fraction(tp[c], tp[c] + fp[c]) for c in labels])
         open_precision = mean([Fraction(tp[c], tp[c] + fp[c] + opened[c][level]) for c in labels])

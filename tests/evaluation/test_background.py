@@ -45,9 +45,7 @@ def case(
     return truth, detections
 
 
-def gaps_of(
-    scores: list[float], background: list[float] | None, *, n_objects: int | None = None
-) -> dict[str, object]:
+def gaps_of(scores: list[float], background: list[float] | None, *, n_objects: int | None = None) -> dict[str, object]:
     truth, detections = case(scores, background, n_objects=n_objects)
     result = background_gap(truth, detections, match(truth, detections))
     assert result is not None

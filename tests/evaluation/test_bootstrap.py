@@ -23,9 +23,7 @@ def random_part(rng: np.random.Generator, n_images: int, *, wild: bool) -> tuple
     """Objects on a grid, so that overlaps and equal scores are frequent."""
     m = 2 * n_images
     image = np.sort(rng.integers(0, n_images, m)).astype(np.int32)
-    boxes = np.column_stack([rng.integers(0, 4, m) * 10, np.zeros(m), np.full(m, 20), np.full(m, 20)]).astype(
-        float
-    )
+    boxes = np.column_stack([rng.integers(0, 4, m) * 10, np.zeros(m), np.full(m, 20), np.full(m, 20)]).astype(float)
     truth = GroundTruth(
         image_numbers=np.arange(n_images, dtype=np.int64),
         classes=CLASSES,
@@ -42,9 +40,7 @@ def random_part(rng: np.random.Generator, n_images: int, *, wild: bool) -> tuple
     detections = Detections(
         image=rng.integers(0, n_images, d).astype(np.int32),
         label=rng.integers(0, 3, d).astype(np.int32),
-        boxes=np.column_stack(
-            [rng.integers(0, 4, d) * 10, np.zeros(d), np.full(d, 20), np.full(d, 20)]
-        ).astype(float),
+        boxes=np.column_stack([rng.integers(0, 4, d) * 10, np.zeros(d), np.full(d, 20), np.full(d, 20)]).astype(float),
         scores=rng.integers(1, 9, d) / 10,
     )
     return truth, detections
@@ -54,9 +50,7 @@ def single_class(n_images: int, n_objects: int) -> GroundTruth:
     """The same object in each of the first images."""
     flat, no = np.zeros(n_objects, np.int32), np.zeros(n_objects, bool)
     image, boxes = np.arange(n_objects, dtype=np.int32), np.tile(SQUARE, (n_objects, 1)).reshape(-1, 4)
-    return GroundTruth(
-        np.arange(n_images), ("a",), (1,), image, flat, boxes, no, no, np.full(n_objects, 100.0)
-    )
+    return GroundTruth(np.arange(n_images), ("a",), (1,), image, flat, boxes, no, no, np.full(n_objects, 100.0))
 
 
 def same_score(images: Any) -> Detections:
@@ -66,16 +60,10 @@ def same_score(images: Any) -> Detections:
     return Detections(images.astype(np.int32), np.zeros(n, np.int32), boxes, np.full(n, 0.5))
 
 
-def duplicated(
-    truth: GroundTruth, detections: Detections, drawn: list[int]
-) -> tuple[GroundTruth, Detections]:
+def duplicated(truth: GroundTruth, detections: Detections, drawn: list[int]) -> tuple[GroundTruth, Detections]:
     """A part in which the image of slot k is a copy of image ``drawn[k]``."""
-    objects = [
-        (slot, row) for slot, image in enumerate(drawn) for row in np.flatnonzero(truth.image == image)
-    ]
-    found = [
-        (slot, row) for slot, image in enumerate(drawn) for row in np.flatnonzero(detections.image == image)
-    ]
+    objects = [(slot, row) for slot, image in enumerate(drawn) for row in np.flatnonzero(truth.image == image)]
+    found = [(slot, row) for slot, image in enumerate(drawn) for row in np.flatnonzero(detections.image == image)]
     o, f = (np.array([row for _, row in pairs], np.int64) for pairs in (objects, found))
     copy = GroundTruth(
         image_numbers=np.arange(len(drawn), dtype=np.int64),
@@ -114,9 +102,7 @@ def slow_statistics(
     """WI, AWI and mAP from the definitions, one threshold and one class at a time."""
     matches = match(*closed, difficult=difficult)
     n_closed = closed[0].n_images
-    outcome = list(
-        zip(closed[1].label.tolist(), closed[1].scores.tolist(), matches.outcome.tolist(), strict=True)
-    )
+    outcome = list(zip(closed[1].label.tolist(), closed[1].scores.tolist(), matches.outcome.tolist(), strict=True))
     opened = list(zip(wild[1].label.tolist(), wild[1].scores.tolist(), wild[1].image.tolist(), strict=True))
     result: dict[str, Any] = {"WI": {}}
     aps: dict[str, list[tuple[Fraction, Fraction]]] = {"closed": [], "wr1": []}
@@ -155,9 +141,7 @@ def slow_readings(rows: list[tuple[int, int, list[int]]]) -> dict[str, list[floa
         readings["macro"].append(sum(o[k] / kept for _, kept, o in rows) / len(rows))
         readings["pooled"].append(sum(o[k] for _, _, o in rows) / sum(kept for _, kept, _ in rows))
         closed = sum(tp / kept for tp, kept, _ in rows)
-        readings["ratio_of_mean_precision"].append(
-            closed / sum(tp / (kept + o[k]) for tp, kept, o in rows) - 1
-        )
+        readings["ratio_of_mean_precision"].append(closed / sum(tp / (kept + o[k]) for tp, kept, o in rows) - 1)
     return readings
 
 
@@ -219,9 +203,7 @@ def small() -> dict[str, Any]:
 
 
 def intervals(small: dict[str, Any], **options: Any) -> dict[str, Any]:
-    return wilderness_intervals(
-        *small["parts"], **({"levels": LEVELS, "replicates": 20, "seed": 3} | options)
-    )
+    return wilderness_intervals(*small["parts"], **({"levels": LEVELS, "replicates": 20, "seed": 3} | options))
 
 
 def test_same_seed_same_result_and_another_seed_another(small: dict[str, Any]) -> None:
@@ -265,9 +247,7 @@ def test_input_order_changes_nothing(small: dict[str, Any]) -> None:
     found = Detections(found.image, found.label, found.boxes, scores)
     order = np.random.Generator(np.random.PCG64(1)).permutation(len(found))
     shuffled = Detections(found.image[order], found.label[order], found.boxes[order], scores[order])
-    one = wilderness_intervals(
-        closed, found, match(closed, found), wilderness, wild, levels=LEVELS, replicates=10
-    )
+    one = wilderness_intervals(closed, found, match(closed, found), wilderness, wild, levels=LEVELS, replicates=10)
     two = wilderness_intervals(
         closed, shuffled, match(closed, shuffled), wilderness, wild, levels=LEVELS, replicates=10
     )

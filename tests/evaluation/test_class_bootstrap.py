@@ -18,9 +18,7 @@ def drawn(seed: int = 0, *, n: int = 200, origin: bool = True, background: str =
     # Rounded, so that there are ties.
     scores = rng.normal(0, 1, (n, 6 + (background == "last"))).round(1)
     scores[np.arange(n), np.maximum(labels, 0)] += 1.5 * (labels >= 0)
-    return class_scores(
-        labels, scores, kind="logits", background=background, origin=classes if origin else None
-    )  # type: ignore[arg-type]
+    return class_scores(labels, scores, kind="logits", background=background, origin=classes if origin else None)  # type: ignore[arg-type]
 
 
 def _draws(data: ClassScores, replicates: int, seed: int) -> Iterator[Any]:
@@ -80,9 +78,7 @@ def test_without_origin_other_samples_are_drawn_one_by_one() -> None:
 
 def test_the_same_seed_gives_the_same_and_replicates_are_a_prefix() -> None:
     data = drawn()
-    assert class_bootstrap({"a": data}, replicates=20, seed=3) == class_bootstrap(
-        {"a": data}, replicates=20, seed=3
-    )
+    assert class_bootstrap({"a": data}, replicates=20, seed=3) == class_bootstrap({"a": data}, replicates=20, seed=3)
     other = class_bootstrap({"a": data}, replicates=20, seed=4)
     assert other["intervals"] != class_bootstrap({"a": data}, replicates=20, seed=3)["intervals"]
     few, many = list(_draws(data, 3, 5)), list(_draws(data, 6, 5))
@@ -100,9 +96,7 @@ def test_intervals_hold_the_estimate_and_differences_are_paired() -> None:
     # A classifier differs from itself by nothing, in every replicate.
     assert {(c["low"], c["estimate"], c["high"]) for c in result["differences"]["c"].values()} == {(0, 0, 0)}
     gap = result["differences"]["b"]["accuracy"]
-    expected = (
-        result["intervals"]["b"]["accuracy"]["estimate"] - result["intervals"]["a"]["accuracy"]["estimate"]
-    )
+    expected = result["intervals"]["b"]["accuracy"]["estimate"] - result["intervals"]["a"]["accuracy"]["estimate"]
     assert gap["estimate"] == pytest.approx(expected)
 
 
@@ -131,9 +125,7 @@ def test_more_classes_make_narrower_intervals() -> None:
         right = rng.random(len(labels)) < np.repeat(rng.random(classes), 20)
         scores = np.zeros((len(labels), classes))
         scores[np.arange(len(labels)), np.where(right, labels, (labels + 1) % classes)] = 1
-        cell = class_bootstrap({"a": class_scores(labels, scores)}, replicates=300)["intervals"]["a"][
-            "accuracy"
-        ]
+        cell = class_bootstrap({"a": class_scores(labels, scores)}, replicates=300)["intervals"]["a"]["accuracy"]
         widths.append(cell["high"] - cell["low"])
     # By the square root of 16, roughly.
     assert widths[0] > 2.5 * widths[1]

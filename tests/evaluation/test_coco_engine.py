@@ -160,9 +160,7 @@ def test_a_difference_between_the_engines_is_an_error_with_status_1() -> None:
 
 def test_missing_faster_engine_falls_back_or_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "faster_coco_eval" else find(name)
-    )
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "faster_coco_eval" else find(name))
     assert coco_average_precision(HAND_TRUTH, detections_of([]))["engine"] == "pycocotools"
     with pytest.raises(MissingExtraError, match="not installed") as caught:
         coco_average_precision(HAND_TRUTH, detections_of([]), engine="faster")

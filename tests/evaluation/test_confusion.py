@@ -77,9 +77,7 @@ def test_cells_by_hand() -> None:
 def test_full_matrix_has_every_row_and_column() -> None:
     columns = column_names(CLOSED, WILD)
     assert columns == ("cat", "dog", "bear", "unknown", "zebra")
-    result = confusion(
-        CLOSED, detections_of([(0, 0, BOX, 0.9)]), WILD, detections_of([]), points_at(0.5, 0.5)
-    )
+    result = confusion(CLOSED, detections_of([(0, 0, BOX, 0.9)]), WILD, detections_of([]), points_at(0.5, 0.5))
     assert full_matrix(result["0.3"]["wr1"], CLASSES, columns) == {
         "rows": ["cat", "dog"],
         "columns": list(columns),
@@ -90,9 +88,7 @@ def test_full_matrix_has_every_row_and_column() -> None:
 
 def test_unnamed_unknown_objects_are_unknown() -> None:
     unnamed = truth_of([(0, -1, BOX, "", False)], 2, named=False)
-    result = confusion(
-        CLOSED, detections_of([]), unnamed, detections_of([(0, 0, BOX, 0.9)]), points_at(0.5, 0.5)
-    )
+    result = confusion(CLOSED, detections_of([]), unnamed, detections_of([(0, 0, BOX, 0.9)]), points_at(0.5, 0.5))
     assert result["0.3"]["wr1"]["confusion"] == {"cat": {"unknown": 1}}
 
 
@@ -143,13 +139,9 @@ def found_on(n_images: int) -> st.SearchStrategy[list[Any]]:
 
 @settings(max_examples=80)
 @given(objects_of(st.integers(0, 1), 3), found_on(3), objects_of(st.just(-1), 4), found_on(4))
-def test_equals_a_plain_loop(
-    objects: list[Any], rows: list[Any], unknowns: list[Any], wild: list[Any]
-) -> None:
+def test_equals_a_plain_loop(objects: list[Any], rows: list[Any], unknowns: list[Any], wild: list[Any]) -> None:
     closed, wilderness = truth_of(objects, 3), truth_of(unknowns, 4)
-    result = confusion(closed, detections_of(rows), wilderness, detections_of(wild), points_at(0.5, 0.5))[
-        "0.3"
-    ]
+    result = confusion(closed, detections_of(rows), wilderness, detections_of(wild), points_at(0.5, 0.5))["0.3"]
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for section, part, found in (("closed", objects, rows), ("wr1", unknowns, wild)):
         slow_cells(found, part, counts, 3)
@@ -175,9 +167,7 @@ def check_hand_checked_case(shared: Path) -> None:
         ]
         parts.append(truth_of(rows, len(at)))
         parts.append(
-            detections_of(
-                [(at[r["image_id"]], label[r["category_id"]], r["bbox"], r["score"]) for r in found]
-            )
+            detections_of([(at[r["image_id"]], label[r["category_id"]], r["bbox"], r["score"]) for r in found])
         )
     points = thresholds(match(parts[0], parts[1]), parts[1])
     result = confusion(*parts, points)

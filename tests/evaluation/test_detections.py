@@ -93,9 +93,7 @@ def test_detections_called_unknown_are_left_out_and_counted(tmp_path: Path, trut
         read_coco_results(written(tmp_path, rows), truth)
 
 
-def test_classes_may_be_named_and_a_name_that_contradicts_its_id_is_refused(
-    tmp_path: Path, truth: GroundTruth
-) -> None:
+def test_classes_may_be_named_and_a_name_that_contradicts_its_id_is_refused(tmp_path: Path, truth: GroundTruth) -> None:
     first, second = truth.classes
     rows = [{**GOOD, "category": first}, {**GOOD, "category_id": None, "category": second}]
     assert read_coco_results(written(tmp_path, rows), truth).detections.label.tolist() == [0, 1]
@@ -115,9 +113,7 @@ def test_ids_that_all_belong_to_another_numbering_are_told(tmp_path: Path, truth
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_json_lines_and_compressed_files_hold_the_same(
-    tmp_path: Path, truth: GroundTruth, packed: bool
-) -> None:
+def test_json_lines_and_compressed_files_hold_the_same(tmp_path: Path, truth: GroundTruth, packed: bool) -> None:
     rows = [{**GOOD, "image_id": 3, "category_id": 2}, GOOD]
     expected = read_coco_results(written(tmp_path, rows), truth).detections
     for text in (json.dumps(rows), "".join(json.dumps(row) + "\n" for row in rows)):

@@ -149,9 +149,7 @@ def test_wilderness_counts_the_first_n_closed_images_only() -> None:
 
 def test_class_that_never_reaches_the_recall_is_none_and_listed() -> None:
     closed = truth_of([(0, CAT, BOX), (1, DOG, BOX)], 2)
-    section = run(closed, detections_of([(0, CAT, BOX, 0.5), (0, DOG, FAR, 0.9)]), *NOTHING_WILD)["0.3"][
-        "closed"
-    ]
+    section = run(closed, detections_of([(0, CAT, BOX, 0.5), (0, DOG, FAR, 0.9)]), *NOTHING_WILD)["0.3"]["closed"]
     assert section["per_class"]["dog"] is None
     assert section["shares"]["per_class"]["dog"] is None
     assert set(section["left_out"]) == {"dog", "sofa", "tvmonitor"}
@@ -201,9 +199,7 @@ def test_similar_sets_are_read_from_json(tmp_path: Path) -> None:
     assert read_similar_sets(path, CLASSES) == (("cat", "sofa"), ("cat", "dog"))
 
 
-@pytest.mark.parametrize(
-    "options", [{"minimum_iou": 0.0}, {"minimum_iou": float("nan")}, {"similar": [["lion"]]}]
-)
+@pytest.mark.parametrize("options", [{"minimum_iou": 0.0}, {"minimum_iou": float("nan")}, {"similar": [["lion"]]}])
 def test_unusable_parameters_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(CurationError) as caught:
         kinds_of_cats([], **options)
@@ -217,9 +213,7 @@ def slow_iou(one: Any, two: Any) -> float:
     return float(common / (one[2] * one[3] + two[2] * two[3] - common))
 
 
-def slow_kind(
-    row: Any, outcome: int, objects: list[Any], similar: set[tuple[int, int]], *, wild: bool
-) -> str:
+def slow_kind(row: Any, outcome: int, objects: list[Any], similar: set[tuple[int, int]], *, wild: bool) -> str:
     near = [other for other in objects if other[0] == row[0] and slow_iou(row[2], other[2]) >= 0.1]
     if wild:
         return "unknown_unknown" if near else "mixed_unknown"
@@ -257,9 +251,7 @@ def test_equals_a_plain_loop_and_shares_sum_to_1(
         expected = {name: counted() for name in CLASSES}
         for k, row in enumerate(rows):
             if row[3] >= limit[row[1]]:
-                expected[CLASSES[row[1]]][
-                    slow_kind(row, int(matches.outcome[k]), objects, similar, wild=False)
-                ] += 1
+                expected[CLASSES[row[1]]][slow_kind(row, int(matches.outcome[k]), objects, similar, wild=False)] += 1
         compare(result[recall]["closed"], expected, limit)
         for row in wild_rows:
             if row[3] >= limit[row[1]] and row[0] < 4:
@@ -284,14 +276,10 @@ def check_hand_checked_case(shared: Path) -> None:
         found = json.loads((folder / f"dets_{part}.json").read_text(encoding="utf-8"))
         at = {number: k for k, number in enumerate(sorted(image["id"] for image in content["images"]))}
         label = {1: 0, 2: 1, -1: -1}
-        rows = [
-            (at[row["image_id"]], label[row["category_id"]], row["bbox"]) for row in content["annotations"]
-        ]
+        rows = [(at[row["image_id"]], label[row["category_id"]], row["bbox"]) for row in content["annotations"]]
         parts.append(truth_of(rows, len(at), classes=("cat", "dog")))
         parts.append(
-            detections_of(
-                [(at[r["image_id"]], label[r["category_id"]], r["bbox"], r["score"]) for r in found]
-            )
+            detections_of([(at[r["image_id"]], label[r["category_id"]], r["bbox"], r["score"]) for r in found])
         )
     result = run(*parts)
     for recall, sections in expected.items():

@@ -31,9 +31,7 @@ def test_a_result_is_plain_json_without_nan(world: World) -> None:
 def test_each_reading_has_its_own_name(options: dict[str, Any], names: list[str]) -> None:
     world = World(1, 1, 1, (), (), (), ())
     found = evaluate_elephant(*columns_of(world), ElephantOptions(**options))
-    assert [
-        name for name, value in found.items() if isinstance(value, dict) and "n_wild_images" in value
-    ] == names
+    assert [name for name, value in found.items() if isinstance(value, dict) and "n_wild_images" in value] == names
     assert found["profile_meaning"] == PROFILES[options.get("profile", "paper")]
 
 

@@ -25,9 +25,7 @@ from tests.real_files import provided, real_files
 BOX = [100.0, 100.0, 100.0, 100.0]
 
 
-def truth_of(
-    objects: list[tuple[int, int]], n_images: int, classes: tuple[str, ...] = ("cat", "dog")
-) -> GroundTruth:
+def truth_of(objects: list[tuple[int, int]], n_images: int, classes: tuple[str, ...] = ("cat", "dog")) -> GroundTruth:
     """Objects as (image, label), all with the same box."""
     n = len(objects)
     return GroundTruth(
@@ -99,20 +97,14 @@ def test_table_4_choice_at_ratio_1_and_beta_half_is_not_the_best() -> None:
 def test_table_4_choices_follow_the_correct_formula() -> None:
     """At ratio 0 the table picks 189/215 for b = 0.5, though its own 210/265 is higher by the printed formula."""
     assert (f_beta(189, 215, 244, "0.5") or 0) > (f_beta(210, 265, 244, "0.5") or 0)
-    printed = [
-        f_beta(tp, kept, 244, "0.5", formula="published") or 0 for tp, kept in ((189, 215), (210, 265))
-    ]
+    printed = [f_beta(tp, kept, 244, "0.5", formula="published") or 0 for tp, kept in ((189, 215), (210, 265))]
     assert printed[0] < printed[1]
 
 
-@pytest.mark.parametrize(
-    ("tp", "tp_fp", "n", "beta"), [(3, 7, 11, "0.5"), (1, 1, 9, "2.0"), (5, 5, 5, "1.5")]
-)
+@pytest.mark.parametrize(("tp", "tp_fp", "n", "beta"), [(3, 7, 11, "0.5"), (1, 1, 9, "2.0"), (5, 5, 5, "1.5")])
 def test_f_beta_is_the_weighted_harmonic_mean(tp: int, tp_fp: int, n: int, beta: str) -> None:
     p, r, square = Fraction(tp, tp_fp), Fraction(tp, n), Fraction(beta) ** 2
-    assert f_beta(tp, tp_fp, n, beta) == pytest.approx(
-        float((1 + square) * p * r / (square * p + r)), abs=1e-15
-    )
+    assert f_beta(tp, tp_fp, n, beta) == pytest.approx(float((1 + square) * p * r / (square * p + r)), abs=1e-15)
 
 
 def test_f_beta_without_ground_truth_is_undefined() -> None:
@@ -180,9 +172,7 @@ def test_ratio_beyond_the_wilderness_is_refused() -> None:
     assert (caught.value.expected, caught.value.found) == ("6 wilderness images", "5")
 
 
-rows = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(0, 1), st.sampled_from([0.1, 0.2, 0.3, 0.4])), max_size=15
-)
+rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1), st.sampled_from([0.1, 0.2, 0.3, 0.4])), max_size=15)
 
 
 @settings(max_examples=60)

@@ -89,9 +89,7 @@ def test_every_figure_is_a_png_an_svg_and_a_csv(drawn: list[Path]) -> None:
 
 
 def test_same_bytes_under_another_hash_seed_and_matplotlibrc(drawn: list[Path], tmp_path: Path) -> None:
-    (tmp_path / "matplotlibrc").write_text(
-        "font.size: 20\nlines.linewidth: 9\nsavefig.dpi: 30\n", encoding="utf-8"
-    )
+    (tmp_path / "matplotlibrc").write_text("font.size: 20\nlines.linewidth: 9\nsavefig.dpi: 30\n", encoding="utf-8")
     again = tmp_path / "again"
     code = (
         "import importlib.util, pathlib;"

@@ -48,9 +48,7 @@ def test_the_worked_example_in_both_readings(rule: str) -> None:
     assert found["undefined"] == {}
 
 
-@pytest.mark.parametrize(
-    ("rule", "key"), [("nearest", "FPR95_nearest_vos"), ("ood_positive", "FPR95_ood_positive")]
-)
+@pytest.mark.parametrize(("rule", "key"), [("nearest", "FPR95_nearest_vos"), ("ood_positive", "FPR95_ood_positive")])
 def test_the_chosen_rule_is_named(rule: str, key: str) -> None:
     truth, detections = columns(EXAMPLE)
     found = evaluate_split(truth, detections, ids(), "s", OodOptions(fpr=rule, profile="paper"))
@@ -78,9 +76,7 @@ def test_without_detections_rates_are_zero_and_auroc_undefined() -> None:
     assert found["pct_images_without_predictions"] == 100
 
 
-@pytest.mark.parametrize(
-    ("without", "images", "share"), [(483, 1761, 27.43), (333, 930, 35.81), (851, 1880, 45.27)]
-)
+@pytest.mark.parametrize(("without", "images", "share"), [(483, 1761, 27.43), (333, 930, 35.81), (851, 1880, 45.27)])
 def test_shares_of_published_counts(without: int, images: int, share: float) -> None:
     # Table 1 of the paper prints these shares for the counts that they stand for.
     world = OodWorld({k: [] for k in range(images)}, {})

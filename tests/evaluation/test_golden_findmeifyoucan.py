@@ -47,9 +47,7 @@ def check_every_number(golden: Path, capsys: pytest.CaptureFixture[str], rule: s
 
 
 @real_files("held")
-def check_the_code_itself_gives_the_official_reading(
-    golden: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def check_the_code_itself_gives_the_official_reading(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     official = evaluate(golden, capsys)["official"]
     printed = json.loads((golden / "expected.json").read_text(encoding="utf-8"))["official_code_output"]
     assert {name: official[name] for name in printed} == printed

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.imagenet.evaluation import ImagenetOptions, evaluate_imagenet
 from curation.errors import UsageError
 from curation.evaluation.class_scores import class_scores
+from curation.evaluation.classification import ClassificationOptions, evaluate_classifiers
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 
 SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
@@ -13,8 +13,8 @@ GROUND = class_scores(LABELS, table(BACKGROUND), kind="probabilities", backgroun
 
 
 def test_the_worked_example_in_one_result() -> None:
-    options = ImagenetOptions(grids=("exact", "paper", "comparison", "table2"), queries=("0.1", "0.25", "1"))
-    result = evaluate_imagenet({"soft": SOFT, "ground": GROUND}, options=options)
+    options = ClassificationOptions(grids=("exact", "paper", "comparison", "table2"), queries=("0.1", "0.25", "1"))
+    result = evaluate_classifiers({"soft": SOFT, "ground": GROUND}, options=options)
     json.dumps(result, allow_nan=False)
     soft, ground = result["classifiers"]["soft"], result["classifiers"]["ground"]
     assert soft["n"] == {"known": 8, "negative": 4, "unknown": 4}
@@ -29,7 +29,7 @@ def test_the_worked_example_in_one_result() -> None:
 
 
 def test_accuracy_and_rates_by_class() -> None:
-    result = evaluate_imagenet({"soft": SOFT}, options=ImagenetOptions(queries=("0.25", "1")))
+    result = evaluate_classifiers({"soft": SOFT}, options=ClassificationOptions(queries=("0.25", "1")))
     soft = result["classifiers"]["soft"]
     rows = {row["class"]: row for row in soft["classes"]}
     assert [row["n"] for row in rows.values()] == [3, 3, 2]
@@ -42,7 +42,7 @@ def test_accuracy_and_rates_by_class() -> None:
 
 
 def test_validation_gives_gamma_and_the_threshold_of_oosa() -> None:
-    result = evaluate_imagenet({"soft": SOFT}, {"soft": SOFT})
+    result = evaluate_classifiers({"soft": SOFT}, {"soft": SOFT})
     soft = result["classifiers"]["soft"]
     assert soft["validation"]["confidence"]["negative"]["gamma"] == pytest.approx(0.7408854167)
     accuracy = soft["openset_accuracy"]["negative"]["strict"]
@@ -51,12 +51,12 @@ def test_validation_gives_gamma_and_the_threshold_of_oosa() -> None:
 
 def test_known_samples_alone_give_accuracy_and_reasons() -> None:
     data = class_scores([0, 1, 1], [[0.75, 0.25], [0.25, 0.75], [0.75, 0.25]], kind="probabilities")
-    one = evaluate_imagenet({"a": data}, options=ImagenetOptions(bootstrap=3))["classifiers"]["a"]
+    one = evaluate_classifiers({"a": data}, options=ClassificationOptions(bootstrap=3))["classifiers"]["a"]
     assert one["accuracy"] == 2 / 3
     assert one["confidence"]["unknown"]["gamma"] is None
     assert one["oscr"]["exact"]["unknown"]["reason"]["1"] == "no unknown sample"
     others = class_scores([-1, -2], [[0.75, 0.25], [0.25, 0.75]], kind="probabilities")
-    result = evaluate_imagenet({"a": others}, options=ImagenetOptions(bootstrap=3))["classifiers"]["a"]
+    result = evaluate_classifiers({"a": others}, options=ClassificationOptions(bootstrap=3))["classifiers"]["a"]
     assert (result["accuracy"], result["reason"]) == (None, "no sample of a known class")
     json.dumps(result, allow_nan=False)
 
@@ -68,13 +68,13 @@ def test_known_samples_alone_give_accuracy_and_reasons() -> None:
 )  # fmt: skip
 def test_options_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        evaluate_imagenet({"soft": SOFT}, options=ImagenetOptions(**wrong))
+        evaluate_classifiers({"soft": SOFT}, options=ClassificationOptions(**wrong))
 
 
 def test_validation_of_another_classifier() -> None:
     other = class_scores([0], [[1.0]], kind="probabilities")
     for validations in ({"hard": SOFT}, {"soft": other}):
         with pytest.raises(UsageError):
-            evaluate_imagenet({"soft": SOFT}, validations)
+            evaluate_classifiers({"soft": SOFT}, validations)
     with pytest.raises(UsageError):
-        evaluate_imagenet({})
+        evaluate_classifiers({})

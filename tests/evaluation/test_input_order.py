@@ -148,10 +148,6 @@ def test_a_background_gap_between_equal_scores_is_told() -> None:
     two = detections_of([Guess(0, 0, BOX, 500), Guess(0, 0, BOX, 500)])
     gaps = []
     for scores in ([0.1, 0.2], [0.2, 0.1], [0.1, 0.1]):
-        found = evaluate_elephant(
-            closed, replace(two, background_scores=np.array(scores)), truth_of([], 0, 1), NOTHING
-        )
-        gaps.append(
-            (found["background_gap"]["a"]["mean"], found["background_gap"]["a"]["decided_by_input_order"])
-        )
+        found = evaluate_elephant(closed, replace(two, background_scores=np.array(scores)), truth_of([], 0, 1), NOTHING)
+        gaps.append((found["background_gap"]["a"]["mean"], found["background_gap"]["a"]["decided_by_input_order"]))
     assert gaps == [(pytest.approx(0.4), 1), (pytest.approx(0.3), 1), (pytest.approx(0.4), 0)]

@@ -6,15 +6,11 @@ from curation.evaluation.leaderboard.rows import Row, rows_of
 DIGEST = "sha256:" + "b" * 64
 
 
-def voc_result(
-    *, file: str = "model.json", truth: str = "a", dropped: int = 0, classes: str = ""
-) -> dict[str, object]:
+def voc_result(*, file: str = "model.json", truth: str = "a", dropped: int = 0, classes: str = "") -> dict[str, object]:
     return {
         "protocol": "voc",
         "manifest": None,
-        "option_files": {"classes": {"name": "c.json", "sha256": f"sha256:{classes * 64}"}}
-        if classes
-        else {},
+        "option_files": {"classes": {"name": "c.json", "sha256": f"sha256:{classes * 64}"}} if classes else {},
         "inputs": {
             "test": {
                 "truth": {

@@ -20,9 +20,7 @@ def test_the_papers_47_levels() -> None:
     assert wilderness_levels(4952, 23008, counts="float32", most=50).images.tolist() == levels.images.tolist()
 
 
-@pytest.mark.parametrize(
-    ("n", "name", "count"), [(40, "0.7", 27), (60, "2.1", 125), (10, "0.7", 6), (10, "0.9", 8)]
-)
+@pytest.mark.parametrize(("n", "name", "count"), [(40, "0.7", 27), (60, "2.1", 125), (10, "0.7", 6), (10, "0.9", 8)])
 def test_float32_products_lose_an_image_where_the_official_code_does(n: int, name: str, count: int) -> None:
     levels = wilderness_levels(n, 10 * n, counts="float32")
     assert levels.images[levels.names.index(name)] == count

@@ -111,17 +111,13 @@ def test_chunks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(matching, "_PAIRS_AT_ONCE", 7)
     pieces = best_overlap(truth, detections, same_class=False)
     assert all(np.array_equal(a, b) for a, b in zip(whole, pieces, strict=True))
-    assert np.array_equal(
-        hit, overlaps_any(truth, detections, truth.label < 0, iou_threshold=0.3, strict=False)
-    )
+    assert np.array_equal(hit, overlaps_any(truth, detections, truth.label < 0, iou_threshold=0.3, strict=False))
     assert hit.any()
 
 
 def test_a_mask_leaves_objects_out() -> None:
     truth = truth_of([Thing(0, 0, UNIT), Thing(0, -1, (1, 0, 10, 10))], 1, 1)
-    position, _ = best_overlap(
-        truth, detections_of([Guess(0, 0, UNIT, 1)]), same_class=False, mask=truth.label < 0
-    )
+    position, _ = best_overlap(truth, detections_of([Guess(0, 0, UNIT, 1)]), same_class=False, mask=truth.label < 0)
     assert position.tolist() == [1]
 
 

@@ -95,11 +95,7 @@ def test_the_numbers_of_both_variants_are_found_by_path_and_what_is_not_there_is
 
 
 def numbers(protocol: str, section: dict[str, Any]) -> dict[str, float | None]:
-    return {
-        one.key_of(parameters): value
-        for one in measures_of(protocol)
-        for parameters, value in one.found(section)
-    }
+    return {one.key_of(parameters): value for one in measures_of(protocol) for parameters, value in one.found(section)}
 
 
 def test_the_page_of_leaderboards_names_every_number_and_every_field_of_a_row() -> None:

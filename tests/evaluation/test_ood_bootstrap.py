@@ -54,9 +54,7 @@ def test_a_weight_is_a_copy_of_the_image(world: OodWorld) -> None:
     one = sample(world)
     weights = np.array([2, 0, 1, 2, 0][: one.n_images])
     id_weights = np.arange(one.n_id_images) % 3
-    copies = [
-        image for image, n in zip(sorted(world.objects), weights.tolist(), strict=True) for _ in range(n)
-    ]
+    copies = [image for image, n in zip(sorted(world.objects), weights.tolist(), strict=True) for _ in range(n)]
     ids = [score for score, n in zip(world.ids, id_weights.tolist(), strict=True) for _ in range(n)]
     copied = OodWorld(
         {k: world.objects[image] for k, image in enumerate(copies, 1)},

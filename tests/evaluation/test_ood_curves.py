@@ -70,9 +70,7 @@ def test_the_three_rules_of_fpr_differ_where_they_should() -> None:
 @pytest.mark.parametrize(
     ("ids", "oods", "told"), [([], [1.0], "no ID"), ([1.0], [], "no OOD"), ([], [], "no ID and no OOD")]
 )
-def test_nothing_to_compare_is_undefined_with_a_reason(
-    ids: list[float], oods: list[float], told: str
-) -> None:
+def test_nothing_to_compare_is_undefined_with_a_reason(ids: list[float], oods: list[float], told: str) -> None:
     found = separability(np.array(ids), np.array(oods))
     assert all(found[name] is None and told in found["undefined"][name] for name in METRICS)
 

@@ -30,17 +30,13 @@ def truth(folder: Path, name: Any = plain) -> GroundTruth:
     return ground_truth(open_source(path, dataset="coco", part="ood", cache=False), NO_KNOWN).truth
 
 
-def read(
-    folder: Path, content: Any, name: Any = plain, policy: Policy | None = None, **more: Any
-) -> ReadOodDetections:
+def read(folder: Path, content: Any, name: Any = plain, policy: Policy | None = None, **more: Any) -> ReadOodDetections:
     return read_ood_detections(write(folder / "d.json", content), truth(folder, name), policy, **more)
 
 
 @pytest.mark.parametrize("name", [plain, hexadecimal])
 @pytest.mark.parametrize("form", [list, by_image])
-def test_integer_and_text_ids_in_both_forms_are_the_same_detections(
-    tmp_path: Path, name: Any, form: Any
-) -> None:
+def test_integer_and_text_ids_in_both_forms_are_the_same_detections(tmp_path: Path, name: Any, form: Any) -> None:
     found = read(tmp_path, form(results_content(EXAMPLE, name)), name).detections
     expected = columns(EXAMPLE)[1]
     assert found.image.tolist() == expected.image.tolist()

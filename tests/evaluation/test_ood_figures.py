@@ -42,9 +42,7 @@ def test_undefined_bars_are_empty_cells(tmp_path: Path) -> None:
 def test_histograms_count_every_detection(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     pair = rng.normal(2, 1, 5000), rng.normal(0, 1, 400)
-    paths = score_histograms(
-        {"far": pair, "odd": (IDS, IDS)}, {"far": 0.5, "odd": None}, "energy", tmp_path / "h"
-    )
+    paths = score_histograms({"far": pair, "odd": (IDS, IDS)}, {"far": 0.5, "odd": None}, "energy", tmp_path / "h")
     found = [row for row in rows(paths[-1]) if row["split"] == "far"]
     assert sum(int(row["id_detections"]) for row in found) == 5000
     assert sum(int(row["ood_detections"]) for row in found) == 400

@@ -81,9 +81,7 @@ def test_scores_of_logits(tmp_path: Path) -> None:
         ([{"score": 0.5}, {}], "no confidence"),
     ],
 )
-def test_records_that_do_not_go_together_are_refused(
-    tmp_path: Path, rows: list[dict[str, Any]], told: str
-) -> None:
+def test_records_that_do_not_go_together_are_refused(tmp_path: Path, rows: list[dict[str, Any]], told: str) -> None:
     with pytest.raises(PredictionError, match=told):
         read(tmp_path, *rows)
 

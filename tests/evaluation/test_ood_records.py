@@ -17,9 +17,7 @@ def test_both_forms_of_file_hold_the_same_records(tmp_path: Path) -> None:
     listed = read_records(write(tmp_path / "list.json", rows)).records
     grouped = read_records(write(tmp_path / "map.json", by_image(rows))).records
     assert [str(one.image_id) for one in listed] == [one.image_id for one in grouped]
-    assert [(one.bbox_xyxy, one.ood_score) for one in listed] == [
-        (one.bbox_xyxy, one.ood_score) for one in grouped
-    ]
+    assert [(one.bbox_xyxy, one.ood_score) for one in listed] == [(one.bbox_xyxy, one.ood_score) for one in grouped]
 
 
 def test_scores_have_the_names_of_their_methods(tmp_path: Path) -> None:

@@ -43,9 +43,7 @@ def example(*, background: bool = False) -> ClassScores:
         (True, "unknown", "table2", (None, None, 0.25, None, 0.625, 0.75)),
     ],
 )
-def test_the_worked_example(
-    background: bool, group: str, grid: str, expected: tuple[float | None, ...]
-) -> None:
+def test_the_worked_example(background: bool, group: str, grid: str, expected: tuple[float | None, ...]) -> None:
     result = oscr(example(background=background), group, grid=grid, queries=FPR)  # type: ignore[arg-type]
     assert tuple(result["ccr_at_fpr"].values()) == expected
     assert set(result["reason"]) == {q for q, rate in zip(FPR, expected, strict=True) if rate is None}
@@ -210,9 +208,7 @@ def test_ends_of_the_exact_curve(case: list[tuple[int, list[float]]]) -> None:
 
 
 @given(cases, st.sampled_from(["exp", "affine", "cube"]), st.sampled_from(GRIDS))
-def test_increasing_transforms_change_no_rate(
-    case: list[tuple[int, list[float]]], name: str, grid: str
-) -> None:
+def test_increasing_transforms_change_no_rate(case: list[tuple[int, list[float]]], name: str, grid: str) -> None:
     transform = {"exp": np.exp, "affine": lambda x: 4 * x - 9, "cube": lambda x: (x - 1) ** 3}[name]
     moved = [(label, transform(np.array(row)).tolist()) for label, row in case]
     for group in GROUPS:

@@ -24,9 +24,7 @@ def test_the_csv_holds_every_point_of_the_exact_curve(tmp_path: Path) -> None:
     rows = read(oscr_figure({"soft": SOFT}, tmp_path / "oscr"))
     unknown = [(float(row["fpr"]), float(row["ccr"])) for row in rows if row["group"] == "unknown"]
     # Table 5.5: one corner at each rate that occurs, with the highest CCR there.
-    corners = [
-        max(point for point in unknown if point[0] == rate) for rate in sorted({p[0] for p in unknown})
-    ]
+    corners = [max(point for point in unknown if point[0] == rate) for rate in sorted({p[0] for p in unknown})]
     assert corners == [(0, 0), (0.25, 0.25), (0.5, 0.625), (0.75, 0.75), (1, 0.75)]
     # A row for each score that a right known sample or an unknown one has, counted one by one, and one for all samples.
     right = [

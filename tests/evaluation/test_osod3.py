@@ -196,9 +196,7 @@ def test_the_view_of_a_manifest(inner: str) -> None:
 
 
 def test_a_manifest_of_another_problem_is_refused() -> None:
-    sources = {
-        f"openimages-{part}": manifests.open_images(part, 300, 1) for part in ("train", "validation", "test")
-    }
+    sources = {f"openimages-{part}": manifests.open_images(part, 300, 1) for part in ("train", "validation", "test")}
     manifest = manifests.built(sources, superclass="vehicle")
     assert classes_of_manifest(manifest, "t1").taxonomy == "OSOD-III"
     for taxonomy in ("OWOD", "closed-set", "OSC"):

@@ -56,9 +56,7 @@ def test_ids_and_names_mean_classes(tmp_path: Path, task: OwodTask, kinds: tuple
 
 
 @pytest.mark.parametrize(("task", "cup"), [(TASK, 3), (NUMBERED, 2), (TASK, "cup")])
-def test_classes_unknown_in_the_task_are_refused_or_counted(
-    tmp_path: Path, task: OwodTask, cup: int | str
-) -> None:
+def test_classes_unknown_in_the_task_are_refused_or_counted(tmp_path: Path, task: OwodTask, cup: int | str) -> None:
     with pytest.raises(PredictionError, match="unknown in task t1") as caught:
         read(tmp_path, [row("dog"), row(cup)], task)
     assert "record 1" in (caught.value.where or "")

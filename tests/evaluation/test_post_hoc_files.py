@@ -15,9 +15,7 @@ def save(path: Path, **arrays: Any) -> Path:
 
 
 def test_arrays_come_back_with_the_digests_of_their_files(tmp_path: Path) -> None:
-    test = save(
-        tmp_path / "t.npz", logits=np.ones((2, 3), np.float32), features=np.ones((2, 4)), image_ids=[1, 2]
-    )
+    test = save(tmp_path / "t.npz", logits=np.ones((2, 3), np.float32), features=np.ones((2, 4)), image_ids=[1, 2])
     train = save(tmp_path / "n.npz", features=np.ones((5, 4)), labels=np.arange(5))
     layer = save(tmp_path / "l.npz", weight=np.ones((3, 4)), bias=np.ones(3))
     found = read_inputs(test, train, layer)

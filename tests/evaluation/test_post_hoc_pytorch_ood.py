@@ -80,9 +80,7 @@ STANDING_OUT = replace(SETTINGS, dimension=2)
 
 
 @pytest.mark.parametrize(("name", "settings"), [("dice", SETTINGS), ("vim", STANDING_OUT)])
-def test_equal_up_to_sign_where_the_package_computes_in_single_precision(
-    name: str, settings: Settings
-) -> None:
+def test_equal_up_to_sign_where_the_package_computes_in_single_precision(name: str, settings: Settings) -> None:
     ours, theirs = both(name, settings)
     allowed = TOLERANCES[name](settings, SINGLE)
     assert allowed.max() < 0.1
@@ -147,9 +145,7 @@ def test_density_there_has_class_weights_and_divides_by_n() -> None:
               .sum(axis=1).max())
         for group, one in zip(groups, covariances, strict=True)
     )  # fmt: skip
-    assert ours == pytest.approx(
-        theirs, rel=0, abs=relative * (squared + D) / 2 + gamma(8 * D, DOUBLE) * squared
-    )
+    assert ours == pytest.approx(theirs, rel=0, abs=relative * (squared + D) / 2 + gamma(8 * D, DOUBLE) * squared)
     assert np.corrcoef(weighted, theirs)[0, 1] > 0.999
     unweighted, _ = both("ddu", SETTINGS, case)
     assert unweighted - weighted == pytest.approx(math.log(K))

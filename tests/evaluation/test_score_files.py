@@ -69,9 +69,7 @@ def test_the_kind_is_told_by_name_or_asked_for(tmp_path: Path) -> None:
     assert "--kind" in str(caught.value.expected)
     assert read_scores(tmp_path / "b.npz", ScoreOptions(kind="real")).scores.highest.max() == 3
     chosen = ScoreOptions(keys=Keys("mine", "y"))
-    read = read_scores(
-        npz(tmp_path / "c.npz", y=labels, mine=SCORES, gt=labels * 0, scores=SCORES * 0), chosen
-    )
+    read = read_scores(npz(tmp_path / "c.npz", y=labels, mine=SCORES, gt=labels * 0, scores=SCORES * 0), chosen)
     assert read.scores.labels.tolist() == list(TEST_LABELS)
 
 

@@ -26,9 +26,7 @@ def annotation(number: int, image: int, category: int, **more: Any) -> dict[str,
     }
 
 
-def source(
-    tmp_path: Path, annotations: list[dict[str, Any]], images: tuple[int, ...] = (30, 4, 11)
-) -> Source:
+def source(tmp_path: Path, annotations: list[dict[str, Any]], images: tuple[int, ...] = (30, 4, 11)) -> Source:
     content = {
         "images": [{"id": n, "file_name": f"{n:012d}.jpg", "width": 99, "height": 99} for n in images],
         "annotations": annotations,

@@ -101,9 +101,7 @@ def test_a_name_of_two_images_says_nothing(tmp_path: Path, truth: GroundTruth) -
     assert "line 2" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "line", ["x" * 300 + " 0.5 1 1 10 20\n", "000001 0." + "5" * 100_000 + " 1 1 10 20\n"]
-)
+@pytest.mark.parametrize("line", ["x" * 300 + " 0.5 1 1 10 20\n", "000001 0." + "5" * 100_000 + " 1 1 10 20\n"])
 def test_endless_tokens_are_refused(tmp_path: Path, truth: GroundTruth, line: str) -> None:
     written(tmp_path, "a", LINE + line)
     with pytest.raises(PredictionError, match="cannot be read") as caught:

@@ -172,9 +172,7 @@ def test_the_order_of_images_and_categories_in_the_files_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, world: World, seed: int
 ) -> None:
     folder = tmp_path_factory.mktemp("files")
-    plain = evaluated(
-        write_files(folder, with_certain_impact(world, 500), random.Random(seed), shuffle=False)
-    )
+    plain = evaluated(write_files(folder, with_certain_impact(world, 500), random.Random(seed), shuffle=False))
     mixed = evaluated(write_files(folder, with_certain_impact(world, 500), random.Random(seed), shuffle=True))
     assert plain["WI"]["0.1"]["macro"][-1] > 0
     assert mixed == plain
@@ -192,9 +190,7 @@ def test_the_order_of_detections_changes_nothing_when_scores_differ(world: World
             detections.image[rows], detections.label[rows], detections.boxes[rows], detections.scores[rows]
         )
 
-    assert measures((closed, shuffled(inside), wild, shuffled(outside))) == measures(
-        (closed, inside, wild, outside)
-    )
+    assert measures((closed, shuffled(inside), wild, shuffled(outside))) == measures((closed, inside, wild, outside))
 
 
 @settings(max_examples=60)

@@ -37,9 +37,7 @@ def worlds(
         for _ in range(draw(st.integers(0, 3)))
     ]
     wild = [
-        Thing(image, -1, draw(BOXES), draw(flags))
-        for image in range(n_wild)
-        for _ in range(draw(st.integers(0, 2)))
+        Thing(image, -1, draw(BOXES), draw(flags)) for image in range(n_wild) for _ in range(draw(st.integers(0, 2)))
     ]
     inside, outside = (
         [
@@ -52,9 +50,7 @@ def worlds(
     )
     if distinct_scores:
         order = draw(st.permutations(range(len(inside) + len(outside))))
-        spread = [
-            Guess(g.image, g.label, g.box, 10 + 30 * order[k]) for k, g in enumerate([*inside, *outside])
-        ]
+        spread = [Guess(g.image, g.label, g.box, 10 + 30 * order[k]) for k, g in enumerate([*inside, *outside])]
         inside, outside = spread[: len(inside)], spread[len(inside) :]
     return World(n_classes, n_closed, n_wild, tuple(closed), tuple(wild), tuple(inside), tuple(outside))
 

@@ -20,9 +20,7 @@ def test_both_forms(tmp_path: Path) -> None:
     toml, plain = tmp_path / "a.toml", tmp_path / "a.json"
     toml.write_text("first = 1\n")
     plain.write_text('{"first": 1}')
-    assert (
-        read_declaration(toml, Pair, ProtocolError) == Pair(1) == read_declaration(plain, Pair, ProtocolError)
-    )
+    assert read_declaration(toml, Pair, ProtocolError) == Pair(1) == read_declaration(plain, Pair, ProtocolError)
 
 
 @pytest.mark.parametrize("content", [b'{"first": "x"}', b'{"first": 1, "third": 3}', b"\xff", b"[" * 100_000])

@@ -18,9 +18,7 @@ def write(folder: Path, text: str, name: str = "is_a.txt") -> Path:
 
 
 def test_last_edge_wins(tmp_path: Path) -> None:
-    path = write(
-        tmp_path, "# a comment\nhound greyhound\n\nracer greyhound\r\nhound dummy32\nhound greyhound\n"
-    )
+    path = write(tmp_path, "# a comment\nhound greyhound\n\nracer greyhound\r\nhound dummy32\nhound greyhound\n")
     graph = read_edge_list(path)
     assert parents(graph, "greyhound") == ("racer", "hound")
     assert list(as_tree(graph, "last").adj["greyhound"]) == ["hound"]
@@ -41,9 +39,7 @@ def test_the_published_tree_comes_from_an_edge_list_in_which_the_last_edge_wins(
     graph = read_edge_list(write(tmp_path, "\n".join(lines)))
     again = as_tree(graph, "last")
     for node in ("n02084071", "n03183080", "n13134947"):
-        assert leaves_under(again, node, ilsvrc2012_classes()) == leaves_under(
-            tree, node, ilsvrc2012_classes()
-        )
+        assert leaves_under(again, node, ilsvrc2012_classes()) == leaves_under(tree, node, ilsvrc2012_classes())
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,7 @@ import pytest
 from curation.hierarchy.noun_table import DIGESTS, main
 
 
-def test_it_writes_what_is_shipped(
-    wordnet_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_writes_what_is_shipped(wordnet_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(wordnet_folder), str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     for name, digest in DIGESTS.items():

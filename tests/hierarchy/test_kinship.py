@@ -80,9 +80,7 @@ def test_nltk_agrees_on_2000_random_pairs(wordnet_folder: Path) -> None:
             several = firsts[start : start + 100], seconds[start : start + 100]
             kin = kinship(graph, [*several[0], *several[1]])
             for first, second in zip(*several, strict=True):
-                one, other = (
-                    reader.synset_from_pos_and_offset("n", int(node[1:])) for node in (first, second)
-                )
+                one, other = (reader.synset_from_pos_and_offset("n", int(node[1:])) for node in (first, second))
                 pair = kin, [first], [second]
                 assert wu_palmer(*pair)[0, 0] == pytest.approx(one.wup_similarity(other), abs=1e-12), (
                     first,

@@ -56,9 +56,7 @@ def test_of_two_synsets_that_became_one_and_of_one_that_became_two(nltk_corpora:
         (5, (("dog", 0), ("domestic_dog", 0)), (("@", 0),)),
         (5, (("Canis_familiaris", 0),), (("@", 0),)),
     )
-    rows = tuple(
-        (lexicon, lemmas if lexicon == 5 else (("entity", 0),), over) for lexicon, lemmas, over in rows
-    )
+    rows = tuple((lexicon, lemmas if lexicon == 5 else (("entity", 0),), over) for lexicon, lemmas, over in rows)
     written(nltk_corpora / "split", database(rows))
     found = open_wordnet("nltk:split")
     assert found.words_of("n02084071") == ("dog", "domestic_dog")

@@ -17,12 +17,7 @@ def test_words_with_several_meanings(nouns: Any) -> None:
 
 
 def test_a_name_that_means_one_node(nouns: Any) -> None:
-    assert (
-        node_of(nouns, "n02084071")
-        == node_of(nouns, "dog.n.01")
-        == node_of(nouns, "domestic dog")
-        == "n02084071"
-    )
+    assert node_of(nouns, "n02084071") == node_of(nouns, "dog.n.01") == node_of(nouns, "domestic dog") == "n02084071"
 
 
 def test_a_name_that_means_none_or_several(nouns: Any) -> None:

@@ -140,9 +140,7 @@ def test_a_subset_must_be_inside(make_manifest: Make) -> None:
 
 def test_lists_are_those_of_the_parts(manifest: Manifest) -> None:
     with pytest.raises(ManifestError, match="inconsistent"):
-        check_lists(
-            Manifest(header=manifest.header, lists={"closed": manifest.lists["closed"]}), where="here"
-        )
+        check_lists(Manifest(header=manifest.header, lists={"closed": manifest.lists["closed"]}), where="here")
 
 
 def test_length_is_checked(manifest: Manifest) -> None:

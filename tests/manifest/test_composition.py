@@ -103,8 +103,7 @@ def test_a_presence_table_tells_images_and_no_objects(world: TaskWorld) -> None:
     pairs = np.unique(np.stack([objects.image, objects.category], axis=1), axis=0).astype(np.int32)
     table = replace(source, objects=None, presence=pairs)
     whole, told = (
-        by_name(compose(world.manifest, {"train": one, "val": world.sources["val"]}))
-        for one in (source, table)
+        by_name(compose(world.manifest, {"train": one, "val": world.sources["val"]})) for one in (source, table)
     )
     for name in ("t1-train", "t2-train", "t3-finetune", "t2-val"):
         assert told[name].hidden_images == whole[name].hidden_images

@@ -65,9 +65,7 @@ def test_equal(manifest: Manifest) -> None:
         (lambda header: msgspec.structs.replace(header, sources=header.sources[:0]), "patch"),
         (lambda header: msgspec.structs.replace(header, parts=header.parts[::-1]), "patch"),
         (
-            lambda header: msgspec.structs.replace(
-                header, figures=(Figure(name="n", paper=1, obtained=1, place="p"),)
-            ),
+            lambda header: msgspec.structs.replace(header, figures=(Figure(name="n", paper=1, obtained=1, place="p"),)),
             "patch",
         ),
         (
@@ -105,9 +103,7 @@ def test_parts_that_come_and_go(make_manifest: Make) -> None:
 
 def test_a_declared_part_that_gets_its_list(manifest: Manifest) -> None:
     blank = msgspec.structs.replace(manifest.header.parts[1], images=None, sha256=None)
-    header = msgspec.structs.replace(
-        manifest.header, parts=(manifest.header.parts[0], blank), origin="declared"
-    )
+    header = msgspec.structs.replace(manifest.header, parts=(manifest.header.parts[0], blank), origin="declared")
     declared = Manifest(header=header, lists={"closed": manifest.lists["closed"]})
     assert diff_manifests(declared, manifest).verdict == "minor"
     assert diff_manifests(manifest, declared).verdict == "major"

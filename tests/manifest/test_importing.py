@@ -169,9 +169,7 @@ def test_changed_line_ends_are_recognised(header: Header, folder: Path) -> None:
 def test_other_lines_of_a_right_file(header: Header, folder: Path) -> None:
     moved = msgspec.structs.replace(
         header,
-        rule=msgspec.structs.replace(
-            header.rule, parameters={**header.rule.parameters, "val": "train.txt:1-2"}
-        ),
+        rule=msgspec.structs.replace(header.rule, parameters={**header.rule.parameters, "val": "train.txt:1-2"}),
     )
     with pytest.raises(DigestMismatchError, match="part 'val'"):
         import_lists(moved, folder)

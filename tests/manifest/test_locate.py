@@ -21,9 +21,7 @@ def house(make_manifest: Callable[..., Manifest], tmp_path: Path, monkeypatch: p
         ("elsewhere", "solo", "2.0.0"),
         ("elsewhere", "toy/example", "1.0.0"),
     ):
-        write_manifest(
-            make_manifest(name=name, version=version, title=root), tmp_path / root / name / version
-        )
+        write_manifest(make_manifest(name=name, version=version, title=root), tmp_path / root / name / version)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CURATION_MANIFESTS", str(tmp_path / "elsewhere"))
     return tmp_path
@@ -101,9 +99,7 @@ def test_a_folder_goes_before_a_name_and_a_name_before_a_packaged_one(
     assert find_manifest(f"{name}@{version}") == packaged_manifests() / name / version
     (tmp_path / name).mkdir(parents=True)
     assert find_manifest(name) == packaged_manifests() / name / version  # a folder without a manifest is none
-    write_manifest(
-        make_manifest(name=name, version=version, title="root"), tmp_path / "manifests" / name / version
-    )
+    write_manifest(make_manifest(name=name, version=version, title="root"), tmp_path / "manifests" / name / version)
     assert load_manifest(name).header.title == "root"
     write_manifest(make_manifest(name=name, version=version, title="here"), tmp_path / name / version)
     assert load_manifest(name).header.title == "here"

@@ -67,9 +67,7 @@ def test_json(tmp_path: Path, value: object, ids: list[str], expected: list[str]
         ("a.json", b"[" * 100_000, ManifestError),
     ],
 )
-def test_other_files_are_refused_by_name(
-    tmp_path: Path, name: str, data: bytes, error: type[CurationError]
-) -> None:
+def test_other_files_are_refused_by_name(tmp_path: Path, name: str, data: bytes, error: type[CurationError]) -> None:
     path = tmp_path / name
     path.write_bytes(data)
     with pytest.raises(error) as caught:

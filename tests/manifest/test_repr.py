@@ -62,9 +62,7 @@ def test_a_notebook_shows_the_parts_and_escapes_every_name() -> None:
 def test_many_parts_are_cut_and_counted() -> None:
     manifest = World().manifest
     parts = tuple(msgspec.structs.replace(manifest.header.parts[0], name=f"p{n}") for n in range(400))
-    header = msgspec.structs.replace(
-        manifest.header, parts=parts, title="t" * 100_000, notes=("n" * 100_000,)
-    )
+    header = msgspec.structs.replace(manifest.header, parts=parts, title="t" * 100_000, notes=("n" * 100_000,))
     many = Manifest(header, {})
     assert is_short(many)
     assert is_short(header)

@@ -174,9 +174,7 @@ def test_no_field_of_the_header_drifts() -> None:
     generated = msgspec.json.schema(_StoredHeader)["$defs"]["_StoredHeader"]
     assert set(SCHEMA["properties"]) == set(generated["properties"]) == set(SCHEMA["required"]) | {"tasks"}
     for name, kind in (("paper", "Paper"), ("rule", "Rule")):
-        assert list(SCHEMA["properties"][name]["properties"]) == list(
-            getattr(header_module, kind).__struct_fields__
-        )
+        assert list(SCHEMA["properties"][name]["properties"]) == list(getattr(header_module, kind).__struct_fields__)
     supersedes = SCHEMA["properties"]["supersedes"]["anyOf"][0]
     assert list(supersedes["properties"]) == list(header_module.Supersedes.__struct_fields__)
 

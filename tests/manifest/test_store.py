@@ -76,9 +76,7 @@ def test_a_damaged_manifest_in_the_way_is_told(manifest: Manifest, folder: Path)
 
 
 def test_an_inconsistent_manifest_is_not_written(make_manifest: Make, tmp_path: Path) -> None:
-    wrong = Manifest(
-        header=make_manifest().header, lists={"closed": ("toy:1", "toy:9"), "rest": ("toy:3", "toy:4")}
-    )
+    wrong = Manifest(header=make_manifest().header, lists={"closed": ("toy:1", "toy:9"), "rest": ("toy:3", "toy:4")})
     with pytest.raises(DigestMismatchError, match="not the one whose digest its manifest states"):
         write_manifest(wrong, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
@@ -127,9 +125,7 @@ def test_every_single_byte_counts(data: st.DataObject, folder: Path) -> None:
         ("manifest.json", lambda data: data.replace(b'"title"', b'"tilte"'), "structure"),
     ],
 )
-def test_damage_is_told_by_file(
-    folder: Path, name: str, damage: Callable[[bytes], bytes], message: str
-) -> None:
+def test_damage_is_told_by_file(folder: Path, name: str, damage: Callable[[bytes], bytes], message: str) -> None:
     path = folder / name
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ManifestError, match=message) as caught:
@@ -206,9 +202,7 @@ def test_a_list_without_final_line_feed_and_a_good_digest(make_manifest: Make, f
 
 def test_a_declared_part_has_no_file(make_manifest: Make, tmp_path: Path) -> None:
     base = make_manifest()
-    blank = msgspec.structs.replace(
-        base.header.parts[1], images=None, sha256=None, annotated_images=None, boxes={}
-    )
+    blank = msgspec.structs.replace(base.header.parts[1], images=None, sha256=None, annotated_images=None, boxes={})
     header = msgspec.structs.replace(base.header, parts=(base.header.parts[0], blank), origin="declared")
     declared = Manifest(header=header, lists={"closed": base.lists["closed"]})
     write_manifest(declared, tmp_path / "m")

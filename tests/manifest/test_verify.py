@@ -45,9 +45,7 @@ def test_other_bytes_are_a_note_and_a_failure_when_strict(manifest: Manifest, so
     other = Source(**{**vars(source), "files": (FileRecord("toy.json", "sha256:" + "2" * 64, 10, 6),)})
     assert outcomes(verify_sources(manifest, {"toy": other}))["files", "toy"] == "note"
     assert outcomes(verify_sources(manifest, {"toy": other}, strict=True))["files", "toy"] == "failure"
-    moved = Source(
-        **{**vars(source), "files": (FileRecord("elsewhere/x.json", "sha256:" + "1" * 64, 10, 6),)}
-    )
+    moved = Source(**{**vars(source), "files": (FileRecord("elsewhere/x.json", "sha256:" + "1" * 64, 10, 6),)})
     assert outcomes(verify_sources(manifest, {"toy": moved}, strict=True))["files", "toy"] == "ok"
 
 
@@ -56,9 +54,7 @@ def test_a_source_that_lacks_an_image_or_an_object(manifest: Manifest, source: S
     foreign = Source(**{**vars(source), "namespace": "zoo"})
     found = outcomes(verify_sources(manifest, {"toy": foreign}))
     assert found["namespace", "toy"] == found["images", "closed"] == "failure"
-    fewer = Source(
-        **{**vars(source), "objects": with_columns(source.objects, category=np.zeros(6, np.int32))}
-    )
+    fewer = Source(**{**vars(source), "objects": with_columns(source.objects, category=np.zeros(6, np.int32))})
     found = outcomes(verify_sources(manifest, {"toy": fewer}))
     assert found["boxes", "closed"] == "failure"
     assert found["annotated_images", "closed"] == found["flags", "closed"] == "ok"
@@ -69,18 +65,14 @@ def test_other_flags_are_a_note_only_in_another_file(manifest: Manifest, source:
     no_crowd = with_columns(source.objects, crowd=np.zeros(len(source.objects), np.bool_))
     same_file = Source(**{**vars(source), "objects": no_crowd})
     assert outcomes(verify_sources(manifest, {"toy": same_file}))["flags", "closed"] == "failure"
-    other_file = Source(
-        **{**vars(same_file), "files": (FileRecord("toy.json", "sha256:" + "2" * 64, 10, 6),)}
-    )
+    other_file = Source(**{**vars(same_file), "files": (FileRecord("toy.json", "sha256:" + "2" * 64, 10, 6),)})
     found = outcomes(verify_sources(manifest, {"toy": other_file}))
     assert (found["flags", "closed"], found["boxes", "closed"], found["flags", "rest"]) == (
         "note",
         "ok",
         "ok",
     )
-    assert (
-        outcomes(verify_sources(manifest, {"toy": other_file}, strict=True))["flags", "closed"] == "failure"
-    )
+    assert outcomes(verify_sources(manifest, {"toy": other_file}, strict=True))["flags", "closed"] == "failure"
 
 
 def test_what_could_not_be_checked_is_noted(manifest: Manifest, source: Source) -> None:

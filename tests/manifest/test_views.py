@@ -145,9 +145,7 @@ def test_errors(manifest: Manifest, make_manifest: Make, source: Source) -> None
         view_objects(Manifest(header=manifest.header, lists={}), "closed", {"toy": source})
 
 
-def test_a_repeated_image_holds_its_objects_once_at_its_first_line(
-    make_manifest: Make, source: Source
-) -> None:
+def test_a_repeated_image_holds_its_objects_once_at_its_first_line(make_manifest: Make, source: Source) -> None:
     once = make_manifest({"closed": ("toy:2", "toy:1", "toy:3")})
     repeated = make_manifest({"closed": ("toy:2", "toy:1", "toy:2", "toy:3", "toy:1", "toy:1")})
     assert len(locate_images(repeated, "closed", {"toy": source})) == 6

@@ -74,9 +74,7 @@ def test_a_benchmark_of_another_package(site: Path, birds: Path) -> None:
     shown = json.loads(curation(site, birds, "show", "made", "--json"))
     assert {part["name"]: part["images"] for part in shown["parts"]} == {"train": 3, "test": 4}
     curation(site, birds, "verify", "made", "--source", "birds=birds.json", "--no-cache")
-    audit = json.loads(
-        curation(site, birds, "audit", "made", "--source", "birds=birds.json", "--json", status=1)
-    )
+    audit = json.loads(curation(site, birds, "audit", "made", "--source", "birds=birds.json", "--json", status=1))
     # Its images train and test: an audit knows no benchmark by name.
     assert {one["verdict"] for one in audit["rules"]} >= {"pass", "fail"}
     given = ["--truth", "birds.json", "--detections", "found.json", "--classes", "classes.json", "--no-cache"]
@@ -88,12 +86,8 @@ def test_a_benchmark_of_another_package(site: Path, birds: Path) -> None:
 def test_a_package_that_cannot_be_used_takes_nothing_away(site: Path, birds: Path, tmp_path: Path) -> None:
     broken = tmp_path / "site"
     (broken / "broken-1.dist-info").mkdir(parents=True)
-    (broken / "broken-1.dist-info" / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: broken\nVersion: 1\n"
-    )
-    (broken / "broken-1.dist-info" / "entry_points.txt").write_text(
-        "[curation.benchmarks]\nbroken = no_such:ONE\n"
-    )
+    (broken / "broken-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (broken / "broken-1.dist-info" / "entry_points.txt").write_text("[curation.benchmarks]\nbroken = no_such:ONE\n")
     assert "elephant" in curation(broken, birds, "list", "protocols")
     done = subprocess.run(
         [sys.executable, "-m", "curation", "build", "broken", "--out", "x"],

@@ -61,16 +61,10 @@ class Run:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the cells, print the table, and return 1 where a cell differs or a test fails."""
     parser = argparse.ArgumentParser(prog="python -m tests.portability", description=__doc__)
-    parser.add_argument(
-        "--cells", nargs="+", default=[], metavar="NAME", help="these alone, beside the first"
-    )
+    parser.add_argument("--cells", nargs="+", default=[], metavar="NAME", help="these alone, beside the first")
     parser.add_argument("--list", action="store_true", help="print the names of the cells and stop")
-    parser.add_argument(
-        "--folder", type=Path, default=ROOT / "build" / "portability", help="of virtual environments"
-    )
-    parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="cells at once (default: cores)"
-    )
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "portability", help="of virtual environments")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="cells at once (default: cores)")
     parser.add_argument("--no-tests", action="store_true", help="the program of numbers and digests alone")
     parser.add_argument("--write", action="store_true", help="put the table into docs/portability.md")
     given = parser.parse_args(arguments)
@@ -82,9 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no such cell: {', '.join(sorted(unknown))}; --list names them")
     chosen = [one for one in CELLS if one is CELLS[0] or not given.cells or one.name in given.cells]
     with ThreadPoolExecutor(given.jobs) as pool:
-        runs = list(
-            pool.map(lambda cell: run_cell(cell, given.folder, with_tests=not given.no_tests), chosen)
-        )
+        runs = list(pool.map(lambda cell: run_cell(cell, given.folder, with_tests=not given.no_tests), chosen))
     for one in runs:
         if not one.absent and not one.failed:
             one.comparison = compare(runs[0].made["outputs"], one.made["outputs"])
@@ -138,9 +130,7 @@ def table(runs: Sequence[Run]) -> str:
     for one in runs:
         if one.made:
             shown = {"python", "torch", "open-clip-torch", "pytorch-ood", *floors()}
-            versions = ", ".join(
-                f"{name} {version}" for name, version in one.made["versions"].items() if name in shown
-            )
+            versions = ", ".join(f"{name} {version}" for name, version in one.made["versions"].items() if name in shown)
             sets.setdefault(versions, []).append(one.cell.name)
     rows += ["", "| cells | versions |", "|---|---|"]
     for versions, names in sets.items():

@@ -71,8 +71,7 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
     yield f"export m --format coco --part closed --part wr1 {sources} --out merged.json"
     yield f"export m --format coco --part all --each {sources} --out each"
     given = " ".join(
-        f"--truth {part}=coco/{part}.json --detections {part}={part}-results.json"
-        for part in ("closed", "wilderness")
+        f"--truth {part}=coco/{part}.json --detections {part}={part}-results.json" for part in ("closed", "wilderness")
     )
     yield f"evaluate elephant --manifest m {given} --profile all --bootstrap 200 --fbeta-ratios 0,1 --json"
     yield f"evaluate elephant --manifest m {given} --wilderness-part wr1 --stray drop --fbeta-ratios 0,1 --json"
@@ -297,9 +296,7 @@ def out_of_distribution(folder: Path) -> Iterator[str]:
     for profile in ("paper", "official"):
         yield f"evaluate findmeifyoucan {given} --profile {profile} --bootstrap 100 --json"
     yield f"evaluate findmeifyoucan {given} --threshold quantile --fpr nearest --json"
-    splits = " ".join(
-        f"--truth {one}={one}.json --detections {one}={one}-results.json" for one in ("near", "far")
-    )
+    splits = " ".join(f"--truth {one}={one}.json --detections {one}={one}-results.json" for one in ("near", "far"))
     both = f"{splits} --id-scores voc-results.json"
     yield f"evaluate findmeifyoucan {both} --score energy --score knn --t-star 0.39 --out splits --json"
     listed = "--manifest my-split --truth coco-far=instances.json --detections coco-far=r.json --id-scores scores.npy"
@@ -340,13 +337,9 @@ def classifiers(folder: Path) -> Iterator[str]:
         words += f" --scores {name}={name}_test.csv --val {name}={name}_val.csv"
     with (folder / "epochs.csv").open("w", encoding="utf-8", newline="") as stream:
         rows = csv.writer(stream, lineterminator="\n")
-        rows.writerows(
-            [("epoch", "gamma_plus", "gamma_minus"), (1, 0.5, 0.25), (2, 0.75, 0.5), (3, 0.7, 0.625)]
-        )
+        rows.writerows([("epoch", "gamma_plus", "gamma_minus"), (1, 0.5, 0.25), (2, 0.75, 0.5), (3, 0.7, 0.625)])
     queries = ",".join(imagenet.QUERIES)
-    more = (
-        f"--grid all --queries {queries} --epochs softmax=epochs.csv --bootstrap 30 --seed 4 --confidence 0.9"
-    )
+    more = f"--grid all --queries {queries} --epochs softmax=epochs.csv --bootstrap 30 --seed 4 --confidence 0.9"
     yield f"evaluate imagenet {words} {more} --out all --append rows.jsonl --json"
     for grid in ("exact", "paper", "comparison"):
         yield f"evaluate imagenet {words} --grid {grid} --json"
@@ -428,9 +421,7 @@ def lists_of_species(folder: Path) -> Iterator[str]:
     for case in ("unknown1", "unknown2", "unknown12"):
         yield build("mtsd", f"signs-{case}", f"case={case}")
     for weighting in ("binary", "jaccard", "pmi"):
-        yield build(
-            "mtsd", f"signs-{weighting}", f"weighting={weighting}", "graph_images=train", "components=giant"
-        )
+        yield build("mtsd", f"signs-{weighting}", f"weighting={weighting}", "graph_images=train", "components=giant")
     for name, problem in (("vehicle-1", "openimages"), ("cub-2", "cub"), ("signs-unknown1", "mtsd")):
         sources = "--no-cache " + " ".join(f"--source {one}={roots[problem]}" for one in slots[problem])
         yield f"audit {name} {sources} --json"
@@ -449,9 +440,7 @@ def lists_of_imagenet(folder: Path) -> Iterator[str]:
             words = f"--set protocol={protocol} --set formula={formula}"
             yield f"build imagenet {sources} {words} --out {protocol}-{formula} --json"
     yield f"build imagenet {sources} --set protocol=p2 --set hierarchy=dag --set seed=7 --out dag --json"
-    (folder / "cats.toml").write_text(
-        'name = "cats"\nknown = ["n02127808"]\nunknown = ["n02131653"]\ncut = "KN"\n'
-    )
+    (folder / "cats.toml").write_text('name = "cats"\nknown = ["n02127808"]\nunknown = ["n02131653"]\ncut = "KN"\n')
     yield f"build imagenet {sources} --set protocol=cats.toml --out cats --json"
     names = read(folder / paths["imagenet-train"])
     write_json(folder / "few.json", {wnid: listed for wnid, listed in names.items() if hash_free(wnid)})

@@ -238,9 +238,7 @@ def kernels() -> dict[str, str]:
     from numpy._core import _multiarray_umath as umath
     from threadpoolctl import threadpool_info
 
-    found = {
-        "NumPy": " ".join(one for one in umath.__cpu_dispatch__ if umath.__cpu_features__[one]) or "baseline"
-    }
+    found = {"NumPy": " ".join(one for one in umath.__cpu_dispatch__ if umath.__cpu_features__[one]) or "baseline"}
     for one in threadpool_info():
         if one["internal_api"] == "openblas":
             found["OpenBLAS"] = f"{one['architecture']}, {one['num_threads']} threads"

@@ -25,9 +25,7 @@ def direct() -> list[str]:
 def tools() -> list[str]:
     """Return what the chosen tests need beside them."""
     return [
-        one
-        for one in _project()["optional-dependencies"]["dev"]
-        if one.startswith(TEST_TOOLS) and "xdist" not in one
+        one for one in _project()["optional-dependencies"]["dev"] if one.startswith(TEST_TOOLS) and "xdist" not in one
     ]
 
 
@@ -54,7 +52,7 @@ def floor_constraints() -> str:
 
 
 def _project() -> dict[str, dict[str, list[str]]]:
-    project: dict[str, dict[str, list[str]]] = tomllib.loads(
-        (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    )["project"]
+    project: dict[str, dict[str, list[str]]] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     return project

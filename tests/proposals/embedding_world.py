@@ -8,9 +8,7 @@ import numpy as np
 from curation.similarity.embeddings import Embeddings, EmbeddingStore, EncoderIdentity, Row, header_of
 
 
-def embedded(
-    rows: Mapping[str, Sequence[float]], *, model: str = "drawn", prefix: str = "sha256:"
-) -> Embeddings:
+def embedded(rows: Mapping[str, Sequence[float]], *, model: str = "drawn", prefix: str = "sha256:") -> Embeddings:
     """Return embeddings with these vectors, of images whose digests differ as their ids do."""
     identity = EncoderIdentity(model=model, weights="sha256:0", preprocessing="none", dtype="float32")
     return Embeddings(

@@ -34,9 +34,7 @@ REMOVED_FROM_COCO = ("spoon", "fork", "pizza", "sandwich", "cake", "hot dog", "w
 """Table 5 of FindMeIfYouCan, from its code."""
 
 
-def relate(
-    categories: Sequence[str], classes: Sequence[IdClass] = VOC, **more: object
-) -> dict[str, Relation]:
+def relate(categories: Sequence[str], classes: Sequence[IdClass] = VOC, **more: object) -> dict[str, Relation]:
     return category_relations(
         categories,
         classes,

@@ -100,9 +100,7 @@ vectors = st.lists(st.tuples(*[st.integers(-9, 9)] * 3).filter(any), min_size=1,
 
 
 @given(vectors, vectors)
-def test_s_j_is_the_maximum_over_the_id_images(
-    ood: list[tuple[int, ...]], own: list[tuple[int, ...]]
-) -> None:
+def test_s_j_is_the_maximum_over_the_id_images(ood: list[tuple[int, ...]], own: list[tuple[int, ...]]) -> None:
     look = look_at(
         embedded({f"coco:{row}": one for row, one in enumerate(ood)}),
         embedded({f"voc:{row}": one for row, one in enumerate(own)}),

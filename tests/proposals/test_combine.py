@@ -63,9 +63,7 @@ def test_the_most_suspect_image_is_first() -> None:
         "j": [piece("label_kind", "dog", "0.9"), piece("image_image")],
         "k": [piece("label_kind", "dog", "0.9")],
     }
-    found = combine(
-        [Suspect("p", f"coco:{name}", tuple(pieces)) for name, pieces in cases.items()], agreeing=2
-    )
+    found = combine([Suspect("p", f"coco:{name}", tuple(pieces)) for name, pieces in cases.items()], agreeing=2)
     assert [one.image_id[-1] for one in found] == list("jihkgfedcba")
     assert [one.rank for one in found] == list(range(1, 12))
 
@@ -104,9 +102,7 @@ def test_the_order_of_input_changes_nothing(
 
 
 @given(st.lists(pieces, min_size=1, max_size=6), st.integers(1, 5))
-def test_overlap_removes_and_suspicion_never_leaves_an_image_near_or_far(
-    own: list[Evidence], agreeing: int
-) -> None:
+def test_overlap_removes_and_suspicion_never_leaves_an_image_near_or_far(own: list[Evidence], agreeing: int) -> None:
     verdict = finding(own, agreeing=agreeing).verdict
     kinds = {one.kind for one in own}
     if kinds & set(OVERLAPS):

@@ -26,9 +26,7 @@ def row(image: int | str, category: int, score: float) -> dict[str, Any]:
 
 def test_the_best_confident_detection_of_each_class_is_told(tmp_path: Path) -> None:
     rows = [row(1, 1, 0.9), row(1, 1, 0.95), row(1, 2, 0.5), row(1, 3, 0.99), row(2, 1, 0.49), row(7, 1, 0.9)]
-    found = detector_evidence(
-        detections(tmp_path, rows), SOURCE, CLASSES, threshold=Decimal("0.5"), pool="coco"
-    )
+    found = detector_evidence(detections(tmp_path, rows), SOURCE, CLASSES, threshold=Decimal("0.5"), pool="coco")
     pieces = found.by_image["coco:000000000001"]
     assert [(one.detail, one.score, one.id_class) for one in pieces] == [
         ("2 detections of dog", "0.9500", "dog"),
@@ -45,16 +43,12 @@ def test_the_best_confident_detection_of_each_class_is_told(tmp_path: Path) -> N
 def test_ids_may_be_texts(tmp_path: Path) -> None:
     source = source_of({"00166893b16a03ab": []}, ["fox"], dataset="openimages")
     rows = [row("00166893b16a03ab", 1, 0.9)]
-    found = detector_evidence(
-        detections(tmp_path, rows), source, CLASSES, threshold=Decimal("0.5"), pool="oi"
-    )
+    found = detector_evidence(detections(tmp_path, rows), source, CLASSES, threshold=Decimal("0.5"), pool="oi")
     assert list(found.by_image) == ["openimages:00166893b16a03ab"]
 
 
 def test_no_detection_is_no_error(tmp_path: Path) -> None:
-    found = detector_evidence(
-        detections(tmp_path, []), SOURCE, CLASSES, threshold=Decimal("0.5"), pool="coco"
-    )
+    found = detector_evidence(detections(tmp_path, []), SOURCE, CLASSES, threshold=Decimal("0.5"), pool="coco")
     assert found.by_image == {}
 
 

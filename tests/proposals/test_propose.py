@@ -42,9 +42,7 @@ def test_every_image_gets_one_proposal_with_evidence() -> None:
 def test_lists_synsets_and_thresholds_of_the_user_count() -> None:
     source = source_of(IMAGES, CATEGORIES)
     pool = OodPool("coco", source, lists=Lists(near=("laptop",), far=("gadget",)), synsets={"woman": ""})
-    made = propose(
-        CLASSES, [pool], thresholds=Thresholds(near_wup=Decimal("0.99")), id_synsets={"person": ""}
-    )
+    made = propose(CLASSES, [pool], thresholds=Thresholds(near_wup=Decimal("0.99")), id_synsets={"person": ""})
     found = {one.image_id[-1]: one.proposal for one in made.proposals}
     assert found == {
         "1": "far",

@@ -31,9 +31,7 @@ def test_all_signals_together() -> None:
     references = embedded({f"voc2007:{row:06d}": direction(row / 10) for row in range(6)})
     prompts = embedded({"horse": direction(0.3), "computer": direction(2.0)})
     rows = {
-        "coco:000000000001": direction(
-            0.25
-        ),  # zebra, as near to an ID image as these are, and to the horse's prompt
+        "coco:000000000001": direction(0.25),  # zebra, as near to an ID image as these are, and to the horse's prompt
         "coco:000000000004": direction(2.5),  # laptop, far from all
         "coco:000000000099": direction(1.0),  # of another source
     }
@@ -55,9 +53,7 @@ def test_a_farther_pool_makes_its_far_images_farther() -> None:
         OodPool(
             name,
             source_of(images, ("laptop", "pizza")),
-            embeddings=embedded(
-                {f"coco:{one}": direction(angle + row / 50) for row, one in enumerate(images)}
-            ),
+            embeddings=embedded({f"coco:{one}": direction(angle + row / 50) for row, one in enumerate(images)}),
             synsets={"pizza": "n07873807"},
         )
         for name, images, angle in (("one", far, 1.0), ("two", farther, 2.0))

@@ -19,9 +19,7 @@ from tests.rounding import SINGLE
 DEFAULT = Thresholds()
 
 
-def far(
-    pool: str, mean: float | None, error: float | None = 0.01, kinship: float | None = 0.6
-) -> SetStatistics:
+def far(pool: str, mean: float | None, error: float | None = 0.01, kinship: float | None = 0.6) -> SetStatistics:
     return SetStatistics(pool, "far", 10, mean, error, kinship, "e")
 
 

@@ -51,9 +51,7 @@ def write_signs(root: Path, images: int = 6_000) -> Path:
     for image in range(images):
         which = int(rng.choice(3, p=(0.58, 0.14, 0.28)))
         group, chance = GROUPS[which], chances[which]
-        shown = [
-            group[place] for place in rng.choice(len(group), int(rng.integers(2, 6)), p=chance / chance.sum())
-        ]
+        shown = [group[place] for place in rng.choice(len(group), int(rng.integers(2, 6)), p=chance / chance.sum())]
         # Every sign is met, each beside the next of its group, so that no group falls apart.
         if image < len(SIGNS):
             own = next(one for one in GROUPS if SIGNS[image] in one)
@@ -66,8 +64,7 @@ def write_signs(root: Path, images: int = 6_000) -> Path:
         if image % 100 == 0:
             photo["ispano"] = True
             objects.append(
-                _sign(SIGNS[0], 9)
-                | {"bbox": {"xmin": 2040, "ymin": 5, "xmax": 12, "ymax": 40, "cross_boundary": {}}}
+                _sign(SIGNS[0], 9) | {"bbox": {"xmin": 2040, "ymin": 5, "xmax": 12, "ymax": 40, "cross_boundary": {}}}
             )
         (root / "annotations" / f"{key}.json").write_text(json.dumps(photo))
     for part, names in keys.items():

@@ -43,12 +43,8 @@ def test_parameters_from_settings() -> None:
 
 
 def test_a_rebuild_gives_the_same_digest(sources: dict[str, Source], tmp_path: Path) -> None:
-    manifest = build(
-        sources, read_parameters(BENCHMARK, {"ratios": "0.5,1.5", "orders": "id,hash", "salt": "s,t"})
-    )
-    header = msgspec.structs.replace(
-        manifest.header, name="my/own", version="3.2.1", notes=("by me",), title="Mine"
-    )
+    manifest = build(sources, read_parameters(BENCHMARK, {"ratios": "0.5,1.5", "orders": "id,hash", "salt": "s,t"}))
+    header = msgspec.structs.replace(manifest.header, name="my/own", version="3.2.1", notes=("by me",), title="Mine")
     renamed = Manifest(header=header, lists=manifest.lists)
     write_manifest(renamed, tmp_path / "m")
     assert rebuild(read_manifest(tmp_path / "m"), sources).digest == renamed.digest
@@ -67,9 +63,7 @@ def test_a_header_without_its_parameters(sources: dict[str, Source]) -> None:
         parameters_of(msgspec.structs.replace(manifest.header, rule=rule))
 
 
-def test_what_is_declared_pins_the_paper_and_the_closed_list(
-    sources: dict[str, Source], tmp_path: Path
-) -> None:
+def test_what_is_declared_pins_the_paper_and_the_closed_list(sources: dict[str, Source], tmp_path: Path) -> None:
     declared = declared_for(sources)
     write_manifest(declared, tmp_path / "m")
     assert read_manifest(tmp_path / "m") == declared

@@ -82,9 +82,7 @@ def check_the_80_classes_are_those_of_coco(shared: Any) -> None:
     import json
 
     content = json.loads((shared / "data/coco/instances_val2017_rebuilt.json").read_text(encoding="utf-8"))
-    assert {category["name"] for category in content["categories"]} == {name for _, name in KNOWN} | set(
-        UNKNOWN
-    )
+    assert {category["name"] for category in content["categories"]} == {name for _, name in KNOWN} | set(UNKNOWN)
 
 
 def test_parts_by_hand(draw: Draw) -> None:
@@ -145,10 +143,7 @@ def test_training_parts_count_difficult_objects(draw: Draw) -> None:
 @settings(max_examples=40)
 def test_order_of_images_and_objects_changes_no_byte(draw: Draw, rng: random.Random, size: int) -> None:
     numbers = rng.sample(range(1, 600_000), size)
-    coco = {
-        number: rng.choices(["elephant", "zebra", "person"], [3, 3, 1], k=rng.randint(0, 3))
-        for number in numbers
-    }
+    coco = {number: rng.choices(["elephant", "zebra", "person"], [3, 3, 1], k=rng.randint(0, 3)) for number in numbers}
     coco[numbers[0]] = ["zebra"]
     names = ["elephant", "zebra", "person"]
     ratio = "0.2"
@@ -280,9 +275,7 @@ def test_default_names(draw: Draw, part: str, name: str) -> None:
 
 @pytest.mark.parametrize("part", ["train2017", "val2017"])
 @pytest.mark.parametrize("presence", [False, True])
-def test_a_file_that_only_calls_itself_official_does_not_get_the_name(
-    draw: Draw, part: str, presence: bool
-) -> None:
+def test_a_file_that_only_calls_itself_official_does_not_get_the_name(draw: Draw, part: str, presence: bool) -> None:
     coco = draw("coco", part, COCO, presence=presence)
     manifest = build({"voc2007-test": draw("voc2007", "test", CLOSED), "coco": coco}, parameters())
     assert manifest.header.name == "elephant/custom" + ("-approximate" if presence else "")

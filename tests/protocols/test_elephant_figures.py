@@ -15,10 +15,7 @@ def test_figures_add_up() -> None:
     closed = {name: number for name, (number, _) in CLOSED_FIGURES.items()}
     assert closed["closed.boxes"] == closed["closed.non_difficult_boxes"] + closed["closed.difficult_boxes"]
     wild = {name: number for name, (number, _) in WILDERNESS_FIGURES.items()}
-    assert (
-        wild["wilderness.images"]
-        == wild["wilderness.annotated_images"] + wild["wilderness.unannotated_images"]
-    )
+    assert wild["wilderness.images"] == wild["wilderness.annotated_images"] + wild["wilderness.unannotated_images"]
     assert wild["coco.images"] - wild["coco.annotated_images"] == wild["wilderness.unannotated_images"]
     assert wild["wr1.images"] == closed["closed.images"]
     # VOC2007 trainval has 5,011 images and 15,662 objects; VOC2012 trainval 11,540 and 31,561.

@@ -49,12 +49,8 @@ def check_closed_part_has_the_paper_s_counts(shared: Path) -> None:
     objects = source.require_objects("The test")
     names = [source.categories.names[category] for category in objects.category.tolist()]
     every = Counter(names)
-    plain = Counter(
-        name for name, difficult in zip(names, objects.difficult.tolist(), strict=True) if not difficult
-    )
-    assert {name: {"all": every[name], "non_difficult": plain[name]} for name in every} == expected[
-        "per_class"
-    ]
+    plain = Counter(name for name, difficult in zip(names, objects.difficult.tolist(), strict=True) if not difficult)
+    assert {name: {"all": every[name], "non_difficult": plain[name]} for name in every} == expected["per_class"]
 
 
 @real_files("voc2007")
@@ -73,9 +69,7 @@ def check_wr_of_val2017_depends_on_the_order_in_which_the_set_is_filled(shared: 
     voc = {number for number, name, _ in COCO_CATEGORIES if name in COCO_NAMES_OF_VOC.values()}
     known = {one["image_id"] for one in content["annotations"] if one["category_id"] in voc}
     numbers = sorted(image["id"] for image in content["images"])
-    ascending, descending = (
-        set(list(set(dict.fromkeys(order)) - known)[:495]) for order in (numbers, numbers[::-1])
-    )
+    ascending, descending = (set(list(set(dict.fromkeys(order)) - known)[:495]) for order in (numbers, numbers[::-1]))
     assert ascending != descending
     assert val2017(shared).header.rule.parameters["wr1_depends_on_file_order"] is True
     assert any("order in which the set is filled" in note for note in val2017(shared).header.notes)
@@ -116,9 +110,7 @@ def check_presence_table_holds_every_wilderness_image_of_a_third_group(shared: P
     table = opened(shared / "data/coco/presence_2014_2017.csv", "coco", "train2017")
     sources = {**real_sources(shared), "coco": table}
     manifest = build(sources, read_parameters(BENCHMARK, {}))
-    third = json.loads(
-        (shared / "data/owod/published/opendet/wilderness_ids.json").read_text(encoding="utf-8")
-    )
+    third = json.loads((shared / "data/owod/published/opendet/wilderness_ids.json").read_text(encoding="utf-8"))
     ours = set(manifest.ids("wilderness"))
     assert len(third) == len(set(third)) == 21260
     assert [number for number in third if f"coco:{number:012d}" not in ours] == []

@@ -48,9 +48,7 @@ def figures(manifest: Manifest) -> dict[str, Any]:
 def sound(manifest: Manifest) -> Manifest:
     check_header(manifest.header, where="built")
     check_lists(manifest, where="built")
-    assert all(
-        bool(figure.explanation) == (figure.paper != figure.obtained) for figure in manifest.header.figures
-    )
+    assert all(bool(figure.explanation) == (figure.paper != figure.obtained) for figure in manifest.header.figures)
     return manifest
 
 
@@ -222,9 +220,7 @@ def test_a_pair_of_ones_own_goes_the_same_way(sources: dict[str, Source]) -> Non
             "name": "lab/pets",
             "id_classes": ["dog"],
             "aliases": {"dog": ["bear"]},
-            "pools": [
-                {"name": "zoo", "dataset": "coco", "near": {"zebra": "dog"}, "remove": {"pizza": "dog"}}
-            ],
+            "pools": [{"name": "zoo", "dataset": "coco", "near": {"zebra": "dog"}, "remove": {"pizza": "dog"}}],
         }
     )
     own = {"zoo": coco("", VAL)}

@@ -60,9 +60,7 @@ def test_what_is_no_tree_is_refused(tmp_path: Path, tree: object, message: str) 
 @real_files("openimages")
 def check_the_real_tree_has_601_classes_each_once(shared: Path) -> None:
     folder = shared / "data/openimages"
-    table = open_images_categories(
-        folder / "bbox_labels_600_hierarchy.json", folder / "class-descriptions-boxable.csv"
-    )
+    table = open_images_categories(folder / "bbox_labels_600_hierarchy.json", folder / "class-descriptions-boxable.csv")
     assert [one.number for one in table] == list(range(1, 602))
     by_name = {one.name: one for one in table}
     assert len(by_name) == 601

@@ -12,9 +12,7 @@ COCO = {name for _, name, _ in COCO_CATEGORIES}
 
 def test_the_six_splits_have_the_sizes_of_the_paper() -> None:
     sizes = {
-        part: kept + facts.ADDED[pair][part]
-        for pair, several in facts.KEPT.items()
-        for part, kept in several.items()
+        part: kept + facts.ADDED[pair][part] for pair, several in facts.KEPT.items() for part, kept in several.items()
     }
     assert sizes == {
         "coco-near": 1174,
@@ -66,9 +64,7 @@ def check_category_tables_are_those_of_the_authors(shared: Path) -> None:
 
 @real_files("openimages")
 def check_names_of_id_classes_that_open_images_has_not(shared: Path) -> None:
-    rows = (
-        (shared / "data/openimages/class-descriptions-boxable.csv").read_text(encoding="utf-8").splitlines()
-    )
+    rows = (shared / "data/openimages/class-descriptions-boxable.csv").read_text(encoding="utf-8").splitlines()
     names = {row.split(",")[1] for row in rows}
     assert set(facts.VOC_IN_OPEN_IMAGES) - names == {
         "Human",

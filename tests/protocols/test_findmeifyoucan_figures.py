@@ -28,9 +28,7 @@ def test_declared_manifests_state_the_six_sizes_and_what_each_needs() -> None:
 def test_kept_and_added_parts_stand_apart_and_add_up() -> None:
     found = declared("voc")
     for part in facts.KEPT["voc"]:
-        kept, added, size = (
-            found[f"{part}.{name}"].paper for name in ("kept_images", "added_images", "images")
-        )
+        kept, added, size = (found[f"{part}.{name}"].paper for name in ("kept_images", "added_images", "images"))
         assert kept is not None
         assert added is not None
         assert kept + added == size

@@ -34,9 +34,7 @@ def native(ids: set[str] | tuple[str, ...]) -> set[int]:
 
 # Each start image gets one verdict at most, as in the recorded decisions (finding b).
 @given(st.dictionaries(st.sampled_from(list(IMAGES)), st.sampled_from(KINDS)), st.sets(st.integers(101, 110)))
-def test_the_splits_keep_what_the_decisions_say(
-    verdicts: dict[int, tuple[str, str]], added: set[int]
-) -> None:
+def test_the_splits_keep_what_the_decisions_say(verdicts: dict[int, tuple[str, str]], added: set[int]) -> None:
     decisions = [one for image, kind in verdicts.items() for one in decided("coco", *kind, image)]
     decisions += decided("coco", "candidate", "add_near", *sorted(added))
     parameters = read_parameters(BENCHMARK, {"decisions": recorded_form(decisions)})

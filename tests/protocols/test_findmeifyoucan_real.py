@@ -41,14 +41,10 @@ def sources(shared: Path, selection: dict[str, Any]) -> dict[str, Source]:
     flat += [*selection["KEEP_TO_NEAR_IDS"]["openimages"], *selection["REMOVE_IDS"]["openimages"]]
     start = dict.fromkeys(sorted(set(flat)))
     every = start | dict.fromkeys(sorted({*chosen["openimages"], *chosen["openimages_near"]}))
-    val = open_source(
-        shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False
-    )
+    val = open_source(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False)
     return {
         "coco-val2017": val,
-        "coco-train2017": coco(
-            "train2017", dict.fromkeys(sorted({*chosen["coco"], *chosen["coco_near"]}), ("kite",))
-        ),
+        "coco-train2017": coco("train2017", dict.fromkeys(sorted({*chosen["coco"], *chosen["coco_near"]}), ("kite",))),
         "openimages": source_of("openimages", "train", dict.fromkeys(every, ("Coin",)), OI_NAMES),
         "vos-openimages-voc": listed("openimages", list(start)),
         "vos-openimages-bdd": listed("openimages", list(start)),
@@ -96,9 +92,7 @@ def check_the_rule_of_vos_on_val2017_against_a_loop_over_the_file(
 
 
 @real_files("decisions")
-def check_images_that_decisions_keep_or_move_pass_the_rule(
-    by_rule: Manifest, selection: dict[str, Any]
-) -> None:
+def check_images_that_decisions_keep_or_move_pass_the_rule(by_rule: Manifest, selection: dict[str, Any]) -> None:
     kept = {int(one.partition(":")[2]) for one in by_rule.ids("coco-rule")}
     assert set(selection["KEEP_TO_NEAR_IDS"]["coco"]) <= kept
     for key in ("UNFILTERED_IMAGES_TO_FAR", "UNFILTERED_IMAGES_TO_NEAR"):
@@ -150,9 +144,7 @@ def check_farther_hears_45_and_8_removals_of_people(shared: Path, sources: dict[
 def check_sizes_of_the_lists_of_constraints(selection: dict[str, Any]) -> None:
     def ids(key: str, pool: str) -> set[Any]:
         value = selection[key][pool]
-        return (
-            set(value) if isinstance(value, list) else {one for several in value.values() for one in several}
-        )
+        return set(value) if isinstance(value, list) else {one for several in value.values() for one in several}
 
     for pool in ("coco", "openimages"):
         moved = ids("REMOVE_IDS", pool) | ids("UNFILTERED_IMAGES_TO_FAR", pool)
@@ -190,9 +182,7 @@ def completed(
             "openimages", [native for native, names in open_images.items() if names != ("Salad",)]
         ),
     }
-    declared = BENCHMARK.declare(
-        {"coco-val2017": given["coco-val2017"]}, read_parameters(BENCHMARK, {"pair": pair})
-    )
+    declared = BENCHMARK.declare({"coco-val2017": given["coco-val2017"]}, read_parameters(BENCHMARK, {"pair": pair}))
     recorded = read_recorded(str(shared / "data/findmeifyoucan/manual_selection.json"))
     manifest, missed = complete(declared, given, decisions=recorded)
     assert manifest.header.completes == declared.digest
@@ -211,9 +201,7 @@ def check_start_lists_with_the_published_counts_complete_the_voc_splits(
 ) -> None:
     # The published 930 are not at hand: take as many out of the rule's 969 as bring every part to its published size.
     train = set(sources["coco-train2017"].image_ids.tolist())
-    named = {
-        f"coco:{image:012d}" for key in ("KEEP_TO_NEAR_IDS", "REMOVE_IDS") for image in selection[key]["coco"]
-    }
+    named = {f"coco:{image:012d}" for key in ("KEEP_TO_NEAR_IDS", "REMOVE_IDS") for image in selection[key]["coco"]}
     near, far = (sorted(set(by_rule.ids(f"coco-{one}")) - train) for one in ("near", "far"))
     gone = sorted(set(by_rule.ids("coco-rule")) - set(near) - set(far))
     out = {*[one for one in near if one not in named][: len(near) - 296], *far[: len(far) - 488]}
@@ -221,12 +209,8 @@ def check_start_lists_with_the_published_counts_complete_the_voc_splits(
     start = [one for one in by_rule.ids("coco-rule") if one not in out]
     assert len(start) == 930
     chosen = selection["FROM_CANDIDATES"]
-    moved = {
-        one for several in selection["UNFILTERED_IMAGES_TO_NEAR"]["openimages"].values() for one in several
-    }
-    removed = {
-        one for several in selection["UNFILTERED_IMAGES_TO_REMOVE"]["openimages"].values() for one in several
-    }
+    moved = {one for several in selection["UNFILTERED_IMAGES_TO_NEAR"]["openimages"].values() for one in several}
+    removed = {one for several in selection["UNFILTERED_IMAGES_TO_REMOVE"]["openimages"].values() for one in several}
     kept, dropped = (set(selection[key]["openimages"]) for key in ("KEEP_TO_NEAR_IDS", "REMOVE_IDS"))
     (to_far,) = selection["UNFILTERED_IMAGES_TO_FAR"]["openimages"]["Other"]
     decided = dict.fromkeys(sorted(moved | removed | kept | dropped | {to_far}), ("Coin",))

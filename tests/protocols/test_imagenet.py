@@ -63,9 +63,7 @@ def test_parts_of_a_small_world(given: Given) -> None:
     assert [part.order for part in header.parts] == ["listed"] * 3
     assert (len(lists["train"]), len(lists["val"]), len(lists["test"])) == (488, 122, 2 * 116)
     assert not set(lists["train"]) & set(lists["val"])
-    everything = {
-        f"imagenet:{name.removesuffix('.JPEG')}" for names in p2_names(10).values() for name in names
-    }
+    everything = {f"imagenet:{name.removesuffix('.JPEG')}" for names in p2_names(10).values() for name in names}
     assert set(lists["train"]) | set(lists["val"]) == everything
     # Known, negative, unknown, by class and file name: image i of the validation set shows class i mod 1000.
     order = {wnid: place for place, wnid in enumerate(ilsvrc2012_classes())}
@@ -193,9 +191,7 @@ def test_a_protocol_of_ones_own(given: Given, tmp_path: Path) -> None:
     classes = class_partition(chosen)
     # Leopard, snow leopard, jaguar, lion, tiger, cheetah; four bears.
     assert (len(classes.known), len(classes.negative), len(classes.unknown)) == (3, 3, 4)
-    names = {
-        wnid: [f"{wnid}_{one}.JPEG" for one in range(10)] for wnid in (*classes.known, *classes.negative)
-    }
+    names = {wnid: [f"{wnid}_{one}.JPEG" for one in range(10)] for wnid in (*classes.known, *classes.negative)}
     manifest = build(given(names), chosen)
     assert manifest.header.name == "imagenet/cats"
     assert len(manifest.lists["train"]) == 48

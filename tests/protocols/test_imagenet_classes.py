@@ -72,11 +72,7 @@ def test_p3_by_superclass() -> None:
     ],
 )
 def test_rival_hierarchies_give_other_lists(reading: str, expected: Mapping[str, Any]) -> None:
-    graph = (
-        imagenet_dag()
-        if reading == "dag"
-        else as_tree(imagenet_dag(), "last" if reading == "last" else "first")
-    )
+    graph = imagenet_dag() if reading == "dag" else as_tree(imagenet_dag(), "last" if reading == "last" else "first")
     found = {name: sizes(partition(rule, graph, ilsvrc2012_classes())) for name, rule in RULES.items()}
     assert found == expected
 
@@ -96,9 +92,7 @@ def test_minivan_belongs_to_one_superclass_of_the_variant() -> None:
 
 def test_a_missing_class_would_shift_all_later_ones() -> None:
     whole = partition(RULES["p2"], imagenet_tree(), ilsvrc2012_classes())
-    fewer = partition(
-        RULES["p2"], imagenet_tree(), [one for one in ilsvrc2012_classes() if one != whole.known[0]]
-    )
+    fewer = partition(RULES["p2"], imagenet_tree(), [one for one in ilsvrc2012_classes() if one != whole.known[0]])
     assert whole.negative[0] not in whole.known
     assert len(fewer.known) == 30
     assert fewer.known[-1] == whole.negative[0]

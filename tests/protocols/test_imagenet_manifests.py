@@ -29,9 +29,7 @@ def test_lists_and_figures(name: str) -> None:
     roles = [entry.role for entry in header.classes]
     assert len(manifest.lists["test"]) == 50 * len(roles)
     if not name.endswith("-dag@1.0.0"):
-        assert figures == {
-            figure: (size, size) for figure, size in zip(FIGURES, TABLE_1[protocol], strict=True)
-        }
+        assert figures == {figure: (size, size) for figure, size in zip(FIGURES, TABLE_1[protocol], strict=True)}
     assert [figures[f"{role}.classes"][1] for role in ("known", "negative", "unknown")] == [
         roles.count(role) for role in ("known", "negative", "unknown")
     ]

@@ -42,9 +42,7 @@ def sources(tmp_path: Path) -> dict[str, Source]:
     numbers = {name: number for number, name, _ in COCO_CATEGORIES}
     rows = [(image, name) for image, names in IMAGES.items() for name in names]
     content = {
-        "images": [
-            {"id": image, "file_name": f"{image:012d}.jpg", "width": 9, "height": 9} for image in IMAGES
-        ],
+        "images": [{"id": image, "file_name": f"{image:012d}.jpg", "width": 9, "height": 9} for image in IMAGES],
         "annotations": [
             {
                 "id": k,
@@ -61,9 +59,7 @@ def sources(tmp_path: Path) -> dict[str, Source]:
     (tmp_path / "coco.json").write_text(json.dumps(content))
     voc = {
         "images": [{"id": 1, "file_name": "000001.jpg", "width": 9, "height": 9}],
-        "annotations": [
-            {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2], "area": 4, "iscrowd": 0}
-        ],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2], "area": 4, "iscrowd": 0}],
         "categories": [{"id": 1, "name": "dog"}],
     }
     (tmp_path / "voc.json").write_text(json.dumps(voc))
@@ -96,12 +92,8 @@ def test_the_order_of_the_others() -> None:
 
 @real_files("owod_lists")
 def check_the_published_wilderness_lies_in_the_pool(shared: Path) -> None:
-    coco = open_source(
-        shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017", cache=False
-    )
-    voc = open_source(
-        shared / "data/voc2007/test_with_difficult.json", dataset="voc2007", part="test", cache=False
-    )
+    coco = open_source(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017", cache=False)
+    voc = open_source(shared / "data/voc2007/test_with_difficult.json", dataset="voc2007", part="test", cache=False)
     manifest = built({"coco": coco, "voc2007-test": voc})
     published = json.loads((shared / "data/owod/published/opendet/wilderness_ids.json").read_text())
     theirs = {f"coco:{int(one):012d}" for one in published}
@@ -110,6 +102,4 @@ def check_the_published_wilderness_lies_in_the_pool(shared: Path) -> None:
     drawn = [manifest.lists[f"wilderness-{size}"] for size in (2_500, 5_000, 10_000, 20_000)]
     for smaller, larger in itertools.pairwise(drawn):
         assert set(smaller) < set(larger)
-    assert {figure.obtained for figure in manifest.header.figures} == {
-        *(5_000, 9_332, 15_000, 2_500, 10_000, 20_000)
-    }
+    assert {figure.obtained for figure in manifest.header.figures} == {*(5_000, 9_332, 15_000, 2_500, 10_000, 20_000)}

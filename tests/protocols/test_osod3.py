@@ -38,9 +38,7 @@ def names(manifest: Manifest, role: str) -> list[str]:
 def shown(source: Source, image: str) -> set[str]:
     place = source.image_ids.tolist().index(image)
     at, category = source.class_pairs()
-    return {
-        source.categories.names[c] for i, c in zip(at.tolist(), category.tolist(), strict=True) if i == place
-    }
+    return {source.categories.names[c] for i, c in zip(at.tolist(), category.tolist(), strict=True) if i == place}
 
 
 def vehicles(rotation: int = 1, **more: Any) -> Manifest:
@@ -124,9 +122,7 @@ def test_options_change_only_what_they_name() -> None:
     assert len(kept.label) - len(dropped.label) == int(kept.crowd.sum()) > 0
     shown_inner = view_objects(ignoring, "test", OPEN)
     roles = [ignoring.header.classes[place].role for place in shown_inner.label.tolist()]
-    assert {role for role, ignored in zip(roles, shown_inner.ignore.tolist(), strict=True) if ignored} == {
-        "ignored"
-    }
+    assert {role for role, ignored in zip(roles, shown_inner.ignore.tolist(), strict=True) if ignored} == {"ignored"}
 
 
 def test_a_superclass_of_one_s_own() -> None:
@@ -155,9 +151,7 @@ def test_cub_cases() -> None:
         for one in sorted(train | val)[::97]:
             assert not shown(CUB["cub-train"], one) & unknown
         assert len(manifest.ids("test")) == 1200
-    assert built(CUB, problem="cub", rotation=1).ids("test") == built(CUB, problem="cub", rotation=3).ids(
-        "test"
-    )
+    assert built(CUB, problem="cub", rotation=1).ids("test") == built(CUB, problem="cub", rotation=3).ids("test")
     assert built(CUB, problem="cub", val_fraction="0").ids("val") == ()
 
 
@@ -296,9 +290,7 @@ def test_signs_that_one_split_alone_shows_have_a_role() -> None:
     roles = {entry.name: entry.role for entry in manifest.header.classes}
     assert {"sign--new", "sign--23"} <= set(roles)
     assert "negative" not in {roles["sign--new"], roles["sign--23"]}
-    assert built(sources, problem="mtsd", graph_images="train").header.rule.parameters["cut_isolated"] == (
-        "sign--new",
-    )
+    assert built(sources, problem="mtsd", graph_images="train").header.rule.parameters["cut_isolated"] == ("sign--new",)
 
 
 @real_files("cub200_and_signs")
@@ -307,8 +299,7 @@ def check_cub_s_real_metadata(shared: Path) -> None:
 
     folder = shared / "data/cub200"
     sources = {
-        f"cub-{part}": open_source(folder, dataset="cub200", part=part, cache=False)
-        for part in ("train", "test")
+        f"cub-{part}": open_source(folder, dataset="cub200", part=part, cache=False) for part in ("train", "test")
     }
     counts = []
     for case in (1, 2, 3, 4):
@@ -321,9 +312,7 @@ def check_cub_s_real_metadata(shared: Path) -> None:
 
 
 def test_traffic_signs() -> None:
-    manifests = {
-        case: built(MTSD, problem="mtsd", case=case) for case in ("unknown1", "unknown2", "unknown12")
-    }
+    manifests = {case: built(MTSD, problem="mtsd", case=case) for case in ("unknown1", "unknown2", "unknown12")}
     both = manifests["unknown12"]
     assert set(names(both, "known")) == set(GROUPS[0])
     assert set(names(manifests["unknown1"], "unknown")) == set(GROUPS[1])

@@ -49,8 +49,7 @@ def check_cub_manifests_are_built_from_the_real_metadata(shared: Path) -> None:
 
     folder = shared / "data/cub200"
     sources = {
-        f"cub-{part}": open_source(folder, dataset="cub200", part=part, cache=False)
-        for part in ("train", "test")
+        f"cub-{part}": open_source(folder, dataset="cub200", part=part, cache=False) for part in ("train", "test")
     }
     for case in (1, 2, 3, 4):
         manifest = read_manifest(COMMITTED / f"cub-{case}" / "1.0.0")

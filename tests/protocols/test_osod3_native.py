@@ -86,9 +86,7 @@ def test_open_images_from_raw_files_to_numbers(
     open_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], group_of: str
 ) -> None:
     sources = [
-        text
-        for part in ("train", "validation", "test")
-        for text in ("--source", f"openimages-{part}={open_images}")
+        text for part in ("train", "validation", "test") for text in ("--source", f"openimages-{part}={open_images}")
     ]
     folder = tmp_path / "vehicle"
     run("build", "osod3", "--set", "superclass=vehicle", "--set", "rotation=2", "--set", f"group_of={group_of}",
@@ -153,9 +151,7 @@ def check_baseline(folder: Path, work: Path, capsys: pytest.CaptureFixture[str])
     manifest, truth = read_manifest(folder), folder.parent / f"{folder.name}-exported" / "test.json"
     data = json.loads(truth.read_text())
     names = {one["id"]: one["name"] for one in data["categories"]}
-    known = [
-        entry.name for entry in sorted(manifest.header.classes, key=lambda one: one.index) if entry.index >= 0
-    ]
+    known = [entry.name for entry in sorted(manifest.header.classes, key=lambda one: one.index) if entry.index >= 0]
     boxes = []
     for one in data["annotations"]:
         scores = [0.1] * len(known)
@@ -184,18 +180,13 @@ def check_baseline(folder: Path, work: Path, capsys: pytest.CaptureFixture[str])
     assert made["manifest"]["digest"] == manifest.digest
     assert made["settings"][0]["AP_unk"] == scored["AP_unk"] > 95
     assert made["settings"][0]["AP_known"] == scored["AP_known"] > 95
-    assert (
-        main(["baseline", "naive", str(work / "scores.json"), "--gamma", "2", "--out", str(work / "none")])
-        == 2
-    )
+    assert main(["baseline", "naive", str(work / "scores.json"), "--gamma", "2", "--out", str(work / "none")]) == 2
     assert "Nothing says which classes" in capsys.readouterr().err
 
 
 def test_what_is_declared_is_completed_from_raw_files(open_images: Path, tmp_path: Path) -> None:
     sources = [
-        text
-        for part in ("train", "validation", "test")
-        for text in ("--source", f"openimages-{part}={open_images}")
+        text for part in ("train", "validation", "test") for text in ("--source", f"openimages-{part}={open_images}")
     ]
     declared = declare({}, read_parameters(BENCHMARK, {"superclass": "vehicle", "rotation": "3"}))
     write_manifest(declared, tmp_path / "declared")

@@ -135,9 +135,7 @@ def test_labels_by_purpose(sources: dict[str, Source]) -> None:
             assert steps == {task}
         elif part.role == "test":
             assert objects.dropped == 0
-            renamed = [
-                name for name, index in zip(names, objects.category_id.tolist(), strict=True) if index < 0
-            ]
+            renamed = [name for name, index in zip(names, objects.category_id.tolist(), strict=True) if index < 0]
             assert renamed == [name for name in names if int(TASK_OF[name][1]) > task]
         else:
             assert max(steps) <= task
@@ -184,9 +182,7 @@ def test_without_training_data_only_tests(sources: dict[str, Source]) -> None:
     assert len({manifest.lists[name] for name in manifest.lists}) == 1
 
 
-def test_a_presence_table_is_approximate(
-    sources: dict[str, Source], files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_presence_table_is_approximate(sources: dict[str, Source], files: tuple[Path, Path], tmp_path: Path) -> None:
     shown = classes_by_image(files[0])
     lines = [f"{image[5:]},{';'.join(sorted(names))}" for image, names in sorted(shown.items())]
     (tmp_path / "table.csv").write_text("image_id,classes\n" + "\n".join(lines) + "\n")
@@ -228,9 +224,7 @@ def test_m_owodb_mixes_voc_and_coco(sources: dict[str, Source], tmp_path: Path) 
     assert "t1-train" not in manifest.lists
     assert not any(part.role == "val" for part in manifest.header.parts)
     test = manifest.lists["t1-test"]
-    assert [image for image in test if image.startswith("voc2007:")] == [
-        f"voc2007:{n:06d}" for n in range(1, 6)
-    ]
+    assert [image for image in test if image.startswith("voc2007:")] == [f"voc2007:{n:06d}" for n in range(1, 6)]
     kept = built({**sources, **voc}, split="m-owodb", repeats="keep").part("t1-test")
     later = {image for image in test if image.startswith("coco:")}
     assert kept.repeats == kept.images - len(later) - 5 > 0

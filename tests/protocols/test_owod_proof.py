@@ -22,9 +22,7 @@ FIRST = [task.introduced[0] for task in TASKS["m-owodb"]]
 
 
 def built(sources: dict[str, Source], **settings: str) -> Manifest:
-    return BENCHMARK.build(
-        sources, read_parameters(BENCHMARK, {"val_size": "2", "exemplars": "3", **settings})
-    )
+    return BENCHMARK.build(sources, read_parameters(BENCHMARK, {"val_size": "2", "exemplars": "3", **settings}))
 
 
 @pytest.fixture
@@ -34,9 +32,7 @@ def coco(draw: Draw) -> dict[str, Source]:
     shown[100] = [FIRST[0], FIRST[1]]
     return {
         "coco-train2017": draw("coco", "train2017", shown, names=COCO_CLASSES),
-        "coco-val2017": draw(
-            "coco", "val2017", {900 + n: [name] for n, name in enumerate(FIRST)}, names=COCO_CLASSES
-        ),
+        "coco-val2017": draw("coco", "val2017", {900 + n: [name] for n, name in enumerate(FIRST)}, names=COCO_CLASSES),
     }
 
 
@@ -51,9 +47,7 @@ def val_list(source: Source, numbers: list[int]) -> Source:
         widths=source.images.widths[rows],
         heights=source.images.heights[rows],
     )
-    return replace(
-        source, images=images, objects=None, presence=None, categories=Categories((), (), ()), part="val"
-    )
+    return replace(source, images=images, objects=None, presence=None, categories=Categories((), (), ()), part="val")
 
 
 def test_an_image_of_two_tasks_that_validates_one_trains_neither(coco: dict[str, Source]) -> None:
@@ -170,9 +164,7 @@ def check_a_declared_manifest_is_completed_and_proven(shared: Path, split: str) 
         members[0] |= {image for image in val if not any(image in inside for inside in members)}
     else:
         members = [set(lines(f"owdetr/t{task}_train.txt")) for task in (1, 2, 3, 4)]
-    test = open_source(
-        shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False
-    )
+    test = open_source(shared / "data/coco/instances_val2017_rebuilt.json", dataset="coco", part="val2017", cache=False)
     sources = {"coco-val2017": test}
     declared = BENCHMARK.declare(sources, read_parameters(BENCHMARK, {"split": split}))  # type: ignore[misc]
     sources["coco-train2017"] = _exact(shared, drawn_source, members, SPLITS[split].tasks)

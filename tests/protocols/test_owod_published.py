@@ -86,9 +86,7 @@ def test_a_draft_is_whole_but_for_the_lists(name: str) -> None:
 
 
 def test_validation_of_the_paper_and_of_the_code() -> None:
-    views = {
-        name: {part.view.unknown for part in RECIPES[name]().parts if part.role == "val"} for name in RECIPES
-    }
+    views = {name: {part.view.unknown for part in RECIPES[name]().parts if part.role == "val"} for name in RECIPES}
     assert views == {RE_OWOD: {"drop"}, ORE: {"rename:unknown"}, OW_DETR: set()}
 
 
@@ -118,9 +116,7 @@ def test_the_committed_header_is_what_the_recipe_states(name: str) -> None:
 
 @real_files("owod_lists")
 @pytest.mark.parametrize("name", FOLDERS)
-def check_the_recipe_makes_the_committed_header(
-    name: str, shared: Path, imported: Callable[[str], Manifest]
-) -> None:
+def check_the_recipe_makes_the_committed_header(name: str, shared: Path, imported: Callable[[str], Manifest]) -> None:
     folder = shared / "data/owod/published" / FOLDERS[name]
     pinned = pin_lists(RECIPES[name](), folder)
     assert pinned.digest == read_manifest(ROOT / name / "1.0.0").digest == imported(name).digest

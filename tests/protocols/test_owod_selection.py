@@ -50,9 +50,7 @@ rows_of = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 3), st.booleans(
 
 
 @given(rows_of, st.sets(st.integers(0, 3)), st.booleans())
-def test_selection_is_that_of_the_scripts(
-    rows: list[tuple[int, int, bool]], labels: set[int], crowd: bool
-) -> None:
+def test_selection_is_that_of_the_scripts(rows: list[tuple[int, int, bool]], labels: set[int], crowd: bool) -> None:
     what = shown(make_source(12, rows), CLASSES, crowd=crowd)
     assert what.of(sorted(labels)).tolist() == plain_selection(rows, labels, crowd=crowd)
 
@@ -110,9 +108,7 @@ def test_published_segments() -> None:
 
 @settings(max_examples=60)
 @given(rows_of, st.integers(1, 6))
-def test_exemplars_serve_every_class_as_far_as_the_images_go(
-    rows: list[tuple[int, int, bool]], size: int
-) -> None:
+def test_exemplars_serve_every_class_as_far_as_the_images_go(rows: list[tuple[int, int, bool]], size: int) -> None:
     what = shown(make_source(12, rows), CLASSES)
     images = what.of([0, 1, 2])
     ranks = hash_ranks([what], "x")
@@ -140,11 +136,7 @@ def test_exemplars_of_two_sources_are_those_of_both_together(
     labels = [0, 1, 2]
     chosen, held = exemplars(pools, labels, hash_ranks(whats, "x"), size=size)
     (together,), all_held = exemplars([(joined, joined.order)], labels, hash_ranks([joined], "x"), size=size)
-    ids = {
-        one
-        for (what, _), mine in zip(pools, chosen, strict=True)
-        for one in what.source.image_ids[mine].tolist()
-    }
+    ids = {one for (what, _), mine in zip(pools, chosen, strict=True) for one in what.source.image_ids[mine].tolist()}
     assert ids == set(joined.source.image_ids[together].tolist())
     assert held == all_held
 

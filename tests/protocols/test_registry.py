@@ -26,7 +26,12 @@ def test_declarations_are_whole(name: str) -> None:
     assert protocol.paper.bibtex.startswith("@")
     assert len({slot.name for slot in protocol.slots}) == len(protocol.slots)
     # These take any of their sources, and refuse to be built from none.
-    assert any(slot.required for slot in protocol.slots) or name in ("imagenet", "findmeifyoucan", "osod3")
+    assert any(slot.required for slot in protocol.slots) or name in (
+        "imagenet",
+        "findmeifyoucan",
+        "osod3",
+        "ssb",
+    )
     assert all(slot.meaning for slot in protocol.slots)
     for parameter in protocol.parameters:
         assert parameter.meaning
@@ -36,9 +41,7 @@ def test_declarations_are_whole(name: str) -> None:
 
 
 ROOT = Path(__file__).parents[2]
-COMMITTED = {
-    name: read_manifest(path).header for name, path in manifest_folders([ROOT / "manifests"]).items()
-}
+COMMITTED = {name: read_manifest(path).header for name, path in manifest_folders([ROOT / "manifests"]).items()}
 
 
 @pytest.mark.parametrize("name", [key for key, one in COMMITTED.items() if one.rule.protocol in benchmarks()])

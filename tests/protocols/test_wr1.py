@@ -69,9 +69,7 @@ def test_the_full_wilderness_has_the_size_that_the_paper_states(wilderness: dict
     assert list(wilderness) == sorted(wilderness)
 
 
-def test_the_list_is_what_the_set_of_this_interpreter_begins_with(
-    wr1: set[int], wilderness: dict[int, str]
-) -> None:
+def test_the_list_is_what_the_set_of_this_interpreter_begins_with(wr1: set[int], wilderness: dict[int, str]) -> None:
     # The notebook's difference adds the surviving images to a new set one by one: a table of 131,072 slots.
     for filling in (sorted(wilderness), sorted(wilderness, reverse=True), sorted(wilderness, key=str)):
         made: set[int] = set()
@@ -94,11 +92,7 @@ def test_images_without_annotations_are_in(wr1: set[int], wilderness: dict[int, 
 def test_the_figure_counts_the_images_of_the_table(wr1: set[int], wilderness: dict[int, str]) -> None:
     rows = list(csv.DictReader((ROOT / "docs/images/wr1-slots.csv").read_text().splitlines()))
     assert Counter(number % SLOTS // 512 * 512 for number in wilderness.keys() - wr1) == Counter(
-        {
-            int(row["first_slot"]): int(row["other_wilderness"])
-            for row in rows
-            if row["other_wilderness"] != "0"
-        }
+        {int(row["first_slot"]): int(row["other_wilderness"]) for row in rows if row["other_wilderness"] != "0"}
     )
     columns = ("in_both_lists", "in_ore_alone", "in_neither_but_wr1", "other_wilderness")
     assert [sum(int(row[name]) for row in rows) for name in columns] == [4716, 235, 1, 18_056]
@@ -139,9 +133,7 @@ def check_public_lists_leave_23008_images(
     published = shared / "data/owod/published"
     reowod = set(coco_ids(published / "reowod/t1_train.txt"))
     left = {number for number in all_images if not table.get(number, set()) & VOC} - reowod
-    validation = {
-        number for t in (1, 2, 3, 4) for number in coco_ids(published / f"reowod/t{t}_val_segment.txt")
-    }
+    validation = {number for t in (1, 2, 3, 4) for number in coco_ids(published / f"reowod/t{t}_val_segment.txt")}
     assert left & validation >= HIDDEN
     assert left - HIDDEN == set(page_table)
     assert set(json.loads((published / "opendet/wilderness_ids.json").read_text())) <= set(page_table)
@@ -164,19 +156,14 @@ def coco_file(
 
 def write_coco(folder: Path, table: dict[int, set[int]], all_images: list[int], wilderness: set[int]) -> Path:
     shown = [(number, category) for number, classes in table.items() for category in sorted(classes)]
-    shown += [
-        (number, 1) for number, classes in table.items() if not classes & VOC and number not in wilderness
-    ]
-    first = sorted(
-        (number for number in wilderness if number in table), key=lambda number: (number % SLOTS, number)
-    )
+    shown += [(number, 1) for number, classes in table.items() if not classes & VOC and number not in wilderness]
+    first = sorted((number for number in wilderness if number in table), key=lambda number: (number % SLOTS, number))
     of_wr1 = {number for number in first if number % SLOTS <= CUT}
     missing = 15_235 - sum(number in of_wr1 for number, _ in shown)
     shown += [(first[0], min(table[first[0]]))] * missing
     data = {
         "images": [
-            {"id": number, "file_name": f"{number:012d}.jpg", "width": 640, "height": 480}
-            for number in all_images
+            {"id": number, "file_name": f"{number:012d}.jpg", "width": 640, "height": 480} for number in all_images
         ],
         "annotations": [
             {

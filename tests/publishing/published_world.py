@@ -60,8 +60,7 @@ def request_of(
     """Return the request to publish some manifests, all with the same sources."""
     configs = config_names([manifest.header for manifest in manifests])
     members = tuple(
-        Member(manifest, config, sources or {}, **options)
-        for manifest, config in zip(manifests, configs, strict=True)
+        Member(manifest, config, sources or {}, **options) for manifest, config in zip(manifests, configs, strict=True)
     )
     tables = tuple(table for member in members for table in part_tables(member))
     return Request(repository, tag, members, tables, date=date)
@@ -80,6 +79,4 @@ def changed(manifest: Manifest, **fields: Any) -> Manifest:
 
 def files_below(folder: Path) -> dict[str, bytes]:
     """Return the bytes of all files below a folder, by relative path."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

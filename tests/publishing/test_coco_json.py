@@ -55,18 +55,16 @@ def test_no_digit_of_a_box_changes(manifest: Manifest, sources: dict[str, Source
     assert [type(value) for value in found["coco:000000000009", 901]["bbox"]] == [int] * 4
 
 
-def test_unknown_is_last_and_minus_one_and_the_class_survives(
-    manifest: Manifest, sources: dict[str, Source]
-) -> None:
+def test_unknown_is_last_and_minus_one_and_the_class_survives(manifest: Manifest, sources: dict[str, Source]) -> None:
     data = content(plan_coco(manifest, ["wilderness"], sources))
     assert [(one["id"], one["name"]) for one in data["categories"]] == [
         (1, "cat"),
         (2, "dog"),
         (-1, "unknown"),
     ]
-    assert {
-        (one["category_id"], one["orig_category"], one["orig_category_id"]) for one in data["annotations"]
-    } == {(-1, "elephant", 22)}
+    assert {(one["category_id"], one["orig_category"], one["orig_category_id"]) for one in data["annotations"]} == {
+        (-1, "elephant", 22)
+    }
 
 
 def test_a_training_part_without_unknown_objects_has_the_known_classes_alone(
@@ -76,14 +74,10 @@ def test_a_training_part_without_unknown_objects_has_the_known_classes_alone(
         "cat",
         "dog",
     ]
-    assert [one["name"] for one in content(plan_coco(manifest, ["closed"], sources))["categories"]][
-        -1
-    ] == "unknown"
+    assert [one["name"] for one in content(plan_coco(manifest, ["closed"], sources))["categories"]][-1] == "unknown"
 
 
-def test_flags_are_the_sources_and_ignore_is_the_views(
-    manifest: Manifest, sources: dict[str, Source]
-) -> None:
+def test_flags_are_the_sources_and_ignore_is_the_views(manifest: Manifest, sources: dict[str, Source]) -> None:
     closed = by_original(content(plan_coco(manifest, ["closed"], sources)))
     wild = by_original(content(plan_coco(manifest, ["wilderness"], sources)))
     assert [(one["difficult"], one["ignore"], one["iscrowd"]) for one in closed.values()] == [
@@ -110,9 +104,7 @@ def test_colliding_ids_are_renumbered_and_told(manifest: Manifest, sources: dict
     assert "renumbered" in plan.notes[0]
 
 
-def test_renumber_never_refuses_a_collision_and_names_both(
-    manifest: Manifest, sources: dict[str, Source]
-) -> None:
+def test_renumber_never_refuses_a_collision_and_names_both(manifest: Manifest, sources: dict[str, Source]) -> None:
     with pytest.raises(ExportError) as caught:
         plan_coco(manifest, ["closed", "wilderness"], sources, CocoOptions(renumber="never"))
     assert caught.value.found == "9: voc2007:000009 and coco:000000000009"
@@ -122,9 +114,7 @@ def test_renumber_never_refuses_a_collision_and_names_both(
     assert [one["id"] for one in always["images"]] == [1, 2]
 
 
-def test_unknown_id_may_follow_the_classes_but_not_be_one(
-    manifest: Manifest, sources: dict[str, Source]
-) -> None:
+def test_unknown_id_may_follow_the_classes_but_not_be_one(manifest: Manifest, sources: dict[str, Source]) -> None:
     data = content(plan_coco(manifest, ["wilderness"], sources, CocoOptions(unknown_id="next")))
     assert {one["category_id"] for one in data["annotations"]} == {3}
     assert data["categories"][-1]["id"] == 3
@@ -150,9 +140,7 @@ def test_an_ignored_role_is_flagged(manifest: Manifest, sources: dict[str, Sourc
     }
 
 
-def test_dropped_objects_are_counted(
-    sources: dict[str, Source], with_view: Callable[[LabelView], Manifest]
-) -> None:
+def test_dropped_objects_are_counted(sources: dict[str, Source], with_view: Callable[[LabelView], Manifest]) -> None:
     plan = plan_coco(with_view(LabelView(difficult="drop", crowd="drop")), ["closed"], sources)
     assert plan.left_out == {"objects_dropped_by_view": 1}
     assert plan.counts["annotations"] == 2
@@ -179,9 +167,7 @@ def test_a_number_survives_json(value: float) -> None:
     written = json.loads(json.dumps(plain_number(value)))
     assert float(written) == value
     assert (
-        isinstance(written, int)
-        or not math.isclose(value, round(value), rel_tol=0, abs_tol=0)
-        or abs(value) >= 2**53
+        isinstance(written, int) or not math.isclose(value, round(value), rel_tol=0, abs_tol=0) or abs(value) >= 2**53
     )
 
 

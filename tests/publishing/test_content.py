@@ -44,9 +44,7 @@ def test_a_part_of_two_sources_keeps_its_order(mixed: Manifest, sources: dict[st
     assert content.objects.crowd.tolist() == [False, False, False, True]
 
 
-def test_a_class_that_was_renamed_before_keeps_its_first_name(
-    manifest: Manifest, sources: dict[str, Source]
-) -> None:
+def test_a_class_that_was_renamed_before_keeps_its_first_name(manifest: Manifest, sources: dict[str, Source]) -> None:
     objects = sources["voc"].objects
     object.__setattr__(objects, "original", np.array(["wolf", "", ""], object))
     assert gather(manifest, ["closed"], sources).objects.original.tolist() == ["cat", "wolf", "cat"]

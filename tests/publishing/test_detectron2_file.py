@@ -23,9 +23,7 @@ def exported(folder: Path, *more: str) -> Path:
     return out
 
 
-def test_the_file_registers_the_annotations_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_registers_the_annotations_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = exported(tmp_path)
     calls: list[tuple[Any, ...]] = []
     # detectron2 is no package that can be installed everywhere; its one function is stood in for.

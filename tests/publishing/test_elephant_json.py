@@ -137,9 +137,7 @@ def test_digits_and_spaces_inside_a_value_are_kept(tmp_path: Path, world: World)
     path.write_text(odd)
     sources = {**world.sources, "coco": read_coco(path, dataset="coco", part="train2017")}
     manifest = elephant.build(sources, PARAMETERS)
-    written = contents(plan_elephant_json(manifest, ["wilderness"], sources, {"coco": path}))[
-        "Mixed_Unknowns.json"
-    ]
+    written = contents(plan_elephant_json(manifest, ["wilderness"], sources, {"coco": path}))["Mixed_Unknowns.json"]
     assert b'"area":7.50e1' in written
     assert b'"segmentation":{"counts" : [1,2 ,3.0], "size":[4 ,5]}' in written
 
@@ -166,16 +164,12 @@ def check_official_records_with_masks_and_crowds(shared: Path) -> None:
     data = shared / "data"
     path = data / "coco" / "mini" / "annotations" / "instances_val2017.json"
     sources = {
-        "voc2007-test": read_coco(
-            data / "voc2007" / "test_with_difficult.json", dataset="voc2007", part="test"
-        ),
+        "voc2007-test": read_coco(data / "voc2007" / "test_with_difficult.json", dataset="voc2007", part="test"),
         "coco": read_coco(path, dataset="coco", part="val2017"),
     }
     raw = json.loads(path.read_bytes())
     manifest = elephant.build(sources, {**PARAMETERS, "ratios": ("0.002",)})
-    written = contents(plan_elephant_json(manifest, ["wilderness"], sources, {"coco": path}))[
-        "Mixed_Unknowns.json"
-    ]
+    written = contents(plan_elephant_json(manifest, ["wilderness"], sources, {"coco": path}))["Mixed_Unknowns.json"]
     found = json.loads(written)
     by_id = {one["id"]: one for one in raw["annotations"]}
     wilderness = {int(image.partition(":")[2]) for image in manifest.ids("wilderness")}

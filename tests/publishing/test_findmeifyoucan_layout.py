@@ -13,8 +13,7 @@ from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, build, coco, decided, listed, open_images
 
 TABLE = tuple(
-    OpenImagesCategory(100 - place, f"/m/{place}", name, "Parent", "Grandparent")
-    for place, name in enumerate(OI_NAMES)
+    OpenImagesCategory(100 - place, f"/m/{place}", name, "Parent", "Grandparent") for place, name in enumerate(OI_NAMES)
 )
 
 
@@ -33,9 +32,7 @@ def made() -> tuple[Manifest, dict[str, Source]]:
 def contents(made: tuple[Manifest, dict[str, Source]], part: str, table: Any = ()) -> dict[str, Any]:
     plan = plan_findmeifyoucan(made[0], [part], made[1], table)
     files = {file.name: b"".join(file.chunks()) for file in plan.files}
-    return {
-        name: json.loads(data) if name.endswith(".json") else data.decode() for name, data in files.items()
-    }
+    return {name: json.loads(data) if name.endswith(".json") else data.decode() for name, data in files.items()}
 
 
 def test_the_names_are_those_of_the_code(made: tuple[Manifest, dict[str, Source]]) -> None:
@@ -111,10 +108,7 @@ def test_an_annotation_id_of_zero_is_told(made: tuple[Manifest, dict[str, Source
 
 def test_two_runs_give_the_same_bytes(made: tuple[Manifest, dict[str, Source]]) -> None:
     parts = split_parts(made[0].header)
-    runs = [
-        [b"".join(file.chunks()) for file in plan_findmeifyoucan(made[0], parts, made[1]).files]
-        for _ in range(2)
-    ]
+    runs = [[b"".join(file.chunks()) for file in plan_findmeifyoucan(made[0], parts, made[1]).files] for _ in range(2)]
     assert runs[0] == runs[1]
     assert len(runs[0]) == 2 * 2 + 3 * 2
 

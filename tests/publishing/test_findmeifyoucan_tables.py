@@ -36,8 +36,7 @@ COLUMNS = [
     "categories",
 ]
 TABLE = tuple(
-    OpenImagesCategory(100 - place, f"/m/{place}", name, "Parent", "Grandparent")
-    for place, name in enumerate(OI_NAMES)
+    OpenImagesCategory(100 - place, f"/m/{place}", name, "Parent", "Grandparent") for place, name in enumerate(OI_NAMES)
 )
 
 
@@ -78,9 +77,7 @@ def test_rows_hold_what_the_json_files_hold(made: tuple[Manifest, dict[str, Sour
             (str(one["id"]), one["file_name"], one["height"], one["width"]) for one in data["images"]
         ]
         objects = [(row["image_id"], one) for row in rows for one in row["objects"]]
-        assert sorted(
-            (image, one["id"], one["category_id"], one["bbox"], one["area"]) for image, one in objects
-        ) == (
+        assert sorted((image, one["id"], one["category_id"], one["bbox"], one["area"]) for image, one in objects) == (
             sorted(
                 (str(one["image_id"]), one["id"], one["category_id"], one["bbox"], one.get("area"))
                 for one in data["annotations"]

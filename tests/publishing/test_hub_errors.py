@@ -28,16 +28,12 @@ def test_an_endpoint_is_shown_without_what_it_hides(endpoint: str, shown: str) -
 def test_no_token_is_in_a_message(token: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_TOKEN", f"{token}")
-        told = without_secrets(
-            f"Authorization: Bearer hf_{token} failed; {token}; https://x.y/z?sig={token}#1"
-        )
+        told = without_secrets(f"Authorization: Bearer hf_{token} failed; {token}; https://x.y/z?sig={token}#1")
     assert token not in told
 
 
 def test_addresses_lose_their_signatures_and_passwords() -> None:
-    told = without_secrets(
-        "PUT https://user:pw@s3.example/a/b?X-Amz-Signature=abc failed, see http://h/p?q=1"
-    )
+    told = without_secrets("PUT https://user:pw@s3.example/a/b?X-Amz-Signature=abc failed, see http://h/p?q=1")
     assert told == "PUT https://s3.example/a/b failed, see http://h/p"
 
 

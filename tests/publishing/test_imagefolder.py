@@ -48,15 +48,12 @@ def world(tmp_path: Path) -> World:
     (root / "val").mkdir()
     for number in range(286, 300):
         (root / "val" / f"ILSVRC2012_val_{number:08d}.JPEG").write_bytes(b"photo")
-    (root / "val.txt").write_text(
-        "".join(f"ILSVRC2012_val_{one:08d}.JPEG {one}\n" for one in range(286, 300))
-    )
+    (root / "val.txt").write_text("".join(f"ILSVRC2012_val_{one:08d}.JPEG {one}\n" for one in range(286, 300)))
     protocol = tmp_path / "cats.toml"
     protocol.write_text('name = "cats"\nknown = ["n02127808"]\nunknown = ["n02131653"]\ncut = "KN"\n')
     sources = {TRAIN: read_imagenet(root, part="train"), VAL: read_imagenet(root, part="val")}
     values: dict[str, Any] = {
-        one.name: one.read(str(protocol) if one.name == "protocol" else one.default)
-        for one in BENCHMARK.parameters
+        one.name: one.read(str(protocol) if one.name == "protocol" else one.default) for one in BENCHMARK.parameters
     }
     return build(sources, values), sources, root
 
@@ -64,9 +61,7 @@ def world(tmp_path: Path) -> World:
 def test_links_lead_to_the_photos(world: World, tmp_path: Path) -> None:
     manifest, sources, root = world
     out = tmp_path / "out"
-    counts = write_imagefolder(
-        manifest, ["train", "test"], sources, root, out, summary={"format": "imagefolder"}
-    )
+    counts = write_imagefolder(manifest, ["train", "test"], sources, root, out, summary={"format": "imagefolder"})
     assert counts == {
         "train/known": 12,
         "train/negative": 12,

@@ -21,9 +21,7 @@ from tests.real_files import real_files
 
 def made(train: Path, val: Path, **given: str) -> tuple[Manifest, dict[str, Source]]:
     sources = {TRAIN: read_imagenet(train, part="train"), VAL: read_imagenet(val, part="val")}
-    values: dict[str, Any] = {
-        one.name: one.read(given.get(one.name, one.default)) for one in BENCHMARK.parameters
-    }
+    values: dict[str, Any] = {one.name: one.read(given.get(one.name, one.default)) for one in BENCHMARK.parameters}
     return build(sources, values), sources
 
 
@@ -41,9 +39,7 @@ def cats(tmp_path: Path) -> tuple[Manifest, dict[str, Source]]:
 def test_rows_labels_and_line_ends(cats: tuple[Manifest, dict[str, Source]], tmp_path: Path) -> None:
     manifest, sources = cats
     out = tmp_path / "out"
-    written = write_plan(
-        plan_imagenet_csv(manifest, ["train", "test"], sources), out, single=False, summary={}
-    )
+    written = write_plan(plan_imagenet_csv(manifest, ["train", "test"], sources), out, single=False, summary={})
     assert [one.name for one in written] == ["cats_train.csv", "cats_test.csv"]
     data = (out / "cats_test.csv").read_bytes()
     assert data.count(b"\r\n") == data.count(b"\n") == 10
@@ -96,9 +92,7 @@ def test_published_training_files_of_p2_from_the_committed_names(tmp_path: Path)
     train.write_text(json.dumps({wnid: sorted(listed) for wnid, listed in sorted(names.items())}))
     val.write_text("".join(f"ILSVRC2012_val_{one:08d}.JPEG {one % 1000}\n" for one in range(1, 50_001)))
     manifest, sources = made(train, val, protocol="p2")
-    write_plan(
-        plan_imagenet_csv(manifest, ["train", "val"], sources), tmp_path / "out", single=False, summary={}
-    )
+    write_plan(plan_imagenet_csv(manifest, ["train", "val"], sources), tmp_path / "out", single=False, summary={})
     data = (tmp_path / "out/p2_train.csv").read_bytes()
     assert hashlib.sha256(data).hexdigest().startswith("28c29d74f68b48b5")
     assert data.count(b"\r\n") == 60_689

@@ -65,9 +65,7 @@ def test_annotations_that_may_not_be_passed_on_are_refused(dataset: str) -> None
     assert "leave out --source given" in (refused.value.hint or "")
 
 
-@pytest.mark.parametrize(
-    "dataset", ["coco", "openimages", "voc2007", "imagenet", "cub200", "objects365", "shapes"]
-)
+@pytest.mark.parametrize("dataset", ["coco", "openimages", "voc2007", "imagenet", "cub200", "objects365", "shapes"])
 def test_other_annotations_pass(dataset: str) -> None:
     one = entry(dataset)
     require_labels(one, terms_of(one))
@@ -106,9 +104,7 @@ def test_the_table_agrees_with_what_manifests_say_of_their_sources() -> None:
         assert terms.url.startswith("http")
         stated = facts_of(family).licence
         for spdx, words in (("CC-BY-4.0", "CC BY 4.0"), ("CC-BY-NC-SA-4.0", "CC BY-NC-SA 4.0")):
-            assert (terms.annotations == spdx) == (
-                f"annotations {words}" in stated or f"photos {words}" in stated
-            )
+            assert (terms.annotations == spdx) == (f"annotations {words}" in stated or f"photos {words}" in stated)
         assert (terms.labels == "no") == (family in ("mtsd", "bdd100k") or family.endswith("_lists"))
 
 

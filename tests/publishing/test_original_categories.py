@@ -37,9 +37,7 @@ def test_the_sidecar_names_the_class_of_every_annotation(world: TaskWorld) -> No
     assert any("must not be given to a detector" in note for note in plan.notes)
 
 
-def test_ids_are_those_of_the_export_also_where_they_are_new(
-    manifest: Manifest, sources: dict[str, Source]
-) -> None:
+def test_ids_are_those_of_the_export_also_where_they_are_new(manifest: Manifest, sources: dict[str, Source]) -> None:
     files = bytes_of(plan_coco(manifest, ["wilderness"], sources, CocoOptions(sidecar=True)))
     sidecar = json.loads(files["wilderness.original_categories.json"])["annotations"]
     assert sidecar == [{"id": number, "category_id": 22, "name": "elephant"} for number in (1, 2, 3)]

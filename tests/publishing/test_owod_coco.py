@@ -82,8 +82,7 @@ def test_labels_of_every_view_are_those_of_the_paper(part: str, ids: Any, world:
     expected = {
         one["id"]: (one["image_id"], IDS[ids][label], one["bbox"], one["area"], one["iscrowd"])
         for one in raw(world, part)["annotations"]
-        if one["image_id"] in listed
-        and (label := expected_label(part, names[one["category_id"]])) is not None
+        if one["image_id"] in listed and (label := expected_label(part, names[one["category_id"]])) is not None
     }
     found = {
         one["id"]: (one["image_id"], one["category_id"], one["bbox"], one["area"], one["iscrowd"])
@@ -96,14 +95,10 @@ def test_labels_of_every_view_are_those_of_the_paper(part: str, ids: Any, world:
 
 @pytest.mark.parametrize("ids", ["dataset", "manifest"])
 @pytest.mark.parametrize("part", PARTS)
-def test_categories_are_the_classes_so_far_and_unknown_in_a_test_part(
-    part: str, ids: Any, world: TaskWorld
-) -> None:
+def test_categories_are_the_classes_so_far_and_unknown_in_a_test_part(part: str, ids: Any, world: TaskWorld) -> None:
     data = content(plan_coco(world.manifest, [part], world.sources, CocoOptions(category_ids=ids)))
     names = [*known_until(part.split("-")[0]), *(["unknown"] if part.endswith("test") else [])]
-    assert [(one["id"], one["name"]) for one in data["categories"]] == [
-        (IDS[ids][name], name) for name in names
-    ]
+    assert [(one["id"], one["name"]) for one in data["categories"]] == [(IDS[ids][name], name) for name in names]
     assert data["info"]["category_ids"] == ids
 
 
@@ -288,9 +283,7 @@ def test_a_repeated_line_is_written_once_and_told_but_kept_in_a_list(world: Task
         made = plan(published, ["t1-test"], world.sources)
         assert made.counts["images"] == len(ids)
         assert made.left_out["repeated_lines"] == 3
-    once, more = (
-        content(plan_coco(manifest, ["t1-test"], world.sources)) for manifest in (world.manifest, published)
-    )
+    once, more = (content(plan_coco(manifest, ["t1-test"], world.sources)) for manifest in (world.manifest, published))
     assert once["annotations"] == more["annotations"]
     assert once["images"] == more["images"]
     for form in ("namespaced", "native", "file_name", "number"):
@@ -311,14 +304,10 @@ def test_joined_plans_add_up_and_keep_the_parts_apart(world: TaskWorld) -> None:
     files = list(joined.files)
     assert len({file.name for file in files}) == len(files) == joined.counts["images"] + 2
     assert (
-        {file.name.split("/")[0] for file in files}
-        == {file.group.split("/")[0] for file in files} - {""}
-        == set(plans)
+        {file.name.split("/")[0] for file in files} == {file.group.split("/")[0] for file in files} - {""} == set(plans)
     )
     assert joined.counts["annotations"] == sum(plan.counts["annotations"] for plan in plans.values())
-    both = [
-        Plan(files=(), records=1, counts={"categories": 4, "images": 2}, notes=("a", note)) for note in "bc"
-    ]
+    both = [Plan(files=(), records=1, counts={"categories": 4, "images": 2}, notes=("a", note)) for note in "bc"]
     total = joined_plans(dict(zip("xy", both, strict=True)), folders=False)
     assert total.counts == {"images": 4}
     assert total.notes == ("a", "x: b", "y: c")

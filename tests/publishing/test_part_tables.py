@@ -145,14 +145,10 @@ def test_a_source_without_boxes_gives_labels() -> None:
 def test_where_two_sources_share_a_namespace_the_ids_do_not_tell_which() -> None:
     manifest, sources = tiny()
     other = msgspec.structs.replace(manifest.header.sources[0], name="voc-too")
-    parts = tuple(
-        msgspec.structs.replace(part, sources=("voc", "voc-too")) for part in manifest.header.parts[:1]
-    )
+    parts = tuple(msgspec.structs.replace(part, sources=("voc", "voc-too")) for part in manifest.header.parts[:1])
     both = changed(manifest, sources=(*manifest.header.sources, other), parts=parts)
     assert [row["source"] for row in rows(both, "closed")] == [None, None]
-    assert [row["source"] for row in rows(both, "closed", {**sources, "voc-too": sources["voc"]})] == [
-        "voc"
-    ] * 2
+    assert [row["source"] for row in rows(both, "closed", {**sources, "voc-too": sources["voc"]})] == ["voc"] * 2
 
 
 def decision(image: str, dataset: str, **fields: str) -> Decision:

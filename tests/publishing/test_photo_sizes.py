@@ -38,9 +38,7 @@ def test_a_folder_may_serve_one_source(manifest: Manifest, sources: dict[str, So
     assert sizes.tolist() == [[0, 40], [60, 30], [5, 6], [7, 8]]
 
 
-def test_missing_broken_and_escaping_photos(
-    manifest: Manifest, sources: dict[str, Source], photos: Path
-) -> None:
+def test_missing_broken_and_escaping_photos(manifest: Manifest, sources: dict[str, Source], photos: Path) -> None:
     (photos / "000009.jpg").write_bytes(b"no photo")
     with pytest.raises(ExportError, match="cannot be read"):
         photo_sizes(manifest, ["closed"], sources, {"": photos})

@@ -79,9 +79,7 @@ def test_a_plan_cannot_leave_its_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["", "/a", "a/../b", "..", ".", "./a", "a\\b", "C:a", "a\nb", "a\0b", "a/", "x" * 241]
-)
+@pytest.mark.parametrize("name", ["", "/a", "a/../b", "..", ".", "./a", "a\\b", "C:a", "a\nb", "a\0b", "a/", "x" * 241])
 def test_unsafe_names(name: str) -> None:
     with pytest.raises(ExportError):
         safe_name(name, "an image")

@@ -109,9 +109,7 @@ def test_tables_of_another_library_version_are_the_same_publication(
     parquet.write_table(parquet.read_table(folder / path), folder / path, compression="none")
     data = (folder / path).read_bytes()
     file = publication.files[path]
-    other = type(file)(
-        sha256=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data), content=file.content
-    )
+    other = type(file)(sha256=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data), content=file.content)
     assert other.sha256 != file.sha256
     files = {**publication.files, path: other}
     same = Publication(
@@ -165,9 +163,7 @@ def test_the_main_branch_does_not_go_back_to_an_earlier_version(
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(
-    "route", ["create", "info", "validate", "preupload", "batch", "commit", "tag", "resolve"]
-)
+@pytest.mark.parametrize("route", ["create", "info", "validate", "preupload", "batch", "commit", "tag", "resolve"])
 def test_a_connection_that_breaks_leaves_no_version_and_the_next_try_succeeds(
     hub: FakeHub,
     written: tuple[Path, Publication],
@@ -204,9 +200,7 @@ def test_a_large_file_that_breaks_off_is_tried_again_and_then_told(
     assert push(HubRepository(REPOSITORY), *written).is_new
 
 
-def test_a_file_that_the_repository_keeps_out_is_noticed(
-    hub: FakeHub, written: tuple[Path, Publication]
-) -> None:
+def test_a_file_that_the_repository_keeps_out_is_noticed(hub: FakeHub, written: tuple[Path, Publication]) -> None:
     hub.ignored = "CITATION.cff"
     with pytest.raises(PublishError, match="missing or has another size"):
         push(HubRepository(REPOSITORY), *written)
@@ -275,9 +269,7 @@ def test_a_public_repository_needs_the_word_public(
     assert push(HubRepository(REPOSITORY), second, publication, public=True).is_new
 
 
-def test_a_repository_of_something_else_is_left_alone(
-    hub: FakeHub, written: tuple[Path, Publication]
-) -> None:
+def test_a_repository_of_something_else_is_left_alone(hub: FakeHub, written: tuple[Path, Publication]) -> None:
     hub_repository = HubRepository(REPOSITORY)
     hub_repository.api.create_repo(REPOSITORY, repo_type="dataset", private=True)
     hub.repositories[REPOSITORY].commits[-1][1]["weights.bin"] = b"precious"

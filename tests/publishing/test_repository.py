@@ -46,9 +46,7 @@ EVIDENCE = (
         reviewer="anna",
         reason="no cat",
     ),
-    Decision(
-        image_id="coco:000000000777", dataset="wilderness", stage="manual", action="remove", reviewer="anna"
-    ),
+    Decision(image_id="coco:000000000777", dataset="wilderness", stage="manual", action="remove", reviewer="anna"),
 )
 
 
@@ -131,9 +129,7 @@ def test_citation_names_the_version_and_the_papers(folder: Path) -> None:
     assert {"cff-version", "message", "title", "authors"} <= set(data)
     assert (data["version"], str(data["date-released"]), data["type"]) == ("3.0.0", "2025-03-01", "dataset")
     assert data["references"][0]["title"] == "t"
-    assert [one["value"] for one in data["identifiers"]] == [
-        one.digest for one in read_publication(folder).manifests
-    ]
+    assert [one["value"] for one in data["identifiers"]] == [one.digest for one in read_publication(folder).manifests]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -171,9 +167,7 @@ def test_a_croissant_file_that_is_not_valid_is_refused(folder: Path, tmp_path: P
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_datasets_loads_every_config_offline(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_datasets_loads_every_config_offline(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
     datasets.disable_progress_bars()
@@ -194,9 +188,7 @@ def test_datasets_loads_every_config_offline(
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_part_without_images_leaves_the_others_loadable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_without_images_leaves_the_others_loadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyarrow import parquet
 
     datasets = pytest.importorskip("datasets")
@@ -224,9 +216,7 @@ def test_texts_of_a_header_do_not_steer_card_yaml_or_json(tmp_path: Path) -> Non
         header.paper, title=HOSTILE, authors=HOSTILE, bibtex=f"@x{{a}}\n```\n````\n{HOSTILE}"
     )
     parts = tuple(msgspec.structs.replace(part, selection=HOSTILE) for part in header.parts)
-    hostile = changed(
-        manifest, title=f"{HOSTILE}\n---\nconfigs: []", paper=paper, notes=(HOSTILE,), parts=parts
-    )
+    hostile = changed(manifest, title=f"{HOSTILE}\n---\nconfigs: []", paper=paper, notes=(HOSTILE,), parts=parts)
     write(tmp_path / "out", request_of(hostile))
     data, text = card_of(tmp_path / "out")
     assert [one["config_name"] for one in data["configs"]] == ["hand-made", "parts"]
@@ -267,9 +257,7 @@ def test_lists_of_authors_are_pinned_and_not_passed_on(tmp_path: Path) -> None:
         ("as_published", "curation import pulled --lists DIR"),
     ],
 )
-def test_a_card_without_lists_says_how_to_complete_them_first(
-    tmp_path: Path, origin: str, completes: str
-) -> None:
+def test_a_card_without_lists_says_how_to_complete_them_first(tmp_path: Path, origin: str, completes: str) -> None:
     declared = Manifest(changed(tiny()[0], origin=origin).header, {})
     write(tmp_path / "out", request_of(declared))
     commands = card_of(tmp_path / "out")[1].partition("```text\n")[2].partition("```")[0].splitlines()
@@ -289,9 +277,7 @@ def test_the_card_says_how_many_classes_play_which_role(tmp_path: Path) -> None:
     write(tmp_path / "out", request_of(manifest))
     roles = [one.role for one in manifest.header.classes]
     told = ", ".join(f"{role} {roles.count(role)}" for role in dict.fromkeys(roles))
-    assert (
-        f"| `closed` | `closed` | {manifest.part('closed').role} | {told} |" in card_of(tmp_path / "out")[1]
-    )
+    assert f"| `closed` | `closed` | {manifest.part('closed').role} | {told} |" in card_of(tmp_path / "out")[1]
 
 
 def test_sources_that_do_not_give_the_stated_counts_are_refused() -> None:
@@ -344,9 +330,7 @@ def shapes(tmp_path: Path) -> tuple[Manifest, PhotoFolder]:
     ids = ("shapes:a", "shapes:b")
     own = msgspec.structs.replace(manifest.header.sources[0], dataset="shapes", namespace="shapes")
     part = msgspec.structs.replace(manifest.header.parts[0], sha256=sha256_of_lines(ids))
-    return Manifest(changed(manifest, sources=(own,), parts=(part,)).header, {"closed": ids}), PhotoFolder(
-        photos
-    )
+    return Manifest(changed(manifest, sources=(own,), parts=(part,)).header, {"closed": ids}), PhotoFolder(photos)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -359,9 +343,7 @@ def test_photos_go_along_where_their_licence_is_stated_and_free(
     verify_repository(tmp_path / "out")
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
-    rows = datasets.load_dataset(
-        str(tmp_path / "out"), "hand-made", split="closed", cache_dir=str(tmp_path / "cache")
-    )
+    rows = datasets.load_dataset(str(tmp_path / "out"), "hand-made", split="closed", cache_dir=str(tmp_path / "cache"))
     assert [row["image"].getpixel((0, 0)) for row in rows] == [(255, 0, 0), (0, 0, 255)]
     assert "CC-BY-4.0" in card_of(tmp_path / "out")[1]
 
@@ -404,9 +386,7 @@ def test_names_that_no_hub_takes_are_refused(name: str) -> None:
     assert "\x1b" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("tag", "date"), [("v1", ""), ("1.0", ""), ("1.0.0", "yesterday"), ("1.0.0", "20250301")]
-)
+@pytest.mark.parametrize(("tag", "date"), [("v1", ""), ("1.0", ""), ("1.0.0", "yesterday"), ("1.0.0", "20250301")])
 def test_tags_and_dates_are_checked(tag: str, date: str) -> None:
     with pytest.raises(UsageError):
         check_request(request_of(tiny()[0], tag=tag, date=date))

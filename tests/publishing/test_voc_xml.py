@@ -41,9 +41,7 @@ def rows(files: dict[str, bytes], stem: str) -> list[tuple[Any, ...]]:
     ]
 
 
-@given(
-    st.lists(st.tuples(whole_numbers, whole_numbers, st.integers(1, 999), st.integers(1, 999)), max_size=5)
-)
+@given(st.lists(st.tuples(whole_numbers, whole_numbers, st.integers(1, 999), st.integers(1, 999)), max_size=5))
 def test_whole_boxes_come_back_from_their_corners(boxes: list[tuple[int, ...]]) -> None:
     array = np.array(boxes, np.float64).reshape(-1, 4)
     corners, changed = inclusive_corners(array, np.zeros((len(boxes), 2), np.int32))
@@ -66,9 +64,7 @@ def test_any_box_becomes_pixels_inside_the_image(
 
 
 def test_small_and_outlying_boxes_by_hand() -> None:
-    boxes = np.array(
-        [[3.2, 7.0, 0.2, 1.0], [-4.0, 2.0, 10.0, 3.0], [95.0, 0.0, 20.0, 5.0], [0.6, 0.4, 2.0, 2.0]]
-    )
+    boxes = np.array([[3.2, 7.0, 0.2, 1.0], [-4.0, 2.0, 10.0, 3.0], [95.0, 0.0, 20.0, 5.0], [0.6, 0.4, 2.0, 2.0]])
     corners, changed = inclusive_corners(boxes, np.array([[0, 0], [0, 0], [100, 50], [100, 50]], np.int32))
     assert corners.tolist() == [[4, 8, 4, 8], [1, 3, 6, 5], [96, 1, 100, 5], [2, 1, 3, 2]]
     assert changed == {"boxes_rounded": 2, "boxes_widened_to_a_pixel": 1, "boxes_clipped_to_the_image": 2}
@@ -110,9 +106,7 @@ def test_kept_difficult_objects_stay_flagged(
     assert [one.findtext("difficult") for one in annotation(files, "000012").findall("object")] == ["0", "1"]
 
 
-def test_equal_stems_of_two_sources_carry_their_namespace(
-    manifest: Manifest, sources: dict[str, Source]
-) -> None:
+def test_equal_stems_of_two_sources_carry_their_namespace(manifest: Manifest, sources: dict[str, Source]) -> None:
     apart = plan_voc(manifest, ["closed", "wilderness"], sources)
     assert apart.notes == ()
     sources["coco"].images.native[1] = "000009"
@@ -141,10 +135,7 @@ def test_markup_in_a_name_is_text_and_control_characters_are_refused(
 ) -> None:
     hostile = '<!ENTITY x "&y;">]]>.jpg'
     sources["voc"].images.file_names[0] = hostile
-    assert (
-        annotation(contents(plan_voc(manifest, ["closed"], sources)), "000009").findtext("filename")
-        == hostile
-    )
+    assert annotation(contents(plan_voc(manifest, ["closed"], sources)), "000009").findtext("filename") == hostile
     sources["voc"].images.file_names[0] = "bell\x07.jpg"
     with pytest.raises(ExportError, match="XML"):
         plan_voc(manifest, ["closed"], sources)

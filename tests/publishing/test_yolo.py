@@ -33,8 +33,7 @@ def test_labels_give_the_boxes_back(manifest: Manifest, sources: dict[str, Sourc
     files = contents(plan_yolo(manifest, ["wilderness"], sources))
     assert (
         np.abs(
-            boxes_of(files["labels/000000000100.txt"], 640, 480)
-            - [[0.1, 1 / 3, 10.25, 0.001], [2.5, 3.5, 9, 9]]
+            boxes_of(files["labels/000000000100.txt"], 640, 480) - [[0.1, 1 / 3, 10.25, 0.001], [2.5, 3.5, 9, 9]]
         ).max()
         < 1e-6
     )
@@ -54,9 +53,7 @@ def test_twelve_decimals_keep_a_millionth_of_a_pixel(size: int, shares: tuple[fl
     assert np.abs(boxes_of(f"0 {text}\n", size, size) - box).max() < 1e-6
 
 
-def test_boxes_are_cut_at_the_edge_and_lost_ones_counted(
-    manifest: Manifest, sources: dict[str, Source]
-) -> None:
+def test_boxes_are_cut_at_the_edge_and_lost_ones_counted(manifest: Manifest, sources: dict[str, Source]) -> None:
     boxes = sources["voc"].objects.boxes
     boxes[0] = (50, 20, 20, 20)  # image 000012 is 60 x 30
     boxes[1] = (60, 50, 5, 5)  # image 000009 is 50 x 40
@@ -68,9 +65,7 @@ def test_boxes_are_cut_at_the_edge_and_lost_ones_counted(
     assert plan.left_out == {"ignored": 1, "outside_the_image": 1}
 
 
-def test_ignored_and_unknown_objects_are_left_out_by_count(
-    manifest: Manifest, sources: dict[str, Source]
-) -> None:
+def test_ignored_and_unknown_objects_are_left_out_by_count(manifest: Manifest, sources: dict[str, Source]) -> None:
     last = plan_yolo(manifest, ["wilderness"], sources)
     assert last.left_out == {"ignored": 1}
     assert last.counts == {"images": 2, "annotations": 2, "classes": 3}
@@ -123,9 +118,7 @@ def test_hostile_photo_names_are_refused(name: str, manifest: Manifest, sources:
         plan_yolo(manifest, ["closed"], sources)
 
 
-def test_photos_that_would_share_a_label_file_are_refused(
-    manifest: Manifest, sources: dict[str, Source]
-) -> None:
+def test_photos_that_would_share_a_label_file_are_refused(manifest: Manifest, sources: dict[str, Source]) -> None:
     sources["voc"].images.file_names[0] = "000012.png"
     with pytest.raises(ExportError, match="share one label file") as caught:
         plan_yolo(manifest, ["closed"], sources)

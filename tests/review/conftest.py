@@ -99,18 +99,14 @@ def review_environment(database_uri: str, tmp_path_factory: pytest.TempPathFacto
         "CURATION_REVIEWER": "anna",
         "HOME": str(tmp_path_factory.mktemp("home")),
         "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join(
-            [str(PLUGIN.parents[2]), *sys.path[:0], os.environ.get("PYTHONPATH", "")]
-        ),
+        "PYTHONPATH": os.pathsep.join([str(PLUGIN.parents[2]), *sys.path[:0], os.environ.get("PYTHONPATH", "")]),
     }
 
 
 @pytest.fixture(scope="session")
 def fiftyone(review_environment: dict[str, str]) -> Any:
     """The package, on the session's database; its settings are read when it is first imported."""
-    os.environ.update(
-        {k: v for k, v in review_environment.items() if k.startswith(("FIFTYONE", "CURATION_REV"))}
-    )
+    os.environ.update({k: v for k, v in review_environment.items() if k.startswith(("FIFTYONE", "CURATION_REV"))})
     home, os.environ["HOME"] = os.environ.get("HOME", ""), review_environment["HOME"]
     try:
         with warnings.catch_warnings():

@@ -83,8 +83,7 @@ def write_world(folder: Path) -> ReviewWorld:
         photo.save(photos / f"{number:012d}.jpg")
     content = {
         "images": [
-            {"id": n, "file_name": f"{n:012d}.jpg", "width": WIDTH, "height": HEIGHT}
-            for n in range(1, COUNT + 1)
+            {"id": n, "file_name": f"{n:012d}.jpg", "width": WIDTH, "height": HEIGHT} for n in range(1, COUNT + 1)
         ],
         "annotations": [
             {

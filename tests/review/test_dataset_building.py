@@ -90,10 +90,7 @@ def test_ids_are_indexed_and_views_saved(fiftyone: Any, world: ReviewWorld, name
 def test_reasons_that_look_alike_get_views_of_their_own(fiftyone: Any, world: ReviewWorld, name: str) -> None:
     import msgspec
 
-    made = [
-        msgspec.structs.replace(one, reason=f"near {'#' * place}")
-        for place, one in enumerate(world.proposals())
-    ]
+    made = [msgspec.structs.replace(one, reason=f"near {'#' * place}") for place, one in enumerate(world.proposals())]
     dataset = build_dataset(fiftyone, name, world.images(made), {})
     views = [one for one in dataset.list_saved_views() if one.startswith("near")]
     assert sorted(len(dataset.load_saved_view(one)) for one in views) == [1] * 5

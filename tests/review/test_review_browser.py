@@ -55,9 +55,7 @@ def suspects(annotations: Path, path: Path) -> list[str]:
 
 
 @pytest.fixture
-def server(
-    shared: Path, review_environment: dict[str, str], tmp_path: Path
-) -> Iterator[tuple[str, Path, list[str]]]:
+def server(shared: Path, review_environment: dict[str, str], tmp_path: Path) -> Iterator[tuple[str, Path, list[str]]]:
     """Address of an App on the 79 real photos, the review's folder, and the proposed ids."""
     mini = shared / "data" / "coco" / "mini"
     annotations = mini / "annotations" / "instances_val2017.json"
@@ -79,9 +77,7 @@ def server(
     command += ["--remote", "--port", str(port), "--address", "127.0.0.1"]
     with (
         (tmp_path / "server.txt").open("w") as output,
-        subprocess.Popen(
-            command, stdout=output, stderr=subprocess.PIPE, text=True, env=review_environment
-        ) as program,
+        subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, text=True, env=review_environment) as program,
     ):
         assert program.stderr is not None
         told = ""
@@ -111,9 +107,7 @@ def page(review_environment: dict[str, str]) -> Iterator[Any]:
         opened = browser.new_page(viewport={"width": 1800, "height": 1000})
         opened.set_default_timeout(60_000)
         # The App asks for fonts from elsewhere; tests talk to this machine only.
-        opened.route(
-            "**/*", lambda route: route.continue_() if "//127.0.0.1:" in route.request.url else route.abort()
-        )
+        opened.route("**/*", lambda route: route.continue_() if "//127.0.0.1:" in route.request.url else route.abort())
         yield opened
         browser.close()
 
@@ -186,8 +180,6 @@ def test_a_curator_reviews_real_photos(server: tuple[str, Path, list[str]], page
     rows = read_decisions(folder / "export.jsonl").decisions
     expected = {(one, "to_near", "a zebra") for one in ids[:2]} | {(one, "remove", "") for one in ids[2:5]}
     assert {(row.image_id, row.action, row.reason) for row in rows} == expected
-    assert {(row.reviewer, row.dataset, row.stage, row.batch) for row in rows} == {
-        ("anna", "coco", "manual", "0001")
-    }
+    assert {(row.reviewer, row.dataset, row.stage, row.batch) for row in rows} == {("anna", "coco", "manual", "0001")}
     # The log holds all that happened: two, three, one, and the one taken back.
     assert len(read_decisions(folder / "decisions.jsonl").decisions) == 7

@@ -102,9 +102,7 @@ def test_a_database_that_does_not_start_is_one_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"database_uri": 7}', "\x00"])
-def test_a_broken_configuration_is_no_address(
-    content: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_broken_configuration_is_no_address(content: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(content)
     monkeypatch.setenv("FIFTYONE_CONFIG_PATH", str(path))

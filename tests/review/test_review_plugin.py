@@ -50,9 +50,7 @@ def test_decide_records_verdict_reason_and_reviewer(execute: Any, review: LiveRe
     ("verdict", "action"),
     [("keep", "keep"), ("remove", "remove"), ("near", "to_near"), ("far", "to_far"), ("unsure", "unsure")],
 )
-def test_each_verdict_has_a_button_of_its_own(
-    execute: Any, review: LiveReview, verdict: str, action: str
-) -> None:
+def test_each_verdict_has_a_button_of_its_own(execute: Any, review: LiveReview, verdict: str, action: str) -> None:
     assert execute(verdict, chosen(review, 2))["message"] == f"2 images: {verdict}"
     rows = read_decisions(review.book.path).decisions
     # The reviewer is the one named when the App was started.

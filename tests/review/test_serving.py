@@ -209,9 +209,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> ReviewWorld:
 @contextmanager
 def served(environment: dict[str, str], folder: Path, *more: str) -> Iterator[tuple[int, int]]:
     """A review that runs: its process, and the port that it says it chose."""
-    with subprocess.Popen(
-        command(folder, *more), stderr=subprocess.PIPE, text=True, env=environment
-    ) as program:
+    with subprocess.Popen(command(folder, *more), stderr=subprocess.PIPE, text=True, env=environment) as program:
         assert program.stderr is not None
         told = ""
         for line in program.stderr:

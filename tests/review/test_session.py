@@ -23,9 +23,7 @@ class TestOneReviewAfterAnother:
             if fiftyone.dataset_exists(name):
                 fiftyone.delete_dataset(name)
 
-    def test_the_same_inputs_continue_with_what_the_user_tagged(
-        self, world: ReviewWorld, tmp_path: Path
-    ) -> None:
+    def test_the_same_inputs_continue_with_what_the_user_tagged(self, world: ReviewWorld, tmp_path: Path) -> None:
         first = start_review(tmp_path / "r", "s", world.images())
         first.review.dataset.tag_samples("mine")
         second = start_review(tmp_path / "r", "s", world.images())
@@ -49,9 +47,7 @@ class TestOneReviewAfterAnother:
         with pytest.raises(ReviewError, match="another review"):
             start_review(tmp_path / "r", "s", world.images(), stage="candidate")
 
-    def test_a_users_own_dataset_is_never_replaced(
-        self, fiftyone: Any, world: ReviewWorld, tmp_path: Path
-    ) -> None:
+    def test_a_users_own_dataset_is_never_replaced(self, fiftyone: Any, world: ReviewWorld, tmp_path: Path) -> None:
         fiftyone.Dataset("s")
         for rebuild in (False, True):
             with pytest.raises(ReviewError, match="no review"):

@@ -48,9 +48,7 @@ def test_a_verdict_is_in_the_log_with_all_it_needs(tmp_path: Path) -> None:
         (KEYS[0][1], "pool", "to_near"),
         (KEYS[1][1], "pool", "to_near"),
     ]
-    assert {(row.reason, row.reviewer, row.batch, row.stage) for row in rows} == {
-        ("stripes", "anna", "0001", "manual")
-    }
+    assert {(row.reason, row.reviewer, row.batch, row.stage) for row in rows} == {("stripes", "anna", "0001", "manual")}
     assert {row.manifest for row in rows} == {"sha256:" + "a" * 64}
     assert rows[0].date.endswith("Z")
 
@@ -139,9 +137,7 @@ def test_an_undo_shows_the_last_call_that_is_still_visible_somewhere(tmp_path: P
     assert [book.standing(key).verdict for key in KEYS[:2]] == [None, None]
 
 
-@pytest.mark.parametrize(
-    "name", ["", "  ", None, 7, "a" * 101, "anna, ben", "an\x1b[2Jna", "anna\nben", ["anna"]]
-)
+@pytest.mark.parametrize("name", ["", "  ", None, 7, "a" * 101, "anna, ben", "an\x1b[2Jna", "anna\nben", ["anna"]])
 def test_a_reviewer_is_a_short_line_of_text(name: object) -> None:
     with pytest.raises(CurationError):
         checked_reviewer(name)

@@ -32,18 +32,14 @@ def photos_of(folder: Path) -> list[Photo]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("threads", [1, 5])
 def test_every_picture_has_its_own_vector_in_order(tmp_path: Path, threads: int) -> None:
     write_photos(tmp_path / "p", 23)
     encoder = MeanEncoder()
-    result = embed_photos(
-        photos_of(tmp_path / "p"), encoder, tmp_path / "s", batch=4, shard=8, threads=threads
-    )
+    result = embed_photos(photos_of(tmp_path / "p"), encoder, tmp_path / "s", batch=4, shard=8, threads=threads)
     found = open_embeddings(tmp_path / "s")
     means = np.stack([picture(number).reshape(-1, 3).mean(axis=0) for number in range(23)])
     np.testing.assert_array_equal(found.vectors, means.astype(np.float32))
@@ -243,9 +239,7 @@ def test_an_error_in_a_thread_ends_the_work(tmp_path: Path) -> None:
     assert not (tmp_path / "s").exists()
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "sched_getaffinity"), reason="the system does not tell cores of a process"
-)
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not tell cores of a process")
 def test_as_many_threads_as_cores_of_this_process(tmp_path: Path) -> None:
     code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
     code += "from curation.similarity.embed import usual_threads; print(usual_threads())"

@@ -109,9 +109,7 @@ def test_a_crop_holds_the_visible_part_of_its_box_and_at_most_a_pixel_more(
         assert crop is None
 
 
-@pytest.mark.parametrize(
-    "box", [(1, 1, 0, 5), (1, 1, -3, 5), (float("nan"), 1, 1, 1), (1, 1, float("inf"), 1)]
-)
+@pytest.mark.parametrize("box", [(1, 1, 0, 5), (1, 1, -3, 5), (float("nan"), 1, 1, 1), (1, 1, float("inf"), 1)])
 def test_boxes_without_pixels_have_no_crop(box: tuple[float, float, float, float]) -> None:
     assert crop_of(box, (10, 10)) is None
 

@@ -31,9 +31,7 @@ def draw(seed: int, size: int = 96) -> Image.Image:
 def pairs(hashes: PhotoHashes, found: AlikePhotos) -> dict[tuple[str, str], bool]:
     return {
         (hashes.names[one], hashes.names[two]): same
-        for one, two, same in zip(
-            found.first.tolist(), found.second.tolist(), found.same_pixels.tolist(), strict=True
-        )
+        for one, two, same in zip(found.first.tolist(), found.second.tolist(), found.same_pixels.tolist(), strict=True)
     }
 
 
@@ -58,9 +56,7 @@ def test_pixels_count_and_not_how_they_are_stored(tmp_path: Path) -> None:
     grey.convert("RGB").save(tmp_path / "colour.bmp")
     Image.fromarray(np.zeros((2, 8, 3), np.uint8)).save(tmp_path / "wide.png")
     Image.fromarray(np.zeros((8, 2, 3), np.uint8)).save(tmp_path / "high.png")
-    hashes = hash_photos(
-        {name: tmp_path / name for name in ("grey.png", "colour.bmp", "wide.png", "high.png")}
-    )
+    hashes = hash_photos({name: tmp_path / name for name in ("grey.png", "colour.bmp", "wide.png", "high.png")})
     grey_hash, colour, wide, high = hashes.pixels
     assert grey_hash == colour
     # The same bytes in another shape are another photo.

@@ -38,9 +38,7 @@ def images(count: int = 3) -> list[Any]:
 def test_vectors_are_those_of_open_clips_own_code(config: Path) -> None:
     loaded = load_model(str(config), random_weights=3)
     with torch.inference_mode():
-        expected = loaded.model.encode_image(
-            torch.stack([loaded.preprocess(one) for one in images()])
-        ).numpy()
+        expected = loaded.model.encode_image(torch.stack([loaded.preprocess(one) for one in images()])).numpy()
     encoder = OpenClipEncoder(loaded)
     np.testing.assert_array_equal(encode_images(encoder, images()), expected)
     assert encoder.dimension == expected.shape[1] == 24
@@ -66,10 +64,7 @@ def test_threads_change_no_byte_and_the_callers_threads_stay(config: Path, tmp_p
 def test_prepared_pictures_hold_what_the_models_transform_gives(config: Path) -> None:
     loaded = load_model(str(config), random_weights=3)
     encoder = OpenClipEncoder(loaded)
-    values = (
-        torch.from_numpy(np.stack([encoder.prepare(one) for one in images()])).permute(0, 3, 1, 2).float()
-        / 255
-    )
+    values = torch.from_numpy(np.stack([encoder.prepare(one) for one in images()])).permute(0, 3, 1, 2).float() / 255
     for step in encoder._of_batch:
         values = step(values)
     assert torch.equal(values, torch.stack([loaded.preprocess(one) for one in images()]))
@@ -155,9 +150,7 @@ def test_a_local_folder_with_its_configuration_serves(config: Path, tmp_path: Pa
         load_model(f"local-dir:{tmp_path}")
     path = saved(tmp_path, source.model.state_dict(), "safetensors")
     encoder = open_clip_encoder(f"local-dir:{tmp_path}")
-    np.testing.assert_array_equal(
-        encode_images(encoder, images()), encode_images(OpenClipEncoder(source), images())
-    )
+    np.testing.assert_array_equal(encode_images(encoder, images()), encode_images(OpenClipEncoder(source), images()))
     path.with_name("other.pt").write_bytes(b"x")
     with pytest.raises(EncoderError, match="several files"):
         load_model(f"local-dir:{tmp_path}")
@@ -167,9 +160,7 @@ def test_weights_without_a_text_tower_encode_images_only(config: Path, tmp_path:
     source = load_model(str(config), random_weights=9)
     visual = {name: one for name, one in source.model.state_dict().items() if name.startswith("visual.")}
     encoder = open_clip_encoder(str(config), str(saved(tmp_path, visual, "plain")))
-    np.testing.assert_array_equal(
-        encode_images(encoder, images()), encode_images(OpenClipEncoder(source), images())
-    )
+    np.testing.assert_array_equal(encode_images(encoder, images()), encode_images(OpenClipEncoder(source), images()))
     with pytest.raises(EncoderError, match="no text tower"):
         encoder.encode_texts(["cat"])
 

@@ -147,9 +147,7 @@ def test_the_published_layouts_say_the_same(tmp_path: Path) -> None:
 
 def test_further_categories_follow_the_ten(tmp_path: Path) -> None:
     labels = [{"category": name, "box2d": WALKER} for name in ("trailer", "bike", "other vehicle", "motor")]
-    source = read_bdd100k(
-        dumped(tmp_path / "det_val.json", {"frames": [{"name": "a.jpg", "labels": labels}]})
-    )
+    source = read_bdd100k(dumped(tmp_path / "det_val.json", {"frames": [{"name": "a.jpg", "labels": labels}]}))
     assert source.part == "val"
     assert source.categories.names[6:] == (
         "motor",

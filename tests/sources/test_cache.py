@@ -20,9 +20,7 @@ KEY = cache_key("sha256:" + "0" * 64, {"dataset": "coco"})
 
 def content() -> dict[str, object]:
     return {
-        "images": [
-            {"id": number, "file_name": f"zürich {number}.jpg", "width": number} for number in range(1, 30)
-        ],
+        "images": [{"id": number, "file_name": f"zürich {number}.jpg", "width": number} for number in range(1, 30)],
         "annotations": [
             {
                 "id": number,
@@ -123,9 +121,7 @@ def test_nothing_is_there_for_other_bytes_or_options() -> None:
     assert len(set(keys)) == 3
 
 
-def test_every_truncation_is_noticed(
-    tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_truncation_is_noticed(tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]) -> None:
     cache, path = stored(tmp_path, source)
     data = path.read_bytes()
     for size in range(0, len(data), 37):
@@ -189,9 +185,7 @@ def test_a_file_of_another_key_is_ignored(tmp_path: Path, source: Source) -> Non
     assert cache.load(other, 100) is None
 
 
-def test_a_file_of_another_version_is_ignored(
-    tmp_path: Path, source: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_another_version_is_ignored(tmp_path: Path, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, _ = stored(tmp_path, source)
     monkeypatch.setattr(cache_module, "READER_VERSION", 10_000)
     assert cache.load(KEY, 100) is None
@@ -208,9 +202,7 @@ def test_a_file_with_missing_rows_is_ignored(tmp_path: Path, source: Source) -> 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
-def test_a_read_only_folder_is_told_once(
-    tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_read_only_folder_is_told_once(tmp_path: Path, source: Source, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
     folder.chmod(0o500)
@@ -232,9 +224,7 @@ def test_a_file_in_the_place_of_the_folder_is_told_once(
     assert capsys.readouterr().err.count("not kept") == 1
 
 
-def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_not(
-    tmp_path: Path, source: Source
-) -> None:
+def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_not(tmp_path: Path, source: Source) -> None:
     cache, path = stored(tmp_path, source)
     digests = path.parent / "digests"
     digests.mkdir()
@@ -253,9 +243,7 @@ def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_not(
     assert cache.load(KEY, 100) is not None
 
 
-def test_the_folder_is_the_named_one_or_that_of_the_user(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_folder_is_the_named_one_or_that_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CURATION_CACHE", str(tmp_path))
     assert default_folder() == tmp_path
     monkeypatch.delenv("CURATION_CACHE")

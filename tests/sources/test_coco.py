@@ -95,10 +95,7 @@ def test_the_file_record_carries_the_sha256_of_the_bytes(tmp_path: Path) -> None
     import hashlib
 
     source = read(tmp_path, instances())
-    assert (
-        source.files[0].sha256
-        == "sha256:" + hashlib.sha256((tmp_path / "instances.json").read_bytes()).hexdigest()
-    )
+    assert source.files[0].sha256 == "sha256:" + hashlib.sha256((tmp_path / "instances.json").read_bytes()).hexdigest()
 
 
 def test_optional_fields_may_be_absent(tmp_path: Path) -> None:
@@ -337,9 +334,7 @@ MALFORMED: dict[str, tuple[Any, type[CurationError], str]] = {
 
 
 @pytest.mark.parametrize(("content", "error", "place"), MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_record_is_named(
-    tmp_path: Path, content: object, error: type[CurationError], place: str
-) -> None:
+def test_a_malformed_record_is_named(tmp_path: Path, content: object, error: type[CurationError], place: str) -> None:
     with pytest.raises(error) as caught:
         read(tmp_path, content)
     assert caught.value.where is not None
@@ -451,20 +446,14 @@ def contents(draw: st.DrawFn) -> dict[str, Any]:
             bbox=[draw(numbers), draw(numbers), draw(sizes), draw(sizes)],
             area=draw(sizes),
             iscrowd=draw(st.integers(0, 1)),
-            segmentation=draw(
-                st.sampled_from([[], [[1.5, 2, 3, 4]], {"counts": [1, 2], "size": [3, 4]}, "}, {"])
-            ),
+            segmentation=draw(st.sampled_from([[], [[1.5, 2, 3, 4]], {"counts": [1, 2], "size": [3, 4]}, "}, {"])),
         )
         for number in ids
     ]
     return {
-        "images": [
-            {"id": number, "file_name": f"{number}.jpg", "width": 10, "height": 20} for number in images
-        ],
+        "images": [{"id": number, "file_name": f"{number}.jpg", "width": 10, "height": 20} for number in images],
         "annotations": rows,
-        "categories": [
-            {"id": number, "name": f"class {number}", "supercategory": ""} for number in categories
-        ],
+        "categories": [{"id": number, "name": f"class {number}", "supercategory": ""} for number in categories],
     }
 
 
@@ -570,9 +559,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path, padding: int) -> Non
     for text in doubled:
         with pytest.raises(AnnotationFormatError, match="stands twice"):
             read(tmp_path, text.encode() + b" " * padding)
-    within = whole.replace('"annotations": []', f'"annotations": {second}').replace(
-        '"id": 2', '"id": 1, "id": 2'
-    )
+    within = whole.replace('"annotations": []', f'"annotations": {second}').replace('"id": 2', '"id": 1, "id": 2')
     with pytest.raises(AnnotationFormatError, match="stands twice"):
         read(tmp_path, within.encode())
 
@@ -619,9 +606,7 @@ def check_voc2007_test_has_its_published_counts(shared: Path) -> None:
 
 @real_files("coco_table")
 @pytest.mark.parametrize(("part", "crowds"), [("train2017", 8), ("val2017", 5)])
-def check_pycocotools_reads_the_same(
-    shared: Path, part: str, crowds: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def check_pycocotools_reads_the_same(shared: Path, part: str, crowds: int, capsys: pytest.CaptureFixture[str]) -> None:
     from pycocotools.coco import COCO
 
     path = shared / f"data/coco/mini/annotations/instances_{part}.json"

@@ -55,16 +55,12 @@ def test_a_part_holds_its_images_each_with_its_bird(tmp_path: Path) -> None:
 
 def test_the_order_of_lines_in_the_other_lists_does_not_matter(tmp_path: Path) -> None:
     turned = {
-        name.removesuffix(".txt"): "".join(reversed(text.splitlines(keepends=True)))
-        for name, text in TEXTS.items()
+        name.removesuffix(".txt"): "".join(reversed(text.splitlines(keepends=True))) for name, text in TEXTS.items()
     }
     plain = read_cub200(write(tmp_path / "a"))
     other = read_cub200(write(tmp_path / "b", **(turned | {"images": TEXTS[IMAGES]})))
     one, two = plain.require_objects("the test"), other.require_objects("the test")
-    names = [
-        [source.categories.names[k] for k in objects.category]
-        for source, objects in ((plain, one), (other, two))
-    ]
+    names = [[source.categories.names[k] for k in objects.category] for source, objects in ((plain, one), (other, two))]
     assert names[0] == names[1]
     assert one.boxes.tolist() == two.boxes.tolist()
 
@@ -100,9 +96,7 @@ def test_what_does_not_fit_together_is_refused_with_its_line(
 
 
 def test_a_bad_box_may_be_left_out(tmp_path: Path) -> None:
-    source = read_cub200(
-        write(tmp_path, bounding_boxes=TEXTS[BOXES].replace("153.0", "-1")), bad_boxes="drop"
-    )
+    source = read_cub200(write(tmp_path, bounding_boxes=TEXTS[BOXES].replace("153.0", "-1")), bad_boxes="drop")
     assert source.dropped == {"box negative in size": 1}
     assert source.require_objects("the test").image.tolist() == [0, 2]
 

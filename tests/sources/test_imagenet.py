@@ -101,13 +101,9 @@ def write_truth(folder: Path, layout: str) -> Path:
     classes, order = ilsvrc2012_classes(), [WOLF, FOX, FOX]
     names = [f"ILSVRC2012_val_{number:08d}" for number in (1, 2, 3)]
     texts = {
-        "val.txt": "".join(
-            f"{name}.JPEG {classes.index(wnid)}\n" for name, wnid in zip(names, order, strict=True)
-        ),
+        "val.txt": "".join(f"{name}.JPEG {classes.index(wnid)}\n" for name, wnid in zip(names, order, strict=True)),
         "LOC_val_solution.csv": "ImageId,PredictionString\n"
-        + "".join(
-            f"{name},{wnid} 1 2 3 4 {wnid} 5 6 7 8 \n" for name, wnid in zip(names, order, strict=True)
-        ),
+        + "".join(f"{name},{wnid} 1 2 3 4 {wnid} 5 6 7 8 \n" for name, wnid in zip(names, order, strict=True)),
         "imagenet_2012_validation_synset_labels.txt": "".join(f"{wnid}\n" for wnid in order),
         "ILSVRC2012_validation_ground_truth.txt": "1000\n1\n1\n",
     }

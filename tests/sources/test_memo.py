@@ -55,9 +55,7 @@ def test_one_changed_file_among_many_counts(tmp_path: Path, settled: Path) -> No
     assert memo.find(Stamp([str(settled), str(other)])) is None
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"{}", b"[1, 2]", b'{"listing": 3}', b"\xff\xfe", b'{"digest": "sha256:']
-)
+@pytest.mark.parametrize("data", [b"", b"{}", b"[1, 2]", b'{"listing": 3}', b"\xff\xfe", b'{"digest": "sha256:'])
 def test_a_damaged_entry_is_no_entry(tmp_path: Path, settled: Path, data: bytes) -> None:
     memo = Memo(tmp_path / "memo")
     memo.record(Stamp([str(settled)]), DIGEST, 2)

@@ -104,9 +104,7 @@ def test_signs_are_objects_and_other_sign_is_a_class_like_others(tmp_path: Path)
 def test_a_sign_across_the_seam_is_treated_as_asked_and_counted(
     tmp_path: Path, seam: Seam, pieces: list[list[float]], reason: str
 ) -> None:
-    source = open_source(
-        write(tmp_path / "mtsd"), dataset="mtsd", part="train", cache=tmp_path / "cache", seam=seam
-    )
+    source = open_source(write(tmp_path / "mtsd"), dataset="mtsd", part="train", cache=tmp_path / "cache", seam=seam)
     assert source.dropped == {f"sign across the seam of a panorama: {reason}": 1}
     assert boxes(source)[: len(pieces)] == pieces
     assert len(boxes(source)) == 3 + len(pieces)

@@ -40,8 +40,7 @@ def test_every_column_of_the_published_file_is_kept(tmp_path: Path) -> None:
     assert objects.category.tolist() == [0, 0, 1, 2]
     assert objects.numbers.tolist() == [1, 2, 3, 4]
     flags = {
-        name: getattr(objects, name).tolist()
-        for name in ("occluded", "truncated", "crowd", "depiction", "inside")
+        name: getattr(objects, name).tolist() for name in ("occluded", "truncated", "crowd", "depiction", "inside")
     }
     assert flags == {
         "occluded": [False, False, True, False],
@@ -89,9 +88,7 @@ def test_what_needs_pixels_is_refused_where_sizes_are_unknown(tmp_path: Path) ->
     write_openimages(tmp_path)
     (tmp_path / "image-sizes.csv").write_text("ImageID,width,height\n00166893b16a03ab,1024,683\n")
     source = read_openimages(tmp_path, "train")
-    with pytest.raises(
-        UnitBoxesError, match="1 images of unknown size, the first 000002b66c9c498e"
-    ) as caught:
+    with pytest.raises(UnitBoxesError, match="1 images of unknown size, the first 000002b66c9c498e") as caught:
         ground_truth(source, classes_of_source(source))
     assert "train-image-sizes.csv" in str(caught.value.hint)
     sized = ground_truth(source, classes_of_source(source), ["openimages:00166893b16a03ab"])
@@ -172,11 +169,7 @@ def test_a_bad_box_is_refused_with_its_row_or_counted(tmp_path: Path, corners: s
     source = read_openimages(root, "train", bad_boxes="drop")
     assert source.dropped == {f"box {message}": 1}
     assert objects_of(source).numbers.tolist() == [1, 2, 4]
-    lengths = {
-        len(values)
-        for one in fields(Objects)
-        if (values := getattr(objects_of(source), one.name)) is not None
-    }
+    lengths = {len(values) for one in fields(Objects) if (values := getattr(objects_of(source), one.name)) is not None}
     assert lengths == {3}
 
 
@@ -294,17 +287,13 @@ def test_files_are_found_in_the_layouts_in_use(tmp_path: Path) -> None:
 def test_opening_goes_through_the_cache_and_back(tmp_path: Path) -> None:
     root = write_openimages(tmp_path / "oi")
     (root / "train-image-sizes.csv").write_text("image_id,width,height\n00166893b16a03ab,1024,683\n")
-    first, second = (
-        open_source(root, dataset="openimages", part="train", cache=tmp_path / "cache") for _ in "ab"
-    )
+    first, second = (open_source(root, dataset="openimages", part="train", cache=tmp_path / "cache") for _ in "ab")
     assert len(list((tmp_path / "cache").glob("*.npz"))) == 1
     assert (first.files, first.categories, first.dropped) == (second.files, second.categories, second.dropped)
     assert second.unit_boxes
     for column in fields(Objects):
         one, other = (getattr(objects_of(source), column.name) for source in (first, second))
-        assert (one is None and other is None) or (
-            one.dtype == other.dtype and one.tolist() == other.tolist()
-        )
+        assert (one is None and other is None) or (one.dtype == other.dtype and one.tolist() == other.tolist())
     (root / "train-image-sizes.csv").unlink()
     unsized = open_source(root, dataset="openimages", part="train", cache=tmp_path / "cache")
     assert unsized.images.widths.tolist() == [0, 0]
@@ -326,9 +315,7 @@ def test_a_plain_table_and_coco_json_of_open_images_keep_their_readers(tmp_path:
 
 
 @real_files("openimages")
-def check_the_real_descriptions_name_601_classes_of_which_one_is_blank_at_most(
-    shared: Path, tmp_path: Path
-) -> None:
+def check_the_real_descriptions_name_601_classes_of_which_one_is_blank_at_most(shared: Path, tmp_path: Path) -> None:
     real = shared / "data/openimages/class-descriptions-boxable.csv"
     write_boxes(tmp_path, ["000002b66c9c498e,xclick,/m/012n7d,1,0.1,0.2,0.1,0.2,0,0,0,0,0"])
     (tmp_path / real.name).write_bytes(real.read_bytes())

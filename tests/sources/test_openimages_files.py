@@ -32,9 +32,7 @@ def test_shared_and_blank_names_still_tell_classes_apart(tmp_path: Path) -> None
     assert described(tmp_path, "\ufeffLabelName,DisplayName\n" + text.replace("\n", "\r\n")) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["/m/01\n", "Dog,/m/01\n", "/m/01,a\x1bb\n", '/m/01,"a\n', f"/m/01,{'a' * 301}\n"]
-)
+@pytest.mark.parametrize("text", ["/m/01\n", "Dog,/m/01\n", "/m/01,a\x1bb\n", '/m/01,"a\n', f"/m/01,{'a' * 301}\n"])
 def test_malformed_descriptions_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(AnnotationFormatError):
         described(tmp_path, text)
@@ -47,9 +45,7 @@ def test_a_class_is_described_once(tmp_path: Path) -> None:
 
 def test_sizes_are_whole_and_positive(tmp_path: Path) -> None:
     keys, sizes = read_sizes(
-        StreamedCsv(
-            write(tmp_path, "height,image_id,width\n683,00166893b16a03ab,1024\n1,ffffffffffffffff,2\n")
-        )
+        StreamedCsv(write(tmp_path, "height,image_id,width\n683,00166893b16a03ab,1024\n1,ffffffffffffffff,2\n"))
     )
     assert [hex(key) for key in keys.tolist()] == ["0x166893b16a03ab", "0xffffffffffffffff"]
     assert sizes.tolist() == [[1024, 683], [2, 1]]
@@ -63,9 +59,7 @@ def test_sizes_are_whole_and_positive(tmp_path: Path) -> None:
 
 def test_an_image_is_listed_once_and_by_its_id(tmp_path: Path) -> None:
     with pytest.raises(DuplicateIdError) as caught:
-        read_image_list(
-            StreamedCsv(write(tmp_path, "ImageID\n" + "".join(f"{n % 3:016x}\n" for n in range(4))))
-        )
+        read_image_list(StreamedCsv(write(tmp_path, "ImageID\n" + "".join(f"{n % 3:016x}\n" for n in range(4)))))
     assert caught.value.where == "table.csv: row 5"
     assert "row 2" in str(caught.value.found)
     for strange in ("00166893B16A03AB", "166893b16a03ab", "../../../../etc/a", "é00166893b16a03"):

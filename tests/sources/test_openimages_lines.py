@@ -72,9 +72,7 @@ usual = st.builds(
     st.one_of(st.lists(st.sampled_from("01"), min_size=5, max_size=5), st.just(["-1"] * 5)),
 )
 odd = st.builds(
-    lambda name, source, key, confidence, corners, flags: ",".join(
-        [name, source, key, confidence, *corners, *flags]
-    ),
+    lambda name, source, key, confidence, corners, flags: ",".join([name, source, key, confidence, *corners, *flags]),
     st.sampled_from(["00166893b16a03ab", "0123456789ABCDEF", "short", '"00166893b16a03ab"']),
     st.sampled_from(["xclick", "activemil", "freeform", "", "activemix", "xclicks"]),
     st.sampled_from([*KEYS, "/m/none", "m/01g317", '"/m/01yrx"', "/m/01g317/m/01g317"]),
@@ -84,9 +82,7 @@ odd = st.builds(
 )
 
 
-@given(
-    st.lists(st.one_of(usual, usual, odd), min_size=1, max_size=12), st.sampled_from(["\n", "\r\n", "\n\n"])
-)
+@given(st.lists(st.one_of(usual, usual, odd), min_size=1, max_size=12), st.sampled_from(["\n", "\r\n", "\n\n"]))
 def test_any_mixture_of_lines_is_what_python_reads(file: StreamedCsv, lines: list[str], end: str) -> None:
     text = "".join(f"{line}{end}" for line in lines)
     assert told(parse_rows(text.encode(), file, Labels(KEYS), 2)) == by_hand(text, KEYS)

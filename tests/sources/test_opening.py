@@ -58,9 +58,7 @@ def test_each_layout_finds_its_reader(tmp_path: Path, parses: list[str]) -> None
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_compressed_files_and_byte_order_marks_change_nothing_but_the_digest(
-    tmp_path: Path, packed: bool
-) -> None:
+def test_compressed_files_and_byte_order_marks_change_nothing_but_the_digest(tmp_path: Path, packed: bool) -> None:
     write_coco(tmp_path / "a.json")
     (tmp_path / "a.csv").write_text("image,class\na,dog\nb,cat\n")
     (tmp_path / "a.txt").write_text("a\nb\n")

@@ -23,12 +23,7 @@ def test_photos_are_found_by_path_name_and_stem_and_nothing_outside(tmp_path: Pa
     for path in (folder / "v" / "1.JPG", folder / "2.png", tmp_path / "secret.png"):
         path.write_bytes(b"x")
     photos = PhotoFolder(folder)
-    assert (
-        photos.find(["v/1.JPG"])
-        == photos.find(["1"])
-        == photos.find(["else/1.JPG"])
-        == folder / "v" / "1.JPG"
-    )
+    assert photos.find(["v/1.JPG"]) == photos.find(["1"]) == photos.find(["else/1.JPG"]) == folder / "v" / "1.JPG"
     assert photos.find(["none", "2"]) == folder / "2.png"
     for name in ("../secret.png", str(tmp_path / "secret.png"), "secret", ""):
         assert photos.find([name]) is None

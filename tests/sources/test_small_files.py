@@ -14,8 +14,7 @@ def test_the_digest_is_that_of_the_sorted_lines_of_a_checksum_file(tmp_path: Pat
         (tmp_path / name).write_text(text)
     files = SmallFiles(tmp_path, ["b.json", "a.json"])
     lines = sorted(
-        f"{hashlib.sha256(text).hexdigest()}  {name}\n"
-        for name, text in (("a.json", b"one"), ("b.json", b"two"))
+        f"{hashlib.sha256(text).hexdigest()}  {name}\n" for name, text in (("a.json", b"one"), ("b.json", b"two"))
     )
     record = files.record("*.json", ["b.json", "a.json"], 5)
     assert record.sha256 == files.sha256 == "sha256:" + hashlib.sha256("".join(lines).encode()).hexdigest()

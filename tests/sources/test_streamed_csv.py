@@ -86,9 +86,7 @@ def test_a_compressed_table_is_the_same_table(tmp_path: Path) -> None:
             list(read())
 
 
-def test_an_endless_line_is_refused_before_it_is_read_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_line_is_refused_before_it_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamed_csv, "_LINES", 100)
     monkeypatch.setattr(streamed_csv, "_MAX_LINE", 1000)
     file = StreamedCsv(write(tmp_path, b"a\n" + b"x" * 100_000))

@@ -67,13 +67,9 @@ def test_names_of_numbers_come_from_labels(tmp_path: Path) -> None:
         assert source.categories.numbers == (1, 2)
 
 
-@pytest.mark.parametrize(
-    "text", ["9", "000000000009", "000000000009.jpg", "train/COCO_train2014_000000000009.jpg"]
-)
+@pytest.mark.parametrize("text", ["9", "000000000009", "000000000009.jpg", "train/COCO_train2014_000000000009.jpg"])
 def test_every_way_of_naming_a_coco_image_gives_its_twelve_digits(tmp_path: Path, text: str) -> None:
-    assert read(tmp_path, f"image,class\n{text},person\n", dataset="coco").images.native.tolist() == [
-        "000000000009"
-    ]
+    assert read(tmp_path, f"image,class\n{text},person\n", dataset="coco").images.native.tolist() == ["000000000009"]
 
 
 def test_voc_numbers_get_the_form_of_their_file_names(tmp_path: Path) -> None:
@@ -211,9 +207,7 @@ worlds = st.dictionaries(
 
 
 @given(world=worlds)
-def test_what_was_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, world: dict[str, set[str]]
-) -> None:
+def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, world: dict[str, set[str]]) -> None:
     lines = [f"{image},{';'.join(sorted(classes))}\n" for image, classes in world.items()]
     source = read(tmp_path_factory.mktemp("table"), "image,classes\n" + "".join(lines))
     assert source.images.native.tolist() == list(world)

@@ -25,9 +25,7 @@ DOG = """<object><name>dog</name><pose>Left</pose><truncated>1</truncated><diffi
 <bndbox><xmin>48</xmin><ymin>240</ymin><xmax>195</xmax><ymax>371</ymax></bndbox></object>"""
 
 
-def document(
-    *objects: str, stem: str = "000001", size: str = "<width>353</width><height>500</height>"
-) -> str:
+def document(*objects: str, stem: str = "000001", size: str = "<width>353</width><height>500</height>") -> str:
     return f"""<annotation>
 	<folder>VOC2007</folder><filename>{stem}.jpg</filename>
 	<source><database>The VOC2007 Database</database></source><owner><flickrid>x</flickrid><name>cat</name></owner>
@@ -47,9 +45,7 @@ def an_object(**fields: object) -> str:
     return f"<object>{inner}<bndbox>{corners}</bndbox></object>"
 
 
-def write(
-    root: Path, documents: dict[str, str | bytes], listed: str | None = None, part: str = "test"
-) -> Path:
+def write(root: Path, documents: dict[str, str | bytes], listed: str | None = None, part: str = "test") -> Path:
     (root / "Annotations").mkdir(parents=True)
     (root / "ImageSets" / "Main").mkdir(parents=True)
     for stem, text in documents.items():
@@ -137,9 +133,7 @@ def test_the_file_records_can_be_checked_with_sha256sum(tmp_path: Path) -> None:
     assert (listed.name, listed.size, listed.rows) == ("ImageSets/Main/test.txt", len(data), 2)
     assert listed.sha256 == "sha256:" + hashlib.sha256(data).hexdigest()
     paths = sorted((tmp_path / "Annotations").iterdir())
-    lines = sorted(
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  Annotations/{path.name}\n" for path in paths
-    )
+    lines = sorted(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  Annotations/{path.name}\n" for path in paths)
     assert annotated.sha256 == "sha256:" + hashlib.sha256("".join(lines).encode()).hexdigest()
     assert (annotated.name, annotated.files, annotated.rows) == ("Annotations/*.xml", 2, 3)
     assert annotated.size == sum(path.stat().st_size for path in paths)
@@ -196,9 +190,7 @@ BAD_BOXES = {
 
 
 @pytest.mark.parametrize(("corners", "reason"), BAD_BOXES.values(), ids=BAD_BOXES)
-def test_a_bad_box_is_an_error_or_a_counted_drop(
-    tmp_path: Path, corners: dict[str, Any], reason: str
-) -> None:
+def test_a_bad_box_is_an_error_or_a_counted_drop(tmp_path: Path, corners: dict[str, Any], reason: str) -> None:
     with pytest.raises(BoxError, match=reason) as caught:
         read(tmp_path, document(DOG, an_object(**corners)))
     assert caught.value.where == "Annotations/000001.xml: object[1]"
@@ -296,9 +288,7 @@ rows = st.fixed_dictionaries(
 
 def as_rows(source: Source) -> list[tuple[str, dict[str, Any]]]:
     objects = source.require_objects("the test")
-    corners = np.column_stack(
-        [objects.boxes[:, :2] + 1, objects.boxes[:, :2] + objects.boxes[:, 2:]]
-    ).tolist()
+    corners = np.column_stack([objects.boxes[:, :2] + 1, objects.boxes[:, :2] + objects.boxes[:, 2:]]).tolist()
     return [
         (
             str(source.images.native[objects.image[row]]),
@@ -314,9 +304,7 @@ def as_rows(source: Source) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-@given(
-    world=st.dictionaries(st.from_regex(r"\A[0-9]{6}\Z"), st.lists(rows, max_size=4), min_size=1, max_size=5)
-)
+@given(world=st.dictionaries(st.from_regex(r"\A[0-9]{6}\Z"), st.lists(rows, max_size=4), min_size=1, max_size=5))
 def test_what_was_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, world: dict[str, list[dict[str, Any]]]
 ) -> None:
@@ -338,14 +326,13 @@ def check_published_boxes_of_voc2007_survive_the_way_through_xml(shared: Path, t
         stem, *boxes = line.split()
         fields = [tuple(map(int, box.split(","))) for box in boxes]
         world[stem] = [
-            dict(zip(("xmin", "ymin", "xmax", "ymax"), box, strict=False), name=VOC_NAMES[box[4]])
-            for box in fields
+            dict(zip(("xmin", "ymin", "xmax", "ymax"), box, strict=False), name=VOC_NAMES[box[4]]) for box in fields
         ]
     write(
         tmp_path,
         {stem: document(*(an_object(**row) for row in listed), stem=stem) for stem, listed in world.items()},
     )
     read_back = as_rows(read_voc(tmp_path, "voc2007", "test"))
-    assert [
-        (stem, {key: row[key] for key in ("xmin", "ymin", "xmax", "ymax", "name")}) for stem, row in read_back
-    ] == [(stem, row) for stem, listed in world.items() for row in listed]
+    assert [(stem, {key: row[key] for key in ("xmin", "ymin", "xmax", "ymax", "name")}) for stem, row in read_back] == [
+        (stem, row) for stem, listed in world.items() for row in listed
+    ]

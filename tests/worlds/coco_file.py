@@ -23,9 +23,7 @@ def coco_content(
     names = images if isinstance(images, Mapping) else {one: file_name(one) for one in images}
     numbers = classes if isinstance(classes, Mapping) else {one: k for k, one in enumerate(classes, 1)}
     return {
-        "images": [
-            {"id": one, "file_name": name, "width": size[0], "height": size[1]} for one, name in names.items()
-        ],
+        "images": [{"id": one, "file_name": name, "width": size[0], "height": size[1]} for one, name in names.items()],
         "annotations": [
             {
                 "id": place,

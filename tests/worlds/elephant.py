@@ -139,9 +139,7 @@ def expected() -> dict[str, Any]:
         f"0.{tenths}": {
             section: {
                 **elephant_reference.diagnosis(drawn, CLASSES, points[tenths], wr1=section == "wr1"),
-                **elephant_reference.confusion(
-                    drawn, CLASSES, closed, wild, points[tenths], wr1=section == "wr1"
-                ),
+                **elephant_reference.confusion(drawn, CLASSES, closed, wild, points[tenths], wr1=section == "wr1"),
             }
             for section in ("closed", "wr1")
         }
@@ -162,9 +160,7 @@ def paper(drawn: World, difficult: str) -> dict[str, Any]:
     impacts: dict[str, Any] = {}
     averages: dict[str, Any] = {}
     thresholds: dict[str, Any] = {}
-    positives = {
-        name: reference.count_positives(drawn.closed, label, difficult) for label, name in enumerate(CLASSES)
-    }
+    positives = {name: reference.count_positives(drawn.closed, label, difficult) for label, name in enumerate(CLASSES)}
     for recall, impact in found["WI"].items():
         limits = elephant_reference.limits(drawn, int(recall[2:]), difficult)
         thresholds[recall] = {
@@ -217,15 +213,10 @@ def official(drawn: World, *, single: bool) -> dict[str, Any]:
         "mAP": found["mAP"],
         "mean_interp_precision": {recall: found[recall] for recall in recalls},
         "WI": {
-            recall: [
-                found[recall][0] / value - 1 if found[recall][0] and value else None
-                for value in found[recall]
-            ]
+            recall: [found[recall][0] / value - 1 if found[recall][0] and value else None for value in found[recall]]
             for recall in recalls
         },
-        "npos": {
-            name: sum(thing.label == label for thing in drawn.closed) for label, name in enumerate(CLASSES)
-        },
+        "npos": {name: sum(thing.label == label for thing in drawn.closed) for label, name in enumerate(CLASSES)},
     }
 
 

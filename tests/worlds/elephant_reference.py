@@ -33,8 +33,7 @@ def limits(world: World, tenths: int, difficult: str = "ignore") -> dict[int, in
 
 def lies_on(guess: Guess, things: Sequence[Thing], allowed: set[int]) -> bool:
     return any(
-        thing.image == guess.image and thing.label in allowed and iou(guess.box, thing.box) >= TENTH
-        for thing in things
+        thing.image == guess.image and thing.label in allowed and iou(guess.box, thing.box) >= TENTH for thing in things
     )
 
 
@@ -105,9 +104,7 @@ def confusion(
     return {"confusion": found, "background": background}
 
 
-def fbeta(
-    world: World, classes: Sequence[str], ratios: Sequence[str], betas: Sequence[str]
-) -> dict[str, Any]:
+def fbeta(world: World, classes: Sequence[str], ratios: Sequence[str], betas: Sequence[str]) -> dict[str, Any]:
     """Return the operating point of highest F of each class: Table 4, with the denominator."""
     result = reference.outcomes(world.closed, world.inside)
     cells: dict[str, Any] = {}
@@ -182,9 +179,7 @@ def a_ose(world: World, classes: Sequence[str], points: dict[int, dict[int, int]
             on = [
                 (part, k)
                 for k, thing in enumerate(things)
-                if thing.label == -1
-                and thing.image == guess.image
-                and iou(guess.box, thing.box) > Fraction(1, 2)
+                if thing.label == -1 and thing.image == guess.image and iou(guess.box, thing.box) > Fraction(1, 2)
             ]
             if on:
                 hits.append((guess, on))

@@ -82,9 +82,7 @@ def differences(ours: Any, theirs: Any, where: str = "", *, tolerance: float = 1
         if not isinstance(ours, list | tuple) or len(ours) != len(theirs):
             return [f"{where}: {ours!r} for {theirs!r}"]
         pairs = enumerate(zip(ours, theirs, strict=True))
-        return [
-            found for k, (a, b) in pairs for found in differences(a, b, f"{where}[{k}]", tolerance=tolerance)
-        ]
+        return [found for k, (a, b) in pairs for found in differences(a, b, f"{where}[{k}]", tolerance=tolerance)]
     if isinstance(theirs, float) or (isinstance(theirs, int) and not isinstance(theirs, bool)):
         same = isinstance(ours, int | float) and abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))
     else:

@@ -67,17 +67,12 @@ def expected() -> dict[str, Any]:
         table, listed = weights(graph), names(graph)
         found[graph] = {"weights": table}
         for k in (2, 3):
-            values = [
-                (value, labels) for labels in partitions(len(listed), k) if (value := ncut(table, labels))
-            ]
+            values = [(value, labels) for labels in partitions(len(listed), k) if (value := ncut(table, labels))]
             lowest = min(value for value, _ in values)
             found[graph][f"k{k}"] = {
                 "value": str(lowest),
                 "partitions": [
-                    [
-                        [name for name, label in zip(listed, labels, strict=True) if label == g]
-                        for g in range(k)
-                    ]
+                    [[name for name, label in zip(listed, labels, strict=True) if label == g] for g in range(k)]
                     for value, labels in values
                     if value == lowest
                 ],

@@ -32,8 +32,7 @@ def roles(protocol: str) -> dict[str, list[str]]:
     path = ROOT / "manifests/imagenet" / protocol / "1.0.0/manifest.json"
     listed = json.loads(path.read_text(encoding="utf-8"))["classes"]
     return {
-        role: sorted(one["name"] for one in listed if one["role"] == role)
-        for role in ("known", "negative", "unknown")
+        role: sorted(one["name"] for one in listed if one["role"] == role) for role in ("known", "negative", "unknown")
     }
 
 
@@ -127,7 +126,5 @@ def lists(protocol: str, formula: str) -> dict[str, list[str]]:
 
 def expected() -> dict[str, Any]:
     return {
-        f"{protocol}/{formula}": lists_told(lists(protocol, formula))
-        for protocol in PROTOCOLS
-        for formula in FORMULAS
+        f"{protocol}/{formula}": lists_told(lists(protocol, formula)) for protocol in PROTOCOLS for formula in FORMULAS
     }

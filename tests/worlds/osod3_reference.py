@@ -20,9 +20,7 @@ def inside(guess: Box, region: Box) -> Fraction:
     return Fraction(common(guess, region), guess[2] * guess[3])
 
 
-def relabelled(
-    things: Sequence[Thing], known: Sequence[str], unknown: Sequence[str], outside: str
-) -> list[Thing]:
+def relabelled(things: Sequence[Thing], known: Sequence[str], unknown: Sequence[str], outside: str) -> list[Thing]:
     """Return what the evaluation sees: unknown classes as one, outside ones deleted, or kept as ignored regions."""
     seen = []
     for thing in things:
@@ -95,16 +93,11 @@ def average_precision(points: list[tuple[float, float]] | None) -> float | None:
     if points is None:
         return None
     # COCO's recalls are the products k * 0.01 in double precision.
-    envelope = (
-        max((precision for recall, precision in points if recall >= k * 0.01), default=0.0)
-        for k in range(101)
-    )
+    envelope = (max((precision for recall, precision in points if recall >= k * 0.01), default=0.0) for k in range(101))
     return sum(envelope) / 101
 
 
-def coco_numbers(
-    things: list[Thing], guesses: list[Guess], names: Sequence[str], images: int
-) -> dict[str, Any]:
+def coco_numbers(things: list[Thing], guesses: list[Guess], names: Sequence[str], images: int) -> dict[str, Any]:
     """Return COCO's twelve numbers, and AP of each class."""
     everything, medium = 10**10, (32**2, 96**2)
     areas = {"": (0, everything), "s": (0, medium[0]), "m": medium, "l": (medium[1], everything)}
@@ -171,11 +164,7 @@ def curve(
     for name in known:
         taken: set[int] = set()
         for guess in sorted((one for one in guesses if one.label == name), key=lambda one: -one.score):
-            own = [
-                (k, thing)
-                for k, thing in enumerate(things)
-                if thing.image == guess.image and thing.label == name
-            ]
+            own = [(k, thing) for k, thing in enumerate(things) if thing.image == guess.image and thing.label == name]
             opened = any(
                 thing.image == guess.image
                 and thing.label == UNKNOWN
@@ -189,8 +178,7 @@ def curve(
             if best is not None and iou(guess.box, best[1].box) >= half:
                 verdict = "" if best[1].crowd else "FP" if best[0] in taken else "TP"
             elif profile == "clean" and any(
-                t.crowd and (iou(guess.box, t.box) >= half or inside(guess.box, t.box) >= half)
-                for _, t in own
+                t.crowd and (iou(guess.box, t.box) >= half or inside(guess.box, t.box) >= half) for _, t in own
             ):
                 verdict = ""
             else:

@@ -48,9 +48,7 @@ def drawn() -> tuple[Case, tuple[str, ...]]:
             originals.append(original)
             for _ in range(draws.below(4)):
                 guessed = (
-                    name
-                    if draws.below(2 if name == UNKNOWN else 4)
-                    else draws.among((*PREVIOUS, *CURRENT, UNKNOWN))
+                    name if draws.below(2 if name == UNKNOWN else 4) else draws.among((*PREVIOUS, *CURRENT, UNKNOWN))
                 )
                 guesses.append(Guess(image, guessed, near(draws, objects[-1].box), draws.among(SCORES)))
         if draws.one_in(2):
@@ -89,10 +87,7 @@ def repeated() -> tuple[Case, tuple[str, ...]]:
         here = [guess for guess in case.guesses if guess.image == image]
         found = any(guess.label == UNKNOWN for guess in here)
         called = any(
-            guess.label != UNKNOWN
-            and thing.label == UNKNOWN
-            and thing.image == image
-            and iou(guess.box, thing.box) > 0
+            guess.label != UNKNOWN and thing.label == UNKNOWN and thing.image == image and iou(guess.box, thing.box) > 0
             for guess in here
             for thing in case.objects
         )

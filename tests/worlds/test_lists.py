@@ -110,18 +110,14 @@ def test_osod3_lists_are_what_loops_select(name: str, roots: dict[str, Path], tm
         classes = read_manifest(tmp_path / "m").header.classes
         unknown = {one.name for one in classes if one.role == "unknown"}
         known, *others = expected["clusters"]
-        chosen = {"unknown1": others[:1], "unknown2": others[1:], "unknown12": others}[
-            name.rpartition("-")[2]
-        ]
+        chosen = {"unknown1": others[:1], "unknown2": others[1:], "unknown12": others}[name.rpartition("-")[2]]
         assert {one.name for one in classes if one.role == "known"} == set(known)
         assert unknown == {one for cluster in chosen for one in cluster}
 
 
 @pytest.mark.parametrize("formula", imagenet_lists.FORMULAS)
 @pytest.mark.parametrize("protocol", imagenet_lists.PROTOCOLS)
-def test_imagenet_lists_are_those_of_the_published_splitter(
-    protocol: str, formula: str, tmp_path: Path
-) -> None:
+def test_imagenet_lists_are_those_of_the_published_splitter(protocol: str, formula: str, tmp_path: Path) -> None:
     words = [f"--source={slot}={path}" for slot, path in imagenet_lists.files(tmp_path).items()]
     words += ["--set", f"protocol={protocol}", "--set", f"formula={formula}"]
     assert main(["build", "imagenet", "--no-cache", *words, "--out", str(tmp_path / "m")]) == 0

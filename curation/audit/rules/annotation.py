@@ -211,16 +211,12 @@ def flags_survive(target: AuditTarget, one: AuditedList, task: int) -> list[Find
     if len(bare):
         images = np.unique(labels.image[bare])
         return [Finding("warn", about, len(bare), text, target.examples(images, [one])), *missing]
-    return missing or [
-        Finding("pass", about, text=f"{int((raw.crowd | raw.difficult).sum()):,} flagged raw boxes")
-    ]
+    return missing or [Finding("pass", about, text=f"{int((raw.crowd | raw.difficult).sum()):,} flagged raw boxes")]
 
 
 def _without_flag(raw: Labels, labels: Labels) -> Int64s:
     """Return the rows of a view that lie where every raw box carries a flag that they lack."""
-    ours, theirs, size = _numbered(
-        keys_of(raw, np.zeros_like(raw.label)), keys_of(labels, np.zeros_like(labels.label))
-    )
+    ours, theirs, size = _numbered(keys_of(raw, np.zeros_like(raw.label)), keys_of(labels, np.zeros_like(labels.label)))
     lost = np.zeros(len(labels), np.bool_)
     for mine, others in ((labels.crowd, raw.crowd), (labels.difficult, raw.difficult)):
         flagged = np.bincount(ours[others], minlength=size)

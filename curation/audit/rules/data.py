@@ -58,9 +58,7 @@ def _repeated(target: AuditTarget, one: AuditedList, repeats: int) -> Finding:
 
 def roles_share_no_image(target: AuditTarget) -> Outcome:
     """DS2: no image stands in train or finetune and in val, nor in any of these and in test, over all tasks."""
-    pairs = [
-        pair for left, right in _APART for pair in product(target.with_role(*left), target.with_role(*right))
-    ]
+    pairs = [pair for left, right in _APART for pair in product(target.with_role(*left), target.with_role(*right))]
     if not pairs:
         return not_applicable("there are no lists of two roles")
     overlaps, count = _overlaps(target, pairs, "in")
@@ -107,9 +105,7 @@ def photos_are_distinct(target: AuditTarget) -> Outcome:
     findings = missing_lists(target.lists)
     without = len(used) - len(photos)
     if without:
-        findings.append(
-            undecidable("photos", PHOTOS, f"{without:,} of {len(used):,} images have no photo at hand")
-        )
+        findings.append(undecidable("photos", PHOTOS, f"{without:,} of {len(used):,} images have no photo at hand"))
     if photos:
         hashes = hash_photos({str(image): path for image, path in photos.items()})
         findings += _unreadable(target, hashes)
@@ -157,9 +153,7 @@ def _file_names(target: AuditTarget, name: str, images: Int64s) -> list[tuple[in
 def _unreadable(target: AuditTarget, hashes: PhotoHashes) -> list[Finding]:
     if not hashes.failures:
         return []
-    examples = [
-        f"{target.ids[int(name)]}: {why}" for name, why in list(hashes.failures.items())[:SHOWN_EXAMPLES]
-    ]
+    examples = [f"{target.ids[int(name)]}: {why}" for name, why in list(hashes.failures.items())[:SHOWN_EXAMPLES]]
     text = f"{len(hashes.failures):,} photos cannot be read: {'; '.join(examples[:2])}"
     return [undecidable("photos", "photos that can be decoded", text)]
 
@@ -182,9 +176,7 @@ def _alike(target: AuditTarget, hashes: PhotoHashes, alike: AlikePhotos, roles: 
     return findings
 
 
-def _pairs(
-    target: AuditTarget, about: str, first: Int64s, second: Int64s, distance: Int32s, same: bool
-) -> Finding:
+def _pairs(target: AuditTarget, about: str, first: Int64s, second: Int64s, distance: Int32s, same: bool) -> Finding:
     named = sorted(
         (bits, *sorted((str(target.ids[one]), str(target.ids[two]))))
         for one, two, bits in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True)

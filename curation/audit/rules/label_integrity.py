@@ -178,9 +178,7 @@ def _boxes(source: AuditedSource, wanted: Bools) -> list[Finding]:
     wide, high = source.raw.images.widths[image], source.raw.images.heights[image]
     sized = (wide > 0) & (high > 0)
     flat = (width <= 0) | (height <= 0)
-    out = sized & (
-        (np.minimum(x, y) < -_OUTSIDE) | (x + width > wide + _OUTSIDE) | (y + height > high + _OUTSIDE)
-    )
+    out = sized & ((np.minimum(x, y) < -_OUTSIDE) | (x + width > wide + _OUTSIDE) | (y + height > high + _OUTSIDE))
     findings = []
     for bad, what in ((flat, "have no width or no height"), (out, "stick out of their image")):
         if bad.any():
@@ -213,9 +211,7 @@ def _shares(target: AuditTarget, one: AuditedList, task: int) -> list[Finding]:
     is_file = task in one.labels
     judged = np.setdiff1d(one.unique, uncovered(target, one, task)) if is_file else target.held(one)
     is_unknown = labels.label == target.unknown_label
-    with_unknown, with_known = (
-        target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown)
-    )
+    with_unknown, with_known = (target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown))
     none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
     left = len(one.unique) - len(judged)
     rest = f"; of {left:,} more nothing is known" if left else ""

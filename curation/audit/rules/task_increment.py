@@ -147,9 +147,7 @@ def selection_is_complete(target: AuditTarget) -> Iterator[Finding]:
             yield from missing_lists(trains) or _left_out(target, task, trains, held_out)
 
 
-def _left_out(
-    target: AuditTarget, task: int, trains: list[AuditedList], held_out: list[AuditedList]
-) -> list[Finding]:
+def _left_out(target: AuditTarget, task: int, trains: list[AuditedList], held_out: list[AuditedList]) -> list[Finding]:
     about = joined([one.name for one in trains])
     drawn_from = _sources_of(target, trains)
     if not drawn_from:
@@ -169,9 +167,7 @@ def _left_out(
         if len(natives) and (absent := missing_lists(held_out)):
             findings += absent
         elif len(natives):
-            findings.append(
-                Finding("warn", about, len(natives), text, tuple(natives[:SHOWN_EXAMPLES].tolist()))
-            )
+            findings.append(Finding("warn", about, len(natives), text, tuple(natives[:SHOWN_EXAMPLES].tolist())))
         elif source.complete:
             findings.append(Finding("pass", about, text=text))
         else:
@@ -220,9 +216,7 @@ def _inside(target: AuditTarget, one: AuditedList, task: int, earlier: list[Audi
         return [undecidable(about, f"the train lists of {joined(lacking)}", text)]
     if len(outside):
         return [Finding("fail", about, len(outside), text, target.examples(outside, [one]))]
-    return [
-        Finding("pass", about, text=f"all {len(one.unique):,} images stand in train lists up to this task")
-    ]
+    return [Finding("pass", about, text=f"all {len(one.unique):,} images stand in train lists up to this task")]
 
 
 def _tasks_without_train_list(target: AuditTarget, task: int) -> list[str]:

@@ -75,9 +75,7 @@ def diagnose(
         A similar set names an unknown class or a class twice, or `minimum_iou` is outside (0, 1].
     """
     if not 0 < minimum_iou <= 1:
-        raise UsageError(
-            "The IoU limit is out of range", expected="above 0, at most 1", found=repr(minimum_iou)
-        )
+        raise UsageError("The IoU limit is out of range", expected="above 0, at most 1", found=repr(minimum_iou))
     table = _similarity(closed.classes, similar)
     # No threshold keeps what lies below the lowest: its kind need not be known.
     lowest = np.fmin.reduce(points.threshold, axis=0, initial=np.inf)
@@ -114,9 +112,7 @@ def read_similar_sets(path: Path, classes: Sequence[str]) -> tuple[tuple[str, ..
         It is not a list of lists of names, or names a class that is not known, or one twice in a set.
     """
     try:
-        sets = msgspec.json.decode(
-            read_plain(path, kind="file of similar sets"), type=tuple[tuple[str, ...], ...]
-        )
+        sets = msgspec.json.decode(read_plain(path, kind="file of similar sets"), type=tuple[tuple[str, ...], ...])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EvaluationError(
             "The similar sets cannot be read",
@@ -209,9 +205,7 @@ def _count(kinds: Int64s, labels: Any, n_classes: int) -> Int64s:
 
 def _section(classes: Sequence[str], counts: Int64s, limits: Floats) -> dict[str, Any]:
     undefined = np.isnan(limits)
-    per_class = {
-        name: None if undefined[number] else _by_kind(counts[number]) for number, name in enumerate(classes)
-    }
+    per_class = {name: None if undefined[number] else _by_kind(counts[number]) for number, name in enumerate(classes)}
     total = _by_kind(counts.sum(axis=0))
     return {
         "per_class": per_class,
@@ -264,9 +258,7 @@ def confusion(
         unknown object. ``wr1`` is None when there are fewer wilderness than closed images.
     """
     if not 0 < minimum_iou <= 1:
-        raise UsageError(
-            "The IoU limit is out of range", expected="above 0, at most 1", found=repr(minimum_iou)
-        )
+        raise UsageError("The IoU limit is out of range", expected="above 0, at most 1", found=repr(minimum_iou))
     columns = column_names(closed, wilderness)
     result: dict[str, Any] = {}
     for recall, limits in zip(recall_names(points), points.threshold, strict=True):
@@ -307,9 +299,7 @@ def _object_names(truth: GroundTruth) -> list[str]:
     ]
 
 
-def _counts(
-    truth: GroundTruth, detections: Detections, kept: Bools, columns: Sequence[str], minimum_iou: float
-) -> Any:
+def _counts(truth: GroundTruth, detections: Detections, kept: Bools, columns: Sequence[str], minimum_iou: float) -> Any:
     """Return counts, shape (K, columns + 1); the last column is the background."""
     number = {name: position for position, name in enumerate(columns)}
     names = np.array([number[name] for name in _object_names(truth)], np.int64)
@@ -362,12 +352,9 @@ def background_gap(truth: GroundTruth, detections: Detections, matches: Matches)
         return None
     gaps = detections.scores - detections.background_scores
     correct = matches.outcome == 1
-    by_order = np.bincount(
-        truth.label[_claimed_equally(gaps, detections, matches)], minlength=len(truth.classes)
-    )
+    by_order = np.bincount(truth.label[_claimed_equally(gaps, detections, matches)], minlength=len(truth.classes))
     return {
-        name: _spread(gaps[correct & (detections.label == number)])
-        | {"decided_by_input_order": int(by_order[number])}
+        name: _spread(gaps[correct & (detections.label == number)]) | {"decided_by_input_order": int(by_order[number])}
         for number, name in enumerate(truth.classes)
     }
 

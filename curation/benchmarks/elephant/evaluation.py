@@ -189,11 +189,7 @@ def evaluate(
     taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
     sources = {part: reading.open(truths[part], part) for part in steps(PARTS, "reading ground truth")}
     known = known_classes(sources["closed"], classes=classes, manifest=taken, category_ids=category_ids)
-    similar = (
-        read_similar_sets(options.similar, known.names)
-        if isinstance(options.similar, Path)
-        else options.similar
-    )
+    similar = read_similar_sets(options.similar, known.names) if isinstance(options.similar, Path) else options.similar
     lists = _lists(taken, wilderness_part)
     parts = {part: ground_truth(sources[part], known, lists.get(part)) for part in PARTS}
     check_closed(parts["closed"])
@@ -215,17 +211,13 @@ def evaluate(
         },
     )
     sections = evaluate_elephant(*closed, *wilderness, replace(options, similar=similar))
-    return Result(
-        REPORT, told, sections, columns=lambda: precision_recall(*closed, difficult=options.difficult)
-    )
+    return Result(REPORT, told, sections, columns=lambda: precision_recall(*closed, difficult=options.difficult))
 
 
 def _lists(manifest: Manifest | None, wilderness_part: str) -> dict[str, tuple[str, ...]]:
     if manifest is None:
         if wilderness_part != "wilderness":
-            raise UsageError(
-                "--wilderness-part chooses a part of a manifest", expected="--manifest MANIFEST beside it"
-            )
+            raise UsageError("--wilderness-part chooses a part of a manifest", expected="--manifest MANIFEST beside it")
         return {}
     lists = {"closed": manifest.ids("closed"), "wilderness": manifest.ids(wilderness_part)}
     if wilderness_part == "wr1" and len(lists["wilderness"]) < len(lists["closed"]):
@@ -357,9 +349,7 @@ class _Run:
             "n_wild_images": levels.images.tolist(),
             "n_wild_detections": _by_level(levels, self.outside),
             "classes_averaged": [name for name, n in zip(classes, positives, strict=True) if n],
-            "classes_left_out": {
-                name: "no ground truth" for name, n in zip(classes, positives, strict=True) if not n
-            },
+            "classes_left_out": {name: "no ground truth" for name, n in zip(classes, positives, strict=True) if not n},
             **average_precision_by_level(classes, self.inside, matches, self.outside, levels),
             **wilderness_impact(classes, matches, points, self.outside, levels),
         }
@@ -384,9 +374,7 @@ class _Run:
 
     def _diagnosis(self) -> dict[str, Any]:
         both = (self.closed, self.inside, self.matches, self.wilderness, self.outside, self.points)
-        kinds = diagnose(
-            *both, similar=None if isinstance(self.options.similar, Path) else self.options.similar
-        )
+        kinds = diagnose(*both, similar=None if isinstance(self.options.similar, Path) else self.options.similar)
         overlaps = confusion(self.closed, self.inside, self.wilderness, self.outside, self.points)
         return {
             recall: {

@@ -12,22 +12,16 @@ from curation.manifest.header import Figure, PartEntry
 from curation.sources.source import Source
 
 _TRAIN_IMAGES = "number of images of the split, as in the authors' custom_voc_*.json"
-CLOSED_FIGURES, WILDERNESS_FIGURES, VAL2017_FIGURES = (
-    FIGURES[group] for group in ("closed", "wilderness", "val2017")
-)
+CLOSED_FIGURES, WILDERNESS_FIGURES, VAL2017_FIGURES = (FIGURES[group] for group in ("closed", "wilderness", "val2017"))
 
 
 def figures_of(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
     """Return every figure of the paper that these sources bear on, with what was obtained and why it differs."""
     coco = sources["coco"]
     obtained = {**_closed(parts["closed"]), **_wilderness(parts, coco)}
-    figures = [
-        _figure(name, obtained[name], *CLOSED_FIGURES[name], _closed_reason()) for name in CLOSED_FIGURES
-    ]
+    figures = [_figure(name, obtained[name], *CLOSED_FIGURES[name], _closed_reason()) for name in CLOSED_FIGURES]
     figures += [
-        _figure(
-            name, obtained[name], *WILDERNESS_FIGURES[name], _wilderness_reason(name, obtained[name], coco)
-        )
+        _figure(name, obtained[name], *WILDERNESS_FIGURES[name], _wilderness_reason(name, obtained[name], coco))
         for name in WILDERNESS_FIGURES
     ]
     if coco.part == "val2017":
@@ -53,13 +47,9 @@ def official_part(figures: Sequence[Figure]) -> str:
 def declared_figures(closed: Part, wr1: PartEntry) -> tuple[Figure, ...]:
     """Return the figures of a manifest whose wilderness is not at hand yet, but for WR1 where that is pinned."""
     obtained = {**_closed(closed), "wr1.images": wr1.images}
-    figures = [
-        _figure(name, obtained[name], *CLOSED_FIGURES[name], _closed_reason()) for name in CLOSED_FIGURES
-    ]
+    figures = [_figure(name, obtained[name], *CLOSED_FIGURES[name], _closed_reason()) for name in CLOSED_FIGURES]
     waiting = "not computed yet: needs instances_train2017.json"
-    figures += [
-        _figure(name, obtained.get(name), *WILDERNESS_FIGURES[name], waiting) for name in WILDERNESS_FIGURES
-    ]
+    figures += [_figure(name, obtained.get(name), *WILDERNESS_FIGURES[name], waiting) for name in WILDERNESS_FIGURES]
     return tuple(figures)
 
 
@@ -113,9 +103,7 @@ def _closed_reason() -> str:
 
 def _wilderness_reason(name: str, obtained: int | None, coco: Source) -> str:
     if obtained is None:
-        return (
-            "a presence-only source has no boxes" if coco.objects is None else "this part was not asked for"
-        )
+        return "a presence-only source has no boxes" if coco.objects is None else "this part was not asked for"
     if coco.objects is None:
         return "a presence table: classes may be missed, images without annotation may be missing"
     if coco.part != "train2017":
@@ -136,11 +124,7 @@ def _training(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> list[
         reason = "the source is not the official split, or leaves out its difficult objects"
         figures += [
             _figure(f"{slot}.images", len(parts[slot].ids), images, _TRAIN_IMAGES, reason),
-            _figure(
-                f"{slot}.boxes", len(objects), boxes, f"annotations of the authors' file of {slot}", reason
-            ),
-            _figure(
-                f"{slot}.persons", n_persons, persons, f"annotations of the authors' file of {slot}", reason
-            ),
+            _figure(f"{slot}.boxes", len(objects), boxes, f"annotations of the authors' file of {slot}", reason),
+            _figure(f"{slot}.persons", n_persons, persons, f"annotations of the authors' file of {slot}", reason),
         ]
     return figures

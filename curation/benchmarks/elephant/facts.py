@@ -40,7 +40,6 @@ TRAINING_FIGURES = fact(_ROOM, "training", dict[str, tuple[int, int, int]])
 """Images, objects and persons of the authors' four training files."""
 
 RECIPES: dict[str, Callable[[], Header]] = {
-    stated["name"]: partial(draft, _ROOM, key, classes=voc_classes())
-    for key, stated in _FACTS["published"].items()
+    stated["name"]: partial(draft, _ROOM, key, classes=voc_classes()) for key, stated in _FACTS["published"].items()
 }
 """Drafts of lists that others published, by the name of the manifest that they make."""

@@ -23,9 +23,7 @@ TABLE_4_RATIOS = tuple(f"{quarters / 4}" for quarters in range(18))
 _DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3})?\Z")
 
 
-def f_beta(
-    tp: int, tp_fp: int, n: int, beta: str | Fraction, *, formula: Formula = "correct"
-) -> float | None:
+def f_beta(tp: int, tp_fp: int, n: int, beta: str | Fraction, *, formula: Formula = "correct") -> float | None:
     """Return F-beta of one operating point, or None where it is undefined.
 
     Parameters
@@ -55,9 +53,7 @@ def images_at_ratio(ratio: str, n_closed: int) -> int:
     return int(_non_negative(ratio, "wilderness ratio") * n_closed)
 
 
-def available_ratios(
-    n_closed: int, n_wilderness: int, ratios: Sequence[str] = TABLE_4_RATIOS
-) -> tuple[str, ...]:
+def available_ratios(n_closed: int, n_wilderness: int, ratios: Sequence[str] = TABLE_4_RATIOS) -> tuple[str, ...]:
     """Return those ratios that the wilderness at hand has images for."""
     return tuple(ratio for ratio in ratios if images_at_ratio(ratio, n_closed) <= n_wilderness)
 

@@ -92,9 +92,7 @@ def wilderness_curve(
     return save_figure(draw, stem, header, rows)
 
 
-def error_bars(
-    diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.3", note: str = ""
-) -> list[Path]:
+def error_bars(diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.3", note: str = "") -> list[Path]:
     """Draw the shares of each kind of error among the kept detections, per class (Elephant paper, Fig. 3).
 
     Parameters
@@ -105,9 +103,7 @@ def error_bars(
         The operating point, a key of each diagnosis.
     """
     require_content(diagnoses, stem, "diagnoses")
-    sections = [
-        name for name in SECTION_TITLES if all(d[recall][name] is not None for d in diagnoses.values())
-    ]
+    sections = [name for name in SECTION_TITLES if all(d[recall][name] is not None for d in diagnoses.values())]
     rows = [
         (detector, section, name, recall, *(counts[kind] for kind in ("correct", *ERROR_COLOURS, "ignored")))
         for detector, diagnosis in diagnoses.items()
@@ -168,9 +164,7 @@ def confusion_figure(matrix: Result, stem: Path, *, title: str = "", note: str =
             interpolation="none",
         )
         draw_cells(axis, n_rows, n_columns)
-        axis.set_xticks(
-            range(n_columns), [plain(name, 20) for name in matrix["columns"]], rotation=90, fontsize=7
-        )
+        axis.set_xticks(range(n_columns), [plain(name, 20) for name in matrix["columns"]], rotation=90, fontsize=7)
         axis.set_yticks(range(n_rows), [plain(name, 20) for name in matrix["rows"]], fontsize=7)
         if n_columns > n_rows:
             # The known classes come first: what lies right of the line is not in the training set.
@@ -222,9 +216,7 @@ def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Pa
             axis.set_ylim(0, max(*gap["hist20"], 1) * 1.32)
             axis.grid(visible=False)
             axis.locator_params(axis="y", integer=True, nbins=3)
-            axis.text(
-                0.03, 0.96, spread_text(gap), transform=axis.transAxes, va="top", fontsize=7, color=MUTED
-            )
+            axis.text(0.03, 0.96, spread_text(gap), transform=axis.transAxes, va="top", fontsize=7, color=MUTED)
         label_outer(axes, "$p_i - p_b$", "true positives")
         set_title(figure, "Background gap of correct detections", note)
         return figure

@@ -131,9 +131,7 @@ def _planned(
         counts = {"images": len(content.images), "annotations": len(content.objects)}
         file = PlannedFile(
             name,
-            lambda: json_file(
-                images=voc.images(), annotations=voc.annotations(), categories=_categories(content)
-            ),
+            lambda: json_file(images=voc.images(), annotations=voc.annotations(), categories=_categories(content)),
         )
     else:
         order = notebook_order(manifest, part, sources[slot])
@@ -142,9 +140,7 @@ def _planned(
         counts = {"images": len(content.images), "annotations": coco.n_annotations}
         file = PlannedFile(
             name,
-            lambda: json_file(
-                images=coco.images(), annotations=coco.annotations(), categories=_categories(content)
-            ),
+            lambda: json_file(images=coco.images(), annotations=coco.annotations(), categories=_categories(content)),
         )
     return file, {**counts, "objects_dropped_by_view": content.dropped}
 
@@ -353,9 +349,7 @@ def read_verbatim(
 
 def _require_stated(manifest: Manifest, slot: str, path: Path, data: bytes) -> None:
     digest = "sha256:" + hashlib.sha256(data).hexdigest()
-    stated = {
-        file.sha256 for source in manifest.header.sources if source.name == slot for file in source.files
-    }
+    stated = {file.sha256 for source in manifest.header.sources if source.name == slot for file in source.files}
     if digest not in stated:
         raise ExportError(
             "The annotation file is not the one that the manifest was made from",
@@ -373,9 +367,7 @@ def _decoded(data: bytes, path: Path) -> _File:
     try:
         return msgspec.json.decode(data, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ExportError(
-            "The annotation file is not COCO JSON", where=str(path), found=str(error)[:200]
-        ) from None
+        raise ExportError("The annotation file is not COCO JSON", where=str(path), found=str(error)[:200]) from None
 
 
 def _treatments(

@@ -150,9 +150,7 @@ def _impacts(precision: Floats, detected: Bools, recalls_tenths: Sequence[int]) 
         result["WI"][recall] = impact
         result["AWI"][recall] = average_impact(impact)
         if None in impact:
-            result["undefined"][f"WI at recall {recall}"] = (
-                "the mean interpolated precision is 0 or has no class"
-            )
+            result["undefined"][f"WI at recall {recall}"] = "the mean interpolated precision is 0 or has no class"
     return result
 
 
@@ -161,6 +159,4 @@ def _ratio(at_home: float | None, mean: float | None) -> float | None:
 
 
 def _means(table: Floats, detected: Bools) -> Values:
-    return [
-        float(row[some].mean()) if some.any() else None for row, some in zip(table, detected, strict=True)
-    ]
+    return [float(row[some].mean()) if some.any() else None for row, some in zip(table, detected, strict=True)]

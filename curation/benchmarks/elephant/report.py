@@ -210,8 +210,7 @@ def _levels(name: str, section: Data) -> Table:
     n = len(section["levels"])
     flavours = [flavour for flavour in ("mAP11", "mAP_area", "mAP") if flavour in section]
     impacts = {
-        recall: impact["macro"] if isinstance(impact, Mapping) else impact
-        for recall, impact in section["WI"].items()
+        recall: impact["macro"] if isinstance(impact, Mapping) else impact for recall, impact in section["WI"].items()
     }
     rows = [
         (
@@ -368,9 +367,7 @@ def _drawings(result: Result) -> Iterator[Drawing]:
     yield Drawing("error_diagnosis", errors if has_errors else None)
     yield Drawing("confusion", confusion)
     yield Drawing("precision_recall", curves if result.columns else None)
-    yield Drawing(
-        "background_gap", (lambda stem: figures.background_histogram(gaps, stem)) if has_gaps else None
-    )
+    yield Drawing("background_gap", (lambda stem: figures.background_histogram(gaps, stem)) if has_gaps else None)
 
 
 REPORT = Report(

@@ -85,17 +85,13 @@ def _tree(path: Path) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HierarchyError(
-            "The class hierarchy is not JSON", where=str(path), found=str(error)[:200]
-        ) from None
+        raise HierarchyError("The class hierarchy is not JSON", where=str(path), found=str(error)[:200]) from None
 
 
 def _below(entry: Any, path: Path) -> list[Any]:
     found = entry.get("Subcategory", []) if isinstance(entry, dict) else None
     if not isinstance(found, list):
-        raise HierarchyError(
-            "Subcategory of the class hierarchy is no array", where=str(path), found=repr(found)[:80]
-        )
+        raise HierarchyError("Subcategory of the class hierarchy is no array", where=str(path), found=repr(found)[:80])
     return found
 
 
@@ -103,7 +99,5 @@ def _names(path: Path) -> dict[str, str]:
     try:
         rows = list(csv.reader(io.StringIO(read_bytes(path, kind="list of class names").decode("utf-8-sig"))))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise HierarchyError(
-            "The class names are not a CSV file", where=str(path), found=str(error)[:200]
-        ) from None
+        raise HierarchyError("The class names are not a CSV file", where=str(path), found=str(error)[:200]) from None
     return {row[0]: row[1] for row in rows if len(row) >= 2 and row[1].isprintable()}

@@ -154,9 +154,7 @@ def evaluate(
     files: dict[str, Path] = _by_split(detections, "--detections", parts)
     names = tuple(files)
     truths: dict[str, Truth] = _shared(_by_split(truth, "--truth", parts), names, "--truth", parts)
-    id_files: dict[str, Path] = _shared(
-        _by_split(id_scores, "--id-scores", parts), names, "--id-scores", names
-    )
+    id_files: dict[str, Path] = _shared(_by_split(id_scores, "--id-scores", parts), names, "--id-scores", names)
     t_star, class_reading = (
         _t_star(options.t_star),
         _classes(classes, id_classes, official_compat=official_compat),
@@ -173,9 +171,7 @@ def evaluate(
     for name, split in splits.items():
         for method in steps(split.methods, f"evaluating {name}"):
             key = name if len(split.methods) == 1 else f"{name}/{method}"
-            section = evaluate_split(
-                split.part.truth, split.read.detections, split.id_scores, method, options
-            )
+            section = evaluate_split(split.part.truth, split.read.detections, split.id_scores, method, options)
             results[key] = {"split": name, **section, "notes": list(split.notes)}
     settings = {
         "id_classes": class_reading.n_classes,
@@ -221,17 +217,13 @@ def _by_split(given: Mapping[str, Given] | Given, option: str, parts: Sequence[s
     return found
 
 
-def _shared(
-    found: dict[str, Given], names: Sequence[str], option: str, known: Sequence[str]
-) -> dict[str, Given]:
+def _shared(found: dict[str, Given], names: Sequence[str], option: str, known: Sequence[str]) -> dict[str, Given]:
     """Return what is of each split: its own, or the one that serves all."""
     missing = [name for name in names if name not in found]
     strangers = [name for name in found if name not in names and name != ONLY and name not in known]
     if strangers or (missing and ONLY not in found):
         raise UsageError(
-            f"{option} is missing for split {missing[0]}"
-            if missing
-            else f"{option} names a split without detections",
+            f"{option} is missing for split {missing[0]}" if missing else f"{option} names a split without detections",
             expected=" ".join(f"{option} {name}=FILE" for name in names[:4]),
             found=", ".join(found)[:200],
         )
@@ -254,9 +246,7 @@ def _classes(classes: Path | None, k: int | None, *, official_compat: bool) -> C
     if classes is not None:
         listed = len(class_names(classes))
         if k not in (None, listed):
-            raise UsageError(
-                "--id-classes and --classes disagree", expected=f"{listed} classes", found=str(k)
-            )
+            raise UsageError("--id-classes and --classes disagree", expected=f"{listed} classes", found=str(k))
         k = listed
     if k is not None and k < 1:
         raise UsageError("--id-classes is not usable", expected="1 or more", found=str(k))
@@ -364,9 +354,7 @@ def images_without_predictions(truth: GroundTruth, detections: OodDetections) ->
     return {
         "images": truth.n_images,
         "images_without_predictions": without,
-        "pct_images_without_predictions": round(100 * without / truth.n_images, 2)
-        if truth.n_images
-        else None,
+        "pct_images_without_predictions": round(100 * without / truth.n_images, 2) if truth.n_images else None,
     }
 
 
@@ -387,9 +375,7 @@ def choose_methods(
     missing = [name for name in wanted or () if name not in common]
     if missing or not common:
         raise EvaluationError(
-            f"The score {missing[0]!r} is not in both files"
-            if missing
-            else "The files have no OOD score in common",
+            f"The score {missing[0]!r} is not in both files" if missing else "The files have no OOD score in common",
             where=f"{read.name} and {id_scores.name}"[:300],
             expected="a score of one name in the detections and in the ID scores",
             found=f"detections: {', '.join(ours) or 'none'}; ID: {', '.join(theirs) or 'none'}"[:300],

@@ -167,9 +167,7 @@ class SplitFile:
 
     def notes(self) -> Iterator[str]:
         """Yield what a user must know of it."""
-        numbers = [
-            _numbers(source)[rows] for source, rows in zip(self.images.sources, self.rows, strict=True)
-        ]
+        numbers = [_numbers(source)[rows] for source, rows in zip(self.images.sources, self.rows, strict=True)]
         together = np.concatenate(numbers)
         if first_repeated(together) is not None:
             yield f"{self.stem}: annotation ids of the sources collide and are kept as they are."
@@ -324,9 +322,7 @@ def published_schema() -> pa.Schema:
             pa.field("dataset_origin", text),
             pa.field("distance_category", text),
             pa.field("objects", pa.list_(pa.struct(objects))),
-            pa.field(
-                "categories", pa.list_(pa.struct([("id", number), ("name", text), ("supercategory", text)]))
-            ),
+            pa.field("categories", pa.list_(pa.struct([("id", number), ("name", text), ("supercategory", text)]))),
         ]
     )
     return schema.with_metadata({"huggingface": '{"info": {"features": {"image": {"_type": "Image"}}}}'})
@@ -381,8 +377,7 @@ def _planned(member: Member, part: str, table: Sequence[OpenImagesCategory]) -> 
 
 def _table_rows(split: SplitFile, distance: str, *, has_area: bool) -> Iterator[dict[str, Any]]:
     categories = {
-        one.number: {"id": one.number, "name": one.name, "supercategory": one.supercategory}
-        for one in split.categories
+        one.number: {"id": one.number, "name": one.name, "supercategory": one.supercategory} for one in split.categories
     }
     objects: dict[Any, list[dict[str, Any]]] = {}
     for one in split.annotation_records(numbered=False):

@@ -84,9 +84,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     """
     pair = _chosen(parameters)
     if pair.name not in {one.name for one in PAIRS.values()}:
-        raise ProtocolError(
-            "Only a published pair can be declared", where="--set pair", expected=", ".join(PAIRS)
-        )
+        raise ProtocolError("Only a published pair can be declared", where="--set pair", expected=", ".join(PAIRS))
     published = {**parameters, "start": "published", "decisions": facts.AUTHORS_DECISIONS}
     return _manifest(pair, sources, published)
 
@@ -103,9 +101,7 @@ def _chosen(parameters: Mapping[str, Any]) -> Pair:
             expected=", ".join(known),
             found=repr(stray[0][:80]),
         )
-    return msgspec.structs.replace(
-        pair, pools=tuple(pool for pool in pair.pools if not names or pool.name in names)
-    )
+    return msgspec.structs.replace(pair, pools=tuple(pool for pool in pair.pools if not names or pool.name in names))
 
 
 def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -170,9 +166,7 @@ def _view(parameters: Mapping[str, Any]) -> LabelView:
     return LabelView(known=left_over, unknown="rename:unknown", crowd="keep", difficult="keep")
 
 
-def _parts(
-    one: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]
-) -> list[Part | PartEntry]:
+def _parts(one: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]) -> list[Part | PartEntry]:
     """Return the lists of a pool, those that cannot be had without images and digest."""
     pool, view = one.pool, _view(parameters)
     words = {
@@ -187,9 +181,7 @@ def _parts(
         if selected is not None:
             return make_part(name, "test", selected, classes, view=view, rule=rule, subset_of=subset_of)
         slots = dict.fromkeys(slot for slot in (pool.start, pool.candidates) if slot)
-        return PartEntry(
-            name=name, role="test", sources=tuple(slots), selection=rule, view=view, subset_of=subset_of
-        )
+        return PartEntry(name=name, role="test", sources=tuple(slots), selection=rule, view=view, subset_of=subset_of)
 
     parts: list[Part | PartEntry] = []
     by_rule = f"{pool.name}-rule" if pool.rule else ""

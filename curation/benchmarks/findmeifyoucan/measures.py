@@ -103,9 +103,7 @@ def unknown_detections(detections: OodDetections, method: str, threshold: float)
     return np.asarray((detections.scores[method] < threshold) | detections.background, np.bool_)
 
 
-def open_set_outcomes(
-    truth: GroundTruth, detections: OodDetections, unknown: Bools, rules: Rules
-) -> OpenSetOutcomes:
+def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bools, rules: Rules) -> OpenSetOutcomes:
     """Return what becomes of each detection and object (Appendix D; ``open_set_evaluation.py`` of the code).
 
     By falling confidence, ties in input order, an unknown detection finds the object of highest IoU of its image if
@@ -160,9 +158,7 @@ def open_set_metrics(one: OpenSetOutcomes, rules: Rules) -> dict[str, Any]:
         "objects_ignored": n - tp - misclassified,
         **{name: None if value is None else round(value, PLACES) for name, value in rates.items()},
         "unrounded": rates,
-        "undefined": {
-            name: "N_U is 0: the split has no objects" for name, value in rates.items() if value is None
-        },
+        "undefined": {name: "N_U is 0: the split has no objects" for name, value in rates.items() if value is None},
         "input_order": one.order.record(_BY_ORDER),
         "notes": _notes(one, n_unknown, counted, tp),
     }
@@ -181,9 +177,7 @@ def _why_zero(one: OpenSetOutcomes, n_unknown: int, counted: int, tp: int) -> li
     if not n_unknown:
         return ["no detection is called unknown: P_U, R_U and AP_U are 0 by convention"]
     if not counted:
-        return [
-            "all unknown detections lie on images without annotation, which this profile leaves out: P_U is 0"
-        ]
+        return ["all unknown detections lie on images without annotation, which this profile leaves out: P_U is 0"]
     return [] if tp else ["no unknown detection matches an object: P_U, R_U and AP_U are 0"]
 
 

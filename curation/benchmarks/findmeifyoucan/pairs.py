@@ -304,9 +304,7 @@ def _check(pair: Pair, where: str) -> None:
         _refuse(where, "synsets", ", ".join(SYNSET_MAPS), pair.synsets)
     _check_names([*pair.id_classes, *(one for several in pair.aliases.values() for one in several)], where)
     _once(pair.id_classes, where, "id_classes")
-    _once(
-        [*pair.id_classes, *(one for several in pair.aliases.values() for one in several)], where, "aliases"
-    )
+    _once([*pair.id_classes, *(one for several in pair.aliases.values() for one in several)], where, "aliases")
     _once((pool.name for pool in pair.pools), where, "pools: name")
     for pool in pair.pools:
         _check_pool(pool, f"{where}: pool {pool.name[:40]}")
@@ -319,16 +317,12 @@ def _check_pool(pool: Pool, where: str) -> None:
     if pool.distance not in ("far", "farther"):
         _refuse(where, "distance", "far or farther", pool.distance)
     if pool.distance == "farther" and (pool.near or pool.wanted_near):
-        _refuse(
-            where, "near", "none in a pool that is farther as a whole", next(iter(pool.near), "wanted_near")
-        )
+        _refuse(where, "near", "none in a pool that is farther as a whole", next(iter(pool.near), "wanted_near"))
     try:
         namespace_of(pool.dataset)
     except CurationError:
         _refuse(where, "dataset", "a lower-case word such as openimages", pool.dataset)
-    _check_names(
-        [*pool.id_names, *pool.remove, *pool.near, *pool.remove.values(), *pool.near.values()], where
-    )
+    _check_names([*pool.id_names, *pool.remove, *pool.near, *pool.remove.values(), *pool.near.values()], where)
     for field, wanted in (("wanted_near", pool.wanted_near), ("wanted_far", pool.wanted_far)):
         bounds = () if wanted is None else (wanted.more_than, wanted.less_than or 0)
         if any(not 0 <= bound <= _MOST for bound in bounds):

@@ -141,9 +141,7 @@ class Splits:
         return {self.pool.far_part: tuple(sorted({*near, *far}))}
 
 
-def split_pool(
-    pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters: Mapping[str, Any]
-) -> Splits:
+def split_pool(pair: Pair, pool: Pool, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Splits:
     """Return what becomes of a pool, as far as its sources are given.
 
     Raises
@@ -268,9 +266,7 @@ def _shared_note(splits: Splits) -> tuple[str, ...]:
     )
 
 
-def _candidates(
-    pair: Pair, splits: Splits, parameters: Mapping[str, Any]
-) -> tuple[dict[str, Ids], tuple[str, ...]]:
+def _candidates(pair: Pair, splits: Splits, parameters: Mapping[str, Any]) -> tuple[dict[str, Ids], tuple[str, ...]]:
     """Return the images to show to a reviewer by split, and what they were looked for with."""
     pool = splits.pool
     source = splits.sources.get(pool.candidates)
@@ -280,9 +276,7 @@ def _candidates(
         return {}, (f"{pool.name}: no split wants more categories; no candidates are listed.",)
     start = splits.sources[pool.start]
     counts = [
-        category_counts(start, positions_in(start, splits.kept[part], part, pool.start))
-        if part in splits.kept
-        else {}
+        category_counts(start, positions_in(start, splits.kept[part], part, pool.start)) if part in splits.kept else {}
         for part in (pool.near_part, pool.far_part)
     ]
     wanted = dict(zip((pool.near_part, pool.far_part), wanted_categories(pool, *counts), strict=True))
@@ -299,9 +293,7 @@ def _candidates(
             salt=f"{parameters['salt']}/{part}/",
         )
         found[part] = tuple(source.image_ids[positions].tolist())
-    told = "; ".join(
-        f"{part}: {', '.join(names) or 'none'}" for part, names in wanted.items() if part in found
-    )
+    told = "; ".join(f"{part}: {', '.join(names) or 'none'}" for part, names in wanted.items() if part in found)
     return found, (f"{pool.name}: candidates were looked for by the categories {told}.",)
 
 

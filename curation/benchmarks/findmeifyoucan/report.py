@@ -56,9 +56,7 @@ def _rate(key: str, name: str, formula: str, *, better: Better = "higher") -> Me
     )
 
 
-def _count(
-    key: str, name: str, formula: str, *, better: Better | None = None, is_ranked: bool = False
-) -> Measure:
+def _count(key: str, name: str, formula: str, *, better: Better | None = None, is_ranked: bool = False) -> Measure:
     return Measure(key, name, formula, unit="count", better=better, count=("n_unknown_gt",), ranked=is_ranked)
 
 
@@ -109,9 +107,7 @@ MEASURES = (
         "objects that no unknown detection found, and that are the best object of a known detection",
         better="lower",
     ),
-    _count(
-        "objects_ignored", "objects that were not found", "N_U - TP_U - objects_misclassified", better="lower"
-    ),
+    _count("objects_ignored", "objects that were not found", "N_U - TP_U - objects_misclassified", better="lower"),
 )
 PROFILES = ("official", "paper")
 _SEPARABILITY = (
@@ -233,16 +229,12 @@ def _open_set(profile: str, results: Data) -> Table:
 
 
 def _intervals(results: Data) -> Table:
-    names = dict.fromkeys(
-        name for one in results.values() if one["intervals"] for name in one["intervals"]["metrics"]
-    )
+    names = dict.fromkeys(name for one in results.values() if one["intervals"] for name in one["intervals"]["metrics"])
 
     def taking(key: str) -> Callable[[Data], str]:
         return lambda one: _interval(one["intervals"], key)
 
-    return across(
-        "95 % bootstrap intervals over images", results, [(name, "", taking(name)) for name in names]
-    )
+    return across("95 % bootstrap intervals over images", results, [(name, "", taking(name)) for name in names])
 
 
 def _interval(intervals: Data | None, name: str) -> str:

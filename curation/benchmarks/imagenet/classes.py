@@ -73,9 +73,7 @@ def is_cut(text: str) -> bool:
     return text in CUTS or _PATTERN.fullmatch(text) is not None
 
 
-def partition(
-    rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, overlap: Overlap = "each"
-) -> Partition:
+def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, overlap: Overlap = "each") -> Partition:
     """Return the classes of a rule over some leaves.
 
     The cuts count places in the sorted list of leaves: with a class missing, all later ones change sides. Give the full
@@ -125,9 +123,7 @@ def _cut(rule: ClassRule, lists: Sequence[Sequence[str]]) -> tuple[list[str], li
             known += leaves[: len(leaves) // 2]
             negative += leaves[len(leaves) // 2 :]
         else:
-            for leaf, letter in zip(
-                leaves, cycle(SIXTHS if rule.cut == "sixths" else rule.cut), strict=False
-            ):
+            for leaf, letter in zip(leaves, cycle(SIXTHS if rule.cut == "sixths" else rule.cut), strict=False):
                 {"K": known, "N": negative, "U": unknown}[letter].append(leaf)
     return known, negative, unknown
 
@@ -150,6 +146,4 @@ def _require_sound(found: Partition) -> None:
                 hint="in a hierarchy with several parents superclasses overlap: take its tree, or other superclasses",
             )
     if not found.known:
-        raise ProtocolError(
-            "No class of the dataset lies below the known superclasses", found="0 known classes"
-        )
+        raise ProtocolError("No class of the dataset lies below the known superclasses", found="0 known classes")

@@ -35,9 +35,7 @@ def figures_of(
     absent : mapping of str to str
         Why figures that begin with a part's name could not be computed.
     """
-    of_paper = (
-        name in TABLE_1 and parameters["hierarchy"] == "published" and parameters["missing"] != "restrict"
-    )
+    of_paper = name in TABLE_1 and parameters["hierarchy"] == "published" and parameters["missing"] != "restrict"
     stated: tuple[int | None, ...] = TABLE_1[name] if of_paper else (None,) * len(FIGURES)
     figures = []
     for figure, paper in zip(FIGURES, stated, strict=True):
@@ -48,11 +46,7 @@ def figures_of(
         elif paper is None:
             why = "not a protocol of the paper"
         elif found != paper:
-            why = (
-                "classes are missing from the data set"
-                if parameters["missing"] == "report"
-                else "other files"
-            )
+            why = "classes are missing from the data set" if parameters["missing"] == "report" else "other files"
         place = "Table 1" if of_paper else "not in the paper"
         figures.append(
             Figure(

@@ -103,9 +103,7 @@ class _Rows:
 
     def __call__(self) -> Iterator[bytes]:
         images = self._images
-        paths = (
-            f"{images.folder}/{wnid}/{name}" for wnid, name in zip(images.classes, images.names, strict=True)
-        )
+        paths = (f"{images.folder}/{wnid}/{name}" for wnid, name in zip(images.classes, images.names, strict=True))
         rows = list(zip(paths, images.labels, strict=True))
         for start in range(0, len(rows), _ROWS):
             # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since each
@@ -153,9 +151,7 @@ def plan_imagefolder(
     """
     images = {part: labelled_images(manifest, part, sources) for part in parts}
     if len(roots) != 1:
-        raise UsageError(
-            "--format imagefolder needs the folder of the photos", expected="--images ROOT, once"
-        )
+        raise UsageError("--format imagefolder needs the folder of the photos", expected="--images ROOT, once")
     (root,) = roots.values()
     if not root.is_dir():
         raise MissingFileError("The folder of the photos does not exist", where=str(root))

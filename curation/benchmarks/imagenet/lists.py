@@ -167,9 +167,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         in two roles; a class is too small to be split.
     """
     if not sources:
-        raise ProtocolError(
-            "No source is given", expected=f"--source {TRAIN}=PATH, --source {VAL}=PATH, or both"
-        )
+        raise ProtocolError("No source is given", expected=f"--source {TRAIN}=PATH, --source {VAL}=PATH, or both")
     given = _Given(sources, parameters)
     notes = _missing(given)
     entries = class_entries(given.classes)
@@ -255,9 +253,7 @@ def _selected(given: _Given) -> dict[str, Int64s]:
 
 def _part(name: str, source: Source, positions: Int64s, entries: Sequence[ClassEntry]) -> Part:
     role, slot, rule = _RULES[name]
-    return make_part(
-        name, role, Selection(slot, source, positions), entries, view=VIEW, rule=rule, order="listed"
-    )
+    return make_part(name, role, Selection(slot, source, positions), entries, view=VIEW, rule=rule, order="listed")
 
 
 def _declared_part(name: str) -> PartEntry:
@@ -281,9 +277,7 @@ def _missing(given: _Given) -> tuple[str, ...]:
                 )
             notes.append(f"Without an image in {slot}: {', '.join(lost)}.")
         if extra := sorted(set(images.source.categories.names) - set(ilsvrc2012_classes())):
-            notes.append(
-                f"Not of ILSVRC-2012, left out of {slot}: {', '.join(extra[:20])} ({len(extra)} classes)."
-            )
+            notes.append(f"Not of ILSVRC-2012, left out of {slot}: {', '.join(extra[:20])} ({len(extra)} classes).")
     return tuple(notes)
 
 
@@ -302,11 +296,7 @@ def _obtained(given: _Given, selected: Mapping[str, Int64s]) -> dict[str, int]:
 
 
 def _absent(given: _Given) -> dict[str, str]:
-    return {
-        name: f"needs --source {slot}=PATH"
-        for name, (_, slot, _) in _RULES.items()
-        if slot not in given.sources
-    }
+    return {name: f"needs --source {slot}=PATH" for name, (_, slot, _) in _RULES.items() if slot not in given.sources}
 
 
 def _source(slot: str, given: _Given) -> SourceEntry:
@@ -331,9 +321,7 @@ def _facts(rule: ClassRule, classes: Partition) -> dict[str, str | tuple[str, ..
 def _hierarchy_notes(rule: ClassRule, parameters: Mapping[str, Any]) -> tuple[str, ...]:
     if parameters["hierarchy"] == "dag":
         other = wordnet_of(parameters)
-        told = (
-            f"Not WordNet 3.0: the hypernyms are those of {other.name}, {other.difference}." if other else ""
-        )
+        told = f"Not WordNet 3.0: the hypernyms are those of {other.name}, {other.difference}." if other else ""
         return (DAG_NOTE, told) if told else (DAG_NOTE,)
     nodes = (*rule.known, *rule.negative, *rule.unknown)
     lost = dropped_leaves(imagenet_dag(), imagenet_tree(), nodes, ilsvrc2012_classes())

@@ -88,9 +88,7 @@ def declaration_of(text: str) -> Declaration:
     """Return the declaration that a value of the parameter ``protocol`` stands for."""
     if text in RULES:
         rule = RULES[text]
-        return Declaration(
-            name=text, known=rule.known, negative=rule.negative, unknown=rule.unknown, cut=rule.cut
-        )
+        return Declaration(name=text, known=rule.known, negative=rule.negative, unknown=rule.unknown, cut=rule.cut)
     return msgspec.json.decode(text, type=Declaration)
 
 

@@ -11,9 +11,7 @@ BENCHMARK = Benchmark(
     paper=PAPER,
     summary="Open-set detection: VOC2007 test with COCO images of further classes, or of none of VOC's (OpenDet)",
     slots=(
-        SourceSlot(
-            CLOSED, "voc2007", "test", True, "closed test set: VOC root, or COCO JSON with difficult flags"
-        ),
+        SourceSlot(CLOSED, "voc2007", "test", True, "closed test set: VOC root, or COCO JSON with difficult flags"),
         SourceSlot(COCO, "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
     ),
     parameters=(salt("voc-coco", "salt of the hash rank"),),

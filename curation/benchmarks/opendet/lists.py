@@ -86,9 +86,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     for count, size in RANGES.items():
         pool = range_pool(what, classes, count)
         parts += _pool_and_draws(f"range-{count}", what, pool, (size,), classes, parameters, count)
-    parts += _pool_and_draws(
-        "wilderness", what, wilderness_pool(what, classes), WILDERNESS, classes, parameters, None
-    )
+    parts += _pool_and_draws("wilderness", what, wilderness_pool(what, classes), WILDERNESS, classes, parameters, None)
     if not any(len(part.ids) for part in parts[1:]):
         raise ProtocolError(
             "No image of the COCO source belongs to the benchmark",
@@ -107,9 +105,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         origin="regenerated",
         classes=classes,
         parts=tuple(part.entry for part in parts),
-        sources=tuple(
-            source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in (CLOSED, COCO)
-        ),
+        sources=tuple(source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in (CLOSED, COCO)),
         rule=Rule(
             protocol="voc-coco",
             algorithm_version=ALGORITHM_VERSION,

@@ -117,9 +117,7 @@ def _parts_of_four(
     return _published(by_name, labels, parameters["published"], OPEN_IMAGES_PARTS)
 
 
-def _published(
-    by_name: Mapping[str, str], labels: Sequence[str], text: str, count: int
-) -> tuple[tuple[str, ...], ...]:
+def _published(by_name: Mapping[str, str], labels: Sequence[str], text: str, count: int) -> tuple[tuple[str, ...], ...]:
     parts = published_parts(text).parts
     if strange := [name for part in parts for name in part if name not in by_name]:
         raise ProtocolError(
@@ -160,9 +158,7 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
     """
     names = source.categories.names
     if len(names) != CUB_CLASSES:
-        raise ProtocolError(
-            "CUB has 200 species", where=source.part, expected=str(CUB_CLASSES), found=str(len(names))
-        )
+        raise ProtocolError("CUB has 200 species", where=source.part, expected=str(CUB_CLASSES), found=str(len(names)))
     numbers = [f"{number:03}" for number in range(1, CUB_CLASSES + 1)]
     # By the file's own class ids: the order of its lines is free.
     by_id = sorted(zip(source.categories.numbers, names, strict=True))
@@ -172,9 +168,7 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
         both |= {name: number for number, name in of_number.items()}
         parts = _published(both, numbers, parameters["published"], CUB_PARTS)
     else:
-        parts = split_classes(
-            numbers, parts=CUB_PARTS, seed=parameters["seed"], generator=parameters["generator"]
-        )
+        parts = split_classes(numbers, parts=CUB_PARTS, seed=parameters["seed"], generator=parameters["generator"])
     known, unknown = rotation(parts, parameters["rotation"], "part_unknown")
     roles: dict[str, ClassRole] = {of_number[one]: "known" for one in known}
     roles |= {of_number[one]: "unknown" for one in unknown}
@@ -186,9 +180,7 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
         {"superclass_members": tuple(sorted(names)), **_recorded(parts, parameters)},
         (
             Figure(name="known.classes", paper=150, obtained=len(known), place="paper, species of CUB-200"),
-            Figure(
-                name="unknown.classes", paper=50, obtained=len(unknown), place="paper, species of CUB-200"
-            ),
+            Figure(name="unknown.classes", paper=50, obtained=len(unknown), place="paper, species of CUB-200"),
         ),
         parts=tuple(tuple(of_number[one] for one in part) for part in parts),
         published=bool(parameters["published"]),
@@ -198,9 +190,7 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
 def _entries(roles: Mapping[str, ClassRole], known: Sequence[str], source: Source) -> tuple[ClassEntry, ...]:
     """Return an entry for every class of the source: known ones first, by index; those without a role lie outside."""
     keys = source.categories.keys or source.categories.names
-    aliases = {
-        name: () if key == name else (key,) for name, key in zip(source.categories.names, keys, strict=True)
-    }
+    aliases = {name: () if key == name else (key,) for name, key in zip(source.categories.names, keys, strict=True)}
     return class_entries(roles, known, source.categories.names, aliases)
 
 

@@ -89,9 +89,7 @@ def _classes_alone(superclass: str) -> Source:
         dataset="openimages",
         part="",
         namespace="openimages",
-        images=Images(
-            native=texts, numbers=none.astype(np.int64), file_names=texts, widths=none, heights=none
-        ),
+        images=Images(native=texts, numbers=none.astype(np.int64), file_names=texts, widths=none, heights=none),
         categories=Categories(
             tuple(range(1, len(keys) + 1)), tuple(NAMES[key] for key in keys), ("",) * len(keys), keys
         ),

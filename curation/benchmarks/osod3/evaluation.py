@@ -81,7 +81,7 @@ def evaluate(
     category_ids: CategoryIds | None = None,
     part: Annotated[str, "PART"] = ONLY,
     outside: Outside = "delete",
-    profile: Literal["clean", "voc", "all"] = "clean",
+    profile: Literal["clean", "voc", "all"] | tuple[Profile, ...] = "clean",
     thetas: Annotated[str | None, "T,T"] = None,
     engine: Engine | None = None,
     stray: Stray = "error",
@@ -109,7 +109,7 @@ def evaluate(
         image list of the manifests
     outside : {"delete", "ignore"}
         objects of other classes: removed as in the paper's code, or ignored regions
-    profile : {"clean", "voc", "all"}
+    profile : {"clean", "voc", "all"}, or several of them
         matching behind A-OSE and WI
     thetas : str, optional
         confidence thresholds (default: 0, 0.05, ... 1)
@@ -145,11 +145,11 @@ def evaluate(
         ids, view = None, None
         if case in manifests:
             ids, view = manifests[case].ids(part), truth_view(manifests[case], part)
-        found = open_set_truth(
-            source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids
-        )
+        found = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
         inputs[case] = found, read_task_detections(path, found.task, source, policy)
-    profiles: tuple[Profile, ...] = ("clean", "voc") if profile == "all" else (profile,)
+    profiles: tuple[Profile, ...] = (
+        ("clean", "voc") if profile == "all" else (profile,) if isinstance(profile, str) else profile
+    )
     values = THETAS if thetas is None else tuple(text.strip() for text in thetas.split(","))
     cases = {
         case: evaluate_osod3(found, read.detections, profiles=profiles, thetas=values, engine=engine)
@@ -211,10 +211,7 @@ def _about(
         "protocol": "osod3",
         "curation": __version__,
         "manifests": {case: manifest_record(one, part=part) for case, one in manifests.items()},
-        "inputs": {
-            case: {"truth": truth.file, "detections": read.read.file}
-            for case, (truth, read) in inputs.items()
-        },
+        "inputs": {case: {"truth": truth.file, "detections": read.read.file} for case, (truth, read) in inputs.items()},
         "category_ids": {case: truth.task.task.ids_from for case, (truth, _) in inputs.items()},
         "classes": {
             case: {
@@ -285,9 +282,7 @@ def _curve_order(truth: OpenSetTruth, detections: Detections, profile: Profile) 
     if profile == "clean":
         contested = contested_objects(truth.truth, detections, positives(truth.truth, VARIANTS[profile]))
         counted = contested & known
-        return decided_by_order(
-            detections, np.ones(len(detections), np.int8), counted=counted, contested=contested
-        )
+        return decided_by_order(detections, np.ones(len(detections), np.int8), counted=counted, contested=contested)
     claim = assign(truth.truth, detections, VARIANTS[profile]).claim
     # Each object is a ranking of its own: a threshold keeps equal scores or none.
     by_object = replace(detections, label=claim)
@@ -295,9 +290,7 @@ def _curve_order(truth: OpenSetTruth, detections: Detections, profile: Profile) 
     return decided_by_order(by_object, 1 + is_open.astype(np.int8), counted=known & (claim >= 0))
 
 
-def average_precisions(
-    truth: OpenSetTruth, detections: Detections, *, engine: Engine | None = None
-) -> dict[str, Any]:
+def average_precisions(truth: OpenSetTruth, detections: Detections, *, engine: Engine | None = None) -> dict[str, Any]:
     """Return AP of the known classes and of unknown, over IoU 0.50:0.95 and at 0.50 and 0.75, in percent.
 
     A class without objects (crowd aside) has no AP and leaves the mean; one with objects and no detections has 0.
@@ -328,9 +321,7 @@ def _reasons(result: Mapping[str, Any], truth: OpenSetTruth) -> dict[str, str]:
         reasons["AP_known"] = "no object of a known class, crowd aside"
     if result["AP_unk"] is None:
         reasons["AP_unk"] = (
-            _TAXONOMY_NOTES["OSOD-I"]
-            if truth.classes.taxonomy == "OSOD-I"
-            else "no unknown object, crowd aside"
+            _TAXONOMY_NOTES["OSOD-I"] if truth.classes.taxonomy == "OSOD-I" else "no unknown object, crowd aside"
         )
     return reasons
 

@@ -73,9 +73,7 @@ def sweep_figure(
 
     def draw() -> Figure:
         figure, panels = new_panels(2, columns=2, width=4.2, height=3.2)
-        for column, (axes, title) in enumerate(
-            zip(panels, ("AP of known classes", "AP of unknown"), strict=True)
-        ):
+        for column, (axes, title) in enumerate(zip(panels, ("AP of known classes", "AP of unknown"), strict=True)):
             for place, (name, rows) in enumerate(sweeps.items()):
                 values = [row[1:][column] for row in rows]
                 axes.plot(

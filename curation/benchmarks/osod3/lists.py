@@ -45,16 +45,12 @@ _CUB = ("cub-train", "cub-test")
 _MTSD = ("mtsd-train", "mtsd-val")
 SLOTS = (
     SourceSlot("openimages-train", "openimages", "train", False, "Open Images boxes, training images"),
-    SourceSlot(
-        "openimages-validation", "openimages", "validation", False, "Open Images boxes, validation images"
-    ),
+    SourceSlot("openimages-validation", "openimages", "validation", False, "Open Images boxes, validation images"),
     SourceSlot("openimages-test", "openimages", "test", False, "Open Images boxes, test images"),
     SourceSlot("cub-train", "cub200", "train", False, "CUB-200-2011, official training images"),
     SourceSlot("cub-test", "cub200", "test", False, "CUB-200-2011, official test images"),
     SourceSlot("mtsd-train", "mtsd", "train", False, "MTSD fully annotated, training images"),
-    SourceSlot(
-        "mtsd-val", "mtsd", "val", False, "MTSD fully annotated, validation images (the annotated test set)"
-    ),
+    SourceSlot("mtsd-val", "mtsd", "val", False, "MTSD fully annotated, validation images (the annotated test set)"),
 )
 _BY_PROBLEM = {"openimages": _OPEN_IMAGES, "cub": _CUB, "mtsd": _MTSD}
 
@@ -82,9 +78,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     problem = parameters["problem"]
     missing = [name for name in _BY_PROBLEM[problem] if name not in sources]
     if missing:
-        raise ProtocolError(
-            "A source is missing", expected=" ".join(f"--source {name}=PATH" for name in missing)
-        )
+        raise ProtocolError("A source is missing", expected=" ".join(f"--source {name}=PATH" for name in missing))
     builders = {"openimages": _open_images, "cub": _cub, "mtsd": _mtsd}
     roles, parts, figures = builders[problem](sources, parameters)
     for part in parts:
@@ -106,12 +100,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         classes=roles.entries,
         parts=tuple(part.entry for part in parts),
         sources=tuple(
-            source_entry(slot, sources[slot], note=source_note(sources[slot]))
-            for slot in _BY_PROBLEM[problem]
+            source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in _BY_PROBLEM[problem]
         ),
-        rule=Rule(
-            protocol="osod3", algorithm_version=ALGORITHM_VERSION, parameters={**parameters, **roles.recorded}
-        ),
+        rule=Rule(protocol="osod3", algorithm_version=ALGORITHM_VERSION, parameters={**parameters, **roles.recorded}),
         figures=(*roles.figures, *figures, *_images_of_parts(sources[_BY_PROBLEM[problem][0]], roles)),
         notes=(AUTHORS if roles.published else OURS,),
     )
@@ -153,9 +144,7 @@ def _open_images(
     return roles, parts, [_hidden(sources[_OPEN_IMAGES[0]], roles)]
 
 
-def _cub(
-    sources: Mapping[str, Source], parameters: Mapping[str, Any]
-) -> tuple[ClassRoles, list[Part], list[Figure]]:
+def _cub(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> tuple[ClassRoles, list[Part], list[Figure]]:
     train, test, seed = sources["cub-train"], sources["cub-test"], parameters["seed"]
     roles = cub_roles(train, parameters)
     shown, rule = np.arange(len(test.images)), "All official test images: the same list in all four cases."
@@ -163,9 +152,7 @@ def _cub(
     known = images_without_role(train, roles.entries, ("unknown",))
     if parameters["cub_source"] == "train_only":
         share = float(parameters["test_fraction"])
-        chosen, left = split_share(
-            train, np.arange(len(train.images)), share, f"{seed}/test/", per_class=True
-        )
+        chosen, left = split_share(train, np.arange(len(train.images)), share, f"{seed}/test/", per_class=True)
         tested, known = Selection("cub-train", train, chosen), np.intersect1d(known, left)
         rule = (
             f"A share of {parameters['test_fraction']} of the official training images of each class by hash rank "
@@ -199,9 +186,7 @@ def _cub(
     return roles, parts, figures
 
 
-def _mtsd(
-    sources: Mapping[str, Source], parameters: Mapping[str, Any]
-) -> tuple[ClassRoles, list[Part], list[Figure]]:
+def _mtsd(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> tuple[ClassRoles, list[Part], list[Figure]]:
     train, test, seed = sources["mtsd-train"], sources["mtsd-val"], parameters["seed"]
     roles = mtsd_roles(train, test, parameters)
     without = images_without_role(train, roles.every_unknown, ("unknown",))

@@ -53,17 +53,13 @@ def _listed(text: str) -> tuple[str, ...]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
-        raise ProtocolError(
-            "The super-class is no list of label names", where="--set superclass", found=text[:80]
-        )
+        raise ProtocolError("The super-class is no list of label names", where="--set superclass", found=text[:80])
     return tuple(sorted(set(found)))
 
 
 PARAMETERS = (
     choice("problem", PROBLEMS, "data set: openimages, cub or mtsd"),
-    Parameter(
-        "superclass", "animal", read_superclass, "openimages: animal, vehicle, or FILE#LABEL of a class tree"
-    ),
+    Parameter("superclass", "animal", read_superclass, "openimages: animal, vehicle, or FILE#LABEL of a class tree"),
     whole("rotation", 1, "openimages: the known part; cub: the unknown part", least=1, most=4),
     choice("case", tuple(CASES), "mtsd: which clusters are unknown", default="unknown12"),
     whole("seed", 100, "of the class split and of validation images", most=LARGEST_SEED),

@@ -46,23 +46,17 @@ def read_published(text: str) -> str:
     if text.startswith("{"):
         return _as_text(published_parts(text))
     folder = Path(text)
-    numbers = sorted(
-        int(found[1]) for path in _entries(folder) if (found := _FILE.fullmatch(path.name)) is not None
-    )
+    numbers = sorted(int(found[1]) for path in _entries(folder) if (found := _FILE.fullmatch(path.name)) is not None)
     if numbers not in ([1, 2, 3, 4], [1, 2, 3]):
         raise MissingFileError(
             "The authors' class lists are not all there",
             where=str(folder),
-            expected=", ".join(f"category_t{number}.txt" for number in (1, 2, 3, 4))
-            + " (MTSD: without the last)",
+            expected=", ".join(f"category_t{number}.txt" for number in (1, 2, 3, 4)) + " (MTSD: without the last)",
             found=", ".join(f"category_t{number}.txt" for number in numbers) or "none of them",
         )
-    contents = [
-        read_bytes(inside(folder, f"category_t{number}.txt"), kind="list of classes") for number in numbers
-    ]
+    contents = [read_bytes(inside(folder, f"category_t{number}.txt"), kind="list of classes") for number in numbers]
     lists = [
-        _names(content, f"{folder}/category_t{number}.txt")
-        for number, content in zip(numbers, contents, strict=True)
+        _names(content, f"{folder}/category_t{number}.txt") for number, content in zip(numbers, contents, strict=True)
     ]
     published = PublishedParts(tuple(lists), tuple(sha256_of_bytes(content) for content in contents))
     _check_apart(published.parts)
@@ -108,9 +102,7 @@ def _names(content: bytes, where: str) -> tuple[str, ...]:
         text = ""
     names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not names or not all(name.isprintable() for name in names):
-        raise ProtocolError(
-            "A list of classes is empty or no text", where=where, expected="one class a line, UTF-8"
-        )
+        raise ProtocolError("A list of classes is empty or no text", where=where, expected="one class a line, UTF-8")
     return names
 
 

@@ -47,11 +47,7 @@ def _at_theta(key: str, name: str, formula: str, *, undefined: str = "", is_rank
         formula,
         unit="ratio" if is_ratio else "count",
         better="lower",
-        source=f"{_OSOD3}, equation 1"
-        if key == "WI"
-        else "Miller et al., ICRA 2018"
-        if key == "A_OSE"
-        else "",
+        source=f"{_OSOD3}, equation 1" if key == "WI" else "Miller et al., ICRA 2018" if key == "A_OSE" else "",
         undefined=undefined,
         count=() if is_ratio else ("n", "unknown_objects"),
         ranked=is_ranked,
@@ -85,9 +81,7 @@ MEASURES = (
         undefined="no detection but those on unknown objects",
         is_ranked=True,
     ),
-    _at_theta(
-        "FP_open", "open-set false positives at a confidence", "those of them that are false positives"
-    ),
+    _at_theta("FP_open", "open-set false positives at a confidence", "those of them that are false positives"),
     _at_theta(
         "WI_all_fp",
         "wilderness impact of published code at a confidence",

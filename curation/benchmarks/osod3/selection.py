@@ -30,9 +30,7 @@ def hidden_unknown(source: Source, classes: Sequence[ClassEntry]) -> tuple[int, 
     return int(unknown.sum()), len(np.unique(image[unknown]))
 
 
-def split_share(
-    source: Source, images: Int64s, share: float, salt: str, *, per_class: bool
-) -> tuple[Int64s, Int64s]:
+def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_class: bool) -> tuple[Int64s, Int64s]:
     """Return a share of some images by hash rank, and the others, both in file order.
 
     Parameters
@@ -62,9 +60,7 @@ def split_share(
     return images[chosen[images]], images[~chosen[images]]
 
 
-def images_by_part(
-    source: Source, classes: Sequence[ClassEntry], parts: Sequence[Sequence[str]]
-) -> tuple[int, ...]:
+def images_by_part(source: Source, classes: Sequence[ClassEntry], parts: Sequence[Sequence[str]]) -> tuple[int, ...]:
     """Return for each part how many images show a class of it, by name or alias."""
     image, category = source.class_pairs()
     position = class_positions(classes, source)[category]

@@ -29,9 +29,7 @@ def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> Cl
     """
     signs = sorted({*train.categories.names, *test.categories.names} - {OTHER_SIGN})
     if len(signs) < len(_CLUSTERS):
-        raise ProtocolError(
-            "There are too few sign classes to cut", expected="at least 3", found=str(len(signs))
-        )
+        raise ProtocolError("There are too few sign classes to cut", expected="at least 3", found=str(len(signs)))
     if parameters["published"]:
         clusters, recorded = _published(signs, parameters["published"])
     else:
@@ -40,9 +38,7 @@ def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> Cl
     wanted = ("unknown1", "unknown2") if case == "unknown12" else (case,)
     left_out = [name for one in _CLUSTERS[1:] if one not in wanted for name in clusters[one]]
     shown = {name: one for one in ("known", *wanted) for name in clusters[one]}
-    roles: dict[str, ClassRole] = {
-        name: "known" if one == "known" else "unknown" for name, one in shown.items()
-    }
+    roles: dict[str, ClassRole] = {name: "known" if one == "known" else "unknown" for name, one in shown.items()}
     known = clusters["known"]
     return ClassRoles(
         f"osod3/mtsd-{case}",
@@ -66,23 +62,17 @@ def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> Cl
     )
 
 
-def _entries(
-    roles: Mapping[str, ClassRole], known: Sequence[str], signs: Sequence[str]
-) -> tuple[ClassEntry, ...]:
+def _entries(roles: Mapping[str, ClassRole], known: Sequence[str], signs: Sequence[str]) -> tuple[ClassEntry, ...]:
     return class_entries(roles, known, (*signs, OTHER_SIGN), {})
 
 
 def _size_figure(name: str, size: int) -> Figure:
     paper = MTSD_CLUSTERS[_CLUSTERS.index(name)]
     why = "" if size == paper else "the authors' images, graph and solver are not known"
-    return Figure(
-        name=f"{name}.classes", paper=paper, obtained=size, place="paper, clusters of MTSD", explanation=why
-    )
+    return Figure(name=f"{name}.classes", paper=paper, obtained=size, place="paper, clusters of MTSD", explanation=why)
 
 
-def _published(
-    signs: Sequence[str], text: str
-) -> tuple[dict[str, tuple[str, ...]], dict[str, ParameterValue]]:
+def _published(signs: Sequence[str], text: str) -> tuple[dict[str, tuple[str, ...]], dict[str, ParameterValue]]:
     published = published_parts(text)
     named = {name for part in published.parts for name in part}
     if len(published.parts) != len(_CLUSTERS) or named - set(signs) or set(signs) - named:

@@ -211,9 +211,7 @@ def _checked(classes: OpenSetClasses, where: str) -> OpenSetClasses:
             "A class is listed twice" if twice else "The classes are not those of an open-set problem",
             where=where,
             expected=f"{_EXAMPLE}: each class once, at least one known; taxonomy one of {', '.join(TAXONOMIES)}",
-            found=twice[0][:80]
-            if twice
-            else f"{len(classes.known)} known classes, taxonomy {classes.taxonomy!r:.40}",
+            found=twice[0][:80] if twice else f"{len(classes.known)} known classes, taxonomy {classes.taxonomy!r:.40}",
         )
     return classes
 
@@ -242,9 +240,7 @@ def open_set_truth(
         The source lacks an image of the list, a category of a known class, or every category of an unknown one.
     """
     numbers = None if classes.numbers is None else dict(classes.numbers)
-    task = OwodTask(
-        classes.name, (), classes.known, None, classes.origin, numbers, aliases=dict(classes.aliases)
-    )
+    task = OwodTask(classes.name, (), classes.known, None, classes.origin, numbers, aliases=dict(classes.aliases))
     task = numbered(task, source, category_ids)
     truth = task_truth(source, task, ids)
     _check_unknown(source, classes)
@@ -284,11 +280,7 @@ def _outside(truth: TaskTruth, classes: OpenSetClasses, inside: Sequence[str]) -
     originals = truth.truth.original or ()
     unknown = {*inside, "", UNKNOWN}
     strange = np.array([aliases.get(name, name) not in unknown for name in originals], np.bool_)
-    return (
-        strange & (truth.truth.label == truth.unknown)
-        if len(strange)
-        else np.zeros(len(truth.truth.label), bool)
-    )
+    return strange & (truth.truth.label == truth.unknown) if len(strange) else np.zeros(len(truth.truth.label), bool)
 
 
 def _kept(truth: GroundTruth, rows: Bools) -> GroundTruth:

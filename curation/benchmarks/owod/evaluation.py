@@ -81,7 +81,7 @@ def evaluate(
     part: Annotated[str | None, "PART"] = None,
     classes: Path | None = None,
     images: Path | None = None,
-    profile: Profile = "clean",
+    profile: Profile | tuple[Profile, ...] = "clean",
     repeats: Repeats = "error",
     reading: Reading = READING,
     policy: Policy = POLICY,
@@ -108,7 +108,7 @@ def evaluate(
         {"tasks": [{"name": "t1", "prev": [...], "cur": [...], "rest": [...]}]}
     images : Path, optional
         image list without a manifest: an id a line, repeats count
-    profile : {"clean", "ore", "owdetr", "all"}
+    profile : {"clean", "ore", "owdetr", "all"}, or several of them
         variant of the metrics
     repeats : {"error", "keep", "drop"}
         an image list that names an image twice: refuse it, count every line as the official code does, or take each
@@ -141,7 +141,7 @@ def evaluate(
     tasks = _tasks(truth, task, taken, classes, opening)
     files = _by_task(detections, "--detections", task, tasks)
     truths = _by_task(truth, "--truth", list(files), tasks, shared=True)
-    profiles = ("clean", "ore", "owdetr") if profile == "all" else (profile,)
+    profiles = ("clean", "ore", "owdetr") if profile == "all" else (profile,) if isinstance(profile, str) else profile
     inputs: dict[str, tuple[TaskTruth, TaskDetections]] = {}
     for one in steps([one for one in tasks if one.name in files], "reading tasks"):
         source = opening(truths[one.name])
@@ -171,9 +171,7 @@ def _check(manifest: object, classes: object, images: object, part: str | None, 
             expected="--manifest alone, or --classes and --images without it",
         )
     if part and not (manifest and len(task) == 1):
-        raise UsageError(
-            "--part chooses a list of a manifest for one task", expected="--manifest MANIFEST --task TASK"
-        )
+        raise UsageError("--part chooses a list of a manifest for one task", expected="--manifest MANIFEST --task TASK")
 
 
 def _tasks(
@@ -277,9 +275,7 @@ def _about(
     }
 
 
-def evaluate_task(
-    truth: TaskTruth, detections: Detections, profiles: Sequence[str] = ("clean",)
-) -> dict[str, Any]:
+def evaluate_task(truth: TaskTruth, detections: Detections, profiles: Sequence[str] = ("clean",)) -> dict[str, Any]:
     """Return every number of a task, ``"TASK/PROFILE"`` to its section; undefined ones are None with a reason.
 
     Each section holds the numbers that `DEFINITIONS` names, ``AP_per_class``, ``classes`` (a table of every class),
@@ -409,9 +405,7 @@ class _Section:
     def _tables(self) -> dict[str, Any]:
         return {
             "classes": self._class_rows(),
-            "unknown_per_class": unknown_by_class(self.truth, self.found, self.targets)
-            if self.has_unknown
-            else None,
+            "unknown_per_class": unknown_by_class(self.truth, self.found, self.targets) if self.has_unknown else None,
             "unknown_curve": operating_curve(self.targets, self.found, self.truth.unknown),
         }
 
@@ -424,10 +418,7 @@ class _Section:
             "ignored": label[outcome < 0],
             "on_unknown": label[self.hits],
         }
-        counts = {
-            name: np.bincount(labels, minlength=len(self.classes)).tolist()
-            for name, labels in columns.items()
-        }
+        counts = {name: np.bincount(labels, minlength=len(self.classes)).tolist() for name, labels in columns.items()}
         rows = []
         for number, (name, n) in enumerate(zip(self.classes, self.found.n_positive.tolist(), strict=True)):
             role = "previous" if number < n_previous else "current"
@@ -459,9 +450,7 @@ class _Section:
             "crowd": int(truth.crowd.sum()),
             "difficult": int(truth.difficult.sum()),
             "detections": total,
-            "detections_per_image": {
-                name: count / lines if lines else None for name, count in per_image.items()
-            },
+            "detections_per_image": {name: count / lines if lines else None for name, count in per_image.items()},
             "FP_u": int(((self.found.label == self.truth.unknown) & (self.found.outcome == 0)).sum()),
         }
 
@@ -489,9 +478,7 @@ class _Section:
         if len(self.found.label) and not (self.found.label == self.truth.unknown).any():
             notes.append("no detection is called unknown: UR is 0 by that alone")
         if not len(self.found.label):
-            notes.append(
-                "there are no detections: precision and WI are given as 0, as the official code does"
-            )
+            notes.append("there are no detections: precision and WI are given as 0, as the official code does")
         if self.rules.text and self.truth.truth.crowd.any():
             notes.append(
                 f"{int(self.truth.truth.crowd.sum())} crowd regions count as ordinary objects, as in the official files"
@@ -499,9 +486,7 @@ class _Section:
         if note := self.found.order.note(_BY_ORDER):
             notes.append(note)
         if self.truth.repeats == "keep" and self.truth.repeated_lines:
-            notes.append(
-                f"{self.truth.repeated_lines} repeated lines of the image list count again: they lower recall"
-            )
+            notes.append(f"{self.truth.repeated_lines} repeated lines of the image list count again: they lower recall")
         return notes
 
 

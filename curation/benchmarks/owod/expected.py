@@ -56,9 +56,7 @@ def figures_of(
     return (*figures, *_unannotated(sources))
 
 
-def declared_figures(
-    benchmark: Setting, tested: Sequence[Part], sources: Mapping[str, Source]
-) -> tuple[Figure, ...]:
+def declared_figures(benchmark: Setting, tested: Sequence[Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
     """Return the published figures: those of the test lists computed, the others to be met on completion."""
     sizes = {part.entry.name: len(part.ids) for part in tested}
     if benchmark.first_test:
@@ -159,17 +157,11 @@ def _reason(
         return ""
     train = sources.get(benchmark.train)
     if "test" in name:
-        return (
-            "another test file"
-            if parameters["repeats"] == "keep"
-            else "another test file, or each image once"
-        )
+        return "another test file" if parameters["repeats"] == "keep" else "another test file, or each image once"
     if train is not None and train.objects is None:
         return "the table misses classes that are painted over by another, so that images are missing; none is extra"
     if train is not None and len(train.images) != 118_287:
         return f"the training file holds {len(train.images)} images, not 118287"
     if name.endswith("-val"):
         return f"--set val_size={parameters['val_size']}"
-    return (
-        "other images are set apart for validation than the authors' own (--set val=published takes theirs)"
-    )
+    return "other images are set apart for validation than the authors' own (--set val=published takes theirs)"

@@ -129,9 +129,7 @@ def _draw_impact(above: Axes, below: Axes, curve: Section, number: int, task: st
 
 def _never(task: str, curve: Section) -> str:
     names = curve["classes_never_reaching"]["0.8"]
-    shown = ", ".join(plain(name, 16) for name in names[:_NAMES_SHOWN]) + (
-        ", …" if len(names) > _NAMES_SHOWN else ""
-    )
+    shown = ", ".join(plain(name, 16) for name in names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
     return f"{plain(task)}: {len(names)} of {curve['classes']} classes never reach 0.8" + (
         f": {shown}" if names else ""
     )

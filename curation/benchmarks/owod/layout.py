@@ -244,8 +244,6 @@ def _notes(*, prefixed: bool, n_crowd: int, empty: int) -> Iterator[str]:
     if prefixed:
         yield "Ids of the sources collide, so every stem carries its namespace (voc2007_000009)."
     if n_crowd:
-        yield (
-            f"{n_crowd} crowd regions stand as ordinary objects, as upstream writes them; {CROWD_FILE} lists them."
-        )
+        yield (f"{n_crowd} crowd regions stand as ordinary objects, as upstream writes them; {CROWD_FILE} lists them.")
     if empty:
         yield f"{empty} images have no object: their XML is empty, where upstream has none and skips the image."

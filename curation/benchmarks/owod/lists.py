@@ -97,9 +97,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         classes=benchmark.classes,
         parts=tuple(part.entry for part in parts),
         sources=tuple(
-            source_entry(
-                slot, sources[slot], note=source_note(sources[slot]), exhaustive=benchmark.exhaustive(slot)
-            )
+            source_entry(slot, sources[slot], note=source_note(sources[slot]), exhaustive=benchmark.exhaustive(slot))
             for slot in (*benchmark.slots, *benchmark.lists)
             if slot in sources
         ),
@@ -138,23 +136,17 @@ def _training(given: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
         place = own.index(task)
         selected = [Selection(benchmark.train, what.source, kept[place])]
         parts[task.name].append(
-            given.part(
-                task, "train", selected, TRAIN_VIEW, _train_rule(given, task, number, bool(validation))
-            )
+            given.part(task, "train", selected, TRAIN_VIEW, _train_rule(given, task, number, bool(validation)))
         )
         if number > 1 and given.parameters["exemplars"]:
-            parts[task.name].append(
-                _finetuning(given, task, number, [*whole, what], kept[: place + 1], ranks)
-            )
+            parts[task.name].append(_finetuning(given, task, number, [*whole, what], kept[: place + 1], ranks))
         if validation:
             parts[task.name].append(_validation_part(given, task, place, what.source, validation[place]))
     sizes = {task.name: len(selection) for task, selection in zip(own, selections, strict=True)}
     return parts, sizes
 
 
-def _validation(
-    given: Given, what: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]
-) -> list[Int64s]:
+def _validation(given: Given, what: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]) -> list[Int64s]:
     parameters, benchmark = given.parameters, given.benchmark
     rule = benchmark.validation_rule(parameters)
     if rule == "hash":
@@ -195,9 +187,7 @@ def _first_training(given: Given, task: TaskEntry) -> list[Part]:
     """Return the training part that takes some sources whole (M-OWODB: VOC2007 and VOC2012 trainval)."""
     slots = given.benchmark.first_train
     selected = [Selection(slot, given.sources[slot], all_images(given.sources[slot])) for slot in slots]
-    return [
-        given.part(task, "train", selected, TRAIN_VIEW, FIRST_TRAIN_RULE.format(sources=" and ".join(slots)))
-    ]
+    return [given.part(task, "train", selected, TRAIN_VIEW, FIRST_TRAIN_RULE.format(sources=" and ".join(slots)))]
 
 
 def _finetuning(
@@ -216,16 +206,13 @@ def _finetuning(
     pools = [*((one, one.order) for one in whole), (what, what.order[union[what.order]])]
     size = given.parameters["exemplars"]
     chosen, held = exemplars(pools, known, ranks, size=size)
-    short = ", ".join(
-        f"{given.benchmark.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size
-    )
+    short = ", ".join(f"{given.benchmark.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size)
     rule = FINETUNE_RULE.format(size=size, task=task.name, salt=_salt(given, "finetune")) + (
         f" Fewer: {short}." if short else ""
     )
     slots = (*given.benchmark.first_train, given.benchmark.train)
     selected = [
-        Selection(slot, one.source, positions)
-        for slot, one, positions in zip(slots, whats, chosen, strict=True)
+        Selection(slot, one.source, positions) for slot, one, positions in zip(slots, whats, chosen, strict=True)
     ]
     return given.part(task, "finetune", selected, KNOWN_VIEW, rule)
 
@@ -302,9 +289,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         origin="declared",
         classes=benchmark.classes,
         parts=tuple(parts),
-        sources=tuple(
-            benchmark.declared_source(slot, sources) for slot in (*benchmark.slots, *benchmark.lists)
-        ),
+        sources=tuple(benchmark.declared_source(slot, sources) for slot in (*benchmark.slots, *benchmark.lists)),
         rule=Rule(
             protocol="owod",
             algorithm_version=ALGORITHM_VERSION,
@@ -341,9 +326,7 @@ def _train_rule(given: Given, task: TaskEntry, number: int, validated: bool) -> 
     return TRAIN_RULE.format(
         task=task.name,
         number=number,
-        crowd=", crowd regions included"
-        if given.parameters["crowd"] == "select"
-        else ", crowd regions apart",
+        crowd=", crowd regions included" if given.parameters["crowd"] == "select" else ", crowd regions apart",
         less=", less the validation images of all tasks" if validated else "",
         order=_order(given),
     )

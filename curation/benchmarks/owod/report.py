@@ -82,9 +82,7 @@ _MAPS, _FOUND = "mAP_prev, mAP_cur, mAP_both", "TP_u, FN_u"
 _NO_CLASSES = "no such class has objects"
 MEASURES = (
     *(
-        _measure(
-            key, f"mean average precision, {of}", "%", "higher", of=_MAPS, undefined=_NO_CLASSES, ranked=True
-        )
+        _measure(key, f"mean average precision, {of}", "%", "higher", of=_MAPS, undefined=_NO_CLASSES, ranked=True)
         for key, of in (
             ("mAP_both", "known classes"),
             ("mAP_prev", "previous classes"),
@@ -95,9 +93,7 @@ MEASURES = (
     _measure("UDR", "unknown detection recall", "%", "higher", ranked=True, count=("num_unknown_gt",)),
     _measure("UDP", "unknown detection precision", "%", "higher", ranked=True),
     _measure("A_OSE_objects", "absolute open-set error, objects", "count", "lower", ranked=True, source=_ORE),
-    _measure(
-        "A_OSE_detections", "absolute open-set error, detections", "count", "lower", ranked=True, source=_ORE
-    ),
+    _measure("A_OSE_detections", "absolute open-set error, detections", "count", "lower", ranked=True, source=_ORE),
     _measure("WI", "wilderness impact at recall 0.8", "ratio", "lower", ranked=True, source=_ORE),
     _measure(
         "WI_closed_set_denominator",
@@ -122,19 +118,13 @@ MEASURES = (
         "higher",
         undefined="no detection called unknown counts",
     ),
-    _measure(
-        "UDR_excl_known_tp", "UDR without known true positives", "%", "higher", of="FN_u_star_excl_known_tp"
-    ),
-    _measure(
-        "UDP_excl_known_tp", "UDP without known true positives", "%", "higher", of="FN_u_star_excl_known_tp"
-    ),
+    _measure("UDR_excl_known_tp", "UDR without known true positives", "%", "higher", of="FN_u_star_excl_known_tp"),
+    _measure("UDP_excl_known_tp", "UDP without known true positives", "%", "higher", of="FN_u_star_excl_known_tp"),
     _measure("num_unknown_gt", "unknown objects", "count"),
     _measure("TP_u", "unknown objects found", "count", "higher", of=_FOUND),
     _measure("FN_u", "unknown objects missed", "count", "lower", of=_FOUND),
     _measure("FN_u_star", "unknown objects found as known", "count", "lower"),
-    _measure(
-        "FN_u_star_excl_known_tp", "unknown objects found as known, true positives apart", "count", "lower"
-    ),
+    _measure("FN_u_star_excl_known_tp", "unknown objects found as known, true positives apart", "count", "lower"),
 )
 _RATES = (
     "mAP_prev", "mAP_cur", "mAP_both", "AP_unknown", "UR", "P_unknown", "UDR", "UDP", "UDR_excl_known_tp",

@@ -143,9 +143,7 @@ def exemplars(
         if lacking > 0:
             free = candidates[~taken[candidates]]
             # Ranks are distinct, and a set is wanted: sorting all of them would be in vain.
-            lowest = (
-                np.argpartition(rank[free], lacking - 1)[:lacking] if lacking < len(free) else slice(None)
-            )
+            lowest = np.argpartition(rank[free], lacking - 1)[:lacking] if lacking < len(free) else slice(None)
             taken[free[lowest]] = True
     ends = np.cumsum([len(images) for _, images in pools])[:-1]
     chosen = [images[mine] for (_, images), mine in zip(pools, np.split(taken, ends), strict=True)]

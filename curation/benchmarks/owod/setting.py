@@ -109,9 +109,7 @@ class Setting:
             name += "-test"
         elif sources[self.train].objects is None:
             return f"{name}-approximate"
-        official = all(
-            len(sources[slot].images) == size for slot, size in OFFICIAL_IMAGES.items() if slot in sources
-        )
+        official = all(len(sources[slot].images) == size for slot, size in OFFICIAL_IMAGES.items() if slot in sources)
         return name if official else f"{name}-custom"
 
     def declared_source(self, slot: str, sources: Mapping[str, Source]) -> SourceEntry:
@@ -119,11 +117,7 @@ class Setting:
         if slot in sources:
             return source_entry(slot, sources[slot], exhaustive=self.exhaustive(slot))
         dataset, part = self.dataset(slot)
-        note = (
-            "all_task_val.txt of the authors, from your own disk"
-            if slot == VAL_LIST
-            else "from your own disk"
-        )
+        note = "all_task_val.txt of the authors, from your own disk" if slot == VAL_LIST else "from your own disk"
         return unread_entry(slot, dataset, part, note=note, exhaustive=self.exhaustive(slot))
 
     def declared_parts(

@@ -33,9 +33,7 @@ USUAL_TASKS = 4
 """Tasks of all published open-world benchmarks."""
 _MAX_BYTES = 4 << 20
 _LONGEST_NAME = 200
-_NAMES_ARE = (
-    f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
-)
+_NAMES_ARE = f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
 
 
 class _Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,9 +114,7 @@ def read_task_file(path: Path) -> str:
     """
     data = read_bytes(path, kind="task file")
     if len(data) > _MAX_BYTES:
-        raise ProtocolError(
-            "The task file is too large to be one", where=str(path), found=f"{len(data)} bytes"
-        )
+        raise ProtocolError("The task file is too large to be one", where=str(path), found=f"{len(data)} bytes")
     if path.suffix.lower() == ".json":
         refuse_repeated_keys(data, str(path), ProtocolError)
     try:

@@ -119,9 +119,7 @@ def _parsed(text: bytes, where: str) -> Row:
     try:
         row = msgspec.convert(fields, type=Row)
     except msgspec.ValidationError as error:
-        refuse(
-            "A line is no row of a leaderboard", where, "the fields of docs/leaderboard.md", plain(str(error))
-        )
+        refuse("A line is no row of a leaderboard", where, "the fields of docs/leaderboard.md", plain(str(error)))
     check_row(row, where)
     return row
 

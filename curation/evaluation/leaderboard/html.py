@@ -43,8 +43,7 @@ def column_heads(group: Group) -> list[str]:
     """Return a head for each number of a group: name, unit, and an arrow in the direction of better."""
     arrows = {"higher": "↑", "lower": "↓"}
     return [
-        f"{name} {arrows[metric.better]}{' %' if metric.unit == '%' else ''}"
-        for name, metric in group.metrics.items()
+        f"{name} {arrows[metric.better]}{' %' if metric.unit == '%' else ''}" for name, metric in group.metrics.items()
     ]
 
 

@@ -87,9 +87,7 @@ class Group:
 
     def notes(self) -> list[str]:
         """Return in words what a reader must know of this group."""
-        notes = [
-            f"line {line} says again what line {first} says: shown once" for line, first in self.repeated
-        ]
+        notes = [f"line {line} says again what line {first} says: shown once" for line, first in self.repeated]
         if self.truths > 1:
             notes.append(f"the rows name {self.truths} different sets of ground-truth files of this manifest")
         return notes
@@ -118,9 +116,7 @@ def leaderboard(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> l
     grounds: dict[Ground, list[tuple[int, Row]]] = {}
     for line, row in rows:
         grounds.setdefault(Ground.of(row), []).append((line, row))
-    groups = [
-        _group(number, ground, grounds[ground], metric) for number, ground in enumerate(sorted(grounds), 1)
-    ]
+    groups = [_group(number, ground, grounds[ground], metric) for number, ground in enumerate(sorted(grounds), 1)]
     if metric is None or not groups:
         return groups
     chosen = [group for group in groups if metric in group.metrics]
@@ -172,10 +168,7 @@ def leaderboard_data(groups: Sequence[Group]) -> list[dict[str, Any]]:
             "metric": group.metric,
             "better": group.metrics[group.metric].better,
             "unit": group.metrics[group.metric].unit,
-            "rows": [
-                {"rank": one.rank, "line": one.line, **msgspec.to_builtins(one.row)}
-                for one in group.standings
-            ],
+            "rows": [{"rank": one.rank, "line": one.line, **msgspec.to_builtins(one.row)} for one in group.standings],
             "notes": group.notes(),
         }
         for group in groups

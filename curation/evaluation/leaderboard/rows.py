@@ -141,8 +141,7 @@ def _row(report: Report, result: Data, one: Scored, name: str) -> Row:
         name=name,
         variant=one.score,
         protocol=report.protocol,
-        manifest=manifest
-        and ManifestName(**{field: manifest[field] for field in ManifestName.__struct_fields__}),
+        manifest=manifest and ManifestName(**{field: manifest[field] for field in ManifestName.__struct_fields__}),
         part=one.part,
         profile=one.variant,
         truth=sha256_of_value(one.truth),
@@ -151,9 +150,7 @@ def _row(report: Report, result: Data, one: Scored, name: str) -> Row:
         evaluator=Evaluator(curation=__version__, algorithm=report.algorithm),
         operating_point=one.operating_point,
         metrics={
-            measure.key_of(parameters): Metric(
-                value=value, unit=measure.unit, better=measure.better or "higher"
-            )
+            measure.key_of(parameters): Metric(value=value, unit=measure.unit, better=measure.better or "higher")
             for measure in ranked(report.measures)
             for parameters, value in measure.found(one.numbers)
         },
@@ -208,9 +205,7 @@ def check_row(row: Row, where: str) -> None:
 def _check_numbers(row: Row, where: str) -> None:
     # JSON's integers have no end: one of 400 digits is no float, and nothing that was counted.
     numbers = [one.value for one in row.metrics.values()]
-    integers = [
-        one for one in (*numbers, *row.reported.values(), row.evaluator.algorithm) if isinstance(one, int)
-    ]
+    integers = [one for one in (*numbers, *row.reported.values(), row.evaluator.algorithm) if isinstance(one, int)]
     if any(abs(one) > MAX_COUNT for one in integers):
         refuse("A number is too large", where, f"at most {MAX_COUNT}", "an integer of more digits")
     measures = measures_of(row.protocol)

@@ -275,9 +275,7 @@ def logits_of(file: RecordFile) -> Floats | None:
     for row, length in enumerate(lengths):
         if length != wanted or not 0 < length <= LONGEST:
             raise PredictionError(
-                "The logits of the detections are of unequal length"
-                if length != wanted
-                else "The logits are empty",
+                "The logits of the detections are of unequal length" if length != wanted else "The logits are empty",
                 where=file.place(row),
                 expected=f"{max(wanted, 1)} numbers, as in the first record that has any",
                 found="none" if length < 0 else str(length),

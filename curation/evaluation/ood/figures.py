@@ -167,9 +167,7 @@ def _bins(n: int) -> int:
     return min(BINS, max(10, 2 * math.isqrt(n)))
 
 
-def _draw_histogram(
-    axis: Axes, split: str, histogram: tuple[Floats, Any, Any], threshold: float | None
-) -> None:
+def _draw_histogram(axis: Axes, split: str, histogram: tuple[Floats, Any, Any], threshold: float | None) -> None:
     edges, *counts = histogram
     for values, colour, label in zip(counts, (ID_COLOUR, OOD_COLOUR), ("ID", "OOD"), strict=True):
         share = 100 * values / values.sum()
@@ -178,9 +176,7 @@ def _draw_histogram(
     if threshold is not None and edges[0] <= threshold <= edges[-1]:
         axis.axvline(threshold, color=INK, linewidth=1.2, linestyle="--", label=f"threshold {threshold:.4g}")
     elif threshold is not None:
-        axis.plot(
-            [], [], color=INK, linewidth=1.2, linestyle="--", label=f"threshold {threshold:.4g}, outside"
-        )
+        axis.plot([], [], color=INK, linewidth=1.2, linestyle="--", label=f"threshold {threshold:.4g}, outside")
     axis.set_title(split)
     axis.set_ylim(bottom=0)
     axis.legend(loc="best")

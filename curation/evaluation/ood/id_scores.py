@@ -84,9 +84,7 @@ class IdScores:
         }
 
 
-def read_id_scores(
-    path: Path, *, t_star: float | None = None, classes: ClassReading | None = None
-) -> IdScores:
+def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassReading | None = None) -> IdScores:
     """Return the scores of ID detections.
 
     Parameters
@@ -200,9 +198,7 @@ def _csv_columns(data: bytes, path: Path) -> tuple[dict[str, Floats], list[int |
         if len(row) != len(header):
             raise _unreadable(path, f"line {number + 2}: {len(row)} cells for {len(header)} columns")
     columns = dict(zip(header, zip(*body, strict=True), strict=True)) if body else dict.fromkeys(header, ())
-    images: list[int | str] | None = (
-        list(map(cell_text, columns.pop("image_id"))) if "image_id" in columns else None
-    )
+    images: list[int | str] | None = list(map(cell_text, columns.pop("image_id"))) if "image_id" in columns else None
     if not columns:
         raise _unreadable(path, "no column of scores")
     return {name: _numbers(name, cells, path) for name, cells in columns.items()}, images

@@ -99,9 +99,7 @@ def aupr_trapezoid(ranked: RankedScores) -> float:
     tp = ranked.id_at_least
     before = np.concatenate([[0], tp[:-1]])
     # Between two ID scores OOD scores lower the precision at the same recall: a step down before each trapezoid.
-    left = np.divide(
-        before, before + ranked.ood_above, out=np.ones(len(tp)), where=before + ranked.ood_above > 0
-    )
+    left = np.divide(before, before + ranked.ood_above, out=np.ones(len(tp)), where=before + ranked.ood_above > 0)
     right = tp / (tp + ranked.ood_at_least)
     return float(((tp - before) * (left + right)).sum() / (2 * len(ranked.ids)))
 

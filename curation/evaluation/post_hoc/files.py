@@ -114,9 +114,7 @@ def _matrix(arrays: Mapping[str, Any], name: str, path: Path, *, ndim: int = 2) 
     numbers = values.astype(np.float64)
     if not np.isfinite(numbers).all():
         row = int(np.argwhere(~np.isfinite(numbers))[0, 0])
-        raise PredictionError(
-            f"The array {name} holds a number that is not finite", where=f"{path}: row {row}"
-        )
+        raise PredictionError(f"The array {name} holds a number that is not finite", where=f"{path}: row {row}")
     return np.asarray(numbers, np.float64)
 
 

@@ -158,9 +158,7 @@ METHODS: dict[str, Method] = {
 def possible(inputs: PostHocInputs) -> tuple[str, ...]:
     """Return the methods for which everything is at hand, in the order of `METHODS`."""
     return tuple(
-        name
-        for name, method in METHODS.items()
-        if all(getattr(inputs, one) is not None for one in method.needs)
+        name for name, method in METHODS.items() if all(getattr(inputs, one) is not None for one in method.needs)
     )
 
 
@@ -210,9 +208,7 @@ def compute_all(
     return found
 
 
-def compute(
-    inputs: PostHocInputs, name: str, settings: Settings | None = None, *, engine: str = "code"
-) -> Floats:
+def compute(inputs: PostHocInputs, name: str, settings: Settings | None = None, *, engine: str = "code") -> Floats:
     """Return one post-hoc score of every row, shape (n,); higher is more ID.
 
     Parameters
@@ -361,14 +357,10 @@ def _outlier_scores(detectors: Any, torch: Any, inputs: PostHocInputs, name: str
         return fitted.fit_features(train.float(), labels).predict_features(features.float())
     d = features.shape[1]
     size = principal_dimension(d) if settings.dimension is None else settings.dimension
-    return (
-        detectors.ViM(None, d=size, w=weight, b=bias).fit_features(train, labels).predict_features(features)
-    )
+    return detectors.ViM(None, d=size, w=weight, b=bias).fit_features(train, labels).predict_features(features)
 
 
-def _of_maps(
-    detectors: Any, tensor: Any, inputs: PostHocInputs, features: Any, name: str, settings: Settings
-) -> Any:
+def _of_maps(detectors: Any, tensor: Any, inputs: PostHocInputs, features: Any, name: str, settings: Settings) -> Any:
     """Return the scores of the detectors that take feature maps: pooled features are maps of one place."""
     weight, bias = tensor(inputs.layer.weight), tensor(inputs.layer.bias)  # type: ignore[union-attr]
 

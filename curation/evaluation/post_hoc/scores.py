@@ -176,10 +176,7 @@ class GaussianDensity:
         groups = [features[labels == one] for one in classes]
         means = np.stack([group.mean(axis=0) for group in groups])
         covariances = np.stack(
-            [
-                (group - mean).T @ (group - mean) / (len(group) - 1)
-                for group, mean in zip(groups, means, strict=True)
-            ]
+            [(group - mean).T @ (group - mean) / (len(group) - 1) for group, mean in zip(groups, means, strict=True)]
         )
         factors, jitter = _factors(covariances)
         weights = np.log(counts / counts.sum()) if weighted else np.zeros(len(classes))

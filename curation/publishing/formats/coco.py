@@ -158,9 +158,7 @@ def _not_alike(header: Header, slots: Sequence[str], sources: Mapping[str, Sourc
         if not source.has_category_ids:
             return f"and the files of {slot} number no classes"
         positions = class_positions(header.classes, source).tolist()
-        for name, position, number in zip(
-            source.categories.names, positions, source.categories.numbers, strict=True
-        ):
+        for name, position, number in zip(source.categories.names, positions, source.categories.numbers, strict=True):
             key = position if position >= 0 else name
             if number_of.setdefault(key, number) != number or class_of.setdefault(number, key) != key:
                 return "and they number their classes differently"
@@ -420,10 +418,7 @@ class CocoFile:
 
     def _categories(self) -> list[dict[str, Any]]:
         numbers = self.numbering.numbers
-        own = [
-            {"supercategory": "none", "id": numbers[one.index], "name": one.name}
-            for one in self.content.classes
-        ]
+        own = [{"supercategory": "none", "id": numbers[one.index], "name": one.name} for one in self.content.classes]
         unknown = {"supercategory": "none", "id": self.numbering.unknown, "name": UNKNOWN_NAME}
         return [*own, unknown] if self.content.has_unknown else own
 

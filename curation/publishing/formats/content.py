@@ -173,8 +173,7 @@ def gather(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sourc
         slots=slots,
         datasets=tuple(sources[slot].dataset for slot in slots),
         classes=_own_categories(manifest.header, entries),
-        has_unknown=any(part.role in _EVALUATED for part in entries)
-        or bool((objects.category_id == UNKNOWN_ID).any()),
+        has_unknown=any(part.role in _EVALUATED for part in entries) or bool((objects.category_id == UNKNOWN_ID).any()),
         unknown_id=unknown_index(manifest.header),
         of_tasks=bool(manifest.header.tasks),
         images=_gathered_images(manifest, parts, [one.images for one in viewed]),
@@ -195,9 +194,7 @@ def gather_images(manifest: Manifest, parts: Sequence[str], sources: Mapping[str
 def require_parts(manifest: Manifest, parts: Sequence[str]) -> None:
     """Raise `ExportError` unless there is a part, none is named twice, and no two of them share an image."""
     if not parts:
-        raise ExportError(
-            "No part was chosen", expected=", ".join(part.name for part in manifest.header.parts)
-        )
+        raise ExportError("No part was chosen", expected=", ".join(part.name for part in manifest.header.parts))
     home: dict[str, str] = {}
     for part in parts:
         for image in dict.fromkeys(manifest.ids(part)):
@@ -257,9 +254,7 @@ def _own_categories(header: Header, parts: Sequence[PartEntry]) -> tuple[ClassEn
     return tuple(sorted(kept.values(), key=lambda entry: entry.index))
 
 
-def _gathered_images(
-    manifest: Manifest, parts: Sequence[str], located: Sequence[PartImages]
-) -> ContentImages:
+def _gathered_images(manifest: Manifest, parts: Sequence[str], located: Sequence[PartImages]) -> ContentImages:
     slots = slots_of_parts(manifest, parts)
 
     def column(field: str) -> Any:

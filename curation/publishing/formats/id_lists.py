@@ -53,9 +53,7 @@ def plan_lists(
     )
 
 
-def _texts(
-    manifest: Manifest, part: str, sources: Mapping[str, Source] | None, form: IdForm
-) -> Sequence[str]:
+def _texts(manifest: Manifest, part: str, sources: Mapping[str, Source] | None, form: IdForm) -> Sequence[str]:
     ids = manifest.ids(part)
     images = gather_images(manifest, [part], sources) if sources else None
     if images is not None and form in NEEDS_SOURCES:
@@ -69,8 +67,6 @@ def _file_names(images: ContentImages) -> list[str]:
     names: list[str] = images.file_names.tolist()
     for name, image in zip(names, images.ids, strict=True):
         if not name:
-            raise ExportError(
-                "The source gives no file name for an image", where=image, hint="--id-form native"
-            )
+            raise ExportError("The source gives no file name for an image", where=image, hint="--id-form native")
         safe_name(name, image)
     return names

@@ -127,8 +127,7 @@ def joined_plans(plans: Mapping[str, Plan], *, folders: bool) -> Plan:
         changed=_summed([plan.changed for plan in plans.values()]),
         left_out=_summed([plan.left_out for plan in plans.values()]),
         notes=tuple(
-            note if len(parts) == len(plans) else f"{', '.join(parts)}: {note}"
-            for note, parts in notes.items()
+            note if len(parts) == len(plans) else f"{', '.join(parts)}: {note}" for note, parts in notes.items()
         ),
         by_part=plans,
     )

@@ -117,9 +117,7 @@ def photo_names(images: ContentImages) -> list[str]:
     """
     names = [
         safe_name(name or f"{native}.jpg", image)
-        for name, native, image in zip(
-            images.file_names.tolist(), images.native.tolist(), images.ids, strict=True
-        )
+        for name, native, image in zip(images.file_names.tolist(), images.native.tolist(), images.ids, strict=True)
     ]
     seen: dict[str, str] = {}
     for name, image in zip(names, images.ids, strict=True):

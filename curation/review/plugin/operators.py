@@ -184,9 +184,7 @@ class Decide(_Shown):
             required=True,
             view=types.RadioGroup(choices=[types.Choice(one, label=one) for one in verdicts]),
         )
-        choices = types.AutocompleteView(
-            choices=[types.Choice(one, label=one) for one in known_reasons(review)]
-        )
+        choices = types.AutocompleteView(choices=[types.Choice(one, label=one) for one in known_reasons(review)])
         inputs.str("reason", label="Reason", required=False, view=choices)
         reviewer_field(inputs)
         return types.Property(inputs, view=types.View(label="Verdict"))

@@ -43,15 +43,11 @@ class ReviewPanel(foo.Panel):
             progress = progress_markdown(review.progress())
         except CurationError as error:
             panel.md(f"### Review\n\n{error.what}", name="refused")
-            return types.Property(
-                panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2)
-            )
+            return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
         count = len(ctx.selected)
         panel.str("reviewer", label="Reviewer")
         panel.str("reason", label="Reason (optional)")
-        selected = (
-            f"{count} {'image' if count == 1 else 'images'} selected" if count else "Tick images in the grid"
-        )
+        selected = f"{count} {'image' if count == 1 else 'images'} selected" if count else "Tick images in the grid"
         panel.md(f"**{selected}**", name="selected")
         verdicts = panel.btn_group("verdicts")
         for verdict in ACTIONS[review.stage]:
@@ -70,9 +66,7 @@ class ReviewPanel(foo.Panel):
         ):
             others.btn(name, label=label, icon=icon, variant="outlined", on_click=getattr(self, f"on_{name}"))
         panel.md(progress, name="progress")
-        return types.Property(
-            panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2)
-        )
+        return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
 
     def on_keep(self, ctx: Any) -> None:
         """Give the verdict keep."""
@@ -101,9 +95,7 @@ class ReviewPanel(foo.Panel):
     def on_next(self, ctx: Any) -> None:
         """Show the next batch that waits for this reviewer."""
         shown = ctx.panel.state.get("batch")
-        done = operators.show_next_batch(
-            ctx, reviewer=_reviewer(ctx), after=shown if isinstance(shown, str) else ""
-        )
+        done = operators.show_next_batch(ctx, reviewer=_reviewer(ctx), after=shown if isinstance(shown, str) else "")
         ctx.panel.state.set("batch", done.get("batch") or "")
 
     def on_export(self, ctx: Any) -> None:

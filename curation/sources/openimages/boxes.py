@@ -113,9 +113,7 @@ class _Reading:
         room = file.size // _ROW_BYTES
         self._runs = GrowingArray(np.uint64, room)
         kinds: dict[str, npt.DTypeLike] = {"run": np.int32, "category": np.int32}
-        kinds |= {
-            flag: np.bool_ for flag, name in _FLAGS.items() if name in file.header or flag in _NEEDED_BY_ALL
-        }
+        kinds |= {flag: np.bool_ for flag, name in _FLAGS.items() if name in file.header or flag in _NEEDED_BY_ALL}
         kinds |= {"confidence": np.float32} if "Confidence" in file.header else {}
         kinds |= {"origin": np.int8} if "Source" in file.header else {}
         self._columns = {name: GrowingArray(kind, room) for name, kind in kinds.items()}
@@ -232,9 +230,7 @@ class _Reading:
             )
         for place, (flag, name) in enumerate(_FLAGS.items()):
             if flag in self._columns:
-                self._count(
-                    f"{name} flags that are not stated (read as 0)", flags[:, place] == UNSTATED, keep
-                )
+                self._count(f"{name} flags that are not stated (read as 0)", flags[:, place] == UNSTATED, keep)
 
 
 _THREADS = 4

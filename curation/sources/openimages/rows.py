@@ -157,9 +157,7 @@ def rows_by_arrow(
 def _text(lines: bytes, starts: Int64s, ends: Int64s) -> bytes:
     if len(lines) == int((ends - starts).sum()) + len(starts):
         return lines
-    return b"".join(
-        [lines[start : end + 1] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    )
+    return b"".join([lines[start : end + 1] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
 
 
 def _table(text: bytes, file: StreamedCsv) -> Any:
@@ -174,9 +172,7 @@ def _table(text: bytes, file: StreamedCsv) -> Any:
     types = {name: kind for name, kind in known.items() if name in file.header}
     return arrow_csv.read_csv(
         pyarrow.BufferReader(text),
-        read_options=arrow_csv.ReadOptions(
-            column_names=list(file.header), block_size=max(len(text), 1 << 16)
-        ),
+        read_options=arrow_csv.ReadOptions(column_names=list(file.header), block_size=max(len(text), 1 << 16)),
         parse_options=arrow_csv.ParseOptions(ignore_empty_lines=False),
         convert_options=arrow_csv.ConvertOptions(
             include_columns=list(types), column_types=types, null_values=[""], strings_can_be_null=False
@@ -409,9 +405,7 @@ def _gathered(lines: bytes, places: Int64s, width: int) -> Any:
 
 
 def _words(gathered: Any, offset: int) -> Words:
-    return np.ndarray(
-        (len(gathered),), np.uint64, buffer=gathered, offset=offset, strides=(gathered.itemsize,)
-    )
+    return np.ndarray((len(gathered),), np.uint64, buffer=gathered, offset=offset, strides=(gathered.itemsize,))
 
 
 def _shares(tails: Any) -> tuple[Floats, Words]:

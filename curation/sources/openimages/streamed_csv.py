@@ -244,7 +244,5 @@ def _header(path: Path) -> tuple[str, ...]:
     if not any(names):
         raise AnnotationFormatError("The table is empty", where=path.name, expected="a header and rows")
     if len(set(names)) != len(names):
-        raise AnnotationFormatError(
-            "Two columns of the table have one name", where=where, found=", ".join(names)[:200]
-        )
+        raise AnnotationFormatError("Two columns of the table have one name", where=where, found=", ".join(names)[:200])
     return names

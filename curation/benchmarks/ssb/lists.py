@@ -1,0 +1,144 @@
+"""The Semantic Shift Benchmark (Vaze et al., ICLR 2022): unknown classes, easy or hard to tell from known ones.
+
+Known and unknown classes come of one data set. *Easy* unknown classes share few attributes with any known class, *hard*
+ones many; CUB, Stanford Cars and FGVC Aircraft have *medium* ones between, which count as hard in benchmarking. A
+classifier of the known classes is tested on known images joined with the easy, or with the hard unknown ones.
+
+CUB is exact from its own files: images follow from the official split. Of ImageNet the known images are ILSVRC's
+validation images; the unknown ones are the 50 files of each class that the authors list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.parts import Part, Selection, make_part, source_entry, source_note
+from curation.errors import ProtocolError
+from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.manifest.header import (
+    SCHEMA_VERSION,
+    ClassEntry,
+    Figure,
+    Header,
+    LabelView,
+    Paper,
+    PartRole,
+    Rule,
+)
+from curation.manifest.manifest import Manifest
+from curation.sources.source import Source
+
+PAPER = fact(__package__, "paper", Paper)
+PROBLEMS: Mapping[str, Any] = facts_of(__package__)["problems"]
+SLOTS = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
+"""Sources of each data set: that of the known images first."""
+_MEDIUM = "Medium unknown classes count as hard in benchmarking: part test-hard holds both."
+LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
+"""Classes that a test set of each name holds beside the known ones."""
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the lists of one data set: known and unknown images by difficulty, and the two test sets of them.
+
+    Raises
+    ------
+    ProtocolError
+        A source is missing, or lacks one of the classes.
+    """
+    problem = parameters["problem"]
+    if missing := [slot for slot in SLOTS[problem] if slot not in sources]:
+        raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
+    first, second = (sources[slot] for slot in SLOTS[problem])
+    levels = classes_of(problem, second)
+    classes = (
+        *(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(levels["known"])),
+        *(
+            ClassEntry(name=name, role="unknown", index=-1)
+            for level, names in levels.items()
+            for name in (names if level != "known" else ())
+        ),
+    )
+    known = Selection(SLOTS[problem][0], first, _showing(first, levels["known"]))
+    parts = []
+    if problem == "cub":
+        parts.append(_part("train", [known], classes, "Official training images of known classes."))
+        known = Selection(SLOTS[problem][1], second, _showing(second, levels["known"]))
+    parts.append(_part("known", [known], classes, "Test images of known classes."))
+    unknown = {
+        level: Selection(SLOTS[problem][1], second, _showing(second, names))
+        for level, names in levels.items()
+        if level != "known"
+    }
+    for level, one in unknown.items():
+        parts.append(_part(level, [one], classes, f"Test images of {level} unknown classes."))
+    for name, held in LEVELS.items():
+        chosen = [unknown[level] for level in held if level in unknown]
+        parts.append(_part(f"test-{name}", [known, *chosen], classes, f"The known images and the {name} unknown ones."))
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name=f"ssb/{problem}",
+        version="1.0.0",
+        title=f"Semantic Shift Benchmark: {problem}",
+        paper=PAPER,
+        taxonomy="OSC",
+        origin="regenerated",
+        classes=classes,
+        parts=tuple(part.entry for part in parts),
+        sources=tuple(source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in SLOTS[problem]),
+        rule=Rule(protocol="ssb", algorithm_version=1, parameters=dict(parameters)),
+        figures=_figures(problem, {part.entry.name: len(part.ids) for part in parts}),
+        notes=(_MEDIUM,) if "medium" in levels else (),
+    )
+    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
+
+
+def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
+    """Return the names of the known classes and of the unknown ones by difficulty, sorted within each."""
+    stated = PROBLEMS[problem]["classes"]
+    if problem == "imagenet":
+        return {
+            "known": tuple(ilsvrc2012_classes()),
+            **{level: tuple(names) for level, names in stated.items()},
+        }
+    # By the file's own class ids: the order of its lines is free. The authors count them from 0.
+    names = [name for _, name in sorted(zip(source.categories.numbers, source.categories.names, strict=True))]
+    size = sum(map(len, stated.values()))
+    if len(names) != size:
+        raise ProtocolError(
+            "The source has other classes than the benchmark",
+            where=f"source {SLOTS[problem][1]}",
+            expected=f"{size} classes",
+            found=str(len(names)),
+        )
+    return {level: tuple(names[number] for number in numbers) for level, numbers in stated.items()}
+
+
+def _showing(source: Source, names: Sequence[str]) -> Any:
+    """Return the positions of the images that show one of some classes, in file order."""
+    place = source.categories.index()
+    image, category = source.class_pairs()
+    wanted = np.zeros(len(source.categories), np.bool_)
+    wanted[[place[name] for name in names if name in place]] = True
+    return np.unique(image[wanted[category]])
+
+
+def _part(name: str, selected: Sequence[Selection], classes: Sequence[ClassEntry], rule: str) -> Part:
+    role: PartRole = "train" if name == "train" else "test"
+    return make_part(name, role, selected, classes, view=LabelView(), rule=rule)
+
+
+def _figures(problem: str, obtained: Mapping[str, int]) -> tuple[Figure, ...]:
+    return tuple(
+        Figure(
+            name=f"{name}.images",
+            paper=size,
+            obtained=obtained.get(name),
+            place=PROBLEMS[problem]["place"],
+            explanation="" if obtained.get(name) == size else "the source is another set of images",
+        )
+        for name, size in PROBLEMS[problem]["sizes"].items()
+    )

@@ -1,0 +1,126 @@
+"""The Semantic Shift Benchmark: its lists from drawn data sets of the right classes, and from the real files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curation.benchmarks.building import read_parameters
+from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.ssb.lists import PROBLEMS, build
+from curation.cli import main
+from curation.errors import ProtocolError
+from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.manifest.manifest import Manifest
+from curation.sources.imagenet import read_imagenet
+from tests.protocols.osod3_world import cub
+from tests.real_files import real_files
+
+BENCHMARK = find_benchmark("ssb")
+
+
+def parameters(**given: str) -> dict[str, Any]:
+    return read_parameters(BENCHMARK, given)
+
+
+def of_cub(per_class: int) -> Manifest:
+    return build({"cub-train": cub("train", per_class), "cub-test": cub("test", per_class)}, parameters())
+
+
+def test_the_classes_partition_each_data_set() -> None:
+    for problem, size in (("cub", range(200)), ("aircraft", range(100)), ("scars", range(196))):
+        stated = [number for numbers in PROBLEMS[problem]["classes"].values() for number in numbers]
+        assert sorted(stated) == list(size), problem
+    easy, hard = (PROBLEMS["imagenet"]["classes"][level] for level in ("easy", "hard"))
+    assert (len(easy), len(hard), len({*easy, *hard, *ilsvrc2012_classes()})) == (1000, 980, 2980)
+
+
+def test_cub_by_class() -> None:
+    manifest = of_cub(3)
+    sizes = {part.name: part.images for part in manifest.header.parts}
+    of_classes = {
+        "train": 100,
+        "known": 100,
+        "easy": 32,
+        "medium": 34,
+        "hard": 34,
+        "test-easy": 132,
+        "test-hard": 168,
+    }
+    assert sizes == {name: 3 * classes for name, classes in of_classes.items()}
+    roles = [entry.role for entry in manifest.header.classes]
+    assert (roles.count("known"), roles.count("unknown")) == (100, 100)
+    # Medium unknown classes count as hard in benchmarking.
+    assert {*manifest.ids("known"), *manifest.ids("medium"), *manifest.ids("hard")} == {*manifest.ids("test-hard")}
+    # The authors count classes from 0, CUB from 1.
+    known = {entry.name for entry in manifest.header.classes if entry.role == "known"}
+    names = cub("test", 1).categories.names
+    assert [names[number] in known for number in (0, 1, 2, 3)] == [
+        number in PROBLEMS["cub"]["classes"]["known"] for number in (0, 1, 2, 3)
+    ]
+    assert all(figure.explanation for figure in manifest.header.figures)
+
+
+def test_a_source_that_is_missing() -> None:
+    source = cub("test", 1)
+    with pytest.raises(ProtocolError, match="source is missing"):
+        build({"cub-test": source}, parameters())
+
+
+def of_imagenet(folder: Path, per_class: int) -> Manifest:
+    known = ilsvrc2012_classes()
+    lines = [f"ILSVRC2012_val_{number + 1:08}.JPEG {number}" for number in range(len(known))]
+    (folder / "val.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    unknown = [name for level in ("easy", "hard") for name in PROBLEMS["imagenet"]["classes"][level]]
+    files = {name: [f"{name}_{number}.JPEG" for number in range(per_class)] for name in unknown}
+    (folder / "files.json").write_text(json.dumps(files), encoding="utf-8")
+    sources = {
+        "imagenet-val": read_imagenet(folder / "val.txt", part="val"),
+        "imagenet-21k": read_imagenet(folder / "files.json", part="train"),
+    }
+    return build(sources, parameters(problem="imagenet"))
+
+
+def test_imagenet_by_class(tmp_path: Path) -> None:
+    manifest = of_imagenet(tmp_path, 2)
+    sizes = {part.name: part.images for part in manifest.header.parts}
+    assert sizes == {"known": 1000, "easy": 2000, "hard": 1960, "test-easy": 3000, "test-hard": 2960}
+
+
+def test_scores_of_a_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Even known classes are right at 0.8, odd ones wrong at 0.8, unknown images 0.5: every number by hand."""
+    manifest = of_imagenet(tmp_path, 1)
+    manifest.save(tmp_path / "made")
+    ids = [one.partition(":")[2] for one in manifest.ids("test-hard")]
+    number = {f"ILSVRC2012_val_{one + 1:08}": one for one in range(1000)}
+    scores = np.zeros((len(ids), 1000))
+    for row, name in enumerate(ids):
+        known = number.get(name)
+        scores[row, 0 if known is None else known - known % 2] = 0.5 if known is None else 0.8
+    np.savez(tmp_path / "scores.npz", scores=scores, images=np.array(ids))
+    command = ["evaluate", "ssb", "--manifest", str(tmp_path / "made"), "--part", "test-hard", "--json"]
+    given = [
+        "--truth",
+        str(tmp_path / "val.txt"),
+        "--scores",
+        f"drawn={tmp_path / 'scores.npz'}",
+        "--kind",
+        "real",
+    ]
+    assert main([*command, *given]) == 0
+    found = json.loads(capsys.readouterr().out)["classifiers"]["drawn"]
+    assert found["n"] == {"known": 1000, "negative": 0, "unknown": 980}
+    assert found["accuracy"] == 0.5
+    # A threshold between 0.5 and 0.8 lets no unknown image pass and all that are right.
+    assert found["oscr"]["exact"]["unknown"]["ccr_at_fpr"]["0.001"] == 0.5
+
+
+@real_files("cub200_and_signs")
+def check_cub_is_exact(shared: Path, tmp_path: Path) -> None:
+    root = str(shared / "data/cub200")
+    out = str(tmp_path / "made")
+    assert main(["build", "ssb", "--source", f"cub-train={root}", "--source", f"cub-test={root}", "--out", out]) == 0
+    header = json.loads((tmp_path / "made/manifest.json").read_text("utf-8"))
+    assert [one["explanation"] for one in header["figures"]] == [""] * 6
