@@ -39,6 +39,19 @@ def test_every_step_of_the_own_dataset_is_of_the_public_interface_and_succeeds()
     assert "<Published mylab/lake@1.0.0" in printed
 
 
+def test_fifteen_lines_are_enough_and_take_the_public_interface_alone() -> None:
+    *_, cell = json.loads((FOLDER / "fifteen_lines.ipynb").read_text(encoding="utf-8"))["cells"]
+    source = "".join(cell["source"])
+    assert 10 <= len([line for line in source.splitlines() if line.strip()]) <= 15
+    assert re.findall(r"^.*\bimport\b.*curation.*$|^from curation.*$", source, re.MULTILINE) == [
+        "import curation"
+    ]
+    assert {"load", "evaluate"} <= set(re.findall(r"\bcuration\.(\w+)", source)) <= set(curation.__all__)
+    shown = [kind for out in cell["outputs"] for kind in out["data"]]
+    assert shown.count("text/html") == 2
+    assert "image/png" in shown
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_saved_outputs_are_small_and_of_no_machine(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
