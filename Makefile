@@ -49,6 +49,7 @@ notebooks: $(STAMP)
 figures: $(STAMP)
 	$(BIN)/python -m tests.docs.pipeline_figure
 	$(BIN)/python -m tests.docs.measure_tables --write
+	$(BIN)/python -m tests.docs.conformance --write
 
 audits: $(STAMP)
 	$(BIN)/python -m tests.docs.audit_pages

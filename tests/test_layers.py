@@ -49,6 +49,8 @@ ALLOWED = {
     "audit": GROUND | {"sources", "similarity", "manifest", "benchmarks", "figure_style"},
     "baselines": GROUND | {"evaluation"},
 }
+BENCHMARKS = PACKAGE / "benchmarks"
+ROOMS = {path.parent.name for path in BENCHMARKS.glob("*/__init__.py")}
 HEAVY = {"torch", "fiftyone", "open_clip", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools"}
 HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "mlcroissant", "jinja2"}
 
@@ -74,6 +76,33 @@ def test_a_folder_imports_only_what_stands_before_it(folder: str) -> None:
     for path in sorted((PACKAGE / folder).rglob("*.py")):
         homes = {name.split(".")[1] for name in imports(path) if name.startswith("curation.")} - {"__version__"}
         assert homes <= ALLOWED[folder] | {folder}, f"{path.relative_to(PACKAGE)} imports {homes - ALLOWED[folder]}"
+
+
+@pytest.mark.parametrize("path", sorted(BENCHMARKS.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_benchmark_imports_another_and_what_they_share_imports_none(path: Path) -> None:
+    own = {path.parent.name} & ROOMS
+    found = {name.split(".")[2] for name in imports(path) if name.startswith("curation.benchmarks.")}
+    assert found & ROOMS <= own
+
+
+@pytest.mark.parametrize("folder", ["evaluation", "publishing", "manifest", "audit", "sources"])
+def test_no_engine_is_named_after_a_benchmark(folder: str) -> None:
+    # ImageNet is a dataset too: its reader bears the dataset's name.
+    papers = ROOMS - {"imagenet"} if folder == "sources" else ROOMS
+    named = {path for path in (PACKAGE / folder).rglob("*") if papers & set(path.stem.split("_"))}
+    assert not named
+
+
+def test_nothing_but_the_program_and_the_demo_imports_the_command_line() -> None:
+    allowed = {PACKAGE / "__main__.py", *(PACKAGE / "cli").rglob("*.py"), *(PACKAGE / "demo").rglob("*.py")}
+    for path in set(modules()) - allowed:
+        assert not {name for name in imports(path) if f"{name}.".startswith("curation.cli.")}, path
+
+
+@pytest.mark.parametrize("name", sorted(GROUND))
+def test_the_ground_imports_only_the_ground(name: str) -> None:
+    homes = {one.split(".")[1] for one in imports(PACKAGE / f"{name}.py") if one.startswith("curation.")}
+    assert homes - {"__version__"} <= GROUND
 
 
 # FiftyOne loads these itself: their classes are subclasses of its own.

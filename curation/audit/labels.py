@@ -16,10 +16,6 @@ from curation.short_repr import short_repr
 from curation.sources.source import Bools, Floats, Int32s
 
 _RAW = -1
-FOREIGN = -1
-"""Label of an object whose class is none of the benchmark's."""
-
-
 DECIMALS = 2
 """Coordinates are compared to a hundredth of a pixel, which is what COCO's own files hold."""
 
@@ -33,7 +29,7 @@ class Labels:
     image : ndarray of int32, shape (m,)
         Position in `AuditTarget.ids`.
     label : ndarray of int32, shape (m,)
-        Position among the classes; their number for unknown; `FOREIGN` for a class that the benchmark lacks.
+        Position among the classes; their number for unknown; -1 for a class that the benchmark lacks.
     boxes : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` in pixels; without size where `unit` says that there are none.
     crowd, difficult, ignore : ndarray of bool, shape (m,)

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from curation.audit.id_vocabulary import (
     BARE,
@@ -38,8 +37,6 @@ from curation.json_keys import repeated_key
 from curation.sources.id_list import ListedImages
 from curation.sources.source import Bools, Int32s, Int64s
 from curation.storage import inside
-
-Bytes = npt.NDArray[np.uint8]
 
 LONGEST_ID = 255
 _LONGEST_LINE = 4096

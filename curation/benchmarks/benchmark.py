@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from curation.benchmarks.parameters import Parameter
@@ -36,6 +37,12 @@ class Benchmark:
         sources that are available.
     choose_slots : callable or None
         ``choose_slots(parameters)``: the sources that these parameters need, where they are not always `slots`.
+    task_settings : callable or None
+        ``task_settings(path)``: the parameters that a file of ``--tasks`` stands for, as texts by name. None where no
+        task file is taken.
+    recorded_decisions : callable or None
+        ``recorded_decisions(path, allow_conflicts)``: a file of ``--decisions`` as the parameter ``decisions`` holds
+        it, and what contradicts itself in it, in words. None where no decisions are replayed.
     recipes : mapping of str to callable
         Drafts of the lists that the authors published, by the name of the manifest that ``curation import`` makes.
     formats : str
@@ -53,6 +60,8 @@ class Benchmark:
     build: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
     declare: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
     choose_slots: Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None = None
+    task_settings: Callable[[Path], dict[str, str]] | None = None
+    recorded_decisions: Callable[[Path, bool], tuple[str, tuple[str, ...]]] | None = None
     recipes: Mapping[str, Callable[[], Header]] = field(default_factory=dict)
     formats: str = ""
 

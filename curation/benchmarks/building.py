@@ -218,13 +218,11 @@ def _header_only(target: str) -> Manifest:
 
 
 def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path) -> dict[str, str]:
-    from curation.benchmarks.owod.tasks import read_task_file, settings_of
-
-    if "tasks" not in (parameter.name for parameter in protocol.parameters):
+    if protocol.task_settings is None:
         raise UsageError("The protocol takes no task file", where=f"--tasks {path}", hint="curation build owod …")
     if given := sorted({"split", "tasks"} & set(settings)):
         raise UsageError("--tasks FILE says which split it is", where=f"--set {given[0]}")
-    return settings_of(read_task_file(path))
+    return protocol.task_settings(path)
 
 
 def _replayed(
@@ -235,9 +233,7 @@ def _replayed(
     tell: Callable[[str], None],
 ) -> str:
     """Return recorded decisions as the parameter of the protocol holds them; contradictory ones are told."""
-    from curation.benchmarks.findmeifyoucan.decisions import contradictions, read_recorded
-
-    if "decisions" not in (parameter.name for parameter in protocol.parameters):
+    if protocol.recorded_decisions is None:
         raise UsageError(
             "The protocol replays no decisions",
             where=f"--decisions {path}",
@@ -245,9 +241,8 @@ def _replayed(
         )
     if "decisions" in settings:
         raise UsageError("--decisions FILE and --set decisions=… are the same", where=f"--decisions {path}")
-    # A name such as sha256:… or [] would be taken for the decisions themselves.
-    text = read_recorded(str(path.absolute()), allow_conflicts=allow_conflicts)
-    if told := contradictions(text):
+    text, told = protocol.recorded_decisions(path, allow_conflicts)
+    if told:
         shown = "; ".join(told[:3]) + ("; …" if len(told) > 3 else "")
         tell(f"verdicts contradict each other on {len(told)} images, and all are replayed: {shown}")
     return text

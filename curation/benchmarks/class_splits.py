@@ -18,10 +18,6 @@ GENERATORS: dict[str, str] = {
     "numpy": "numpy.random.RandomState(seed).permutation of the sorted classes",
 }
 Convention = Literal["part_known", "part_unknown"]
-CONVENTIONS: dict[str, str] = {
-    "part_known": "rotation q: part q is known, the others are unknown (the authors' t1..t4 of Open Images)",
-    "part_unknown": "case i: part i is unknown, the others are known (the authors' t1..t4 of CUB)",
-}
 AUTHORS_SEED = 100
 
 
@@ -72,6 +68,12 @@ def rotation(
     parts: Sequence[Sequence[str]], number: int, convention: Convention
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the known and the unknown classes of rotation `number` (from 1), in the order of the parts from it on.
+
+    Parameters
+    ----------
+    convention : {"part_known", "part_unknown"}
+        ``part_known``: part `number` is known, the others are unknown (the authors' t1..t4 of Open Images).
+        ``part_unknown``: part `number` is unknown, the others are known (the authors' t1..t4 of CUB).
 
     Raises
     ------

@@ -7,7 +7,6 @@ changed between versions of scikit-learn; both orders are here, by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -21,16 +20,17 @@ Formula = Literal["sklearn-1.0", "sklearn-0.24"]
 Int64s = npt.NDArray[np.int64]
 
 
-def stratified_split(
-    classes: Sequence[str], *, train_size: float = 0.8, seed: int = 42, formula: Formula = "sklearn-1.0"
+def split_sizes(
+    sizes: Int64s, *, train_size: float = 0.8, seed: int = 42, formula: Formula = "sklearn-1.0"
 ) -> tuple[Int64s, Int64s]:
     """Return the positions of the training and of the validation items, in the order scikit-learn returns them.
 
+    The items stand class by class, the classes sorted.
+
     Parameters
     ----------
-    classes : sequence of str
-        The stratum of each item. Classes are taken sorted, items of a class in input order: the order of the classes
-        in the input has no influence, that of the items in a class has.
+    sizes : ndarray of int64
+        How many items each class has.
     train_size : float
         Share of the items for training, in (0, 1).
     seed : int
@@ -41,22 +41,6 @@ def stratified_split(
     ProtocolError
         The share is not between 0 and 1; a class has one item, or a side would have fewer items than there are classes
         (scikit-learn refuses the same).
-    """
-    labels, sizes = _groups(classes)
-    order = np.argsort(labels, kind="stable")
-    train, val = split_sizes(sizes, train_size=train_size, seed=seed, formula=formula)
-    return order[train], order[val]
-
-
-def split_sizes(
-    sizes: Int64s, *, train_size: float = 0.8, seed: int = 42, formula: Formula = "sklearn-1.0"
-) -> tuple[Int64s, Int64s]:
-    """Return what `stratified_split` returns for items that stand class by class, the classes sorted.
-
-    Parameters
-    ----------
-    sizes : ndarray of int64
-        How many items each class has.
     """
     if not 0 < train_size < 1:
         raise ProtocolError("The share of the training items is not between 0 and 1", found=str(train_size))
@@ -79,14 +63,6 @@ def split_sizes(
         np.asarray(random.permutation(np.concatenate(train)), np.int64),
         np.asarray(random.permutation(np.concatenate(val)), np.int64),
     )
-
-
-def _groups(classes: Sequence[str]) -> tuple[Int64s, Int64s]:
-    """Return the rank of each item's class among the sorted classes, and the size of each class."""
-    names = sorted(set(classes))
-    rank = {name: place for place, name in enumerate(names)}
-    labels = np.fromiter((rank[name] for name in classes), np.int64, len(classes))
-    return labels, np.bincount(labels, minlength=len(names)).astype(np.int64)
 
 
 def _require_enough(sizes: Int64s, n_train: int, n_val: int) -> None:

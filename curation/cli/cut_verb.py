@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from curation.sources.source import Source
 
 _SHOWN = 60
-_WEIGHTINGS = ("counts", "binary", "jaccard", "pmi")
 
 
 @dataclass(frozen=True)

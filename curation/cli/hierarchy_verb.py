@@ -13,7 +13,6 @@ from curation.errors import HierarchyError, UsageError
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
 
-TREES = ("published", "first", "last", "dag")
 _ILSVRC, _ALL = "ilsvrc2012", "all"
 _DEEPEST = 60
 _SHOWN = 50

@@ -48,8 +48,6 @@ class Rules:
         ``pass_over``: no detection is compared with it, but it counts as an object to be found.
     text : bool
         Boxes and scores as text files hold them: scores to 3 decimals, corners to 1.
-    ground_truth_corners : {"continuous", "whole", "inclusive"}
-        Under `text`: as they are, truncated to whole numbers, or one pixel further right and down.
     dtype : type
         Of the IoU: numpy.float64 or numpy.float32.
     average_precision : {"area", "eleven_point", "eleven_point_in_floats"}
@@ -70,7 +68,6 @@ class Rules:
     difficult: Difficult = "ignore"
     crowd: Crowd = "ignore"
     text: bool = False
-    ground_truth_corners: Literal["continuous", "whole", "inclusive"] = "continuous"
     dtype: type[np.float64] | type[np.float32] = np.float64
     average_precision: Precision = "area"
     ties: Literal["grouped", "input_order"] = "input_order"

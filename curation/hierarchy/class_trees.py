@@ -137,7 +137,7 @@ def read_open_images(tree: Path, names: Path | None = None, *, parts: bool = Fal
     import networkx as nx
 
     graph: Graph = nx.DiGraph(origin=tree.name)
-    pending: list[tuple[Any, str]] = [(_decoded(tree), "")]
+    pending: list[tuple[Any, str]] = [(read_json_tree(tree), "")]
     while pending:
         entry, parent = pending.pop()
         node = _label_name(entry, tree)
@@ -153,7 +153,14 @@ def read_open_images(tree: Path, names: Path | None = None, *, parts: bool = Fal
     return graph
 
 
-def _decoded(path: Path) -> Any:
+def read_json_tree(path: Path) -> Any:
+    """Return the content of a class hierarchy in JSON, such as Open Images publishes.
+
+    Raises
+    ------
+    MissingFileError, HierarchyError
+        There is no such file, or it is not JSON, or repeats a key.
+    """
     data = read_bytes(path, kind="class hierarchy")
     refuse_repeated_keys(data, str(path), HierarchyError)
     try:

@@ -51,7 +51,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class ClassTree:
-    """A data set's own class tree twice; nodes bear names as ``lemmas`` (`curation.hierarchy.read_open_images`).
+    """A data set's own class tree twice; nodes bear names as ``lemmas`` (see `read_open_images`).
 
     Attributes
     ----------

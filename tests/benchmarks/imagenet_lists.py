@@ -84,7 +84,7 @@ def _split_rows(source: Any) -> list[dict[str, Any]]:
     from curation.benchmarks.imagenet import BENCHMARK
     from curation.benchmarks.imagenet.images import ClassImages
     from curation.benchmarks.imagenet.lists import class_partition
-    from curation.benchmarks.stratified import stratified_split
+    from tests.protocols.stratified_items import stratified_split
 
     values = {one.name: one.read("p3" if one.name == "protocol" else one.default) for one in BENCHMARK.parameters}
     found = class_partition(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+Point = tuple[float, float, float]
 LABELS = (0, 0, 0, 1, 1, 1, 2, 2, -1, -1, -1, -1, -2, -2, -2, -2)
 
 SOFTMAX = """
@@ -68,7 +69,7 @@ def samples(
     return known, other
 
 
-def curve(known: list[tuple[float, bool]], other: list[float], grid: str) -> list[tuple[float, float, float]]:
+def curve(known: list[tuple[float, bool]], other: list[float], grid: str) -> list[Point]:
     """Return (threshold, CCR, FPR) by rising threshold, by counting again at every threshold."""
     targets = sorted({score for score, _ in known})
     if grid == "exact":
@@ -83,17 +84,22 @@ def curve(known: list[tuple[float, bool]], other: list[float], grid: str) -> lis
     return points
 
 
-def ccr_at(points: list[tuple[float, float, float]], query: float, grid: str) -> float | None:
+def ccr_at(points: list[Point], query: float, grid: str) -> float | None:
     """Return CCR at a rate by the words of each grid's rule (rates of few samples: floats are fine here)."""
+    chosen = point_at(points, query, grid)
+    return None if chosen is None else chosen[1]
+
+
+def point_at(points: list[Point], query: float, grid: str) -> Point | None:
+    """Return threshold, CCR and FPR at a rate."""
     if grid == "exact":
-        return max(ccr for _, ccr, fpr in points if fpr <= query)
+        return max((one for one in points if one[2] <= query), key=lambda point: point[1])
     if grid == "comparison":
-        below = [(fpr, ccr) for _, ccr, fpr in points if fpr < query]
-        return max(below)[1] if below else None
+        return max((one for one in points if one[2] < query), key=lambda point: (point[2], point[1]), default=None)
     if not points:
         return None
     nearest = min(points, key=lambda point: abs(point[2] - query))
-    return None if round(100 * abs(nearest[2] - query) / query, 1) >= 10 else nearest[1]
+    return None if round(100 * abs(nearest[2] - query) / query, 1) >= 10 else nearest
 
 
 def pairs_auroc(known: list[float], other: list[float]) -> float:

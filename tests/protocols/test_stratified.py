@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.stratified import stratified_split
 from curation.errors import ProtocolError
+from tests.protocols.stratified_items import stratified_split
 from tests.real_files import real_files
 
 SIZES = st.lists(st.integers(2, 60), min_size=1, max_size=12)

@@ -207,14 +207,24 @@ def levels(found: dict[str, Any]) -> list[str]:
 def official(drawn: World, *, single: bool) -> dict[str, Any]:
     found: Any = reference.official(drawn, single=single)
     recalls = [f"0.{tenths}" for tenths in TENTHS]
+    impacts = {
+        recall: [found[recall][0] / value - 1 if found[recall][0] and value else None for value in found[recall]]
+        for recall in recalls
+    }
+    # The published code would carry NaN on: a mean over levels is undefined where one of them is.
+    defined = {recall: None not in values for recall, values in impacts.items()}
     return {
         "levels": levels(found),
         "n_wild_images": found["n_wild_images"],
         "mAP": found["mAP"],
         "mean_interp_precision": {recall: found[recall] for recall in recalls},
-        "WI": {
-            recall: [found[recall][0] / value - 1 if found[recall][0] and value else None for value in found[recall]]
-            for recall in recalls
+        "WI": impacts,
+        "AWI": {
+            recall: {
+                "excl_level0": reference.mean(values[1:]) if defined[recall] else None,
+                "incl_level0": reference.mean(values) if defined[recall] else None,
+            }
+            for recall, values in impacts.items()
         },
         "npos": {name: sum(thing.label == label for thing in drawn.closed) for label, name in enumerate(CLASSES)},
     }

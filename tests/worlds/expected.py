@@ -6,11 +6,11 @@ choose some. No module that makes an expectation imports the package (`test_expe
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.worlds import (
     coco,
@@ -60,34 +60,52 @@ def committed(name: str) -> Any:
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def differences(ours: Any, theirs: Any, where: str = "", *, tolerance: float = 1e-11) -> list[str]:
-    """Return every place of `theirs` at which `ours` says something else; what `ours` says beyond is its own.
+Step = str | int
+
+
+class Compared(NamedTuple):
+    """One number of an expectation (or text, or null) and what a result says in its place; no steps lead to the top."""
+
+    steps: tuple[Step, ...]
+    ours: Any
+    theirs: Any
+    same: bool
+
+    @property
+    def is_number(self) -> bool:
+        return isinstance(self.theirs, int | float) and not isinstance(self.theirs, bool)
+
+    def told(self, where: str = "") -> str:
+        place = "".join(f"[{step}]" if isinstance(step, int) else f"/{step}" for step in self.steps)
+        what = "missing" if self.ours is MISSING else f"{self.ours!r} for {self.theirs!r}"
+        return f"{where}{place}: {what}"
+
+
+MISSING = object()
+
+
+def compared(ours: Any, theirs: Any, steps: tuple[Step, ...] = (), *, tolerance: float = 1e-11) -> Iterator[Compared]:
+    """Yield every number of `theirs` with what `ours` says there; what `ours` says beyond is its own.
 
     Numbers agree within `tolerance` of the larger of 1 and their size. Sums of at most ten thousand doubles round by
-    less than 1e-11.
+    less than 1e-11. What is absent or of another shape is one that differs.
     """
-    if isinstance(theirs, dict):
-        if not isinstance(ours, dict):
-            return [f"{where}: {ours!r} for a mapping"]
-        return [
-            found
-            for key, value in theirs.items()
-            for found in (
-                differences(ours[key], value, f"{where}/{key}", tolerance=tolerance)
-                if key in ours
-                else [f"{where}/{key}: missing"]
-            )
-        ]
-    if isinstance(theirs, list):
-        if not isinstance(ours, list | tuple) or len(ours) != len(theirs):
-            return [f"{where}: {ours!r} for {theirs!r}"]
-        pairs = enumerate(zip(ours, theirs, strict=True))
-        return [found for k, (a, b) in pairs for found in differences(a, b, f"{where}[{k}]", tolerance=tolerance)]
-    if isinstance(theirs, float) or (isinstance(theirs, int) and not isinstance(theirs, bool)):
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for key, value in theirs.items():
+            yield from compared(ours.get(key, MISSING), value, (*steps, key), tolerance=tolerance)
+    elif isinstance(theirs, list) and isinstance(ours, list | tuple) and len(ours) == len(theirs):
+        for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            yield from compared(a, b, (*steps, k), tolerance=tolerance)
+    elif isinstance(theirs, float) or (isinstance(theirs, int) and not isinstance(theirs, bool)):
         same = isinstance(ours, int | float) and abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))
+        yield Compared(steps, ours, theirs, same)
     else:
-        same = ours == theirs
-    return [] if same else [f"{where}: {ours!r} for {theirs!r}"]
+        yield Compared(steps, ours, theirs, not isinstance(theirs, dict | list) and bool(ours == theirs))
+
+
+def differences(ours: Any, theirs: Any, where: str = "", *, tolerance: float = 1e-11) -> list[str]:
+    """Return every place of `theirs` at which `ours` says something else."""
+    return [one.told(where) for one in compared(ours, theirs, tolerance=tolerance) if not one.same]
 
 
 def main(words: list[str]) -> int:

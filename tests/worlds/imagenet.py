@@ -111,13 +111,28 @@ def on_grid(labels: list[int], scores: list[list[Fraction]], code: int, grid: st
     grid = "paper" if with_background else grid
     known, others = oscr_cases.samples(labels, scores, N_CLASSES, code, with_background=with_background)
     points = oscr_cases.curve(known, others, grid)
-    rates = {query: oscr_cases.ccr_at(points, float(query), grid) for query in QUERIES}
+    chosen = {query: oscr_cases.point_at(points, float(query), grid) for query in QUERIES}
+    rates = {query: point and point[1] for query, point in chosen.items()}
     defined = [rate for rate in rates.values() if rate is not None]
     return {
         "n": len(others),
         "ccr_at_fpr": rates,
+        "macro_ccr_at_fpr": {
+            query: point and by_class(labels, known, point[0], grid) for query, point in chosen.items()
+        },
         "sum_ccr": {"value": sum(defined) if defined else None, "of": len(defined)},
     }
+
+
+def by_class(labels: list[int], known: list[tuple[float, bool]], threshold: float, grid: str) -> Fraction:
+    """Return the mean over known classes of the share of each one's samples that are right beyond the threshold."""
+    of = [label for label in labels if label >= 0]
+    hits = [
+        label
+        for label, (score, right) in zip(of, known, strict=True)
+        if right and (score >= threshold if grid == "comparison" else score > threshold)
+    ]
+    return sum((Fraction(hits.count(label), of.count(label)) for label in set(of)), Fraction(0)) / len(set(of))
 
 
 Sample = tuple[list[int], list[list[Fraction]], int]

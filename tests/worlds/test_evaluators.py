@@ -1,11 +1,7 @@
 """Every evaluator, in every variant, on the synthetic worlds: each number through the command line."""
 
-import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILES
@@ -13,41 +9,23 @@ from curation.benchmarks.findmeifyoucan.measures import PROFILES as OOD_PROFILES
 from curation.benchmarks.osod3.evaluation import PROFILES as OSOD3_PROFILES
 from curation.benchmarks.osod3.truth import OUTSIDE
 from curation.benchmarks.owod.outcomes import PROFILES as OWOD_PROFILES
-from curation.cli import main
 from curation.evaluation.oscr import GRIDS
-from curation.evaluation.result import schema_text
-from tests.worlds import coco, elephant, findmeifyoucan, imagenet, osod3, owod, voc
+from tests.worlds import findmeifyoucan, imagenet, osod3
 from tests.worlds.expected import committed, differences
-
-Run = Callable[..., dict[str, Any]]
-SCHEMA = json.loads(schema_text())
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run ``curation evaluate`` and return the result that it prints."""
-
-    def evaluate(*words: object) -> dict[str, Any]:
-        assert main(["evaluate", *map(str, words), "--json"]) == 0
-        result: dict[str, Any] = json.loads(capsys.readouterr().out)
-        jsonschema.validate(result, SCHEMA)
-        assert result["measures"]
-        return result
-
-    return evaluate
+from tests.worlds.runs import (
+    classifiers_run,
+    coco_run,
+    elephant_run,
+    findmeifyoucan_run,
+    osod3_run,
+    owod_run,
+    voc_run,
+)
 
 
-def elephant_words(paths: Mapping[str, Path]) -> list[str]:
-    words = ["elephant", "--no-cache", "--fbeta-ratios", ",".join(elephant.RATIOS)]
-    for part in ("closed", "wilderness"):
-        words += ["--truth", f"{part}={paths[f'truth_{part}']}"]
-        words += ["--detections", f"{part}={paths[f'detections_{part}']}"]
-    return words
-
-
-def test_elephant_in_every_variant(run: Run, tmp_path: Path) -> None:
-    found = run(*elephant_words(elephant.files(tmp_path)), "--profile", "all")
-    assert differences(found, committed("elephant")) == []
+def test_elephant_in_every_variant(tmp_path: Path) -> None:
+    run = elephant_run(tmp_path, "--profile", "all")
+    assert differences(run.result(), run.expected) == []
 
 
 @pytest.mark.parametrize(
@@ -59,9 +37,9 @@ def test_elephant_in_every_variant(run: Run, tmp_path: Path) -> None:
         (("--profile", "official", "--level-counts", "float32"), "official_float32_counts"),
     ],
 )
-def test_elephant_one_variant_alone(run: Run, tmp_path: Path, options: tuple[str, ...], name: str) -> None:
-    expected = committed("elephant")
-    found = run(*elephant_words(elephant.files(tmp_path)), *options)
+def test_elephant_one_variant_alone(tmp_path: Path, options: tuple[str, ...], name: str) -> None:
+    run = elephant_run(tmp_path, *options)
+    found, expected = run.result(), run.expected
     assert differences(found[name], expected[name]) == []
     variants = {one for one in expected if one.startswith(tuple(ELEPHANT_PROFILES))}
     assert variants & set(found) == {name}
@@ -84,23 +62,11 @@ def test_the_elephant_world_tells_the_variants_apart() -> None:
 
 @pytest.mark.parametrize("world", ["once", "repeated"])
 @pytest.mark.parametrize("profile", [*OWOD_PROFILES, "all"])
-def test_owod(run: Run, tmp_path: Path, world: str, profile: str) -> None:
-    paths = owod.files(tmp_path, *(owod.drawn() if world == "once" else owod.repeated()))
-    words: list[object] = [
-        "owod",
-        "--no-cache",
-        "--truth",
-        paths["truth"],
-        "--detections",
-        paths["detections"],
-    ]
-    words += ["--classes", paths["classes"], "--profile", profile]
-    if world == "repeated":
-        words += ["--images", paths["images"], "--repeats", "keep"]
-    found = run(*words)
+def test_owod(tmp_path: Path, world: str, profile: str) -> None:
+    run = owod_run(tmp_path, world, profile)
+    found, expected = run.result(), run.expected
     names = [f"t2/{one}" for one in OWOD_PROFILES] if profile == "all" else [f"t2/{profile}"]
     assert [name for name in found if "/" in name] == names
-    expected = committed("owod")[world]
     assert set(expected) == {f"t2/{one}" for one in OWOD_PROFILES}
     assert differences(found, {name: expected[name] for name in names}) == []
 
@@ -118,18 +84,14 @@ def test_the_owod_world_tells_the_variants_apart() -> None:
 
 @pytest.mark.parametrize("engine", ["faster", "pycocotools"])
 @pytest.mark.parametrize("outside", OUTSIDE)
-def test_osod3(run: Run, tmp_path: Path, outside: str, engine: str) -> None:
+def test_osod3(tmp_path: Path, outside: str, engine: str) -> None:
     if engine == "faster":
         pytest.importorskip("faster_coco_eval", reason="faster-coco-eval is not installed")
-    paths = osod3.files(tmp_path)
-    words = ["osod3", "--no-cache", "--outside", outside, "--engine", engine, "--profile", "all"]
-    words += ["--thetas", ",".join(osod3.THETAS)]
-    for name in ("truth", "detections", "classes"):
-        words += [f"--{name}", str(paths[name])]
-    (found,) = run(*words)["cases"].values()
-    expected = committed("osod3")[outside]
-    assert set(expected["curves"]) == set(OSOD3_PROFILES)
-    assert differences(found, expected) == []
+    run = osod3_run(tmp_path, outside, engine)
+    assert set(run.expected["cases"]["test"]["curves"]) == set(OSOD3_PROFILES)
+    found = run.result()
+    assert differences(found, run.expected) == []
+    assert len(found["cases"]) == 1
 
 
 def test_the_osod3_world_tells_the_variants_apart() -> None:
@@ -139,15 +101,11 @@ def test_the_osod3_world_tells_the_variants_apart() -> None:
     assert (delete["AP_per_class"]["owl"], delete["AP_per_class"]["fox"]) == (None, 0)
 
 
-def test_imagenet_on_every_grid(run: Run, tmp_path: Path) -> None:
-    paths = imagenet.files(tmp_path)
-    words = ["imagenet", "--grid", "all", "--queries", ",".join(imagenet.QUERIES)]
-    words += ["--background", "background=last"]
-    for name in imagenet.CLASSIFIERS:
-        words += ["--scores", f"{name}={paths[f'{name}_test']}", "--val", f"{name}={paths[f'{name}_val']}"]
-    expected = committed("imagenet")
-    assert differences(run(*words)["classifiers"], expected) == []
-    assert set(expected["background"]["oscr"]) == set(GRIDS)
+@pytest.mark.parametrize("protocol", ["imagenet", "ssb"])
+def test_open_set_classification_on_every_grid(tmp_path: Path, protocol: str) -> None:
+    run = classifiers_run(tmp_path, protocol)
+    assert differences(run.result(), run.expected) == []
+    assert set(run.expected["classifiers"]["background"]["oscr"]) == set(GRIDS)
 
 
 def test_the_imagenet_world_tells_the_grids_apart() -> None:
@@ -158,21 +116,14 @@ def test_the_imagenet_world_tells_the_grids_apart() -> None:
 
 @pytest.mark.parametrize("rule", findmeifyoucan.THRESHOLDS)
 @pytest.mark.parametrize("profile", [*OOD_PROFILES, "all"])
-def test_findmeifyoucan(run: Run, tmp_path: Path, profile: str, rule: str) -> None:
-    paths = findmeifyoucan.files(tmp_path)
-    words: list[object] = ["findmeifyoucan", "--no-cache", "--profile", profile, "--threshold", rule]
-    words += [
-        "--truth",
-        paths["truth"],
-        "--detections",
-        paths["detections"],
-        "--id-scores",
-        paths["id_scores"],
-    ]
-    expected = committed("findmeifyoucan")[rule]
+def test_findmeifyoucan(tmp_path: Path, profile: str, rule: str) -> None:
+    run = findmeifyoucan_run(tmp_path, profile, rule)
     others = set(findmeifyoucan.MODES) - {profile} if profile != "all" else set()
-    found = run(*words)
-    assert differences(found, {key: value for key, value in expected.items() if key not in others}) == []
+    found = run.result()
+    expected = {key: value for key, value in committed("findmeifyoucan")[rule].items() if key not in others}
+    assert differences(found, expected) == []
+    (section,) = found["results"].values()
+    assert differences(section, expected) == []
     assert not others & set(found)
 
 
@@ -185,15 +136,13 @@ def test_the_findmeifyoucan_world_tells_the_variants_apart() -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_voc_in_both_flavours(run: Run, tmp_path: Path, form: str) -> None:
-    paths = voc.files(tmp_path)
-    found = run("voc", "--no-cache", "--truth", paths["truth"], "--detections", paths[form])
-    assert differences(found, committed("voc")) == []
+def test_voc_in_both_flavours(tmp_path: Path, form: str) -> None:
+    run = voc_run(tmp_path, form)
+    assert differences(run.result(), run.expected) == []
 
 
 @pytest.mark.parametrize("engine", ["faster", "pycocotools", "both"])
-def test_coco(run: Run, tmp_path: Path, engine: str) -> None:
+def test_coco(tmp_path: Path, engine: str) -> None:
     pytest.importorskip("faster_coco_eval", reason="faster-coco-eval is not installed")
-    paths = coco.files(tmp_path)
-    words = ("coco", "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"])
-    assert differences(run(*words, "--engine", engine), committed("coco")) == []
+    run = coco_run(tmp_path, engine)
+    assert differences(run.result(), run.expected) == []

@@ -44,7 +44,7 @@ def f_beta(tp: int, tp_fp: int, n: int, beta: str | Fraction, *, formula: Formul
     if n == 0 or (formula == "published" and tp_fp == 0):
         return None
     if formula == "published":
-        return float((1 + square) * Fraction(tp, tp_fp) * Fraction(tp, n))
+        return float(1 + square) * (tp / tp_fp) * (tp / n)
     return float((1 + square) * tp / (tp_fp + square * n))
 
 
@@ -98,14 +98,14 @@ def fbeta_operating_points(
     """
     if formula not in FORMULAS:
         raise UsageError("Unknown F-beta formula", expected=", ".join(FORMULAS), found=repr(formula)[:80])
-    squares = {beta: _positive(beta, "beta") ** 2 for beta in betas}
+    weights = {beta: _positive(beta, "beta") for beta in betas}
     sizes = {ratio: _checked_size(ratio, closed.n_images, wilderness.n_images) for ratio in ratios}
     result: dict[str, Any] = {}
     for number, name in enumerate(closed.classes):
         ranking = _Ranking.of_class(number, closed_detections, matches, wilderness_detections)
         n = int(matches.n_positive[number])
         result[name] = {
-            ratio: {beta: ranking.best(size, n, square, formula) for beta, square in squares.items()}
+            ratio: {beta: ranking.best(size, n, weight, formula) for beta, weight in weights.items()}
             for ratio, size in sizes.items()
         }
     return result
@@ -131,21 +131,20 @@ class _Ranking:
             np.concatenate([np.full(len(kept), -1, np.int64), wilderness.image[wild].astype(np.int64)]),
         )
 
-    def best(self, size: int, n: int, square: Fraction, formula: Formula) -> dict[str, Any]:
+    def best(self, size: int, n: int, beta: Fraction, formula: Formula) -> dict[str, Any]:
         """Return the operating point of highest F with the first `size` wilderness images."""
         kept = np.cumsum(self.enters < size)[self.ends]
         if n == 0:
             return _undefined("the class has no ground truth", n)
         if len(kept) == 0 or kept[-1] == 0:
             return _undefined("the class has no detections", n)
-        p, q = square.numerator, square.denominator
+        p, q = (beta**2).as_integer_ratio()
         # Integers below 2^53 make numerator and denominator exact, so equal F are equal floats.
         f = ((p + q) * self.true_positives) / (q * kept + p * n)
         best = int(np.argmax(np.where(kept > 0, f, -1.0)))
         tp, tp_fp = int(self.true_positives[best]), int(kept[best])
-        value = float(f[best]) if formula == "correct" else (p + q) / q * (tp / tp_fp) * (tp / n)
         return {
-            "F": value,
+            "F": f_beta(tp, tp_fp, n, beta, formula=formula),
             "precision": tp / tp_fp,
             "recall": tp / n,
             "threshold": float(self.scores[self.ends[best]]),

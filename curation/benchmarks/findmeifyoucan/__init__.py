@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.findmeifyoucan import facts
+from curation.benchmarks.findmeifyoucan.decisions import read_decisions_file
 from curation.benchmarks.findmeifyoucan.lists import build, declare, slots_of
 from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC
 from curation.benchmarks.findmeifyoucan.parameters import PARAMETERS
@@ -24,5 +25,6 @@ BENCHMARK = Benchmark(
     build=build,
     declare=declare,
     choose_slots=slots_of,
+    recorded_decisions=read_decisions_file,
     formats="curation.benchmarks.findmeifyoucan.layout:FORMATS",
 )

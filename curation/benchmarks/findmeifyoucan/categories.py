@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from curation.errors import HierarchyError
-from curation.json_keys import refuse_repeated_keys
+from curation.hierarchy.class_trees import read_json_tree
 from curation.storage import read_bytes
 
 
@@ -58,7 +56,7 @@ def open_images_categories(tree: Path, names: Path) -> tuple[OpenImagesCategory,
     """
     named = _names(names)
     found: dict[str, OpenImagesCategory] = {}
-    pending: list[tuple[Any, tuple[str, ...]]] = [(one, ()) for one in reversed(_below(_tree(tree), tree))]
+    pending: list[tuple[Any, tuple[str, ...]]] = [(one, ()) for one in reversed(_below(read_json_tree(tree), tree))]
     visits = 0
     while pending:
         entry, line = pending.pop()
@@ -77,15 +75,6 @@ def open_images_categories(tree: Path, names: Path) -> tuple[OpenImagesCategory,
         )
         pending += [(one, parents) for one in reversed(_below(entry, tree))]
     return tuple(found.values())
-
-
-def _tree(path: Path) -> Any:
-    data = read_bytes(path, kind="class hierarchy")
-    refuse_repeated_keys(data, str(path), HierarchyError)
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HierarchyError("The class hierarchy is not JSON", where=str(path), found=str(error)[:200]) from None
 
 
 def _below(entry: Any, path: Path) -> list[Any]:

@@ -64,6 +64,13 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
     return recorded_form(resolution.decisions)
 
 
+def read_decisions_file(path: Path, allow_conflicts: bool) -> tuple[str, tuple[str, ...]]:
+    """Return a file's decisions as `read_recorded` does, and what `contradictions` tells of them."""
+    # A name such as sha256:… or [] would be taken for the decisions themselves.
+    text = read_recorded(str(path.absolute()), allow_conflicts=allow_conflicts)
+    return text, contradictions(text)
+
+
 def contradictions(text: str) -> tuple[str, ...]:
     """Return in words the images on which verdicts of one stage differ, in the form of `recorded_form`."""
     if not text or is_pinned_only(text):

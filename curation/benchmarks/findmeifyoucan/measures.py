@@ -34,7 +34,6 @@ PROFILES: dict[str, Rules] = {
             difficult="count",
             crowd="ordinary",
             text=True,
-            ground_truth_corners="inclusive",
             nothing="zero",
         ),
         Rules(

@@ -11,8 +11,6 @@ from curation.benchmarks.hashrank import hash_rank
 from curation.errors import ProtocolError
 from curation.sources.source import Bools, Int64s, Source
 
-MOST_CANDIDATES = 500
-"""Where the authors' scan stops (``MAX_CANDIDATES``)."""
 SCANS = {
     "whole_image": "every annotation of an image is looked at; the first by hash rank",
     "official_scan": "annotations in file order until there are so many candidates: one whose ID class is annotated "

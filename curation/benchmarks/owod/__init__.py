@@ -8,6 +8,7 @@ from curation.benchmarks.owod.lists import build, declare
 from curation.benchmarks.owod.parameters import PARAMETERS
 from curation.benchmarks.owod.published import RECIPES
 from curation.benchmarks.owod.setting import slots_of
+from curation.benchmarks.owod.tasks import read_task_settings
 
 BENCHMARK = Benchmark(
     name="owod",
@@ -25,6 +26,7 @@ BENCHMARK = Benchmark(
     build=build,
     declare=declare,
     choose_slots=slots_of,
+    task_settings=read_task_settings,
     recipes=RECIPES,
     formats="curation.benchmarks.owod.layout:FORMATS",
 )

@@ -30,7 +30,6 @@ ORE = Rules(
     overlap=">",
     crowd="ordinary",
     text=True,
-    ground_truth_corners="whole",
     nothing="zero",
 )
 OWDETR = replace(

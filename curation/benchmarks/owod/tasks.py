@@ -265,6 +265,11 @@ def _file_of(source: Source) -> str:
     return "".join(character if character.isprintable() else "?" for character in name)
 
 
+def read_task_settings(path: Path) -> dict[str, str]:
+    """Return the settings of the protocol that a task file stands for (see `read_task_file` for the errors)."""
+    return settings_of(read_task_file(path))
+
+
 def settings_of(text: str) -> dict[str, str]:
     """Return the settings of the protocol that a declaration stands for (see `read_task_file`).
 

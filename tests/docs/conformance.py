@@ -1,0 +1,151 @@
+"""docs/conformance.md: which numbers agree with independent references, by measure, variant and engine.
+
+``python -m tests.docs.conformance`` says whether the page is what the declarations and the comparisons say; ``--write``
+makes it so. The comparisons are those of `tests.worlds.test_evaluators`.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from curation.evaluation.measures import Measure
+from curation.evaluation.protocols import protocols, report_of
+from tests.docs.pages import ROOT
+from tests.worlds.expected import Compared, compared
+from tests.worlds.runs import Run, every_run
+
+PAGE = ROOT / "docs/conformance.md"
+NONE, ABSENT = "no independent reference", "-"
+HEAD = f"""\
+# Conformance: what independent references say
+
+<!-- made by `python -m tests.docs.conformance --write`: edit that, not this -->
+
+Each evaluator is run by its command on a small public world (`tests/worlds`), in every variant and by every engine, and
+its numbers are compared with those of a reference that was written from the specification, in plain loops, and imports
+nothing of the package. Integers must be equal, other numbers within 1e-11 of the larger of 1 and their size.
+
+A cell says on how many numbers program and reference agree: `6` on all 6, `5 of 6` on all but one. *{NONE}*:
+the result has the number, and nothing here vouches for it. `{ABSENT}`: the variant has no such number on this world.
+
+What is undefined in both is compared too, and not counted. A number that several variants share is counted in each. An
+engine is one of COCO's average precision; other numbers beside it are the package's own in every column. Agreement on
+worlds of a few dozen images is no proof: `tests/evaluation` draws many more at random, and holds values of the authors'
+own programs and files.
+"""
+
+
+class Vouched(float):
+    """A number of a result that a comparison has seen."""
+
+    comparison: Compared
+
+
+@dataclass
+class Column:
+    """What one variant and engine have: for each measure, its comparisons and how many numbers have none."""
+
+    cases: dict[str, list[Compared]] = field(default_factory=dict)
+    alone: dict[str, int] = field(default_factory=dict)
+
+    def cell(self, key: str) -> str:
+        found, alone = self.cases.get(key, []), self.alone.get(key, 0)
+        if found and alone:
+            return f"{share(found)}; {alone} more: {NONE}"
+        return share(found) if found else NONE if alone else ABSENT
+
+
+def share(found: list[Compared]) -> str:
+    right = sum(one.same for one in found)
+    return str(right) if right == len(found) else f"{right} of {len(found)}"
+
+
+def vouched(result: dict[str, Any], comparisons: Iterable[Compared]) -> None:
+    """Put each comparison beside the number of the result that it is of."""
+    for one in comparisons:
+        # An absent number has no place in a result, and stays among the other numbers of its protocol.
+        if isinstance(one.ours, int | float):
+            below: Any = result
+            for step in one.steps[:-1]:
+                below = below[step]
+            below[one.steps[-1]] = number = Vouched(one.ours)
+            number.comparison = one
+
+
+def numbers_of(measure: Measure, section: Mapping[str, Any]) -> Iterator[float]:
+    """Yield the numbers of a measure; of one that stands in tables only, those by class under its key."""
+    if measure.paths == ():
+        yield from (one for one in section.get(measure.key, {}).values() if one is not None)
+    else:
+        yield from (value for _, value in measure.found(section) if value is not None)
+
+
+def columns_of(runs: Iterable[Run], columns: dict[str, Column]) -> list[Compared]:
+    """Fill the columns of one protocol; return the comparisons that are of no declared measure."""
+    others: list[Compared] = []
+    for run in runs:
+        result = run.result()
+        comparisons = [one for one in compared(result, run.expected) if one.is_number]
+        vouched(result, comparisons)
+        used = set()
+        report = report_of(run.protocol)
+        for scored in report.scored(result):
+            name = f"`{scored.variant}`, {run.engine}" if run.engine else f"`{scored.variant}`"
+            column = columns.setdefault(name, Column())
+            for measure in report.measures:
+                for number in numbers_of(measure, scored.numbers):
+                    if isinstance(number, Vouched):
+                        column.cases.setdefault(measure.key, []).append(number.comparison)
+                        used.add(number.comparison.steps)
+                    else:
+                        column.alone[measure.key] = column.alone.get(measure.key, 0) + 1
+        others += [one for one in comparisons if one.steps not in used]
+    return others
+
+
+def references(world: str) -> str:
+    """Return links to the world and to the references that it calls: modules whose name says so."""
+    module = import_module(f"tests.worlds.{world}")
+    names = {getattr(one, "__module__", getattr(one, "__name__", "")) for one in vars(module).values()}
+    named = sorted(one for one in names if one and one.endswith(("reference", "oscr_cases")))
+    return ", ".join(f"[{name}](../{name.replace('.', '/')}.py)" for name in (module.__name__, *named))
+
+
+def section(protocol: str, runs: list[Run]) -> str:
+    """Return the table of one protocol: a line a measure, a column a variant and engine."""
+    columns: dict[str, Column] = {}
+    others = columns_of(runs, columns)
+    heads = list(columns) or ["every variant"]
+    lines = [f"## {protocol}", ""]
+    lines += [f"World and reference: {references(world)}." for world in dict.fromkeys(run.world for run in runs)]
+    lines += ["", f"| measure | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    for measure in report_of(protocol).measures:
+        cells = [column.cell(measure.key) for column in columns.values()] or [NONE]
+        lines.append(f"| `{measure.key}` | {' | '.join(cells)} |")
+    if others:
+        what = "single classes and images, other thresholds and groups, counts"
+        lines += ["", f"Other numbers of the results, of no measure above ({what}): {share(others)}."]
+    return "\n".join([*lines, ""])
+
+
+def page() -> str:
+    """Return the page as declarations and comparisons have it now."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = list(every_run(Path(folder)))
+        tables = [section(name, [run for run in runs if run.protocol == name]) for name in protocols()]
+    return "\n".join([HEAD, *tables])
+
+
+def main(words: list[str]) -> int:
+    if "--write" in words:
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
+    return int(page() != PAGE.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,117 @@
+"""How each evaluator is run on its world, and what the references expect of the result, in the shape of the result."""
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+
+from curation.benchmarks.osod3.truth import OUTSIDE
+from curation.cli import main
+from curation.evaluation.result import schema_text
+from tests.worlds import coco, elephant, findmeifyoucan, imagenet, osod3, owod, voc
+from tests.worlds.expected import committed
+
+SCHEMA = json.loads(schema_text())
+ENGINES = ("faster", "pycocotools")
+
+
+@dataclass(frozen=True)
+class Run:
+    """The words after ``curation evaluate``, the name of the world, and what is expected."""
+
+    world: str
+    words: tuple[object, ...]
+    expected: dict[str, Any]
+    engine: str = ""
+
+    @property
+    def protocol(self) -> str:
+        return str(self.words[0])
+
+    def result(self) -> dict[str, Any]:
+        """Return what the command line prints."""
+        printed, told = io.StringIO(), io.StringIO()
+        with redirect_stdout(printed), redirect_stderr(told):
+            status = main(["evaluate", *map(str, self.words), "--json"])
+        assert status == 0, told.getvalue()
+        result: dict[str, Any] = json.loads(printed.getvalue())
+        jsonschema.validate(result, SCHEMA)
+        assert result["measures"]
+        return result
+
+
+def elephant_run(folder: Path, *options: str) -> Run:
+    paths = elephant.files(folder)
+    words = ["elephant", "--no-cache", "--fbeta-ratios", ",".join(elephant.RATIOS)]
+    for part in ("closed", "wilderness"):
+        words += ["--truth", f"{part}={paths[f'truth_{part}']}"]
+        words += ["--detections", f"{part}={paths[f'detections_{part}']}"]
+    return Run("elephant", (*words, *options), committed("elephant"))
+
+
+def owod_run(folder: Path, world: str, profile: str) -> Run:
+    paths = owod.files(folder, *(owod.drawn() if world == "once" else owod.repeated()))
+    words = ["owod", "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
+    words += ["--classes", paths["classes"], "--profile", profile]
+    if world == "repeated":
+        words += ["--images", paths["images"], "--repeats", "keep"]
+    return Run("owod", tuple(words), committed("owod")[world])
+
+
+def osod3_run(folder: Path, outside: str, engine: str) -> Run:
+    paths = osod3.files(folder)
+    words = ["osod3", "--no-cache", "--outside", outside, "--engine", engine, "--profile", "all"]
+    words += ["--thetas", ",".join(osod3.THETAS)]
+    for name in ("truth", "detections", "classes"):
+        words += [f"--{name}", str(paths[name])]
+    return Run("osod3", tuple(words), {"cases": {"test": committed("osod3")[outside]}}, engine)
+
+
+def classifiers_run(folder: Path, protocol: str) -> Run:
+    paths = imagenet.files(folder)
+    words = [protocol, "--grid", "all", "--queries", ",".join(imagenet.QUERIES), "--background", "background=last"]
+    for name in imagenet.CLASSIFIERS:
+        words += ["--scores", f"{name}={paths[f'{name}_test']}", "--val", f"{name}={paths[f'{name}_val']}"]
+    return Run("imagenet", tuple(words), {"classifiers": committed("imagenet")})
+
+
+def findmeifyoucan_run(folder: Path, profile: str, rule: str) -> Run:
+    paths = findmeifyoucan.files(folder)
+    words = ["findmeifyoucan", "--no-cache", "--profile", profile, "--threshold", rule, "--truth", paths["truth"]]
+    words += ["--detections", paths["detections"], "--id-scores", paths["id_scores"]]
+    return Run("findmeifyoucan", tuple(words), {"results": {"ood": committed("findmeifyoucan")[rule]}})
+
+
+def voc_run(folder: Path, form: str) -> Run:
+    paths = voc.files(folder)
+    words = ("voc", "--no-cache", "--truth", paths["truth"], "--detections", paths[form])
+    return Run("voc", words, committed("voc"))
+
+
+def coco_run(folder: Path, engine: str) -> Run:
+    paths = coco.files(folder)
+    words = ("coco", "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"], "--engine", engine)
+    return Run("coco", words, committed("coco"), engine)
+
+
+def every_run(folder: Path) -> Iterator[Run]:
+    """Yield one run of each evaluator on each of its worlds, every variant in it, by each engine."""
+    places = (folder / str(number) for number in range(100))
+
+    def place() -> Path:
+        made = next(places)
+        made.mkdir()
+        return made
+
+    yield elephant_run(place(), "--profile", "all")
+    yield voc_run(place(), "json")
+    yield from (coco_run(place(), engine) for engine in ENGINES)
+    yield from (owod_run(place(), world, "all") for world in ("once", "repeated"))
+    yield from (osod3_run(place(), outside, engine) for outside in OUTSIDE for engine in ENGINES)
+    yield from (findmeifyoucan_run(place(), "all", rule) for rule in findmeifyoucan.THRESHOLDS)
+    yield from (classifiers_run(place(), protocol) for protocol in ("imagenet", "ssb"))
