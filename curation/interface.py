@@ -357,7 +357,8 @@ def _is_of(value: Any, kind: Any) -> bool:
         return sequence and all(_is_of(one, inner[0]) for one in value)
     if kind in (int, float):
         return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+    # From Python 3.11 on, Any is a class, and none that can be asked.
+    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return True
     return isinstance(value, kind)
 

@@ -245,3 +245,10 @@ def test_arguments_of_another_kind_are_told(tmp_path: Path) -> None:
         with pytest.raises(curation.CurationError, match=r"int|list"):
             call()
     assert not list(tmp_path.iterdir())
+
+
+def test_sources_of_an_export_may_be_anything_that_a_reader_takes(tmp_path: Path) -> None:
+    world = write_small_world(tmp_path / "data")
+    sources = {"voc2007-test": world.voc_root, "coco": str(world.coco_json)}
+    manifest = curation.build("elephant", sources)
+    assert curation.export(manifest, "closed", "coco", tmp_path / "closed.json", sources=sources).plan.counts["images"]
