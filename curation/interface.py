@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import re
+import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral, Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from curation.errors import ManifestError, UsageError
+from curation.errors import CurationError, ManifestError, UsageError
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
@@ -47,7 +50,7 @@ def load(target: str | Path) -> Manifest:
     try:
         return load_manifest(target)
     except ManifestError:
-        if Path(target).exists() or not _PUBLISHED.fullmatch(str(target)):
+        if Path(str(target)).exists() or not _PUBLISHED.fullmatch(str(target)):
             raise
         found = _from_hub(str(target))
         if found is None:
@@ -103,6 +106,14 @@ def export(
 
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     parts = [part] if isinstance(part, str) else part
+    for what, value, kind in (
+        ("part", parts, Sequence[str] | None),
+        ("form", form, str),
+        ("out", out, Path | str),
+        ("sources", sources, Mapping[str, Any] | None),
+    ):
+        if not _is_of(value, kind):
+            raise UsageError(f"Nothing can be exported with this value of {what}", found=_shown(value))
     return write(
         loaded,
         parts,
@@ -182,14 +193,21 @@ def evaluate(name: str, **inputs: Any) -> Result:
     >>> curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
     1.0
     """
-    from curation.evaluation.protocols import evaluation_of
+    from curation.evaluation.protocols import evaluation_of, protocols
 
+    if not isinstance(name, str):
+        raise UsageError("There is no such protocol", expected=", ".join(protocols()), found=_shown(name))
     function = evaluation_of(name)
     if "variants" in inputs:
         inputs = _with_variants(function, inputs, name)
     with TemporaryDirectory(prefix="curation-") as folder:
         given = {key: _usable(key, value, Path(folder)) for key, value in inputs.items()}
-        return function(**_grouped(function, given, name))
+        try:
+            return function(**_grouped(function, given, name))
+        except CurationError as error:
+            # What was in memory has a file for this call alone: its folder tells nobody anything.
+            error.where = error.where and error.where.replace(f"{folder}{os.sep}", "")
+            raise
 
 
 def _usable(key: str, value: Any, folder: Path) -> Any:
@@ -205,9 +223,13 @@ def _usable(key: str, value: Any, folder: Path) -> Any:
             from curation.sources.given import as_source
 
             return as_source(value, dataset="coco", part="test")
+    if key == "manifest" and isinstance(value, Path):
+        return str(value)
+    if key == "manifest" and isinstance(value, Mapping):
+        return {part: _usable(key, one, folder) for part, one in value.items()}
     if key == "detections":
         if isinstance(value, Mapping):
-            return {part: _usable(key, one, folder / str(part)) for part, one in value.items()}
+            return {part: _usable(key, one, folder / str(place)) for place, (part, one) in enumerate(value.items())}
         if not isinstance(value, Path):
             return _written(value, folder)
     return value
@@ -217,7 +239,13 @@ def _written(value: Any, folder: Path) -> Path:
     """Write detections that are in memory as COCO results, so that one reader checks them, and return the file."""
     import msgspec
 
-    rows = value.to_dict("records") if hasattr(value, "to_dict") else list(value)
+    rows = value.to_dict("records") if hasattr(value, "to_dict") else value
+    if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
+        raise UsageError(
+            "These are no detections",
+            expected="a path, a list of COCO results, or a DataFrame: image_id, category_id, score, bbox or x, y, w, h",
+            found=_shown(value),
+        )
     if rows and "bbox" not in rows[0] and {"x", "y", "w", "h"} <= set(rows[0]):
         rows = [
             {key: one for key, one in row.items() if key not in ("x", "y", "w", "h")}
@@ -237,7 +265,9 @@ def _with_variants(function: Callable[..., Any], inputs: Mapping[str, Any], name
         hints = typing.get_type_hints(record) | hints
     chooser = next((one for one in ("profile", "grid") if one in hints), None)
     given = inputs["variants"]
-    asked = (given,) if isinstance(given, str) else tuple(given)
+    if chooser in inputs:
+        raise UsageError(f"variants and {chooser} say the same", found=f"both, for the evaluation {name}")
+    asked = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     kinds = [] if chooser is None else [hints[chooser], *typing.get_args(hints[chooser])]
     choices = next((typing.get_args(one) for one in kinds if typing.get_origin(one) is Literal), ())
     value: Any = asked[0] if len(asked) == 1 else asked
@@ -260,14 +290,14 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
     loose = {key: value for key, value in inputs.items() if key not in parameters}
     hints = typing.get_type_hints(function)
     for key, value in given.items():
-        if isinstance(value, str) and typing.get_origin(hints.get(key)) is tuple:
-            given[key] = (value,)
+        given[key] = _fitted(key, value, hints[key], name)
     for key in parameters:
         if key in given or not dataclasses.is_dataclass(hints.get(key)):
             continue
         names = {field.name for field in dataclasses.fields(hints[key])}
         if own := {one: loose.pop(one) for one in names & loose.keys()}:
-            given[key] = hints[key](**own)
+            kinds = typing.get_type_hints(hints[key])
+            given[key] = hints[key](**{one: _fitted(one, value, kinds[one], name) for one, value in own.items()})
     if loose:
         fields = [one.name for key in parameters if dataclasses.is_dataclass(hints.get(key)) for one in
                   dataclasses.fields(hints[key])]  # fmt: skip
@@ -276,4 +306,73 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
             found=", ".join(sorted(loose)),
             expected=", ".join([*parameters, *fields]),
         )
+    missing = [key for key, one in parameters.items() if one.default is one.empty and key not in given]
+    if missing:
+        raise UsageError(
+            f"The evaluation {name} lacks an input",
+            expected=", ".join(missing),
+            found=", ".join(given) or "none",
+            hint=f"curation evaluate {name} --help",
+        )
     return given
+
+
+def _fitted(key: str, value: Any, kind: Any, name: str) -> Any:
+    """Return an input as its annotation has it: one name for several, a list for a tuple, a number for its text."""
+    kinds = _kinds(kind)
+    if any(typing.get_origin(one) is tuple for one in kinds):
+        if isinstance(value, str) and str not in kinds and not any(_is_of(value, one) for one in kinds):
+            value = (value,)
+        elif isinstance(value, list | set | frozenset):
+            value = tuple(value) if isinstance(value, list) else tuple(sorted(value, key=str))
+    if str in kinds and isinstance(value, int | float) and not any(_is_of(value, one) for one in (*kinds, bool)):
+        value = str(value)
+    if any(_is_of(value, one) for one in kinds):
+        return value
+    raise UsageError(
+        f"The evaluation {name} cannot use this value of {key}",
+        expected=" or ".join(dict.fromkeys(map(_in_words, kinds)))[:400],
+        found=_shown(value),
+        hint=f"curation evaluate {name} --help",
+    )
+
+
+def _kinds(kind: Any) -> tuple[Any, ...]:
+    return typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Return whether a value is what an annotation says; an annotation that cannot be asked takes everything."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in inner)
+    if origin in (typing.Union, types.UnionType):
+        return any(_is_of(value, one) for one in inner)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_is_of(one, inner[0]) for one in value)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(_is_of(one, inner[1]) for one in value.values())
+    if origin is Sequence:
+        sequence = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+        return sequence and all(_is_of(one, inner[0]) for one in value)
+    if kind in (int, float):
+        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return True
+    return isinstance(value, kind)
+
+
+def _in_words(kind: Any) -> str:
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return ", ".join(map(str, inner))
+    if origin in (tuple, Sequence):
+        return f"several of: {' or '.join(map(_in_words, _kinds(inner[0])))}"
+    if origin is Mapping:
+        return f"a mapping of names to: {' or '.join(map(_in_words, _kinds(inner[1])))}"
+    words = {str: "text", int: "a whole number", float: "a number", bool: "True or False", Path: "a path"}
+    return words.get(kind, "None" if kind is type(None) else getattr(kind, "__name__", str(kind)))
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__} {ascii(value)[:80]}"

@@ -171,3 +171,77 @@ def test_a_manifest_for_a_notebook(tmp_path: Path) -> None:
     assert not report.failed
     assert "<table" in report._repr_html_()
     assert "rule" in report.to_frame()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ({}, "expected: truth, detections"),
+        ({"truth": TRUTH}, "expected: detections"),
+        *(({"truth": TRUTH, "detections": one}, "These are no detections") for one in (None, 3, b"x", [1], {"t1": 3})),
+        ({"truth": 3, "detections": FOUND}, "These are no annotations"),
+        ({"truth": TRUTH, "detections": FOUND, "task": 2}, "this value of task"),
+        ({"truth": TRUTH, "detections": FOUND, "profile": "cleann"}, "clean, ore, owdetr, all"),
+        ({"truth": TRUTH, "detections": FOUND, "manifest": ["shapes"]}, "this value of manifest"),
+        ({"truth": TRUTH, "detections": FOUND, "manifest": Path("no-such")}, "There is no such manifest"),
+        ({"truth": TRUTH, "detections": FOUND, "any_scores": "yes"}, "this value of any_scores"),
+        ({"truth": TRUTH, "detections": FOUND, "variants": None}, "no such choice of variants"),
+        ({"truth": TRUTH, "detections": FOUND, "variants": "ore", "profile": "clean"}, "say the same"),
+    ],
+)
+def test_inputs_of_another_kind_are_told_by_name(inputs: dict[str, Any], says: str) -> None:
+    with pytest.raises(curation.CurationError, match=re.escape(says)):
+        curation.evaluate("owod", **inputs)
+
+
+@pytest.mark.parametrize("name", [None, 3, "registry", "building", "owodd"])
+def test_protocols_that_there_are_not(name: Any) -> None:
+    with pytest.raises(curation.CurationError, match="expected: elephant, voc, coco, owod"):
+        curation.evaluate(name)
+
+
+def test_an_error_in_what_was_in_memory_names_no_temporary_folder() -> None:
+    with pytest.raises(curation.CurationError) as caught:
+        curation.evaluate("voc", truth=TRUTH, detections=pd.DataFrame(FOUND).drop(columns="score"))
+    assert caught.value.where == "DataFrame.json"
+
+
+def test_a_result_is_saved_where_a_text_says(tmp_path: Path) -> None:
+    result = curation.evaluate("voc", truth=TRUTH, detections=FOUND)
+    assert result.save(str(tmp_path / "scores"))[-1] == tmp_path / "scores" / "results.json"
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(curation.CurationError, match="Results go into a folder"):
+        result.save(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_sources_without_names_and_boxes_that_are_no_numbers() -> None:
+    for given in (["train.json"], "train.json", 3):
+        with pytest.raises(curation.CurationError, match="Sources are given by name"):
+            curation.verify("elephant/val2017", given)  # type: ignore[arg-type]
+    row = {"image_id": 1, "category": "owl", "x": "left", "y": 1, "w": 2, "h": 3}
+    with pytest.raises(curation.CurationError, match="no number"):
+        curation.open_source("owls", pd.DataFrame([row]))
+
+
+@pytest.mark.parametrize("target", [3, None, {}, b"x"])
+def test_what_is_no_name_of_a_manifest(target: Any) -> None:
+    for function in (curation.load, curation.verify):
+        with pytest.raises(curation.CurationError, match="There is no such manifest"):
+            function(target)
+
+
+def test_arguments_of_another_kind_are_told(tmp_path: Path) -> None:
+    some = "elephant/val2017"
+    for call in (
+        lambda: curation.audit(3),
+        lambda: curation.build("owod", {}, tasks=3),  # type: ignore[arg-type]
+        lambda: curation.open_source(3, TRUTH),  # type: ignore[arg-type]
+        lambda: curation.export(some, 3, "txt", tmp_path / "ids.txt"),  # type: ignore[arg-type]
+        lambda: curation.export(some, "closed", 3, tmp_path / "ids.txt"),  # type: ignore[arg-type]
+        lambda: curation.export(some, "closed", "txt", 3),  # type: ignore[arg-type]
+        lambda: curation.export(some, "closed", "txt", tmp_path / "ids.txt", sources=["a"]),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(curation.CurationError, match=r"int|list"):
+            call()
+    assert not list(tmp_path.iterdir())

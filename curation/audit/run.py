@@ -159,7 +159,13 @@ def subject_of(place: Place) -> Manifest | Path:
     MissingFileError
         It is neither.
     """
-    path = Path(place)
+    try:
+        path = Path(place)
+    except TypeError as error:
+        found = f"{type(place).__name__} {ascii(place)[:80]}"
+        raise UsageError(
+            "This is nothing to audit", expected="a Manifest, its name, or a folder", found=found
+        ) from error
     if path.is_dir() and not (path / HEADER_FILE).is_file():
         lists = any(entry.suffix.lower() in (".txt", ".json") for entry in path.iterdir())
         if lists or not any(path.rglob(HEADER_FILE)):

@@ -106,6 +106,8 @@ def build(
             )
         known = find_benchmark(declared.header.rule.protocol)
     if tasks is not None:
+        if not isinstance(tasks, str | Path):
+            raise UsageError("This is no task file", expected="a path", found=f"{type(tasks).__name__}")
         settings = _task_settings(known, settings, Path(tasks)) | settings
     replayed = "" if decisions is None else _replayed(known, settings, Path(decisions), allow_conflicts, tell)
     if declared is not None:

@@ -25,7 +25,7 @@ def _module(protocol: str, what: str) -> ModuleType | None:
     """Return the module that holds what is wanted of a protocol; None for one that is not known here."""
     if protocol in _PLAIN:
         return import_module(_PLAIN[protocol])
-    if protocol.isidentifier() and util.find_spec(f"{_ROOMS}.{protocol}") is not None:
+    if protocol in _OWN:
         return import_module(f"{_ROOMS}.{protocol}.{what}")
     found = (one.module for one in metadata.entry_points(group=_ROOMS, name=protocol))
     return next((import_module(f"{room}.{what}") for room in found if _has(room, what)), None)
@@ -77,5 +77,10 @@ def measures_of(protocol: str) -> Sequence[Measure]:
 def _known(protocol: str, what: str) -> ModuleType:
     module = _module(protocol, what)
     if module is None:
-        raise UsageError("There is no such protocol", where=protocol[:80], hint="curation evaluate --help")
+        raise UsageError(
+            "There is no such protocol",
+            where=protocol[:80],
+            expected=", ".join(protocols()),
+            hint="curation evaluate --help",
+        )
     return module

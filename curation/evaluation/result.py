@@ -452,7 +452,7 @@ class Result:
 
         return rows_of(self.data, name)
 
-    def save(self, folder: Path) -> list[Path]:
+    def save(self, folder: Path | str) -> list[Path]:
         """Write figures with their CSV files, tables, and last ``results.json``; each file whole or absent.
 
         Files that an earlier ``results.json`` there calls its own, and that nobody changed since, are removed where
@@ -465,6 +465,9 @@ class Result:
         """
         from curation.storage import remove_abandoned, remove_written, write_text
 
+        folder = Path(folder)
+        if folder.exists() and not folder.is_dir():
+            raise UsageError("Results go into a folder", where=str(folder), expected="a folder", found="a file")
         remove_abandoned(folder)
         written = [path for one in self.drawings if one.draw for path in one.draw(folder / one.name)]
         for table in self.tables:

@@ -68,6 +68,8 @@ def open_source(dataset: str, annotations: Any, *, part: str = "", **reading: An
     >>> len(source.images), source.categories.names
     (1, ('circle',))
     """
+    if not isinstance(dataset, str):
+        raise UsageError("A dataset has a name", expected="text, such as coco", found=type(dataset).__name__)
     return as_source(annotations, dataset=dataset, part=part, **reading)
 
 
@@ -118,7 +120,15 @@ def _coco(given: Any) -> Mapping[str, Any]:
     if hasattr(given, "iter_samples"):
         return _of_view(given)
     if hasattr(given, "columns") and hasattr(given, "to_dict"):
-        return _of_rows(given.to_dict("records"), list(given.columns))
+        try:
+            return _of_rows(given.to_dict("records"), list(given.columns))
+        except ValueError as error:
+            numbers = ", ".join((*_BOX, "width", "height", "iscrowd", "difficult"))
+            raise UsageError(
+                "The table of boxes has a value that is no number",
+                expected=f"numbers: {numbers}",
+                found=str(error)[:200],
+            ) from error
     raise UsageError("These are no annotations", expected=_KINDS, found=type(given).__name__)
 
 
