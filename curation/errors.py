@@ -134,7 +134,7 @@ class DigestMismatchError(ManifestError):
 
 
 class MissingListError(ManifestError):
-    """A part of a manifest has no id list at hand (a header-only manifest)."""
+    """A part of a manifest has no id list available (a header-only manifest)."""
 
 
 class ProtocolError(CurationError):

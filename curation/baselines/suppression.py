@@ -114,13 +114,15 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
     """Return the mean of the boxes and scores of every region over the passes that hold it.
 
     *The Overlooked Elephant of Object Detection*, section 3.2, after Miller et al. (2018): every box carries the
-    index of its region of interest. A region missing from some passes is
-    averaged over the others, and its count kept.
+    index of its region of interest. A region missing from some passes is averaged over the others, and its count
+    kept.
 
     Raises
     ------
     PredictionError
         A pass has no regions, names one twice in an image, or has another number of classes.
+    UsageError
+        There are no passes.
     """
     if not passes:
         raise UsageError("There are no passes to merge", expected="at least one file")

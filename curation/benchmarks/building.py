@@ -160,7 +160,7 @@ def import_published(header: str | Path, lists: Path | str, *, header_only: bool
 
 
 def _others(target: str) -> Iterator[Header]:
-    """Yield the headers of all manifests at hand, and of those beside the target."""
+    """Yield the headers of all available manifests, and of those beside the target."""
     beside = find_manifest(target).resolve().parents[1]
     for folder in manifest_folders(manifest_roots([beside])).values():
         try:

@@ -18,7 +18,7 @@ COMMAND = "command"
 """Where a parsed command line keeps the function that it calls, if that was made from a signature."""
 
 VERBS: dict[str, str] = {
-    "list": "protocols, their papers and sources, and the manifests at hand",
+    "list": "protocols, their papers and sources, and the available manifests",
     "init": "write a task file to begin with, from annotations of one's own",
     "build": "make a manifest from raw datasets",
     "import": "complete a manifest of published lists from the authors' files",

@@ -26,7 +26,7 @@ class Options(SourceOptions, RuleOptions):
     Attributes
     ----------
     manifest
-        a folder, or NAME@VERSION of a manifest at hand
+        a folder, or NAME@VERSION of an available manifest
     decisions
         .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json (repeatable)
     near

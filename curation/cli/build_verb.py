@@ -47,7 +47,7 @@ class Options(SourceOptions):
     source_note
         a note on one source (repeatable)
     declare
-        write the paper's own version with the lists at hand, the rest declared
+        write the paper's own version with the available lists, the rest declared
     """
 
     protocol: str

@@ -25,7 +25,7 @@ class Options(FormatOptions, SourceOptions):
     Attributes
     ----------
     manifest
-        a folder, or NAME@VERSION of a manifest at hand
+        a folder, or NAME@VERSION of an available manifest
     part
         a part to write, a pattern such as 't*-test', or all; several go into one output (repeatable;
         owod takes all parts by default, findmeifyoucan all splits)

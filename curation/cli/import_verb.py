@@ -20,7 +20,7 @@ class Options:
     Attributes
     ----------
     header
-        a manifest of published lists without them: a folder, or NAME@VERSION of one at hand
+        a manifest of published lists without them: a folder, or NAME@VERSION of an available one
     lists
         the authors' files, found by name, subfolders included
     out

@@ -1,4 +1,4 @@
-"""``curation list``: protocols, what they need, and the manifests at hand."""
+"""``curation list``: protocols, what they need, and the available manifests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """Protocols, their papers and sources, and the manifests at hand.
+    """Protocols, their papers and sources, and the available manifests.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Options:
 
 
 def run(options: Options) -> Answer:
-    """Print protocols with paper, sources and parameters, then the manifests at hand; or one protocol alone."""
+    """Print protocols with paper, sources and parameters, then the available manifests; or one protocol alone."""
     from curation.benchmarks.registry import benchmarks, registry
 
     data: dict[str, Any] = {}
@@ -149,7 +149,7 @@ def _write_index(options: Options) -> list[str]:
 
 
 def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return the manifests at hand; a damaged one is warned of and left out, a circle of versions refused."""
+    """Return the available manifests; a damaged one is warned of and left out, a circle of versions refused."""
     from curation.errors import CurationError, VersionChainError
     from curation.manifest.locate import manifest_folders, manifest_roots, packaged_manifests, superseded_by
     from curation.manifest.store import read_manifest

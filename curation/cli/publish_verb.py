@@ -22,7 +22,7 @@ class Options(SourceOptions):
     Attributes
     ----------
     manifest
-        a folder, or NAME@VERSION of a manifest at hand
+        a folder, or NAME@VERSION of an available manifest
     repo
         the dataset repository
     tag

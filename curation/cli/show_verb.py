@@ -31,7 +31,7 @@ class Options(SourceOptions):
     Attributes
     ----------
     manifest
-        a folder, or NAME@VERSION of a manifest at hand
+        a folder, or NAME@VERSION of an available manifest
     composition
         images and objects of every part under its label view, by role and by class, and what the view
         hides; without --source, what the header says of it

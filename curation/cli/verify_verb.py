@@ -22,7 +22,7 @@ class Options(SourceOptions, Amount):
     Attributes
     ----------
     manifest
-        a folder, or NAME@VERSION of a manifest at hand
+        a folder, or NAME@VERSION of an available manifest
     strict
         other bytes of a source file are a failure, not a note
     rebuild

@@ -27,7 +27,7 @@ def composition_figure(compositions: Sequence[PartComposition], title: str, stem
     """Draw the classes of each task, its images, and the objects of its training and test images.
 
     Objects that the label view of a part drops are hatched; above those of later tasks, the hidden unknowns of a
-    training part, stands how many images they lie in. What no source was at hand for is not drawn, and said.
+    training part, stands how many images they lie in. What no source was available for is not drawn, and said.
 
     Parameters
     ----------

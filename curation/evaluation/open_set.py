@@ -52,7 +52,7 @@ Values = list[float | None]
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The wilderness levels that the images at hand allow.
+    """The wilderness levels that the available images allow.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Levels:
 def wilderness_levels(
     n_closed: int, n_wilderness: int, *, counts: LevelCounts = "integer", most: int | None = None
 ) -> Levels:
-    """Return the levels k/10 for k = 0, 1, … while ``n_k`` wilderness images are at hand.
+    """Return the levels k/10 for k = 0, 1, … while ``n_k`` wilderness images are available.
 
     Parameters
     ----------
@@ -88,6 +88,13 @@ def wilderness_levels(
         See `LEVEL_COUNTS`.
     most : int, optional
         Highest number of levels.
+
+    Raises
+    ------
+    UsageError
+        There is no such rule for counts.
+    EvaluationError
+        The closed part has no images.
     """
     if counts not in LEVEL_COUNTS:
         raise UsageError("Unknown rule for level counts", expected=", ".join(LEVEL_COUNTS), found=repr(counts)[:80])

@@ -402,7 +402,7 @@ def tasks_of_manifest(manifest: Manifest) -> tuple[OwodTask, ...]:
             "The manifest has no tasks",
             where=f"{header.name} {header.version}",
             expected="an OWOD manifest, whose header lists the classes that each task introduces",
-            hint="curation list shows the manifests at hand; --classes FILE names the tasks instead",
+            hint="curation list shows the available manifests; --classes FILE names the tasks instead",
         )
     numbers = {entry.name: entry.index for entry in header.classes}
     unknown = unknown_index(header)

@@ -45,7 +45,7 @@ def official_part(figures: Sequence[Figure]) -> str:
 
 
 def declared_figures(closed: Part, wr1: PartEntry) -> tuple[Figure, ...]:
-    """Return the figures of a manifest whose wilderness is not at hand yet, but for WR1 where that is pinned."""
+    """Return the figures of a manifest whose wilderness is not available yet, but for WR1 where that is pinned."""
     obtained = {**_closed(closed), "wr1.images": wr1.images}
     figures = [_figure(name, obtained[name], *CLOSED_FIGURES[name], _closed_reason()) for name in CLOSED_FIGURES]
     waiting = "not computed yet: needs instances_train2017.json"

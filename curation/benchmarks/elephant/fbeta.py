@@ -54,7 +54,7 @@ def images_at_ratio(ratio: str, n_closed: int) -> int:
 
 
 def available_ratios(n_closed: int, n_wilderness: int, ratios: Sequence[str] = TABLE_4_RATIOS) -> tuple[str, ...]:
-    """Return those ratios that the wilderness at hand has images for."""
+    """Return those ratios that the available wilderness has images for."""
     return tuple(ratio for ratio in ratios if images_at_ratio(ratio, n_closed) <= n_wilderness)
 
 

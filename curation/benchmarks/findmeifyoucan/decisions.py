@@ -82,7 +82,7 @@ def contradictions(text: str) -> tuple[str, ...]:
 
 
 def is_pinned_only(text: str) -> bool:
-    """Return whether decisions are named by their digest and not at hand."""
+    """Return whether decisions are named by their digest and not available."""
     return bool(re.fullmatch(DIGEST, text))
 
 

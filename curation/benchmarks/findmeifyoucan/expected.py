@@ -33,7 +33,7 @@ _PLACE = {
 def figures_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[Figure, ...]:
     """Return every published figure of the pools that are built, with what was obtained and why it differs.
 
-    Where decisions are at hand the constraints that follow from them are counted too: how many images of those that a
+    Where decisions are available the constraints that follow from them are counted too: how many images of those that a
     split must contain it has, and how many of those that it must not.
     """
     key = next((name for name, one in PAIRS.items() if one.name == pair.name), "")

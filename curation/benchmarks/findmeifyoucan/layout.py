@@ -329,21 +329,21 @@ def published_schema() -> pa.Schema:
 
 
 def findmeifyoucan_tables(member: Member, table: Sequence[OpenImagesCategory] = ()) -> list[PlannedTable]:
-    """Return a table for each near, far and farther split at hand, under its published config (``coco_far_voc``).
+    """Return a table for each near, far and farther split available, under its published config (``coco_far_voc``).
 
     Raises
     ------
     ExportError
         The manifest is of another protocol; or see `curation.benchmarks.findmeifyoucan.layout.plan_findmeifyoucan`.
     PublishError
-        No split is at hand, or a source of one is not given.
+        No split is available, or a source of one is not given.
     """
     header = member.manifest.header
     where = f"{header.name} {header.version}"
     parts = [part for part in split_parts(header) if part in member.manifest.lists]
     if not parts:
         raise PublishError(
-            "No near, far or farther split is at hand",
+            "No near, far or farther split is available",
             where=where,
             hint="curation build MANIFEST --source NAME=PATH --out DIR completes it",
         )

@@ -306,7 +306,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
 
 
 def _rules(given: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
-    """Return the rule of each training part of a task in words, before any list is at hand."""
+    """Return the rule of each training part of a task in words, before any list is available."""
     benchmark, parameters = given.benchmark, given.parameters
     if benchmark.first_train and number == 1:
         return {"train": FIRST_TRAIN_RULE.format(sources=" and ".join(benchmark.first_train))}

@@ -25,7 +25,7 @@ _ARRAYS = {
 
 @dataclass(frozen=True, slots=True)
 class PostHocInputs:
-    """What post-hoc scores are computed from; None where it is not at hand.
+    """What post-hoc scores are computed from; None where it is not available.
 
     Attributes
     ----------

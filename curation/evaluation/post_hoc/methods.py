@@ -156,7 +156,7 @@ METHODS: dict[str, Method] = {
 
 
 def possible(inputs: PostHocInputs) -> tuple[str, ...]:
-    """Return the methods for which everything is at hand, in the order of `METHODS`."""
+    """Return the methods for which everything is available, in the order of `METHODS`."""
     return tuple(
         name for name, method in METHODS.items() if all(getattr(inputs, one) is not None for one in method.needs)
     )
@@ -232,7 +232,7 @@ def compute(inputs: PostHocInputs, name: str, settings: Settings | None = None, 
     missing = [one for one in METHODS[name].needs if getattr(inputs, one) is None]
     if missing:
         raise EvaluationError(
-            f"{name} needs more than is at hand",
+            f"{name} needs more than is available",
             expected=", ".join(METHODS[name].needs),
             found="missing: " + ", ".join(missing),
             hint="--test FILE has logits and features, --train FILE features and labels, --layer FILE weight and bias",
