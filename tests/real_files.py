@@ -28,7 +28,6 @@ SETS: dict[str, str] = {
     "owod_lists": "published lists of the open-world benchmarks",
     "owod_audits": "the same, audited",
     "decisions": "recorded decisions and category lists of FindMeIfYouCan",
-    "clip_text": "CLIP's vectors of class names",
     "held": "answers of every evaluator, and of cuts, class lists and splits, held outside the repository",
 }
 

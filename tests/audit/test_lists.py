@@ -38,7 +38,6 @@ def test_text_arrays_objects_of_arrays_and_coco_json_are_lists(tmp_path: Path) -
     assert train.sha256 == found.digests["sub/t1_train"] == sha256_of_bytes(text)
     assert (train.size, train.blank, train.lines.tolist()) == (len(text), 1, [1, 2, 4])
     assert train.unique.tolist() == sorted(set(train.members.tolist()))
-    assert list(found.members) == [one.name for one in found.lists]
 
 
 def test_integers_in_json_are_coco_s_only_when_the_user_says_so(tmp_path: Path) -> None:
