@@ -1,1 +1,1 @@
-"""One module a paper: pure functions from sources to a manifest."""
+"""One room a benchmark: its rule, its facts, its evaluation. The registry finds them by name."""

@@ -9,7 +9,8 @@ a function ``evaluate``, whose signature declares the options of the command lin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module, metadata, util
+from functools import cache
+from importlib import import_module, metadata, resources, util
 from types import ModuleType
 
 from curation.errors import UsageError
@@ -18,14 +19,20 @@ from curation.evaluation.result import Report, Result
 
 _PLAIN = {"voc": "curation.evaluation.voc", "coco": "curation.evaluation.coco_engine"}
 _ROOMS = "curation.benchmarks"
-_OWN = ("elephant", *_PLAIN, "owod", "osod3", "findmeifyoucan", "imagenet", "ssb")
+
+
+@cache
+def _own() -> tuple[str, ...]:
+    """Return the rooms of this package that evaluate, then plain detection, without importing any of them."""
+    rooms = (room for room in resources.files(_ROOMS).iterdir() if (room / "evaluation.py").is_file())
+    return (*sorted(room.name for room in rooms), *_PLAIN)
 
 
 def _module(protocol: str, what: str) -> ModuleType | None:
     """Return the module that holds what is wanted of a protocol; None for one that is not known here."""
     if protocol in _PLAIN:
         return import_module(_PLAIN[protocol])
-    if protocol in _OWN:
+    if protocol in _own():
         return import_module(f"{_ROOMS}.{protocol}.{what}")
     found = (one.module for one in metadata.entry_points(group=_ROOMS, name=protocol))
     return next((import_module(f"{room}.{what}") for room in found if _has(room, what)), None)
@@ -43,7 +50,7 @@ def _has(room: str, what: str) -> bool:
 def protocols() -> tuple[str, ...]:
     """Return the names of all protocols that evaluate: rooms of this package, plain detection, other packages'."""
     offered = sorted(one.name for one in metadata.entry_points(group=_ROOMS) if _has(one.module, "evaluation"))
-    return (*_OWN, *(name for name in offered if name not in _OWN))
+    return (*_own(), *(name for name in offered if name not in _own()))
 
 
 def evaluation_of(protocol: str) -> Callable[..., Result]:

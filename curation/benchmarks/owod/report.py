@@ -47,8 +47,9 @@ DEFINITIONS: dict[str, str] = {
     "WI_at_recall": "WI at recalls 0.1 to 0.9; WI_curve: 0.01 to 1.00, both denominators",
     "on": "IoU of the profile's matching threshold with the object, whatever its other detections",
 }
-_RE_OWOD = "Revisiting Open World Object Detection, section 4"
-_ORE = "Towards Open World Object Detection, section 5"
+_RE_OWOD = "Revisiting Open World Object Detection"
+_WI = f"{_RE_OWOD}, equation 1; recall 0.8 as in the code of Towards Open World Object Detection"
+_A_OSE = "Miller et al., ICRA 2018"
 _NO_UNKNOWN = "no unknown object counts in the task"
 
 
@@ -92,22 +93,22 @@ MEASURES = (
     _measure("UR", "unknown recall (U-Recall)", "%", "higher", ranked=True, count=("num_unknown_gt",)),
     _measure("UDR", "unknown detection recall", "%", "higher", ranked=True, count=("num_unknown_gt",)),
     _measure("UDP", "unknown detection precision", "%", "higher", ranked=True),
-    _measure("A_OSE_objects", "absolute open-set error, objects", "count", "lower", ranked=True, source=_ORE),
-    _measure("A_OSE_detections", "absolute open-set error, detections", "count", "lower", ranked=True, source=_ORE),
-    _measure("WI", "wilderness impact at recall 0.8", "ratio", "lower", ranked=True, source=_ORE),
+    _measure("A_OSE_objects", "absolute open-set error, objects", "count", "lower", ranked=True, source=_A_OSE),
+    _measure("A_OSE_detections", "absolute open-set error, detections", "count", "lower", ranked=True, source=_A_OSE),
+    _measure("WI", "wilderness impact at recall 0.8", "ratio", "lower", ranked=True, source=_WI),
     _measure(
         "WI_closed_set_denominator",
         "wilderness impact, closed-set denominator",
         "ratio",
         "lower",
-        source="The Overlooked Elephant of Object Detection, equation 1",
+        source="The Overlooked Elephant of Object Detection: Open Set",
     ),
     _measure(
         "WI_at_recall@{recall}",
         "wilderness impact",
         "ratio",
         "lower",
-        source=_ORE,
+        source=f"{_RE_OWOD}, equation 1",
         paths=(("WI_at_recall", "{recall}"),),
     ),
     _measure("AP_unknown", "average precision of class unknown", "%", "higher"),
