@@ -208,6 +208,10 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     return (*slots, *list_slots)
 
 
+SLOTS = slots_of({"split": "m-owodb"})
+"""What a build reads unless another split is asked for."""
+
+
 def check_given(benchmark: Setting, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> None:
     """Raise `ProtocolError` for some of the training sources without the others, and for a list not asked for."""
     needed = (*benchmark.first_train, benchmark.train)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.arguments import checked
 from curation.errors import LeaderboardError
 from curation.evaluation.leaderboard.files import read_rows
 from curation.evaluation.leaderboard.html import leaderboard_html, shown_name
@@ -80,6 +81,7 @@ class Leaderboard:
         return {"file": self.file, "sha256": self.digest, "torn": self.torn, "groups": groups}
 
 
+@checked
 def leaderboard(
     path: Path | str, *, metric: str | None = None, groups: Sequence[int] | str | None = None
 ) -> Leaderboard:
