@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from curation.evaluation.inputs import (
     Policy,
     Reading,
     Truth,
+    by_name,
     file_records,
     manifest_record,
     require_manifest_for_ids,
@@ -130,17 +131,12 @@ def evaluate(
     _check(manifest, classes, images, part, task)
     require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
     taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
-    opened: dict[int | Path, Source] = {}
-
-    def opening(one: Truth) -> Source:
-        key = one if isinstance(one, Path) else id(one)
-        if key not in opened:
-            opened[key] = reading.open(one)
-        return opened[key]
-
+    opening = reading.opener()
     tasks = _tasks(truth, task, taken, classes, opening)
-    files = _by_task(detections, "--detections", task, tasks)
-    truths = _by_task(truth, "--truth", list(files), tasks, shared=True)
+    names = [one.name for one in tasks]
+    hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"
+    files: dict[str, Path] = by_name(detections, "--detections", "task", names, wanted=task, hint=hint)
+    truths: dict[str, Truth] = by_name(truth, "--truth", "task", names, wanted=list(files), shared=True)
     profiles = ("clean", "ore", "owdetr") if profile == "all" else (profile,) if isinstance(profile, str) else profile
     inputs: dict[str, tuple[TaskTruth, TaskDetections]] = {}
     for one in steps([one for one in tasks if one.name in files], "reading tasks"):
@@ -193,38 +189,6 @@ def _tasks(
         return (task_of_truth(opening(truth), (task or ("test",))[0]),)
     choose_tasks(tasks, task)
     return tasks
-
-
-Given = TypeVar("Given", Path, Truth)
-
-
-def _by_task(
-    given: Mapping[str, Given] | Given,
-    option: str,
-    wanted: Sequence[str],
-    tasks: Sequence[OwodTask],
-    *,
-    shared: bool = False,
-) -> dict[str, Given]:
-    """Return what is given for each wanted task; what names no task serves the only wanted one, or all if `shared`."""
-    names = [task.name for task in tasks]
-    found = dict(given) if isinstance(given, Mapping) else {}
-    asked = list(wanted or found) or names
-    if not isinstance(given, Mapping) and (shared or len(asked) == 1):
-        return dict.fromkeys(asked, given)
-    strange = [task for task in found if task not in names]
-    missing = [task for task in asked if task not in found]
-    if strange or missing or not isinstance(given, Mapping):
-        told = not strange and isinstance(given, Mapping)
-        raise UsageError(
-            f"{option} is missing for task {', '.join(missing)}"
-            if told
-            else f"{option} does not say which task it is of",
-            where=None if told else str(strange[0] if strange else given)[:200],
-            expected=" ".join(f"{option} {task}=FILE" for task in (asked if told else names)[:4]),
-            hint=f"one plain {option} FILE goes with --task {asked[0]}",
-        )
-    return {task: one for task, one in found.items() if task in asked}
 
 
 def _list_of(

@@ -39,16 +39,10 @@ from curation.benchmarks.owod.setting import (
     check_selected,
     check_source,
 )
-from curation.benchmarks.parts import Part, Selection, all_images, source_entry, source_note
+from curation.benchmarks.parts import Part, Selection, all_images, manifest_of, source_entry
 from curation.benchmarks.shown import Shown, shown
 from curation.errors import UsageError
-from curation.manifest.header import (
-    SCHEMA_VERSION,
-    Header,
-    PartRole,
-    Rule,
-    TaskEntry,
-)
+from curation.manifest.header import PartEntry, PartRole, TaskEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source
 
@@ -86,31 +80,25 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         for task in benchmark.tasks
         for part in (*(training.get(task.name, ())), *(one for one in tested if one.entry.task == task.name))
     ]
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        parts,
         name=benchmark.manifest_name(sources),
-        version="1.0.0",
         title=benchmark.title,
         paper=benchmark.paper,
         taxonomy="OWOD",
-        origin="regenerated",
         classes=benchmark.classes,
-        parts=tuple(part.entry for part in parts),
         sources=tuple(
-            source_entry(slot, sources[slot], note=source_note(sources[slot]), exhaustive=benchmark.exhaustive(slot))
+            source_entry(slot, sources[slot], exhaustive=benchmark.exhaustive(slot))
             for slot in (*benchmark.slots, *benchmark.lists)
             if slot in sources
         ),
-        rule=Rule(
-            protocol="owod",
-            algorithm_version=ALGORITHM_VERSION,
-            parameters={**parameters, "train_evidence": _evidence(given)},
-        ),
+        protocol="owod",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters={**parameters, "train_evidence": _evidence(given)},
         figures=figures_of(benchmark, parts, sources, parameters, selected),
         notes=notes_of(benchmark, parts, sources, parameters),
         tasks=benchmark.tasks,
     )
-    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
 
 def _training(given: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
@@ -275,26 +263,22 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     }
     given = Given(benchmark, sources, published)
     tested = {part.entry.task: part for part in _tests(given)}
-    parts = []
+    parts: list[Part | PartEntry] = []
     for number, task in enumerate(benchmark.tasks, start=1):
         parts += benchmark.declared_parts(task, number, published, _rules(given, task, number))
-        parts.append(tested[task.name].entry)
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+        parts.append(tested[task.name])
+    return manifest_of(
+        parts,
         name=f"owod/{benchmark.split.name}",
-        version="1.0.0",
         title=benchmark.title,
         paper=benchmark.paper,
         taxonomy="OWOD",
         origin="declared",
         classes=benchmark.classes,
-        parts=tuple(parts),
         sources=tuple(benchmark.declared_source(slot, sources) for slot in (*benchmark.slots, *benchmark.lists)),
-        rule=Rule(
-            protocol="owod",
-            algorithm_version=ALGORITHM_VERSION,
-            parameters={**published, "train_evidence": "boxes"},
-        ),
+        protocol="owod",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters={**published, "train_evidence": "boxes"},
         figures=declared_figures(benchmark, list(tested.values()), sources),
         notes=(
             "Lists of images of train2017 need instances_train2017.json: `curation build` completes and checks them.",
@@ -302,7 +286,6 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         ),
         tasks=benchmark.tasks,
     )
-    return Manifest(header=header, lists={part.entry.name: part.ids for part in tested.values()})
 
 
 def _rules(given: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:

@@ -115,7 +115,7 @@ class Setting:
     def declared_source(self, slot: str, sources: Mapping[str, Source]) -> SourceEntry:
         """Return the record of a source, read or not."""
         if slot in sources:
-            return source_entry(slot, sources[slot], exhaustive=self.exhaustive(slot))
+            return source_entry(slot, sources[slot], note="", exhaustive=self.exhaustive(slot))
         dataset, part = self.dataset(slot)
         note = "all_task_val.txt of the authors, from your own disk" if slot == VAL_LIST else "from your own disk"
         return unread_entry(slot, dataset, part, note=note, exhaustive=self.exhaustive(slot))
@@ -206,6 +206,10 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         for slot in benchmark.lists
     ]
     return (*slots, *list_slots)
+
+
+SLOTS = slots_of({"split": "m-owodb"})
+"""What a build reads unless another split is asked for."""
 
 
 def check_given(benchmark: Setting, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> None:

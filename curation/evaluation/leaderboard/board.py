@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from curation.arguments import checked
 from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.leaderboard.rows import Metric, Row, read_rows
 from curation.evaluation.measures import place_of
@@ -403,6 +404,7 @@ class Leaderboard:
         return {"file": self.file, "sha256": self.digest, "torn": self.torn, "groups": groups}
 
 
+@checked
 def leaderboard(
     path: Path | str, *, metric: str | None = None, groups: Sequence[int] | str | None = None
 ) -> Leaderboard:
