@@ -33,22 +33,10 @@ from curation.benchmarks.owod.splits import (
     check_source,
     split_of,
 )
-from curation.benchmarks.parts import Part, Selection, all_images, make_part, source_entry, source_note
+from curation.benchmarks.parts import Part, Selection, all_images, make_part, manifest_of, source_entry
 from curation.benchmarks.shown import Shown, shown
 from curation.errors import ProtocolError, UsageError
-from curation.manifest.header import (
-    SCHEMA_VERSION,
-    Figure,
-    Header,
-    LabelView,
-    Origin,
-    PartEntry,
-    PartRole,
-    Rule,
-    SourceEntry,
-    TaskEntry,
-    roles_at,
-)
+from curation.manifest.header import LabelView, PartEntry, PartRole, TaskEntry, roles_at
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source
 
@@ -100,37 +88,6 @@ class Given:
             task=task.name,
         )
 
-    def manifest(
-        self,
-        name: str,
-        origin: Origin,
-        parts: Sequence[Part | PartEntry],
-        *,
-        evidence: str,
-        sources: Sequence[SourceEntry],
-        figures: tuple[Figure, ...],
-        notes: tuple[str, ...],
-    ) -> Manifest:
-        """Return the manifest of some parts, which holds the lists of those that are made."""
-        stated = {**self.parameters, "train_evidence": evidence}
-        header = Header(
-            schema_version=SCHEMA_VERSION,
-            name=name,
-            version="1.0.0",
-            title=self.split.title,
-            paper=self.split.paper,
-            taxonomy="OWOD",
-            origin=origin,
-            classes=self.split.classes,
-            parts=tuple(part.entry if isinstance(part, Part) else part for part in parts),
-            sources=tuple(sources),
-            rule=Rule(protocol="owod", algorithm_version=ALGORITHM_VERSION, parameters=stated),
-            figures=figures,
-            notes=notes,
-            tasks=self.split.tasks,
-        )
-        return Manifest(header=header, lists={part.entry.name: part.ids for part in parts if isinstance(part, Part)})
-
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     """Return the manifest of all tasks of a split.
@@ -163,18 +120,24 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         for task in split.tasks
         for part in (*(training.get(task.name, ())), *(one for one in tested if one.entry.task == task.name))
     ]
-    return given.manifest(
-        split.manifest_name(sources),
-        "regenerated",
+    return manifest_of(
         parts,
-        evidence=_evidence(given),
-        sources=[
-            source_entry(slot, sources[slot], note=source_note(sources[slot]), exhaustive=split.exhaustive(slot))
+        name=split.manifest_name(sources),
+        title=split.title,
+        paper=split.paper,
+        taxonomy="OWOD",
+        classes=split.classes,
+        sources=tuple(
+            source_entry(slot, sources[slot], exhaustive=split.exhaustive(slot))
             for slot in (*split.slots, *split.lists)
             if slot in sources
-        ],
+        ),
+        protocol="owod",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters={**parameters, "train_evidence": _evidence(given)},
         figures=figures_of(split, parts, sources, parameters, selected),
         notes=notes_of(split, parts, sources, parameters),
+        tasks=split.tasks,
     )
 
 
@@ -344,12 +307,18 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     for number, task in enumerate(split.tasks, start=1):
         parts += split.declared_parts(task, number, published, _rules(given, task, number))
         parts.append(tested[task.name])
-    return given.manifest(
-        f"owod/{split.name}",
-        "declared",
+    return manifest_of(
         parts,
-        evidence="boxes",
-        sources=[split.declared_source(slot, sources) for slot in (*split.slots, *split.lists)],
+        name=f"owod/{split.name}",
+        title=split.title,
+        paper=split.paper,
+        taxonomy="OWOD",
+        origin="declared",
+        classes=split.classes,
+        sources=tuple(split.declared_source(slot, sources) for slot in (*split.slots, *split.lists)),
+        protocol="owod",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters={**published, "train_evidence": "boxes"},
         figures=declared_figures(split, list(tested.values()), sources),
         notes=(
             "Lists of images of train2017 need instances_train2017.json: `curation build` completes and checks them.",

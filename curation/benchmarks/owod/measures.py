@@ -16,7 +16,7 @@ from curation.evaluation.open_set import (
     Outcomes,
     impact_at_recalls,
     operating_curve,
-    plateaus,
+    recall_points,
     targets,
     unknown_by_class,
     unknown_counts,
@@ -232,7 +232,7 @@ class _Section:
         }
 
     def _impact(self) -> dict[str, Any]:
-        by_class = plateaus(self.found, self.truth.unknown)
+        by_class = recall_points(self.found, self.truth.unknown)
         curve = impact_at_recalls(by_class, self.classes)
         readings = ("WI", "WI_closed_set_denominator")
         for name in readings:

@@ -159,7 +159,7 @@ class Split:
     def declared_source(self, slot: str, sources: Mapping[str, Source]) -> SourceEntry:
         """Return the record of a source, read or not."""
         if slot in sources:
-            return source_entry(slot, sources[slot], exhaustive=self.exhaustive(slot))
+            return source_entry(slot, sources[slot], note="", exhaustive=self.exhaustive(slot))
         dataset, part = self.dataset(slot)
         note = "all_task_val.txt of the authors, from your own disk" if slot == VAL_LIST else "from your own disk"
         return unread_entry(slot, dataset, part, note=note, exhaustive=self.exhaustive(slot))
