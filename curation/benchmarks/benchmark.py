@@ -3,25 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from curation.benchmarks.parameters import Parameter
 from curation.errors import UsageError
-from curation.manifest.header import Header, Paper
-from curation.manifest.manifest import Manifest
 from curation.sources.slots import SourceSlot as SourceSlot
-from curation.sources.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from curation.benchmarks.parameters import Parameter
+    from curation.manifest.header import Header, Paper
+    from curation.manifest.manifest import Manifest
+    from curation.publishing.exporting import Format
+    from curation.sources.source import Source
+
+Kind = TypeVar("Kind")
 
 
-@dataclass(frozen=True, slots=True)
+class Deferred(Generic[Kind]):
+    """A field that is given as itself, or as ``MODULE:NAME``: then it is imported when it is read.
+
+    A command that asks a benchmark for its name and paper alone does not import its rule.
+    """
+
+    def __init__(self, default: Kind) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, benchmark: None, owner: type) -> Deferred[Kind]: ...
+    @overload
+    def __get__(self, benchmark: Benchmark, owner: type) -> Kind: ...
+    def __get__(self, benchmark: Benchmark | None, owner: type) -> Deferred[Kind] | Kind:
+        if benchmark is None:
+            return self
+        given: Kind | str = vars(benchmark)[self._name]
+        if not isinstance(given, str):
+            return given
+        try:
+            found: Kind = resolve_name(given)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise UsageError(
+                "The package that offers this benchmark cannot be used",
+                where=f"{benchmark.name}: {self._name}",
+                expected="MODULE:NAME of what can be imported",
+                found=f"{given}: {error}"[:300],
+            ) from error
+        return found
+
+    def __set__(self, benchmark: Benchmark, given: Deferred[Kind] | Kind | str) -> None:
+        # What the dataclass passes for a field that is left out is the descriptor itself.
+        vars(benchmark)[self._name] = self._default if isinstance(given, Deferred) else given
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """A paper with its rule and what the rule needs; declared as ``BENCHMARK`` in the package of its room.
 
     Another package offers one by an entry point of the group ``curation.benchmarks``, under the benchmark's name. Its
     evaluation, where it has one, is in the modules ``evaluation`` and ``report`` of the same package
-    (`curation.evaluation.protocols`).
+    (`curation.evaluation.protocols`). What is `Deferred` may be given as ``MODULE:NAME``, imported when it is used.
 
     Attributes
     ----------
@@ -45,25 +90,24 @@ class Benchmark:
         it, and what contradicts itself in it, in words. None where no decisions are replayed.
     recipes : mapping of str to callable
         Drafts of the lists that the authors published, by the name of the manifest that ``curation import`` makes.
-    formats : str
-        ``MODULE:NAME`` of the layouts of the authors' own files, a tuple of `curation.publishing.exporting.Format`;
-        loaded only when they are used. ``""`` for none.
+    formats : tuple of Format
+        Layouts of the authors' own files.
     """
 
     name: str
     paper: Paper
     summary: str
-    slots: tuple[SourceSlot, ...] = ()
-    parameters: tuple[Parameter, ...] = ()
+    slots: Deferred[tuple[SourceSlot, ...]] = Deferred(())
+    parameters: Deferred[tuple[Parameter, ...]] = Deferred(())
     parts: tuple[tuple[str, str], ...] = ()
     page: str = ""
-    build: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
-    declare: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
-    choose_slots: Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None = None
-    task_settings: Callable[[Path], dict[str, str]] | None = None
-    recorded_decisions: Callable[[Path, bool], tuple[str, tuple[str, ...]]] | None = None
-    recipes: Mapping[str, Callable[[], Header]] = field(default_factory=dict)
-    formats: str = ""
+    build: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
+    declare: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
+    choose_slots: Deferred[Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None] = Deferred(None)
+    task_settings: Deferred[Callable[[Path], dict[str, str]] | None] = Deferred(None)
+    recorded_decisions: Deferred[Callable[[Path, bool], tuple[str, tuple[str, ...]]] | None] = Deferred(None)
+    recipes: Deferred[Mapping[str, Callable[[], Header]]] = Deferred({})
+    formats: Deferred[tuple[Format, ...]] = Deferred(())
 
     def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         """Return the sources that a build with these parameters reads."""

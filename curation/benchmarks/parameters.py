@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curation.errors import ProtocolError
-from curation.hierarchy import Wordnet, open_wordnet
+
+if TYPE_CHECKING:
+    from curation.hierarchy import Wordnet
 
 MOST_IMAGES = 1_000_000
 """Largest number of images that a list may be asked for."""
@@ -106,6 +108,8 @@ def wordnet_parameter() -> Parameter:
     """Return the parameter ``wordnet``; a manifest states it with the digest of the nouns that were read."""
 
     def read(text: str) -> str:
+        from curation.hierarchy import open_wordnet
+
         which, _, digest = text.partition(_DIGEST)
         if not text:
             return ""
@@ -132,5 +136,7 @@ def wordnet_parameter() -> Parameter:
 
 def wordnet_of(parameters: Mapping[str, Any]) -> Wordnet | None:
     """Return the WordNet that the parameter ``wordnet`` names; None for the built-in one."""
+    from curation.hierarchy import open_wordnet
+
     which = str(parameters.get("wordnet", "")).partition(_DIGEST)[0]
     return open_wordnet(which) if which else None

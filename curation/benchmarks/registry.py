@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -51,6 +52,9 @@ def _offered(entry: EntryPoint, found: Mapping[str, Benchmark]) -> Benchmark:
         raise ValueError(f"the benchmark is called {offered.name}, its entry point {entry.name}")
     if entry.name in found:
         raise ValueError("there is a benchmark of this name already")
+    # What it defers is imported now: once in use, a wrong name would take the other benchmarks away.
+    for field in fields(offered):
+        getattr(offered, field.name)
     return offered
 
 
@@ -102,7 +106,5 @@ def formats() -> Mapping[str, Format]:
 
     found = dict(FORMATS)
     for one in benchmarks().values():
-        module, _, name = one.formats.partition(":")
-        offered: tuple[Format, ...] = getattr(import_module(module), name) if module else ()
-        found |= {form.name: form for form in offered}
+        found |= {form.name: form for form in one.formats}
     return found

@@ -1,6 +1,9 @@
 """Protocols are found by name, and declare what they need."""
 
 import re
+import subprocess
+import sys
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -36,8 +39,24 @@ def test_declarations_are_whole(name: str) -> None:
     for parameter in protocol.parameters:
         assert parameter.meaning
         parameter.read(parameter.default)
+    for field in fields(protocol):
+        assert not str(getattr(protocol, field.name)).startswith("curation."), field.name
     assert (ROOT / protocol.page).is_file()
     assert name in (ROOT / protocol.page).read_text(encoding="utf-8")
+
+
+def test_what_a_benchmark_names_is_imported_when_it_is_asked_for() -> None:
+    program = "import sys; from curation.benchmarks.registry import benchmarks; benchmarks(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "curation.benchmarks.elephant" in loaded
+    assert not {"numpy", "curation.hierarchy", "curation.benchmarks.elephant.lists"} & set(loaded)
+
+
+def test_a_name_that_cannot_be_imported_is_told() -> None:
+    wrong = replace(find_benchmark("voc-coco"), build="no_such:build")
+    with pytest.raises(UsageError, match=r"cannot be used.*\n.*voc-coco: build") as caught:
+        _ = wrong.build
+    assert "No module named 'no_such'" in str(caught.value)
 
 
 ROOT = Path(__file__).parents[2]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from curation.benchmarks.benchmark import Benchmark, SourceSlot
-from curation.benchmarks.elephant.facts import CLOSED, COCO, PAPER, RECIPES
-from curation.benchmarks.elephant.lists import build, declare
-from curation.benchmarks.elephant.parameters import PARAMETERS
+from curation.benchmarks.facts import fact
+from curation.manifest.header import Paper
 
 _VOC = "VOC root, or COCO JSON with difficult flags"
 BENCHMARK = Benchmark(
     name="elephant",
-    paper=PAPER,
+    paper=fact(__package__, "paper", Paper),
     summary="VOC2007 test, and COCO images that show none of its 20 classes (the wilderness)",
     slots=(
-        SourceSlot(CLOSED, "voc2007", "test", True, f"closed test set: {_VOC}"),
+        SourceSlot("voc2007-test", "voc2007", "test", True, f"closed test set: {_VOC}"),
         SourceSlot(
-            COCO,
+            "coco",
             "coco",
             "",
             True,
@@ -27,7 +26,7 @@ BENCHMARK = Benchmark(
         SourceSlot("voc2012-train", "voc2012", "train", False, f"training part: {_VOC}"),
         SourceSlot("voc2012-val", "voc2012", "val", False, f"training part: {_VOC}"),
     ),
-    parameters=PARAMETERS,
+    parameters="curation.benchmarks.elephant.parameters:PARAMETERS",
     parts=(
         ("closed", "VOC2007 test"),
         ("wilderness", "all COCO images without a known class"),
@@ -37,8 +36,8 @@ BENCHMARK = Benchmark(
         ("voc2012-PART", "training part, where it is given"),
     ),
     page="docs/elephant.md",
-    build=build,
-    declare=declare,
-    recipes=RECIPES,
+    build="curation.benchmarks.elephant.lists:build",
+    declare="curation.benchmarks.elephant.lists:declare",
+    recipes="curation.benchmarks.elephant.facts:RECIPES",
     formats="curation.benchmarks.elephant.layout:FORMATS",
 )

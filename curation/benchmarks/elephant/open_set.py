@@ -9,7 +9,7 @@ import numpy as np
 from curation.benchmarks.elephant.variants import OWOD
 from curation.evaluation.input_order import decided_by_order, joined, joined_claims, kinds
 from curation.evaluation.matching import OperatingPoints, OverlappingPairs, assign, overlaps_any, recall_names
-from curation.evaluation.open_set import TENTHS, Outcomes, Plateaus, lies_on, plateaus
+from curation.evaluation.open_set import TENTHS, Outcomes, RecallPoints, lies_on, recall_points
 from curation.evaluation.problem import Bools, Detections, GroundTruth
 from curation.evaluation.variants import IOU, round_as_text
 
@@ -35,7 +35,7 @@ def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
     classes = parts[0][0].classes
     found = _outcomes(rounded)
     detected = np.bincount(found.label, minlength=len(classes))
-    by_class = plateaus(found, len(classes))
+    by_class = recall_points(found, len(classes))
     impact, nearest = _impacts({classes[number]: one for number, one in by_class.items()})
     per_class = np.bincount(found.label[found.on_unknown()], minlength=len(classes))
     result: dict[str, Any] = {
@@ -121,7 +121,7 @@ def _objects_hit(truth: GroundTruth, detections: Detections) -> int:
 
 
 def _impacts(
-    by_class: dict[str, Plateaus],
+    by_class: dict[str, RecallPoints],
 ) -> tuple[dict[str, float | None], dict[str, dict[str, float]]]:
     impact: dict[str, float | None] = {}
     nearest: dict[str, dict[str, float]] = {}

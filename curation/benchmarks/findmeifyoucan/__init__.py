@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from curation.benchmarks.benchmark import Benchmark
-from curation.benchmarks.findmeifyoucan import facts
-from curation.benchmarks.findmeifyoucan.decisions import read_decisions_file
-from curation.benchmarks.findmeifyoucan.lists import build, declare, slots_of
-from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC
-from curation.benchmarks.findmeifyoucan.parameters import PARAMETERS
+from curation.benchmarks.facts import fact
+from curation.manifest.header import Paper
 
 BENCHMARK = Benchmark(
     name="findmeifyoucan",
-    paper=facts.PAPER,
+    paper=fact(__package__, "paper", Paper),
     summary="Near, far and farther OOD splits of COCO and Open Images for detectors of VOC or BDD100k, or of one's own",
-    slots=tuple({slot.name: slot for pair in (VOC, BDD) for slot in pair.slots()}.values()),
-    parameters=PARAMETERS,
+    slots="curation.benchmarks.findmeifyoucan.pairs:SLOTS",
+    parameters="curation.benchmarks.findmeifyoucan.parameters:PARAMETERS",
     parts=(
         ("DATASET-rule", "images without an ID class by their annotations"),
         ("DATASET-start", "where the review by eye began"),
@@ -22,9 +19,9 @@ BENCHMARK = Benchmark(
         ("DATASET-LEVEL-candidates", "images that a review may add"),
     ),
     page="docs/findmeifyoucan.md",
-    build=build,
-    declare=declare,
-    choose_slots=slots_of,
-    recorded_decisions=read_decisions_file,
+    build="curation.benchmarks.findmeifyoucan.lists:build",
+    declare="curation.benchmarks.findmeifyoucan.lists:declare",
+    choose_slots="curation.benchmarks.findmeifyoucan.lists:slots_of",
+    recorded_decisions="curation.benchmarks.findmeifyoucan.decisions:read_decisions_file",
     formats="curation.benchmarks.findmeifyoucan.layout:FORMATS",
 )

@@ -220,6 +220,7 @@ BDD = Pair(
     ),
 )
 PAIRS = {"voc": VOC, "bdd": BDD}
+SLOTS = tuple({slot.name: slot for pair in PAIRS.values() for slot in pair.slots()}.values())
 
 EXAMPLE = """name = "mylab/pets"
 id_classes = ["cat", "dog"]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from curation.benchmarks.benchmark import Benchmark, SourceSlot
-from curation.benchmarks.opendet.lists import CLOSED, COCO, PAPER, build
+from curation.benchmarks.facts import fact
 from curation.benchmarks.parameters import salt
+from curation.manifest.header import Paper
 
 BENCHMARK = Benchmark(
     name="voc-coco",
-    paper=PAPER,
+    paper=fact(__package__, "paper", Paper),
     summary="Open-set detection: VOC2007 test with COCO images of further classes, or of none of VOC's (OpenDet)",
     slots=(
-        SourceSlot(CLOSED, "voc2007", "test", True, "closed test set: VOC root, or COCO JSON with difficult flags"),
-        SourceSlot(COCO, "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
+        SourceSlot(
+            "voc2007-test", "voc2007", "test", True, "closed test set: VOC root, or COCO JSON with difficult flags"
+        ),
+        SourceSlot("coco", "coco", "", True, "COCO instances JSON, or a root", usual_part="train2017"),
     ),
     parameters=(salt("voc-coco", "salt of the hash rank"),),
     parts=(
@@ -23,5 +26,5 @@ BENCHMARK = Benchmark(
         ("wilderness-SIZE", "as many of them as the list of the paper has"),
     ),
     page="docs/owod.md",
-    build=build,
+    build="curation.benchmarks.opendet.lists:build",
 )

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from curation.benchmarks.benchmark import Benchmark
-from curation.benchmarks.osod3.declared import declare
-from curation.benchmarks.osod3.facts import PAPER
-from curation.benchmarks.osod3.lists import SLOTS, build, choose_slots
-from curation.benchmarks.osod3.parameters import PARAMETERS
+from curation.benchmarks.facts import fact
+from curation.manifest.header import Paper
 
 BENCHMARK = Benchmark(
     name="osod3",
-    paper=PAPER,
+    paper=fact(__package__, "paper", Paper),
     summary="known and unknown sub-classes of one super-class: Open Images animals and vehicles, CUB, MTSD",
-    slots=SLOTS,
-    parameters=PARAMETERS,
+    slots="curation.benchmarks.osod3.lists:SLOTS",
+    parameters="curation.benchmarks.osod3.parameters:PARAMETERS",
     parts=(
         ("train", "images of known classes"),
         ("val", "for tuning"),
         ("test", "known and unknown classes"),
     ),
     page="docs/osod3.md",
-    build=build,
-    declare=declare,
-    choose_slots=choose_slots,
+    build="curation.benchmarks.osod3.lists:build",
+    declare="curation.benchmarks.osod3.declared:declare",
+    choose_slots="curation.benchmarks.osod3.lists:choose_slots",
 )

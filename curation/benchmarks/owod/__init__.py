@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from curation.benchmarks.benchmark import Benchmark
-from curation.benchmarks.owod.facts import PAPERS
-from curation.benchmarks.owod.lists import build, declare
-from curation.benchmarks.owod.parameters import PARAMETERS
-from curation.benchmarks.owod.published import RECIPES
-from curation.benchmarks.owod.setting import slots_of
-from curation.benchmarks.owod.tasks import read_task_settings
+from curation.benchmarks.facts import fact
+from curation.manifest.header import Paper
 
 BENCHMARK = Benchmark(
     name="owod",
-    paper=PAPERS["reowod"],
+    paper=fact(__package__, "papers", dict[str, Paper])["reowod"],
     summary="Open-world detection: RE-OWOD, M-OWODB (ORE), S-OWODB (OW-DETR), or tasks of one's own",
-    slots=slots_of({"split": "m-owodb"}),
-    parameters=PARAMETERS,
+    slots="curation.benchmarks.owod.splits:SLOTS",
+    parameters="curation.benchmarks.owod.splits:PARAMETERS",
     parts=(
         ("tN-train", "images with a class that task N introduces"),
         ("tN-finetune", "exemplars of every class known by task N, from task 2 on"),
@@ -23,10 +19,10 @@ BENCHMARK = Benchmark(
         ("tN-test", "the same images for every task; classes not known yet are unknown"),
     ),
     page="docs/owod.md",
-    build=build,
-    declare=declare,
-    choose_slots=slots_of,
-    task_settings=read_task_settings,
-    recipes=RECIPES,
+    build="curation.benchmarks.owod.lists:build",
+    declare="curation.benchmarks.owod.lists:declare",
+    choose_slots="curation.benchmarks.owod.splits:slots_of",
+    task_settings="curation.benchmarks.owod.tasks:read_task_settings",
+    recipes="curation.benchmarks.owod.splits:RECIPES",
     formats="curation.benchmarks.owod.layout:FORMATS",
 )

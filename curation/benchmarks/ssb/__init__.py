@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from curation.benchmarks.benchmark import Benchmark, SourceSlot
+from curation.benchmarks.benchmark import Benchmark
+from curation.benchmarks.facts import fact
 from curation.benchmarks.parameters import choice
-from curation.benchmarks.ssb.lists import PAPER, SLOTS, build
-
-_SLOTS = (
-    SourceSlot("cub-train", "cub200", "train", False, "CUB-200-2011, official training images"),
-    SourceSlot("cub-test", "cub200", "test", False, "CUB-200-2011, official test images"),
-    SourceSlot("imagenet-val", "imagenet", "val", False, "ILSVRC-2012 validation images: the known ones"),
-    SourceSlot(
-        "imagenet-21k",
-        "imagenet",
-        "train",
-        False,
-        "unknown classes: folders of them, or imagenet_21k_val_files.json",
-    ),
-)
-
-
-def _slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
-    wanted = SLOTS[parameters["problem"]]
-    return tuple(SourceSlot(one.name, one.dataset, one.part, True, one.meaning) for one in _SLOTS if one.name in wanted)
-
+from curation.manifest.header import Paper
 
 BENCHMARK = Benchmark(
     name="ssb",
-    paper=PAPER,
+    paper=fact(__package__, "paper", Paper),
     summary="Semantic shift: unknown classes easy and hard to tell from known ones, of CUB and of ImageNet",
-    slots=_SLOTS,
-    parameters=(choice("problem", tuple(SLOTS), "data set"),),
+    slots="curation.benchmarks.ssb.lists:SLOTS",
+    parameters=(choice("problem", ("cub", "imagenet"), "data set"),),
     parts=(
         ("train", "cub: training images of known classes"),
         ("known", "test images of known classes"),
@@ -41,6 +20,6 @@ BENCHMARK = Benchmark(
         ("test-easy, test-hard", "known images joined with unknown ones; test-hard holds medium ones too"),
     ),
     page="docs/ssb.md",
-    build=build,
-    choose_slots=_slots_of,
+    build="curation.benchmarks.ssb.lists:build",
+    choose_slots="curation.benchmarks.ssb.lists:choose_slots",
 )

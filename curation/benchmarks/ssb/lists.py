@@ -11,34 +11,45 @@ validation images; the unknown ones are the 50 files of each class that the auth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parts import Part, Selection, make_part, source_entry, source_note
+from curation.benchmarks.parts import Part, Selection, make_part, manifest_of, source_entry
 from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.header import (
-    SCHEMA_VERSION,
-    ClassEntry,
-    Figure,
-    Header,
-    LabelView,
-    Paper,
-    PartRole,
-    Rule,
-)
+from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
+from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
 
 PAPER = fact(__package__, "paper", Paper)
 PROBLEMS: Mapping[str, Any] = facts_of(__package__)["problems"]
-SLOTS = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
+SLOTS = (
+    SourceSlot("cub-train", "cub200", "train", False, "CUB-200-2011, official training images"),
+    SourceSlot("cub-test", "cub200", "test", False, "CUB-200-2011, official test images"),
+    SourceSlot("imagenet-val", "imagenet", "val", False, "ILSVRC-2012 validation images: the known ones"),
+    SourceSlot(
+        "imagenet-21k",
+        "imagenet",
+        "train",
+        False,
+        "unknown classes: folders of them, or imagenet_21k_val_files.json",
+    ),
+)
+SLOTS_OF = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
 """Sources of each data set: that of the known images first."""
 _MEDIUM = "Medium unknown classes count as hard in benchmarking: part test-hard holds both."
 LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
 """Classes that a test set of each name holds beside the known ones."""
+
+
+def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
+    """Return the sources of the data set, all of them needed."""
+    wanted = SLOTS_OF[parameters["problem"]]
+    return tuple(replace(one, required=True) for one in SLOTS if one.name in wanted)
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -50,9 +61,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         A source is missing, or lacks one of the classes.
     """
     problem = parameters["problem"]
-    if missing := [slot for slot in SLOTS[problem] if slot not in sources]:
+    if missing := [slot for slot in SLOTS_OF[problem] if slot not in sources]:
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
-    first, second = (sources[slot] for slot in SLOTS[problem])
+    first, second = (sources[slot] for slot in SLOTS_OF[problem])
     levels = classes_of(problem, second)
     classes = (
         *(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(levels["known"])),
@@ -62,14 +73,14 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             for name in (names if level != "known" else ())
         ),
     )
-    known = Selection(SLOTS[problem][0], first, _showing(first, levels["known"]))
+    known = Selection(SLOTS_OF[problem][0], first, _showing(first, levels["known"]))
     parts = []
     if problem == "cub":
         parts.append(_part("train", [known], classes, "Official training images of known classes."))
-        known = Selection(SLOTS[problem][1], second, _showing(second, levels["known"]))
+        known = Selection(SLOTS_OF[problem][1], second, _showing(second, levels["known"]))
     parts.append(_part("known", [known], classes, "Test images of known classes."))
     unknown = {
-        level: Selection(SLOTS[problem][1], second, _showing(second, names))
+        level: Selection(SLOTS_OF[problem][1], second, _showing(second, names))
         for level, names in levels.items()
         if level != "known"
     }
@@ -78,22 +89,20 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     for name, held in LEVELS.items():
         chosen = [unknown[level] for level in held if level in unknown]
         parts.append(_part(f"test-{name}", [known, *chosen], classes, f"The known images and the {name} unknown ones."))
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        parts,
         name=f"ssb/{problem}",
-        version="1.0.0",
         title=f"Semantic Shift Benchmark: {problem}",
         paper=PAPER,
         taxonomy="OSC",
-        origin="regenerated",
         classes=classes,
-        parts=tuple(part.entry for part in parts),
-        sources=tuple(source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in SLOTS[problem]),
-        rule=Rule(protocol="ssb", algorithm_version=1, parameters=dict(parameters)),
+        sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),
+        protocol="ssb",
+        algorithm_version=1,
+        parameters=dict(parameters),
         figures=_figures(problem, {part.entry.name: len(part.ids) for part in parts}),
         notes=(_MEDIUM,) if "medium" in levels else (),
     )
-    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
 
 def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
@@ -110,7 +119,7 @@ def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
     if len(names) != size:
         raise ProtocolError(
             "The source has other classes than the benchmark",
-            where=f"source {SLOTS[problem][1]}",
+            where=f"source {SLOTS_OF[problem][1]}",
             expected=f"{size} classes",
             found=str(len(names)),
         )
