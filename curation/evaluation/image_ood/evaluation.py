@@ -21,7 +21,7 @@ from curation.evaluation.image_ood.measures import (
     require_usable,
 )
 from curation.evaluation.image_ood.report import DEFINITIONS
-from curation.evaluation.image_ood.scores import SUFFIXES, ImageScores, read_image_scores
+from curation.evaluation.image_ood.scores import SUFFIXES, read_image_scores
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
@@ -34,9 +34,9 @@ from curation.progress import stage
 PUBLISHED = "published"
 """The lists as they are."""
 DEFINITION = (
-    "Percentile bootstrap over images. Each replicate draws as many images of every set as it has, with replacement, the "
-    "sets apart. Images that are left out stay out of a replicate too, so that a difference is that of paired values: the "
-    "same draw with and without them. The mean of a group is taken in every replicate."
+    "Percentile bootstrap over images. Each replicate draws as many images of every set as it has, with replacement, "
+    "the sets apart. Images that are left out stay out of a replicate too, so that a difference is that of paired "
+    "values: the same draw with and without them. The mean of a group is taken in every replicate."
 )
 _NOTHING: Mapping[str, Path] = MappingProxyType({})
 
@@ -85,6 +85,10 @@ class Run:
         """Every set once."""
         return (self.id, *self.shifted.values(), *self.oods.values())
 
+    def kept_by(self, left: LeftOut) -> list[Bools]:
+        """Return which images of each set a list leaves."""
+        return [left.kept_rows(one, is_ood=one.name in self.oods) for one in self.all]
+
 
 def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]:
     """Return the function that scores OOD detection for a benchmark; its signature declares the options."""
@@ -118,8 +122,8 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         profile : str
             variant of the numbers, or all
         without : mapping of str to Path
-            the numbers once more without the images of a list, of decisions (.jsonl, action remove), or of those that a
-            cleaned manifest lacks, under a name of your own
+            the numbers once more without some images, under a name of your own: the OOD images of a list, those that
+            decisions remove (.jsonl), or those that a cleaned manifest lacks
         score_key, label_key, image_key : str, optional
             column or array, where it has another name than the usual ones
         stray : {"error", "drop"}
@@ -142,7 +146,8 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         reader = _Reader(benchmark, taken, lists, Keys(score_key, label_key, image_key), stray)
         with stage("reading scores"):
             runs = {name: reader.run(path) for name, path in _named(scores).items()}
-        left_out = {name: LeftOut.of(name, one) for name, one in without.items()}
+        sets = {one.name for run in runs.values() for one in run.all}
+        left_out = {name: LeftOut.of(name, one, sets) for name, one in without.items()}
         notes = [
             f"{name}: {told}" if len(runs) > 1 else told
             for name, run in runs.items()
@@ -268,7 +273,7 @@ def _told(left: LeftOut | None, run: Run) -> dict[str, Any]:
     sets = run.all
     if left is None:
         return {"images": {one.name: len(one) for one in sets}, "left_out": {}, "judged": {}, "notes": []}
-    kept = {one.name: int(left.kept_rows(one).sum()) for one in sets}
+    kept = {one.name: int(rows.sum()) for one, rows in zip(sets, run.kept_by(left), strict=True)}
     gone = {one.name: len(one) - kept[one.name] for one in sets if kept[one.name] < len(one)}
     judged = {one.name: count for one in sets if (count := left.judged_in(one))}
     notes = [
@@ -314,7 +319,7 @@ class _Measured:
             self.sets[self.by_class] = _Column(own.scores, own.right, classes)
             self.groups = {"classes": names.tolist(), **self.groups}
         self.kept: dict[str, list[Bools] | None] = {PUBLISHED: None}
-        self.kept |= {name: [left.kept_rows(one) for one in run.all] for name, left in left_out.items()}
+        self.kept |= {name: run.kept_by(left) for name, left in left_out.items()}
 
     def rows(self, which: str, drawn: Sequence[Int64s] | None = None) -> dict[str, Any]:
         """Return the numbers by setting, variant and row.
@@ -355,7 +360,8 @@ class _Measured:
 
         for name, own in oods.items():
             both = len(scores) and len(own)
-            measured = numbers_of(scores, own, self.rules) if both else [dict.fromkeys(NUMBERS)] * len(self.rules)
+            nothing: list[dict[str, float | None]] = [dict.fromkeys(NUMBERS)] * len(self.rules)
+            measured = numbers_of(scores, own, self.rules) if both else nothing
             for one, numbers in zip(self.rules, measured, strict=True):
                 add(one.name, name, numbers, {"ood": len(own), "sets": 1}, "there are no images left")
         for group, names in self.groups.items():

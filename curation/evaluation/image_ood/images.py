@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,8 @@ import numpy as np
 from curation.canonical import sha256_of_file
 from curation.decisions.files import read_decisions
 from curation.errors import EvaluationError, MissingFileError, PredictionError, UsageError
-from curation.evaluation.class_scores import Stray
 from curation.evaluation.image_ood.scores import ImageScores
-from curation.evaluation.problem import Bools, Floats, Int64s
+from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.published_list import NO_LABEL, read_published, stems
@@ -127,13 +126,16 @@ class ScoredSet:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Images that a list of one's own leaves out of every set.
+    """Images that a list of one's own leaves out.
 
     Attributes
     ----------
     name : str
     removed : Images
-    kept : mapping of str to Images, optional
+        Of every OOD set.
+    of_sets : mapping of str to Images
+        By set, be it OOD or ID: what decisions say of this one alone.
+    kept : mapping of str to Images
         By set: what a cleaned manifest has left of it. Images of other sets all stay.
     judged : Images or None
         Those that somebody looked at, where the list comes from verdicts.
@@ -143,12 +145,13 @@ class LeftOut:
 
     name: str
     removed: Images
-    kept: Mapping[str, Images]
-    judged: Images | None
-    file: dict[str, Any]
+    of_sets: Mapping[str, Images] = field(default_factory=dict)
+    kept: Mapping[str, Images] = field(default_factory=dict)
+    judged: Images | None = None
+    file: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, name: str, given: Path | LeftOut | Sequence[str]) -> LeftOut:
+    def of(cls, name: str, given: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
         """Return what a list leaves out.
 
         Parameters
@@ -156,29 +159,51 @@ class LeftOut:
         given : Path, LeftOut, or sequence of str
             A list of images in any published form; decisions (``.jsonl``), whose action ``remove`` counts; the folder
             of a cleaned manifest; or the images themselves.
+        sets : collection of str
+            Sets that decisions may speak of.
         """
         if isinstance(given, LeftOut):
             return given
         if not isinstance(given, Path):
-            return cls(name, Images(tuple(given)), {}, None, {})
+            return cls(name, Images(tuple(given)))
         if given.is_dir():
             manifest = load_manifest(str(given))
-            kept = {part: Images(manifest.ids(part)) for part in manifest.parts}
-            judged = Images(()) if manifest.header.decisions else None
-            return cls(name, Images(()), kept, judged, {"name": given.name, "sha256": manifest.digest})
-        file = {"name": given.name, "sha256": sha256_of_file(given) if given.is_file() else ""}
+            return cls(
+                name,
+                Images(()),
+                kept={part: Images(manifest.ids(part)) for part in manifest.parts if part in sets},
+                judged=Images(()) if manifest.header.decisions else None,
+                file={"name": given.name, "sha256": manifest.digest},
+            )
         if given.suffix.lower() == ".jsonl":
-            rows = read_decisions(given).decisions
-            removed = Images(tuple(sorted({one.image_id for one in rows if one.action == "remove"})))
-            return cls(name, removed, {}, Images(tuple(sorted({one.image_id for one in rows}))), file)
-        lists = read_published(given).lists
-        paths = tuple(path for one in lists for path in one.paths.decode().split("\n")[:-1])
+            return cls._of_decisions(name, given, sets)
+        paths = tuple(path for one in read_published(given).lists for path in one.paths.decode().split("\n")[:-1])
         if not paths:
             raise UsageError("The list names no images", where=f"--without {name}={given}")
-        return cls(name, Images(paths), {}, None, file)
+        return cls(name, Images(paths), file={"name": given.name, "sha256": sha256_of_file(given)})
 
-    def kept_rows(self, one: ScoredSet) -> Bools:
+    @classmethod
+    def _of_decisions(cls, name: str, path: Path, sets: Collection[str]) -> LeftOut:
+        read = read_decisions(path)
+        of_sets: dict[str, set[str]] = {}
+        for one in read.decisions:
+            if one.action == "remove":
+                of_sets.setdefault(one.dataset if one.dataset in sets else "", set()).add(one.image_id)
+        found = {key: Images(tuple(sorted(images))) for key, images in of_sets.items()}
+        return cls(
+            name,
+            found.pop("", Images(())),
+            of_sets=found,
+            judged=Images(tuple(sorted({one.image_id for one in read.decisions}))),
+            file={"name": path.name, "sha256": read.digest},
+        )
+
+    def kept_rows(self, one: ScoredSet, *, is_ood: bool) -> Bools:
         """Return which images of a set stay, shape (n,)."""
+        removed = [images for images in (self.removed if is_ood else None, self.of_sets.get(one.name)) if images]
+        left = self.kept.get(one.name)
+        if left is None and not any(images.paths for images in removed):
+            return np.ones(len(one), np.bool_)
         if one.images is None:
             raise UsageError(
                 "Images are left out by name, and nothing names those of a set",
@@ -186,18 +211,15 @@ class LeftOut:
                 expected="a column or array of image names, --manifest MANIFEST, or --lists DIR",
             )
         by_folder = one.images.by_folder
+        gone = {key for images in removed for key in images.keys(by_folder=by_folder)}
+        stay = None if left is None else set(left.keys(by_folder=by_folder))
         own = one.images.keys(by_folder=by_folder)
-        removed = set(self.removed.keys(by_folder=by_folder))
-        kept = np.array([key not in removed for key in own], np.bool_)
-        if one.name in self.kept:
-            left = set(self.kept[one.name].keys(by_folder=by_folder))
-            kept &= np.array([key in left for key in own], np.bool_)
-        return kept
+        return np.array([key not in gone and (stay is None or key in stay) for key in own], np.bool_)
 
-    def judged_in(self, one: ScoredSet) -> int | None:
-        """Return how many images of a set were judged, None where the list is no matter of verdicts."""
-        if self.judged is None or not self.judged.paths or one.images is None:
-            return None
+    def judged_in(self, one: ScoredSet) -> int:
+        """Return how many images of a set were judged; 0 where the list is no matter of verdicts."""
+        if self.judged is None or one.images is None:
+            return 0
         by_folder = one.images.by_folder
         return len(set(self.judged.keys(by_folder=by_folder)) & set(one.images.keys(by_folder=by_folder)))
 

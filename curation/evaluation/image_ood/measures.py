@@ -25,15 +25,16 @@ FprRule = Literal[
     "FPR95_ood_positive", "FPR95_ood_positive_openood_vertices", "FPR95_first", "FPR95_quantile_ninco", "FPR95_rank_ssb"
 ]
 FPR_RULES: Mapping[str, str] = {
-    "FPR95_ood_positive": "OOD positive: share of ID scores <= tau, tau the smallest score with 20 * (OOD scores <= tau) "
-    ">= 19 * n_ood",
-    "FPR95_ood_positive_openood_vertices": "the same at the first vertex of scikit-learn's ROC, which leaves out points "
-    "between equal steps (OpenOOD 1.5)",
-    "FPR95_first": "ID positive: share of OOD scores >= tau, tau the largest score with 20 * (ID scores >= tau) >= 19 * n_id",
-    "FPR95_quantile_ninco": "ID positive: share of OOD scores >= the 0.05 quantile of the ID scores, linearly interpolated; "
-    "not finite scores as they are (NINCO)",
-    "FPR95_rank_ssb": "ID positive: share of OOD scores > the ID score of ascending rank round(0.05 n), from 0, a half to "
-    "the even rank (SSB)",
+    "FPR95_ood_positive": "OOD positive: share of ID scores <= tau, tau the smallest score with "
+    "20 * (OOD scores <= tau) >= 19 * n_ood",
+    "FPR95_ood_positive_openood_vertices": "the same at the first vertex of scikit-learn's ROC, which leaves "
+    "out points between equal steps (OpenOOD 1.5)",
+    "FPR95_first": "ID positive: share of OOD scores >= tau, tau the largest score with "
+    "20 * (ID scores >= tau) >= 19 * n_id",
+    "FPR95_quantile_ninco": "ID positive: share of OOD scores >= the 0.05 quantile of the ID scores, linearly "
+    "interpolated; scores that are not finite as they are (NINCO)",
+    "FPR95_rank_ssb": "ID positive: share of OOD scores > the ID score of ascending rank round(0.05 n), from 0, a half "
+    "to the even rank (SSB)",
 }
 _OF_STEPS: Mapping[str, Callable[[ScoreSteps], float]] = {
     "FPR95_ood_positive": lambda steps: fpr95_first(steps.mirrored),
@@ -70,7 +71,7 @@ class OodRules:
     nothing_found: float = 1.0
 
 
-def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dict[str, float]]:
+def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dict[str, float | None]]:
     """Return `NUMBERS` under each of some rules; both sets must hold scores.
 
     Examples
@@ -111,13 +112,13 @@ def require_usable(one: ScoredSet, rules: Sequence[OodRules]) -> str:
             expected=f"numbers that can be ranked, for the variant {strict[0]}",
             found=f"{one.scores[row]!r}; such images: {int((~usable).sum()):,}",
         )
-    return f"{int((~usable).sum()):,} scores of {one.name} are not finite: NaN counts as 0, infinities as the largest float"
+    told = "are not finite: NaN counts as 0, infinities as the largest float"
+    return f"{int((~usable).sum()):,} scores of {one.name} {told}"
 
 
 def mean_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Return the plain mean of some sets' numbers, whatever their sizes; None where one of them is undefined."""
-    found = {}
-    for name in NUMBERS:
-        values = [row[name] for row in rows]
-        found[name] = None if None in values or not values else float(np.mean(values))
-    return found
+    values = {name: [row[name] for row in rows] for name in NUMBERS}
+    return {
+        name: None if None in of_sets or not of_sets else float(np.mean(of_sets)) for name, of_sets in values.items()
+    }

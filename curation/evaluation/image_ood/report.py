@@ -16,8 +16,8 @@ MEASURES = (
     Measure(
         "AUROC",
         "area under the ROC curve",
-        "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs of an ID and an OOD image; of a group the plain mean of its "
-        "sets, whatever their sizes",
+        "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs of an ID and an OOD image; of a group the plain mean of "
+        "its sets, whatever their sizes",
         unit="share",
         better="higher",
         undefined=_EMPTY,
@@ -38,7 +38,7 @@ MEASURES = (
     Measure(
         "AUPR_IN",
         "area under precision over recall, ID positive",
-        "trapezoids between all distinct scores, from recall 0 with precision 1; depends on the ratio of ID to OOD images",
+        "trapezoids between all distinct scores, from recall 0 with precision 1; depends on the ratio of ID to OOD",
         unit="share",
         better="higher",
         undefined=_EMPTY,
@@ -58,7 +58,7 @@ MEASURES = (
     Measure(
         "ACC",
         "accuracy on ID images",
-        "ID images whose prediction is their label / ID images; with covariate-shifted sets as ID, over all of them pooled",
+        "ID images whose prediction is their label / ID images; with covariate-shifted sets as ID, over all pooled",
         unit="share",
         better="higher",
         undefined="predictions or labels are not told",
@@ -66,7 +66,9 @@ MEASURES = (
         ranked=True,
     ),
     *(
-        Measure(f"{key}_std", f"spread of {key} over runs", _STD, unit="share", paths=(("std", key),), count=("n", "runs"))
+        Measure(
+            f"{key}_std", f"spread of {key} over runs", _STD, unit="share", paths=(("std", key),), count=("n", "runs")
+        )
         for key in _NUMBERS
     ),
 )

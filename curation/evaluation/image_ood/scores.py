@@ -104,7 +104,8 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     return ImageScores(
         scores.astype(np.float64),
         None if images is None else tuple(map(str, np.asarray(images).tolist())),
-        *(_whole(found.get(what), what, path) for what in ("predictions", "labels")),
+        _whole(found.get("predictions"), "predictions", path),
+        _whole(found.get("labels"), "labels", path),
         {"name": path.name, "sha256": sha256_of_file(path), "rows": len(scores), "reported": {}},
         path,
     )

@@ -204,9 +204,9 @@ def fpr95_ood_positive(ranked: RankedScores) -> float:
 def fpr95_openood_vertices(steps: ScoreSteps) -> float:
     """Return the share of ID scores at the first vertex that finds 95 % of the OOD scores, as scikit-learn's ROC has it.
 
-    OOD positive, as `fpr95_ood_positive`; but scikit-learn leaves out a point whose steps before and after it are equal
-    in both counts. Where equal scores of ID and OOD make such steps, the first point that reaches 95 % may be missing,
-    and a later one of more ID scores stands for it (OpenOOD 1.5, ``openood/evaluators/metrics.py``).
+    OOD positive, as `fpr95_ood_positive`; but scikit-learn leaves out a point whose steps before and after are equal in
+    both counts. Where equal scores of ID and OOD make such steps, the first point that reaches 95 % may be missing, and
+    a later one of more ID scores stands for it (OpenOOD 1.5, ``openood/evaluators/metrics.py``).
     """
     ood, ids = steps.mirrored.id_at_least, steps.mirrored.ood_at_least
     place = int(np.argmax(20 * ood >= 19 * ood[-1]))
