@@ -320,15 +320,16 @@ def _parquet(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTabl
 def _built(table: pyarrow.Table, names: Sequence[str], roles: _Roles, path: Path) -> ScoreTable:
     used = {*roles.scores, *roles.texts}
     columns = [_numbers(table.column(name).combine_chunks(), name, path) for name in roles.scores]
-    texts: dict[str | None, list[str]] = {
-        name: [_text(cell) for cell in table.column(name).to_pylist()] for name in roles.texts
-    }
-    told = {name: np.array(column, np.str_) for name, column in texts.items()}
+
+    def texts(name: str | None) -> list[str] | None:
+        return None if name is None else [_text(cell) for cell in table.column(name).to_pylist()]
+
+    labels, origins = texts(roles.label), texts(roles.origin)
     return ScoreTable(
         scores=np.column_stack(columns),
-        labels=told.get(roles.label),
-        images=texts.get(roles.image),
-        origins=told.get(roles.origin),
+        labels=None if labels is None else np.array(labels, np.str_),
+        images=texts(roles.image),
+        origins=None if origins is None else np.array(origins, np.str_),
         name=roles.name,
         has_background=roles.has_background,
         unused=tuple(name for name in names if name not in used),
