@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.expected import (
+from curation.benchmarks.elephant.lists import (
     CLOSED_FIGURES,
     TRAINING_FIGURES,
     WILDERNESS_FIGURES,
