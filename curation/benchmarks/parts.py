@@ -10,6 +10,7 @@ import numpy as np
 from curation.canonical import sha256_of_lines
 from curation.manifest.header import (
     ClassEntry,
+    Figure,
     FileEntry,
     LabelView,
     Order,
@@ -165,6 +166,12 @@ def unread_entry(
         note=note,
         exhaustive=exhaustive,
     )
+
+
+def compared(name: str, obtained: int | None, paper: int | None, place: str, reason: str) -> Figure:
+    """Return what was obtained beside a figure of the paper, with the reason only where the two differ."""
+    explanation = "" if obtained == paper else reason
+    return Figure(name=name, paper=paper, obtained=obtained, place=place, explanation=explanation)
 
 
 KNOWN_OF_VOC = tuple(COCO_NAMES_OF_VOC.items())

@@ -24,6 +24,7 @@ from curation.benchmarks.parts import (
     Part,
     Selection,
     all_images,
+    compared,
     make_part,
     source_entry,
     source_note,
@@ -409,30 +410,29 @@ def _file_of(source: Source) -> str:
 
 
 _TRAIN_IMAGES = "number of images of the split, as in the authors' custom_voc_*.json"
-CLOSED_FIGURES, WILDERNESS_FIGURES, VAL2017_FIGURES = (FIGURES[group] for group in ("closed", "wilderness", "val2017"))
+_CLOSED_REASON = (
+    "the closed source is not VOC2007 test, or a file of it that leaves out objects or their difficult flag"
+)
 
 
 def figures_of(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
     """Return every figure of the paper that these sources bear on, with what was obtained and why it differs."""
     coco = sources["coco"]
     obtained = {**_closed(parts["closed"]), **_wilderness(parts, coco)}
-    figures = [_figure(name, obtained[name], *CLOSED_FIGURES[name], _closed_reason()) for name in CLOSED_FIGURES]
-    figures += [
-        _figure(name, obtained[name], *WILDERNESS_FIGURES[name], _wilderness_reason(name, obtained[name], coco))
-        for name in WILDERNESS_FIGURES
-    ]
+    figures = _beside("closed", obtained, lambda _: _CLOSED_REASON)
+    figures += _beside("wilderness", obtained, lambda name: _wilderness_reason(name, obtained[name], coco))
     if coco.part == "val2017":
-        reason = "the source is not the official val2017"
-        figures += [
-            _figure("val2017.images", len(coco.images), *VAL2017_FIGURES["val2017.images"], reason),
-            _figure(
-                "val2017.wilderness_images",
-                obtained["wilderness.images"],
-                *VAL2017_FIGURES["val2017.wilderness_images"],
-                reason,
-            ),
-        ]
+        counts = {
+            "val2017.images": obtained["coco.images"],
+            "val2017.wilderness_images": obtained["wilderness.images"],
+        }
+        figures += _beside("val2017", counts, lambda _: "the source is not the official val2017")
     return (*figures, *_training(parts, sources))
+
+
+def _beside(group: str, obtained: Mapping[str, int | None], reason: Callable[[str], str]) -> list[Figure]:
+    """Return the figures of a group of `FIGURES`, each with the reason where what was obtained differs."""
+    return [compared(name, obtained.get(name), *stated, reason(name)) for name, stated in FIGURES[group].items()]
 
 
 def official_part(figures: Sequence[Figure]) -> str:
@@ -444,26 +444,17 @@ def official_part(figures: Sequence[Figure]) -> str:
 def declared_figures(closed: Part, wr1: PartEntry) -> tuple[Figure, ...]:
     """Return the figures of a manifest whose wilderness is not available yet, but for WR1 where that is pinned."""
     obtained = {**_closed(closed), "wr1.images": wr1.images}
-    figures = [_figure(name, obtained[name], *CLOSED_FIGURES[name], _closed_reason()) for name in CLOSED_FIGURES]
     waiting = "not computed yet: needs instances_train2017.json"
-    figures += [_figure(name, obtained.get(name), *WILDERNESS_FIGURES[name], waiting) for name in WILDERNESS_FIGURES]
-    return tuple(figures)
+    return (
+        *_beside("closed", obtained, lambda _: _CLOSED_REASON),
+        *_beside("wilderness", obtained, lambda _: waiting),
+    )
 
 
 def level_count(closed: int, wilderness: int) -> int:
     """Return the number of levels k = 0, 1, … with ``k * closed // 10 <= wilderness``."""
     # k*N//10 <= W exactly when k*N <= 10*W + 9.
     return (10 * wilderness + 9) // closed + 1
-
-
-def _figure(name: str, obtained: int | None, paper: int, place: str, reason: str) -> Figure:
-    return Figure(
-        name=name,
-        paper=paper,
-        obtained=obtained,
-        place=place,
-        explanation="" if obtained == paper else reason,
-    )
 
 
 def _closed(part: Part) -> dict[str, int | None]:
@@ -494,10 +485,6 @@ def _wilderness(parts: Mapping[str, Part], coco: Source) -> dict[str, int | None
     }
 
 
-def _closed_reason() -> str:
-    return "the closed source is not VOC2007 test, or a file of it that leaves out objects or their difficult flag"
-
-
 def _wilderness_reason(name: str, obtained: int | None, coco: Source) -> str:
     if obtained is None:
         return "a presence-only source has no boxes" if coco.objects is None else "this part was not asked for"
@@ -520,8 +507,8 @@ def _training(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> list[
         n_persons = int((objects.category == names.index("person")).sum()) if "person" in names else 0
         reason = "the source is not the official split, or leaves out its difficult objects"
         figures += [
-            _figure(f"{slot}.images", len(parts[slot].ids), images, _TRAIN_IMAGES, reason),
-            _figure(f"{slot}.boxes", len(objects), boxes, f"annotations of the authors' file of {slot}", reason),
-            _figure(f"{slot}.persons", n_persons, persons, f"annotations of the authors' file of {slot}", reason),
+            compared(f"{slot}.images", len(parts[slot].ids), images, _TRAIN_IMAGES, reason),
+            compared(f"{slot}.boxes", len(objects), boxes, f"annotations of the authors' file of {slot}", reason),
+            compared(f"{slot}.persons", n_persons, persons, f"annotations of the authors' file of {slot}", reason),
         ]
     return figures

@@ -35,7 +35,7 @@ from curation.benchmarks.findmeifyoucan.pools import (
     unheard_datasets,
 )
 from curation.benchmarks.parameters import Parameter, choice, salt, stated, whole, wordnet_of, wordnet_parameter
-from curation.benchmarks.parts import Part, Selection, make_part, source_entry, source_note, unread_entry
+from curation.benchmarks.parts import Part, Selection, compared, make_part, source_entry, source_note, unread_entry
 from curation.canonical import sha256_of_bytes
 from curation.decisions.resolution import recorded_digest
 from curation.errors import ProtocolError
@@ -326,17 +326,8 @@ def _start_figures(one: Splits, published: int, parameters: Mapping[str, Any]) -
             )
         )
     obtained = None if one.start is None else len(one.start)
-    why = "" if obtained == published else one.missing or _why(one, parameters)
-    figures.append(
-        Figure(
-            name=f"{pool.name}-start.images",
-            paper=published,
-            obtained=obtained,
-            place="published list of VOS",
-            explanation=why,
-        )
-    )
-    return figures
+    why = one.missing or _why(one, parameters)
+    return [*figures, compared(f"{pool.name}-start.images", obtained, published, "published list of VOS", why)]
 
 
 def _part_figures(key: str, one: Splits, part: str, parameters: Mapping[str, Any]) -> list[Figure]:
@@ -351,16 +342,8 @@ def _part_figures(key: str, one: Splits, part: str, parameters: Mapping[str, Any
     if part not in REQUIRED:
         del paper["required_images"]
     obtained = _obtained(one, part)
-    return [
-        Figure(
-            name=f"{part}.{name}",
-            paper=value,
-            obtained=obtained.get(name),
-            place=_PLACE[name],
-            explanation="" if obtained.get(name) == value else one.missing_of(part) or _why(one, parameters),
-        )
-        for name, value in paper.items()
-    ]
+    why = one.missing_of(part) or _why(one, parameters)
+    return [compared(f"{part}.{name}", obtained.get(name), value, _PLACE[name], why) for name, value in paper.items()]
 
 
 def _obtained(one: Splits, part: str) -> dict[str, int]:
@@ -391,16 +374,8 @@ def _pool_figures(key: str, one: Splits, parameters: Mapping[str, Any]) -> list[
     place = {"removed_images": "start list less Table 3", "near_and_far_images": "recorded decisions"}
     if pool.has_near:
         paper["near_and_far_images"] = SHARED[pool.name]
-    return [
-        Figure(
-            name=f"{pool.name}.{name}",
-            paper=value,
-            obtained=obtained[name],
-            place=place[name],
-            explanation="" if obtained[name] == value else one.missing or _why(one, parameters),
-        )
-        for name, value in paper.items()
-    ]
+    why = one.missing or _why(one, parameters)
+    return [compared(f"{pool.name}.{name}", obtained[name], value, place[name], why) for name, value in paper.items()]
 
 
 def _why(one: Splits, parameters: Mapping[str, Any]) -> str:
