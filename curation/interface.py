@@ -6,14 +6,13 @@ import dataclasses
 import inspect
 import os
 import re
-import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from numbers import Integral, Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
+from curation.arguments import alternatives, checked, fitted, is_of, shown
 from curation.errors import CurationError, ManifestError, UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 _PUBLISHED = re.compile(r"[\w.-]+/[\w.-]+@[0-9]+\.[0-9]+\.[0-9]+")
 
 
+@checked
 def load(target: str | Path) -> Manifest:
     """Return a manifest, every digest checked.
 
@@ -58,6 +58,7 @@ def load(target: str | Path) -> Manifest:
         return found
 
 
+@checked
 def export(
     manifest: Manifest | Path | str,
     part: str | Sequence[str],
@@ -106,14 +107,6 @@ def export(
 
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     parts = [part] if isinstance(part, str) else part
-    for what, value, kind in (
-        ("part", parts, Sequence[str] | None),
-        ("form", form, str),
-        ("out", out, Path | str),
-        ("sources", sources, Mapping[str, Any] | None),
-    ):
-        if not _is_of(value, kind):
-            raise UsageError(f"Nothing can be exported with this value of {what}", found=_shown(value))
     return write(
         loaded,
         parts,
@@ -157,11 +150,8 @@ def _from_hub(target: str) -> Manifest | None:
     return read_manifest(headers[0])
 
 
-_FILES = ("classes", "scores", "id_scores", "val", "labels", "val_labels", "epochs", "images", "similar")
-"""Inputs that are files, or files by name."""
-
-
-def evaluate(name: str, **inputs: Any) -> Result:
+@checked
+def evaluate(name: Any, **inputs: Any) -> Result:
     """Score predictions by the rules of a benchmark.
 
     Parameters
@@ -196,7 +186,7 @@ def evaluate(name: str, **inputs: Any) -> Result:
     from curation.evaluation.protocols import evaluation_of, protocols
 
     if not isinstance(name, str):
-        raise UsageError("There is no such protocol", expected=", ".join(protocols()), found=_shown(name))
+        raise UsageError("There is no such protocol", expected=", ".join(protocols()), found=shown(name))
     function = evaluation_of(name)
     if "variants" in inputs:
         inputs = _with_variants(function, inputs, name)
@@ -212,10 +202,8 @@ def evaluate(name: str, **inputs: Any) -> Result:
 
 def _usable(key: str, value: Any, folder: Path) -> Any:
     """Return an input as the functions take it: truth as a source, detections as a file."""
-    if isinstance(value, str) and key in ("truth", "detections", *_FILES):
+    if isinstance(value, str) and key in ("truth", "detections"):
         return Path(value)
-    if isinstance(value, Mapping) and key in _FILES:
-        return {name: _usable(key, one, folder) for name, one in value.items()}
     if key == "truth":
         if isinstance(value, Mapping) and "images" not in value:
             return {part: _usable(key, one, folder) for part, one in value.items()}
@@ -244,7 +232,7 @@ def _written(value: Any, folder: Path) -> Path:
         raise UsageError(
             "These are no detections",
             expected="a path, a list of COCO results, or a DataFrame: image_id, category_id, score, bbox or x, y, w, h",
-            found=_shown(value),
+            found=shown(value),
         )
     if rows and "bbox" not in rows[0] and {"x", "y", "w", "h"} <= set(rows[0]):
         rows = [
@@ -318,62 +306,9 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
 
 
 def _fitted(key: str, value: Any, kind: Any, name: str) -> Any:
-    """Return an input as its annotation has it: one name for several, a list for a tuple, a number for its text."""
-    kinds = _kinds(kind)
-    if any(typing.get_origin(one) is tuple for one in kinds):
-        if isinstance(value, str) and str not in kinds and not any(_is_of(value, one) for one in kinds):
-            value = (value,)
-        elif isinstance(value, list | set | frozenset):
-            value = tuple(value) if isinstance(value, list) else tuple(sorted(value, key=str))
-    if str in kinds and isinstance(value, int | float) and not any(_is_of(value, one) for one in (*kinds, bool)):
+    """Return an input as its annotation has it; a number may stand for its text."""
+    kinds = alternatives(kind)
+    if str in kinds and isinstance(value, int | float) and not any(is_of(value, one) for one in (*kinds, bool)):
         value = str(value)
-    if any(_is_of(value, one) for one in kinds):
-        return value
-    raise UsageError(
-        f"The evaluation {name} cannot use this value of {key}",
-        expected=" or ".join(dict.fromkeys(map(_in_words, kinds)))[:400],
-        found=_shown(value),
-        hint=f"curation evaluate {name} --help",
-    )
-
-
-def _kinds(kind: Any) -> tuple[Any, ...]:
-    return typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
-
-
-def _is_of(value: Any, kind: Any) -> bool:
-    """Return whether a value is what an annotation says; an annotation that cannot be asked takes everything."""
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in inner)
-    if origin in (typing.Union, types.UnionType):
-        return any(_is_of(value, one) for one in inner)
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_is_of(one, inner[0]) for one in value)
-    if origin is Mapping:
-        return isinstance(value, Mapping) and all(_is_of(one, inner[1]) for one in value.values())
-    if origin is Sequence:
-        sequence = isinstance(value, Sequence) and not isinstance(value, str | bytes)
-        return sequence and all(_is_of(one, inner[0]) for one in value)
-    if kind in (int, float):
-        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-    # From Python 3.11 on, Any is a class, and none that can be asked.
-    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
-        return True
-    return isinstance(value, kind)
-
-
-def _in_words(kind: Any) -> str:
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Literal:
-        return ", ".join(map(str, inner))
-    if origin in (tuple, Sequence):
-        return f"several of: {' or '.join(map(_in_words, _kinds(inner[0])))}"
-    if origin is Mapping:
-        return f"a mapping of names to: {' or '.join(map(_in_words, _kinds(inner[1])))}"
-    words = {str: "text", int: "a whole number", float: "a number", bool: "True or False", Path: "a path"}
-    return words.get(kind, "None" if kind is type(None) else getattr(kind, "__name__", str(kind)))
-
-
-def _shown(value: Any) -> str:
-    return f"{type(value).__name__} {ascii(value)[:80]}"
+    what = f"The evaluation {name} cannot use this value of {key}"
+    return fitted(value, kind, what, f"curation evaluate {name} --help")

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 
 import curation
+from curation.arguments import checked
 from curation.errors import UsageError
 from curation.evaluation.protocols import evaluation_of
 from curation.interface import _with_variants
@@ -217,7 +219,7 @@ def test_a_result_is_saved_where_a_text_says(tmp_path: Path) -> None:
 
 def test_sources_without_names_and_boxes_that_are_no_numbers() -> None:
     for given in (["train.json"], "train.json", 3):
-        with pytest.raises(curation.CurationError, match="Sources are given by name"):
+        with pytest.raises(curation.CurationError, match=r"(?s)this value of sources.*a mapping of names"):
             curation.verify("elephant/val2017", given)  # type: ignore[arg-type]
     row = {"image_id": 1, "category": "owl", "x": "left", "y": 1, "w": 2, "h": 3}
     with pytest.raises(curation.CurationError, match="no number"):
@@ -227,7 +229,7 @@ def test_sources_without_names_and_boxes_that_are_no_numbers() -> None:
 @pytest.mark.parametrize("target", [3, None, {}, b"x"])
 def test_what_is_no_name_of_a_manifest(target: Any) -> None:
     for function in (curation.load, curation.verify):
-        with pytest.raises(curation.CurationError, match="There is no such manifest"):
+        with pytest.raises(curation.CurationError, match=r"(?s)this value of (target|manifest).*a path"):
             function(target)
 
 
@@ -245,6 +247,65 @@ def test_arguments_of_another_kind_are_told(tmp_path: Path) -> None:
         with pytest.raises(curation.CurationError, match=r"int|list"):
             call()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda api, made: api.leaderboard(5), "value of path"),
+        (lambda api, made: api.leaderboard("a.jsonl", groups=1.5), "value of groups"),
+        (lambda api, made: api.pull(None), "lacks|missing"),
+        (lambda api, made: api.pull(None, "out"), "value of publication"),
+        (lambda api, made: api.publish(3, "org/name"), "value of manifests"),
+        (lambda api, made: api.publish([3], "org/name"), "value of manifests"),
+        (lambda api, made: api.publish(made, repo=3), "value of repo"),
+        (lambda api, made: api.load(7), "value of target"),
+        (lambda api, made: api.load(), "missing a required argument: 'target'"),
+        (lambda api, made: api.open_source("coco", 5), "no annotations"),
+        (lambda api, made: api.open_source("coco"), "missing a required argument"),
+        (lambda api, made: api.open_source("coco", TRUTH, bad="drop"), "unexpected keyword argument 'bad'"),
+        (lambda api, made: api.open_source("coco", TRUTH, bad_boxes="no"), "error, drop"),
+        (lambda api, made: api.audit(made, exemplars="x"), "value of exemplars"),
+        (lambda api, made: api.audit(made, rules=["DS"]), "value of rules"),
+        (lambda api, made: api.audit(made, fail_on="never"), "error, warning"),
+        (lambda api, made: api.audit(made, exemplar=3), "unexpected keyword argument 'exemplar'"),
+        (lambda api, made: api.evaluate(variants=3), "missing a required argument: 'name'"),
+        (lambda api, made: api.diff(made, 4), "value of new"),
+        (lambda api, made: api.build("owod", notes=5), "value of notes"),
+        (lambda api, made: api.import_lists(None, "lists"), "value of header"),
+        (lambda api, made: made.save(1), "value of folder"),
+        (lambda api, made: made.ids(2), "value of name"),
+        (lambda api, made: made.part(None), "value of name"),
+        (lambda api, made: made.frame(2), "value of name"),
+        (lambda api, made: made.photos("closed", 3), "value of root"),
+        (lambda api, made: made.photos("closed", {"voc2007": 3}), "value of root"),
+    ],
+)
+def test_a_value_of_another_kind_is_told_with_what_is_expected(call: Any, says: str) -> None:
+    with pytest.raises(curation.CurationError, match=says) as caught:
+        call(curation, curation.load("elephant/val2017"))
+    assert caught.value.expected
+    assert caught.value.found
+
+
+def test_numbers_of_a_result_are_asked_by_name() -> None:
+    result: Any = curation.evaluate("voc", truth=TRUTH, detections=FOUND)
+    for call in (lambda: result[3], lambda: result.table(3), lambda: result.figure(None), lambda: result.save(5)):
+        with pytest.raises(curation.CurationError, match="cannot use this value of"):
+            call()
+
+
+def test_what_stands_for_a_value() -> None:
+    kinds: Any = {"a": 5, "several": "x", "path": "p", "paths": {"n": "p"}, "many": ["a", Path("b")]}
+    assert everything(**kinds) == (5, ("x",), Path("p"), {"n": Path("p")}, (Path("a"), Path("b")))  # type: ignore[arg-type]
+    assert everything(a=1, several={"b", "a"}, path=Path("p"), paths={}, many=())[1] == ("a", "b")  # type: ignore[arg-type]
+
+
+@checked
+def everything(
+    a: int, several: Sequence[str], path: Path, paths: Mapping[str, Path], many: tuple[Path, ...]
+) -> tuple[Any, ...]:
+    return a, several, path, paths, many
 
 
 def test_sources_of_an_export_may_be_anything_that_a_reader_takes(tmp_path: Path) -> None:

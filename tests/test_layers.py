@@ -23,6 +23,7 @@ GROUND = {
     "text_table",
     "progress",
     "pages",
+    "arguments",
 }
 ALLOWED = {
     "sources": GROUND,

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from curation.arguments import checked
 from curation.audit.classes import TaskClasses, read_tasks
 from curation.audit.folder_target import FolderOptions, folder_target, read_view
 from curation.audit.forensics import forensics
@@ -35,6 +36,7 @@ Place = str | PathLike[str]
 _USUAL_PARTS = {"coco-train": "train2017", "coco-val": "val2017"}
 
 
+@checked
 def audit(
     target: Manifest | Place,
     sources: Mapping[str, Any] | None = None,

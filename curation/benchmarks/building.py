@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.parameters import wordnet_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
@@ -24,6 +25,7 @@ from curation.sources.slots import Reading, open_slots, require_slots
 from curation.sources.source import Source
 
 
+@checked
 def build(
     benchmark: str | Path | Manifest,
     sources: Mapping[str, Any] | None = None,
@@ -127,6 +129,7 @@ def build(
     return _in_words(made, name, version, notes, source_notes or {})
 
 
+@checked
 def import_published(header: str | Path, lists: Path | str, *, header_only: bool = False) -> Manifest:
     """Complete a manifest of published lists from the authors' files, each held against the digest that is pinned.
 

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from curation.canonical import sha256_of_lines
 from curation.manifest.header import (
+    SCHEMA_VERSION,
     ClassEntry,
     Figure,
     FileEntry,
+    Header,
     LabelView,
     Order,
+    Origin,
+    Paper,
+    ParameterValue,
     PartEntry,
     PartRole,
+    Rule,
     SourceEntry,
+    Supersedes,
+    TaskEntry,
 )
+from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, count_annotated, count_objects
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, facts_of, namespace_of
 from curation.sources.source import Int64s, Source
@@ -119,20 +128,72 @@ def _gathered(selected: Sequence[Selection], order: Order) -> tuple[tuple[str, .
     return tuple(ids.tolist()), images
 
 
+def manifest_of(
+    parts: Iterable[Part | PartEntry],
+    *,
+    name: str,
+    title: str,
+    paper: Paper,
+    taxonomy: str,
+    classes: tuple[ClassEntry, ...],
+    sources: Iterable[SourceEntry],
+    protocol: str,
+    algorithm_version: int,
+    parameters: Mapping[str, ParameterValue],
+    origin: Origin = "regenerated",
+    version: str = "1.0.0",
+    figures: Iterable[Figure] = (),
+    notes: Iterable[str] = (),
+    tasks: tuple[TaskEntry, ...] = (),
+    decisions: str | None = None,
+    supersedes: Supersedes | None = None,
+) -> Manifest:
+    """Return the manifest that some parts make; what they and its fields mean says `curation.manifest.header.Header`.
+
+    Parameters
+    ----------
+    parts : iterable of Part or PartEntry
+        An entry alone stands for a part whose list is not available.
+    protocol, algorithm_version, parameters
+        The rule that made the lists.
+    """
+    several = tuple(parts)
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name=name,
+        version=version,
+        title=title,
+        paper=paper,
+        taxonomy=taxonomy,
+        origin=origin,
+        classes=classes,
+        parts=tuple(one.entry if isinstance(one, Part) else one for one in several),
+        sources=tuple(sources),
+        rule=Rule(protocol=protocol, algorithm_version=algorithm_version, parameters=dict(parameters)),
+        figures=tuple(figures),
+        notes=tuple(notes),
+        supersedes=supersedes,
+        decisions=decisions,
+        tasks=tasks,
+    )
+    return Manifest(header, {one.entry.name: one.ids for one in several if isinstance(one, Part)})
+
+
 def all_images(source: Source) -> Int64s:
     """Return the positions of all images of a source, in file order."""
     return np.arange(len(source.images))
 
 
-def source_note(source: Source) -> str:
-    """Return what a manifest says of a source that has no boxes, ``""`` of one that has."""
-    if source.objects is not None:
-        return ""
-    return "presence only: which classes an image shows, no boxes" if len(source.categories) else "a list of images"
+def source_entry(
+    slot: str, source: Source, *, note: str | None = None, exhaustive: tuple[str, ...] = ()
+) -> SourceEntry:
+    """Return the record of a source as it was read: files with digests, licence, what was dropped.
 
-
-def source_entry(slot: str, source: Source, *, note: str = "", exhaustive: tuple[str, ...] = ()) -> SourceEntry:
-    """Return the record of a source as it was read: files with digests, licence, what was dropped."""
+    Parameters
+    ----------
+    note : str, optional
+        By default what a source without boxes is.
+    """
     return SourceEntry(
         name=slot,
         dataset=source.dataset,
@@ -145,9 +206,16 @@ def source_entry(slot: str, source: Source, *, note: str = "", exhaustive: tuple
             for file in sorted(source.files, key=lambda file: file.name)
         ),
         dropped={reason: count for reason, count in sorted(source.dropped.items()) if count},
-        note=note,
+        note=_source_note(source) if note is None else note,
         exhaustive=exhaustive,
     )
+
+
+def _source_note(source: Source) -> str:
+    """Return what a manifest says of a source that has no boxes, ``""`` of one that has."""
+    if source.objects is not None:
+        return ""
+    return "presence only: which classes an image shows, no boxes" if len(source.categories) else "a list of images"
 
 
 def unread_entry(

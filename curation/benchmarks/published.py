@@ -11,9 +11,8 @@ from collections.abc import Mapping
 import msgspec
 
 from curation.benchmarks.facts import facts_of
-from curation.benchmarks.parts import unread_entry
+from curation.benchmarks.parts import manifest_of, unread_entry
 from curation.manifest.header import (
-    SCHEMA_VERSION,
     ClassEntry,
     Figure,
     Header,
@@ -22,7 +21,6 @@ from curation.manifest.header import (
     Paper,
     PartEntry,
     PartRole,
-    Rule,
     SourceEntry,
     TaskEntry,
 )
@@ -143,25 +141,25 @@ def draft(
         for number, paper_value in enumerate(stated.paper or (None,), start=1)
     ]
     slots = dict.fromkeys(slot for part, _ in listed for slot in part.sources)
-    return Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        [part for part, _ in listed],
         name=lists.name,
-        version="1.0.0",
         title=lists.title,
         paper=msgspec.convert(paper, Paper),
         taxonomy=lists.taxonomy,
         origin="as_published",
         classes=classes,
-        parts=tuple(part for part, _ in listed),
         sources=(
             unread_entry(LISTS, lists.lists.dataset, lists.lists.part, note=lists.lists.note),
             *(_images(slot, lists, (exhaustive or {}).get(slot, ())) for slot in slots),
         ),
-        rule=Rule(protocol=PROTOCOL, algorithm_version=1, parameters={part.name: file for part, file in listed}),
-        figures=tuple(figures),
+        protocol=PROTOCOL,
+        algorithm_version=1,
+        parameters={part.name: file for part, file in listed},
+        figures=figures,
         notes=lists.notes,
         tasks=tasks,
-    )
+    ).header
 
 
 def _images(slot: str, lists: Published, exhaustive: tuple[str, ...]) -> SourceEntry:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+from curation.arguments import checked
 from curation.benchmarks.registry import formats
 from curation.decisions.decision import Decision
 from curation.decisions.files import read_decision_files
@@ -91,6 +92,7 @@ class Published:
         return data
 
 
+@checked
 def publish(
     manifests: Manifest | Path | str | Sequence[Manifest | Path | str],
     repo: str,

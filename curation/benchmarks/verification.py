@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.arguments import checked
 from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
@@ -104,6 +105,7 @@ class Verification:
         return data
 
 
+@checked
 def verify(
     manifest: Manifest | Path | str,
     sources: Mapping[str, Any] | None = None,

@@ -22,7 +22,7 @@ from curation.evaluation.class_scores import (
 )
 from curation.evaluation.classification_report import DEFINITIONS
 from curation.evaluation.confidence import read_epochs
-from curation.evaluation.inputs import file_records, manifest_record
+from curation.evaluation.inputs import by_name, file_records, manifest_record
 from curation.evaluation.oscr import (
     ACCURACY_RULES,
     GRIDS,
@@ -72,7 +72,6 @@ class ClassificationOptions:
     confidence: str = "0.95"
 
 
-Named = Mapping[str, Path] | Path
 _KINDS = ("auto", "logits", "probabilities", "real")
 _BACKGROUNDS = ("none", "last", "removed")
 
@@ -165,10 +164,10 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             raise UsageError("--part chooses a list of a manifest", expected="--manifest MANIFEST --part PART")
         if truth and not (part or val_part):
             raise UsageError("--truth tells the classes of a part's images", expected="--manifest MANIFEST --part PART")
-        files = _named(scores, "--scores", [])
+        files: dict[str, Path] = by_name(scores, "--scores", "classifier", unnamed=_stem)
         names = list(files)
-        more = {
-            option: _named(given, f"--{option}", names)
+        more: dict[str, dict[str, Path]] = {
+            option: by_name(given, f"--{option}", "classifier", names, unnamed=_stem)
             for option, given in (
                 ("val", val),
                 ("labels", labels),
@@ -233,31 +232,9 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
     return evaluate
 
 
-def _named(given: Named, option: str, known: Sequence[str]) -> dict[str, Path]:
-    """Return the path by classifier; one that names none is of the only classifier, or goes by its stem.
-
-    Parameters
-    ----------
-    known : sequence of str
-        Names that there are; empty when this option makes them.
-    """
-    found: dict[str, Path] = {}
-    for key, path in (given if isinstance(given, Mapping) else {"": given}).items():
-        name = key or (known[0] if len(known) == 1 else path.stem)
-        if not name or (known and name not in known):
-            raise UsageError(
-                f"{option} is not of a classifier that has --scores",
-                where=f"{key}{'=' * bool(key)}{path}"[:200],
-                expected=" or ".join(f"{option} {one}=FILE" for one in known[:4]) or f"{option} NAME=FILE",
-            )
-        if name in found:
-            raise UsageError(
-                f"{option} is given twice for one classifier",
-                where=str(path)[:200],
-                expected=f"{option} NAME=FILE",
-            )
-        found[name] = path
-    return found
+def _stem(path: Path) -> str:
+    """Return the name of a classifier that is given by its file alone."""
+    return path.stem
 
 
 def _require_validated(validated: Mapping[str, Path], labels: Mapping[str, Path], val_part: str | None) -> None:
@@ -450,11 +427,11 @@ def _check(
         raise UsageError("There is no such grid", expected=", ".join(GRIDS), found=str(unknown[0])[:40])
     if len({read_query(query) for query in options.queries}) < len(options.queries):
         raise UsageError("A false positive rate is asked for twice", found=",".join(options.queries)[:200])
-    if strangers := [name for name in validations if name not in classifiers]:
+    if unmatched := [name for name in validations if name not in classifiers]:
         raise UsageError(
             "Validation scores belong to no classifier",
             expected=f"one of {', '.join(classifiers)}"[:200],
-            found=strangers[0][:80],
+            found=unmatched[0][:80],
         )
     for name, data in validations.items():
         if data.classes != classifiers[name].classes or data.kind != classifiers[name].kind:

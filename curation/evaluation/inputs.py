@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -36,6 +36,7 @@ __all__ = [
     "Reading",
     "Truth",
     "about",
+    "by_name",
     "detections_of",
     "known_classes",
 ]
@@ -79,30 +80,80 @@ class Reading:
             bad_boxes=self.bad_boxes,
         )
 
+    def opener(self) -> Callable[[Truth], Source]:
+        """Return what opens the ground truth of several tasks or cases, the same truth once."""
+        opened: dict[int | Path, Source] = {}
+
+        def open_once(truth: Truth) -> Source:
+            key = truth if isinstance(truth, Path) else id(truth)
+            if key not in opened:
+                opened[key] = self.open(truth)
+            return opened[key]
+
+        return open_once
+
 
 READING = Reading()
 POLICY = Policy()
 
 
-def by_part(given: Mapping[str, Given] | Given, option: str, parts: Sequence[str]) -> dict[str, Given]:
-    """Return what was given for each part.
+def by_name(
+    given: Mapping[str, Given] | Given,
+    option: str,
+    of: str,
+    names: Sequence[str] = (),
+    *,
+    wanted: Sequence[str] = (),
+    unnamed: str | Callable[[Given], str] = "",
+    shared: bool = False,
+    hint: str | None = None,
+) -> dict[str, Given]:
+    """Return what an option gives for each task, case, split, part or classifier.
+
+    Parameters
+    ----------
+    given : mapping of str to value, or value
+        A value without a name, alone or under ``""``, is of the only one there is, else of `unnamed`.
+    of : str
+        What the names are of, for messages.
+    names : sequence of str
+        Those there are; empty where this option makes them.
+    wanted : sequence of str
+        Those that need a value, others are left out; by default those that are given.
+    unnamed : str or callable
+        Name of a value that has none, or what makes one of it.
+    shared : bool
+        Whether a value without a name serves all wanted ones that have none of their own.
+    hint : str, optional
+        For a value that does not say what it is of.
 
     Raises
     ------
     UsageError
-        Something is of no part, or nothing is of one.
+        Something is of none that there is, or does not say of which; two are of one; nothing is of one.
     """
-    expected = " ".join(f"{option} {part}=FILE" for part in parts)
-    named = given if isinstance(given, Mapping) else {"": given}
-    if stray := [part for part in named if part not in parts]:
-        raise UsageError(
-            f"{option} needs to say which part it is of",
-            where=f"{stray[0]}{'=' * bool(stray[0])}{named[stray[0]]}"[:200],
-            expected=expected,
-        )
-    if missing := [part for part in parts if part not in named]:
-        raise UsageError(f"{option} is missing for {' and '.join(missing)}", expected=expected)
-    return dict(named)
+    usual = wanted or names
+    expected = " ".join(f"{option} {name}=FILE" for name in usual[:4]) or f"{option} NAME=FILE"
+    named: dict[str, Given] = dict(given) if isinstance(given, Mapping) else {"": given}
+    common = [named.pop("")] if shared and "" in named else []
+    found: dict[str, Given] = {}
+    for key, one in named.items():
+        name = key or (usual[0] if len(usual) == 1 else unnamed(one) if callable(unnamed) else unnamed)
+        if not name or (names and name not in names):
+            raise UsageError(
+                f"There is no such {of}" if key else f"{option} does not say which {of} it is of",
+                where=f"{option} {key}{'=' * bool(key)}{one}"[:200],
+                expected=expected,
+                hint=None if key else hint,
+            )
+        if name in found:
+            raise UsageError(f"{option} is given twice for one {of}", where=str(one)[:200], expected=expected)
+        found[name] = one
+    missing = [name for name in wanted if name not in found]
+    if missing and not common:
+        raise UsageError(f"{option} is missing for {of} {', '.join(missing)}", expected=expected)
+    found |= dict.fromkeys(missing, *common)
+    return {name: found[name] for name in wanted or found}
 
 
 def known_classes(

@@ -36,15 +36,11 @@ WILDERNESS_DEFINITION = (
     "out of its interval."
 )
 CLASS_DEFINITION = (
-    "Percentile bootstrap over classes. Each replicate draws as many known, negative and unknown classes as "
-    "have "
-    "samples, with replacement, the three apart; a class drawn twice counts twice, with all its samples. "
-    "Where the "
-    "original classes of negative or unknown samples are not told, samples are drawn in their place. The "
-    "threshold of each "
-    "false positive rate is found again in every replicate (exact grid). All classifiers see the same "
-    "draws, so that the "
-    "interval of a difference is that of paired values. A replicate in which a number is undefined is "
+    "Percentile bootstrap over classes. Each replicate draws as many known, negative and unknown classes as have "
+    "samples, with replacement, the three apart; a class drawn twice counts twice, with all its samples. Where the "
+    "original classes of negative or unknown samples are not told, samples are drawn in their place. The threshold of "
+    "each false positive rate is found again in every replicate (exact grid). All classifiers see the same draws, so "
+    "that the interval of a difference is that of paired values. A replicate in which a number is undefined is "
     "counted, and left out"
 )
 

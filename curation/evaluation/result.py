@@ -41,6 +41,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.arguments import checked
 from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.evaluation.measures import Measure, Number, ranked
@@ -364,6 +365,7 @@ class Result:
         """Return every declared number by one key, ``t1/clean/UR``, for loggers."""
         return {f"{label}/{key}": value for label, key, value in self._numbers()}
 
+    @checked
     def __getitem__(self, key: str) -> Any:
         """Return a number by its key, ``UR`` or ``AWI@0.3``; a dict by what was scored where that is several things."""
         found = {label: value for label, name, value in self._numbers() if key in (name, f"{label}/{name}")}
@@ -372,6 +374,7 @@ class Result:
             raise UsageError("The result has no such number", where=key[:80], expected=keys[:400] or "none")
         return next(iter(found.values())) if len(found) == 1 else found
 
+    @checked
     def table(self, name: str) -> pd.DataFrame:
         """Return a table as a DataFrame; those of one name as one.
 
@@ -385,6 +388,7 @@ class Result:
         frames = [one.frame() for one in self._named(name)]
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
+    @checked
     def latex(self, name: str | None = None) -> str:
         """Return a table in LaTeX, ruled by booktabs; without a name, the ranked measures of all that was scored."""
         if name is None:
@@ -428,6 +432,7 @@ class Result:
         """Return the figures."""
         return tuple(self.report.drawings(self))
 
+    @checked
     def figure(self, name: str) -> Picture:
         """Return a figure, which shows itself in a notebook and can be saved.
 
@@ -446,12 +451,14 @@ class Result:
             raise UsageError(missing, where=name[:80], expected=drawable[:400])
         return in_memory(chosen.draw, name)
 
+    @checked
     def rows(self, name: str | None = None) -> list[Row]:
         """Return the rows of a leaderboard; `name` is the method's, by default the name of its predictions' file."""
         from curation.evaluation.leaderboard.rows import rows_of
 
         return rows_of(self.data, name)
 
+    @checked
     def save(self, folder: Path | str) -> list[Path]:
         """Write figures with their CSV files, tables, and last ``results.json``; each file whole or absent.
 

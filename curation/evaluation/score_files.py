@@ -28,12 +28,12 @@ from curation.evaluation.class_scores import (
     Kind,
     PartSamples,
     ProtocolClasses,
-    Stray,
     class_scores,
     labels_of_names,
     require_same_labels,
     rows_of_part,
 )
+from curation.evaluation.problem import Floats, Int64s, Stray
 from curation.input_files import read_plain
 from curation.storage import open_binary
 
@@ -211,7 +211,7 @@ class ScoreTable:
         Columns that play no part.
     """
 
-    scores: npt.NDArray[np.float64]
+    scores: Floats
     labels: list[str] | None
     images: list[str] | None
     origins: list[str] | None
@@ -330,7 +330,7 @@ def _built(table: pyarrow.Table, names: Sequence[str], roles: _Roles, path: Path
     )
 
 
-def _numbers(column: Any, name: str, path: Path) -> npt.NDArray[np.float64]:
+def _numbers(column: Any, name: str, path: Path) -> Floats:
     """Return a column as float64, shape (N,), or (N, C) for a column of lists."""
     import pyarrow
     from pyarrow import compute, types
@@ -502,8 +502,8 @@ def read_scores(
     Parameters
     ----------
     path : Path
-        ``.npz`` with arrays ``gt`` and ``scores`` or ``logits``, as openset-imagenet writes them, and if at hand
-        ``origin``, each sample's original class; ``.npy``; ``.csv`` or ``.parquet`` (see
+        ``.npz`` with arrays ``gt`` and ``scores`` or ``logits``, as openset-imagenet writes them, and where
+        told ``origin``, each sample's original class; ``.npy``; ``.csv`` or ``.parquet`` (see
         `curation.evaluation.score_files.read_score_table`).
     labels : Path, optional
         ``.npy`` of labels, in place of those in the file.
@@ -536,9 +536,9 @@ def read_scores(
             found=f"shape {raw.scores.shape}",
         )
     _require_lengths(raw, where)
-    rows, strangers = (np.arange(len(raw.scores)), 0)
+    rows, unmatched = (np.arange(len(raw.scores)), 0)
     if part is not None:
-        rows, strangers = rows_of_part(raw.images, len(raw.scores), part, where, options.stray)
+        rows, unmatched = rows_of_part(raw.images, len(raw.scores), part, where, options.stray)
     table = raw.scores if np.array_equal(rows, np.arange(len(raw.scores))) else raw.scores[rows]
     numbers, origin, told_by = _labels(raw, rows, classes, part, where)
     scores = class_scores(
@@ -551,7 +551,7 @@ def read_scores(
         where=where,
     )
     reported = {
-        "left out: images that are not in the part": strangers,
+        "left out: images that are not in the part": unmatched,
         "columns that play no part": raw.unused,
         **scores.reported,
     }
@@ -634,11 +634,11 @@ def _require_lengths(raw: _Raw, where: str) -> None:
 
 def _labels(
     raw: _Raw,
-    rows: npt.NDArray[np.int64],
+    rows: Int64s,
     classes: ProtocolClasses | None,
     part: PartSamples | None,
     where: str,
-) -> tuple[Array, npt.NDArray[np.int64] | None, str]:
+) -> tuple[Array, Int64s | None, str]:
     """Return label and original class of each row, and who tells them."""
     numbers, origin = None, None
     if raw.labels is not None:
@@ -659,7 +659,7 @@ def _labels(
     return numbers, origin, "file"
 
 
-def _stated(labels: Array, classes: ProtocolClasses | None, where: str) -> tuple[Array, npt.NDArray[np.int64] | None]:
+def _stated(labels: Array, classes: ProtocolClasses | None, where: str) -> tuple[Array, Int64s | None]:
     """Return the labels that a file states, as numbers or as class names."""
     if labels.dtype.kind != "U":
         return labels, None

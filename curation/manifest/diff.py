@@ -23,6 +23,7 @@ from typing import Literal
 
 import msgspec
 
+from curation.arguments import checked
 from curation.manifest.header import ClassEntry, Header, PartEntry
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest, header_as_data
@@ -106,6 +107,7 @@ def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:
     )
 
 
+@checked
 def diff(old: Manifest | Path | str, new: Manifest | Path | str) -> ManifestDiff:
     """Compare two manifests, given themselves, by folder or by name (see `diff_manifests`).
 

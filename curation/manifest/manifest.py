@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 import msgspec
 
+from curation.arguments import checked
 from curation.canonical import canonical_json, sha256_of_bytes, sha256_of_lines
 from curation.errors import (
     CurationError,
@@ -83,6 +84,7 @@ class Manifest:
             SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in self.header.sources
         )
 
+    @checked
     def part(self, name: str) -> PartEntry:
         """Return the entry of a part; an unknown name is a `ManifestError` that lists the parts."""
         for part in self.header.parts:
@@ -95,6 +97,7 @@ class Manifest:
             found=repr(name[:80]),
         )
 
+    @checked
     def ids(self, name: str) -> tuple[str, ...]:
         """Return the ids of a part; a declared part raises `MissingListError` with the command that completes it."""
         part = self.part(name)
@@ -102,6 +105,7 @@ class Manifest:
             raise self._missing(name)
         return self.lists[part.name]
 
+    @checked
     def frame(self, name: str | None = None) -> pd.DataFrame:
         """Return one row an image of a part, or of every part with a list: part, role, task, image_id, native id.
 
@@ -120,6 +124,7 @@ class Manifest:
         ]
         return pd.DataFrame(rows, columns=list(columns))
 
+    @checked
     def photos(self, name: str, root: Path | str | Mapping[str, Path]) -> dict[str, Path]:
         """Return where the photo of each image of a part lies below a folder, or below one by namespace.
 
@@ -134,6 +139,7 @@ class Manifest:
 
         return photos_of_ids(self.ids(name), root)
 
+    @checked
     def save(self, folder: Path | str) -> Path:
         """Write the manifest as a folder that appears whole, and return it (see `curation.manifest.store`).
 

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from curation.arguments import checked
 from curation.errors import (
     CurationError,
     MissingExtraError,
@@ -420,6 +421,7 @@ def _require_same(hub: HubRepository, commit: str, publication: Publication) -> 
 _COMMIT = r"[0-9a-f]{40}"
 
 
+@checked
 def pull(publication: str, out: Path | str, *, digest: str = "") -> Publication:
     """Fetch a version of a repository into a new folder, which appears only after everything in it was checked.
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from curation.errors import SimilarityError, UsageError
 from curation.similarity.embeddings import Embeddings, Vectors
 from curation.similarity.neighbors import Engine, nearest
+from curation.sources.source import Int64s
 
 SampleRule = Literal["hashrank", "paper", "all"]
 SAMPLE_RULES: dict[str, str] = {
@@ -24,7 +24,6 @@ SAMPLE, PAPER_TRAIN_SAMPLE, PAPER_SEED = 2000, 4000, 42
 MAD_TO_SIGMA = 1.4826
 """Of a normal distribution: standard deviation over median absolute deviation."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-Int64s = npt.NDArray[np.int64]
 _BLOCK = 1024
 
 

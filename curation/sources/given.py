@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from curation.arguments import checked
 from curation.canonical import sha256_of_bytes
 from curation.errors import UsageError
 from curation.sources.coco import parse_coco
@@ -44,6 +45,7 @@ class _Written:
         return sha256_of_bytes(self.data)
 
 
+@checked
 def open_source(dataset: str, annotations: Any, *, part: str = "", **reading: Any) -> Source:
     """Return what one raw dataset part says: its images, classes and boxes, as columns.
 
@@ -68,11 +70,10 @@ def open_source(dataset: str, annotations: Any, *, part: str = "", **reading: An
     >>> len(source.images), source.categories.names
     (1, ('circle',))
     """
-    if not isinstance(dataset, str):
-        raise UsageError("A dataset has a name", expected="text, such as coco", found=type(dataset).__name__)
     return as_source(annotations, dataset=dataset, part=part, **reading)
 
 
+@checked
 def as_source(
     given: Any,
     *,

@@ -127,12 +127,6 @@ def require_slots(slots: Sequence[SourceSlot], opened: Mapping[str, Source], com
 
 def _parts(given: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
     found: dict[str, tuple[str, Any]] = {}
-    if not isinstance(given, Mapping):
-        raise UsageError(
-            "Sources are given by name",
-            expected='a mapping of names to annotations: {"NAME": "PATH", ...}',
-            found=type(given).__name__,
-        )
     for key, one in given.items():
         name, _, part = key.partition("@")
         if name in found:

@@ -46,7 +46,7 @@ def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ([], "known"),
         (["--classes", str(tmp_path / "none.json")], "exist"),
         (["--classes", str(paths["classes"]), "--manifest", "osod3/x"], "Two options"),
-        (["--classes", f"t1={paths['classes']}"], "does not fit the cases"),
+        (["--classes", f"t1={paths['classes']}"], "There is no such case"),
         (["--classes", str(paths["classes"]), "--thetas", "a,b"], "ascending"),
     ):
         assert main([*base, *more, "--no-cache"]) != 0

@@ -42,7 +42,7 @@ from curation.evaluation.inputs import (
     Reading,
     Truth,
     about,
-    by_part,
+    by_name,
     detections_of,
     known_classes,
     manifest_record,
@@ -186,8 +186,8 @@ def evaluate(
         Options that cannot work together.
     """
     require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
-    truths: dict[str, Truth] = by_part(truth, "--truth", PARTS)
-    files: dict[str, Path] = by_part(detections, "--detections", PARTS)
+    truths: dict[str, Truth] = by_name(truth, "--truth", "part", PARTS, wanted=PARTS)
+    files: dict[str, Path] = by_name(detections, "--detections", "part", PARTS, wanted=PARTS)
     taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
     sources = {part: reading.open(truths[part], part) for part in steps(PARTS, "reading ground truth")}
     known = known_classes(sources["closed"], classes=classes, manifest=taken, category_ids=category_ids)

@@ -26,22 +26,20 @@ from curation.benchmarks.parts import (
     all_images,
     compared,
     make_part,
+    manifest_of,
     source_entry,
-    source_note,
     unread_entry,
     voc_classes,
 )
 from curation.benchmarks.published import draft
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.header import (
-    SCHEMA_VERSION,
     ClassEntry,
     Figure,
     Header,
     LabelView,
     Paper,
     PartEntry,
-    Rule,
     Supersedes,
 )
 from curation.manifest.manifest import Manifest
@@ -170,22 +168,20 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     }
     figures = figures_of({part.entry.name: part for part in parts}, sources)
     official = official_part(figures)
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        parts,
         name=default_name(coco, official),
-        version="1.0.0",
         title=f"{PAPER.title}: wilderness of {f'COCO {official}' if official else 'a COCO file of your own'}",
         paper=PAPER,
         taxonomy="OSOD-I",
-        origin="regenerated",
         classes=classes,
-        parts=tuple(part.entry for part in parts),
-        sources=tuple(source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in given),
-        rule=Rule(protocol="elephant", algorithm_version=ALGORITHM_VERSION, parameters=rule_parameters),
+        sources=tuple(source_entry(slot, sources[slot]) for slot in given),
+        protocol="elephant",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters=rule_parameters,
         figures=figures,
         notes=_notes(coco, walks),
     )
-    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
 
 def closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
@@ -335,8 +331,8 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         "train2017",
         note="instances_train2017.json of annotations_trainval2017.zip, from your own disk",
     )
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        [closed, wilderness, *selected],
         name="elephant/train2017",
         version=HEADER_ONLY_VERSION,
         title=f"{PAPER.title}: wilderness of COCO train2017",
@@ -344,18 +340,14 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         taxonomy="OSOD-I",
         origin="declared",
         classes=classes,
-        parts=(closed.entry, wilderness, *selected),
         sources=(source_entry(CLOSED, sources[CLOSED]), coco),
-        rule=Rule(
-            protocol="elephant",
-            algorithm_version=ALGORITHM_VERSION,
-            parameters={**parameters, "levels": LEVELS, "wilderness_evidence": "boxes"},
-        ),
+        protocol="elephant",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters={**parameters, "levels": LEVELS, "wilderness_evidence": "boxes"},
         figures=declared_figures(closed, {part.name: part for part in selected}["wr1"]),
         notes=HEADER_ONLY_NOTES,
         supersedes=HEADER_ONLY_BEFORE,
     )
-    return Manifest(header=header, lists={"closed": closed.ids})
 
 
 def _declared_ratio(ratio: str, size: int, order: str) -> PartEntry:

@@ -32,11 +32,11 @@ from curation.evaluation.open_set import (
     TENTHS,
     LevelCounts,
     Outcomes,
-    Plateaus,
+    RecallPoints,
     Values,
     average_impact,
     lies_on,
-    plateaus,
+    recall_points,
     wilderness_levels,
 )
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
@@ -226,7 +226,7 @@ def owod_metrics(parts: tuple[Part, ...]) -> dict[str, Any]:
     classes = parts[0][0].classes
     found = _outcomes(rounded)
     detected = np.bincount(found.label, minlength=len(classes))
-    by_class = plateaus(found, len(classes))
+    by_class = recall_points(found, len(classes))
     impact, nearest = _wilderness_impacts({classes[number]: one for number, one in by_class.items()})
     per_class = np.bincount(found.label[found.on_unknown()], minlength=len(classes))
     result: dict[str, Any] = {
@@ -312,7 +312,7 @@ def _objects_hit(truth: GroundTruth, detections: Detections) -> int:
 
 
 def _wilderness_impacts(
-    by_class: dict[str, Plateaus],
+    by_class: dict[str, RecallPoints],
 ) -> tuple[dict[str, float | None], dict[str, dict[str, float]]]:
     impact: dict[str, float | None] = {}
     nearest: dict[str, dict[str, float]] = {}

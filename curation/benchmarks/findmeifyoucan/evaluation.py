@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,10 +24,10 @@ from curation.errors import EvaluationError, UsageError
 from curation.evaluation.inputs import (
     POLICY,
     READING,
-    Given,
     Policy,
     Reading,
     Truth,
+    by_name,
     file_records,
     manifest_record,
 )
@@ -151,10 +151,10 @@ def evaluate(
         raise UsageError("--bootstrap is negative", expected="0 or more", found=str(options.bootstrap))
     taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
     parts = () if taken is None else tuple(part.name for part in taken.header.parts)
-    files: dict[str, Path] = _by_split(detections, "--detections", parts)
+    files: dict[str, Path] = by_name(detections, "--detections", "split", parts, unnamed=ONLY)
     names = tuple(files)
-    truths: dict[str, Truth] = _shared(_by_split(truth, "--truth", parts), names, "--truth", parts)
-    id_files: dict[str, Path] = _shared(_by_split(id_scores, "--id-scores", parts), names, "--id-scores", names)
+    truths: dict[str, Truth] = by_name(truth, "--truth", "split", parts or names, wanted=names, shared=True)
+    id_files: dict[str, Path] = by_name(id_scores, "--id-scores", "split", names, wanted=names, shared=True)
     t_star, class_reading = (
         _t_star(options.t_star),
         _classes(classes, id_classes, official_compat=official_compat),
@@ -194,40 +194,6 @@ def evaluate(
         },
         notes=[note for split in splits.values() for note in split.notes],
     )
-
-
-def _by_split(given: Mapping[str, Given] | Given, option: str, parts: Sequence[str]) -> dict[str, Given]:
-    """Return what was given for each split; what names none is of the only part, or of a split called `ONLY`."""
-    named = given if isinstance(given, Mapping) else {"": given}
-    only = parts[0] if len(parts) == 1 else ONLY
-    found = {split or only: one for split, one in named.items()}
-    if len(found) < len(named):
-        raise UsageError(
-            f"{option} is given twice for one split",
-            where=str(named[""])[:200],
-            expected=f"{option} SPLIT=FILE, each split once",
-        )
-    stray = [split for split in found if parts and split not in parts]
-    if stray and option == "--detections":
-        raise UsageError(
-            f"{option} does not say which split it is of",
-            where=str(found[stray[0]])[:200],
-            expected=f"{option} SPLIT=FILE with SPLIT one of {', '.join(parts)}"[:300],
-        )
-    return found
-
-
-def _shared(found: dict[str, Given], names: Sequence[str], option: str, known: Sequence[str]) -> dict[str, Given]:
-    """Return what is of each split: its own, or the one that serves all."""
-    missing = [name for name in names if name not in found]
-    strangers = [name for name in found if name not in names and name != ONLY and name not in known]
-    if strangers or (missing and ONLY not in found):
-        raise UsageError(
-            f"{option} is missing for split {missing[0]}" if missing else f"{option} names a split without detections",
-            expected=" ".join(f"{option} {name}=FILE" for name in names[:4]),
-            found=", ".join(found)[:200],
-        )
-    return {name: found[name] if name in found else found[ONLY] for name in names}
 
 
 def _t_star(text: str) -> float | None:

@@ -35,20 +35,17 @@ from curation.benchmarks.findmeifyoucan.pools import (
     unheard_datasets,
 )
 from curation.benchmarks.parameters import Parameter, choice, salt, stated, whole, wordnet_of, wordnet_parameter
-from curation.benchmarks.parts import Part, Selection, compared, make_part, source_entry, source_note, unread_entry
+from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.canonical import sha256_of_bytes
 from curation.decisions.resolution import recorded_digest
 from curation.errors import ProtocolError
 from curation.hierarchy import Wordnet
 from curation.manifest.header import (
-    SCHEMA_VERSION,
     ClassEntry,
     Figure,
-    Header,
     LabelView,
     Paper,
     PartEntry,
-    Rule,
     SourceEntry,
     Treatment,
 )
@@ -174,28 +171,22 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
     parts = [part for one in splits for part in _parts(one, classes, parameters)]
     declared = any(isinstance(part, PartEntry) for part in parts)
     digest = recorded_digest(parameters["decisions"])
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        parts,
         name=default_name(pair, parameters),
-        version="1.0.0",
         title=pair.title or pair.name,
         paper=PAPER,
         taxonomy="OSOD-II",
         origin="declared" if declared else "reviewed" if digest else "regenerated",
         classes=classes,
-        parts=tuple(part if isinstance(part, PartEntry) else part.entry for part in parts),
         sources=tuple(_source(slot, sources) for slot in pair.slots() if declared or slot.name in sources),
-        rule=Rule(
-            protocol="findmeifyoucan",
-            algorithm_version=ALGORITHM_VERSION,
-            parameters={**stated(parameters, PARAMETERS), "configuration_sha256": _configuration(pair)},
-        ),
+        protocol="findmeifyoucan",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters={**stated(parameters, PARAMETERS), "configuration_sha256": _configuration(pair)},
         figures=figures_of(pair, splits, parameters),
         notes=notes_of(pair, splits, parameters),
         decisions=digest,
     )
-    lists = {part.entry.name: part.ids for part in parts if isinstance(part, Part)}
-    return Manifest(header=header, lists=lists)
 
 
 def default_name(pair: Pair, parameters: Mapping[str, Any]) -> str:
@@ -270,7 +261,7 @@ def _located(one: Splits, ids: Sequence[str] | None, slot: str) -> list[Selectio
 
 def _source(slot: SourceSlot, sources: Mapping[str, Source]) -> SourceEntry:
     if slot.name in sources:
-        return source_entry(slot.name, sources[slot.name], note=source_note(sources[slot.name]))
+        return source_entry(slot.name, sources[slot.name])
     return unread_entry(slot.name, slot.dataset, slot.part, note="from your own disk")
 
 

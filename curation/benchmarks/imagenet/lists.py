@@ -19,23 +19,20 @@ from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.imagenet.classes import PARAMETERS, RULES, ClassRule, Partition, declaration_of, partition
 from curation.benchmarks.imagenet.images import ClassImages, split_sizes
 from curation.benchmarks.parameters import stated, wordnet_of
-from curation.benchmarks.parts import Part, Selection, compared, make_part, source_entry, unread_entry
+from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.canonical import sha256_of_lines
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import dropped_leaves, label
 from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import (
-    SCHEMA_VERSION,
     ClassEntry,
     ClassRole,
     Figure,
-    Header,
     LabelView,
     Paper,
     PartEntry,
     PartRole,
-    Rule,
     SourceEntry,
 )
 from curation.manifest.manifest import Manifest
@@ -180,26 +177,21 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         if given.has_names(_RULES[name][1])
     }
     declaration = declaration_of(parameters["protocol"])
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        [parts[name] if name in parts else _declared_part(name) for name in _RULES],
         name=default_name(parameters),
-        version="1.0.0",
         title=_title(declaration.name, parameters),
         paper=PAPER,
         taxonomy="OSC",
         origin="regenerated" if len(parts) == len(_RULES) else "declared",
         classes=entries,
-        parts=tuple(parts[name].entry if name in parts else _declared_part(name) for name in _RULES),
         sources=tuple(_source(slot, given) for slot in (TRAIN, VAL)),
-        rule=Rule(
-            protocol="imagenet",
-            algorithm_version=ALGORITHM_VERSION,
-            parameters={**stated(parameters, PARAMETERS), **_facts(declaration, given.classes)},
-        ),
+        protocol="imagenet",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters={**stated(parameters, PARAMETERS), **_facts(declaration, given.classes)},
         figures=figures_of(_obtained(given, selected), parameters, declaration.name, _absent(given)),
         notes=(*_hierarchy_notes(declaration, parameters), *notes),
     )
-    return Manifest(header=header, lists={name: part.ids for name, part in parts.items()})
 
 
 def class_entries(classes: Partition) -> tuple[ClassEntry, ...]:

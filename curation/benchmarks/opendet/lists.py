@@ -21,22 +21,13 @@ from curation.benchmarks.parts import (
     all_images,
     compared,
     make_part,
+    manifest_of,
     source_entry,
-    source_note,
     voc_classes,
 )
 from curation.benchmarks.shown import Shown, shown
 from curation.errors import ProtocolError
-from curation.manifest.header import (
-    SCHEMA_VERSION,
-    ClassEntry,
-    Figure,
-    Header,
-    LabelView,
-    Paper,
-    PartRole,
-    Rule,
-)
+from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source
 
@@ -96,29 +87,23 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             found=f"{len(coco.images)} images, classes {', '.join(coco.categories.names[:5])}, …",
         )
     evidence = "boxes" if coco.objects is not None else "presence"
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        parts,
         name=f"voc-coco/{coco.part or 'custom'}" + ("" if coco.objects is not None else "-approximate"),
-        version="1.0.0",
         title=f"VOC-COCO (OpenDet): pools of COCO {coco.part}, drawn by hash rank".replace(" ,", ","),
         paper=PAPER,
         taxonomy="OSOD-I",
-        origin="regenerated",
         classes=classes,
-        parts=tuple(part.entry for part in parts),
-        sources=tuple(source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in (CLOSED, COCO)),
-        rule=Rule(
-            protocol="voc-coco",
-            algorithm_version=ALGORITHM_VERSION,
-            parameters={**parameters, "wilderness_evidence": evidence},
-        ),
+        sources=tuple(source_entry(slot, sources[slot]) for slot in (CLOSED, COCO)),
+        protocol="voc-coco",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters={**parameters, "wilderness_evidence": evidence},
         figures=_figures(parts),
         notes=(
             "The drawn parts are this project's: the authors' lists are random and unseeded. Compare with "
             "`curation verify --published`, which says how many of theirs lie in a pool.",
         ),
     )
-    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
 
 def range_pool(what: Shown, classes: tuple[ClassEntry, ...], count: int) -> Int64s:

@@ -19,9 +19,9 @@ from curation.benchmarks.osod3.facts import (
     TRAIN_VIEW,
 )
 from curation.benchmarks.osod3.lists import ALGORITHM_VERSION, SLOTS
-from curation.benchmarks.parts import unread_entry
+from curation.benchmarks.parts import manifest_of, unread_entry
 from curation.errors import UsageError
-from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, Rule, SourceEntry
+from curation.manifest.header import PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import facts_of
 from curation.sources.source import Categories, Images, Source
@@ -59,26 +59,21 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         PartEntry(name=name, role=name, sources=(slot,), selection=rule, view=views[name])
         for name, (slot, _, rule) in SELECTED.items()
     ]
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        parts,
         name=roles.name,
-        version="1.0.0",
         title=roles.title,
         paper=PAPER,
         taxonomy="OSOD-III",
         origin="declared",
         classes=roles.entries,
-        parts=tuple(parts),
         sources=tuple(_source(slot.name, slot.part) for slot in SLOTS if slot.dataset == "openimages"),
-        rule=Rule(
-            protocol="osod3",
-            algorithm_version=ALGORITHM_VERSION,
-            parameters={**parameters, **roles.recorded},
-        ),
+        protocol="osod3",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters={**parameters, **roles.recorded},
         figures=roles.figures,
         notes=(OURS, "The lists need the box files of Open Images: `curation build` completes them."),
     )
-    return Manifest(header=header, lists={})
 
 
 def _classes_alone(superclass: str) -> Source:

@@ -29,19 +29,19 @@ from curation.evaluation.inputs import (
     Policy,
     Reading,
     Truth,
+    by_name,
     manifest_record,
     require_manifest_for_ids,
 )
 from curation.evaluation.matching import assign, positives
 from curation.evaluation.open_set import counts_at_thresholds, lies_on
-from curation.evaluation.problem import Bools, Detections
-from curation.evaluation.readers import Boxes, Stray, TaskDetections, read_task_detections
+from curation.evaluation.problem import Bools, Detections, Stray
+from curation.evaluation.readers import Boxes, TaskDetections, read_task_detections
 from curation.evaluation.result import Result
 from curation.evaluation.variants import Rules
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
-from curation.sources.source import Source
 
 Profile = Literal["clean", "voc"]
 ONLY = "test"
@@ -131,17 +131,17 @@ def evaluate(
     UsageError, MissingFileError, EvaluationError, PredictionError
         Options do not fit together; a file is not there, or does not hold what it should.
     """
-    files = _by_case(detections, "--detections", None)
-    truths = _by_case(truth, "--truth", list(files))
+    files: dict[str, Path] = by_name(detections, "--detections", "case", unnamed=ONLY)
+    names = list(files)
+    truths: dict[str, Truth] = by_name(truth, "--truth", "case", names, wanted=names, shared=True)
     require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
-    chosen, manifests = _classes(classes, manifest, list(files))
+    chosen, manifests = _classes(classes, manifest, names)
     # Scores are not bounded: the paper's unknown score is a sum of three.
     policy = Policy(stray=stray, negative_sizes=negative_sizes, any_scores=True)
-    opened: dict[int | Path, Source] = {}
+    opening = reading.opener()
     inputs = {}
     for case, path in steps(files.items(), "reading cases"):
-        given = truths[case]
-        source = opened.setdefault(given if isinstance(given, Path) else id(given), reading.open(given))
+        source = opening(truths[case])
         ids, view = None, None
         if case in manifests:
             ids, view = manifests[case].ids(part), truth_view(manifests[case], part)
@@ -174,28 +174,11 @@ def _classes(
             expected="--classes FILE, or --manifest MANIFEST",
         )
     if classes:
-        paths = _by_case(classes, "--classes", cases)
+        paths: dict[str, Path] = by_name(classes, "--classes", "case", cases, wanted=cases, shared=True)
         return {case: classes_of_file(path, case) for case, path in paths.items()}, {}
-    named: Mapping[str, Manifest | str] = _by_case(manifest, "--manifest", cases)
+    named: dict[str, Any] = by_name(manifest, "--manifest", "case", cases, wanted=cases, shared=True)
     manifests = {case: load_manifest(one) if isinstance(one, str) else one for case, one in named.items()}
     return {case: classes_of_manifest(one, case) for case, one in manifests.items()}, manifests
-
-
-def _by_case(given: Any, option: str, cases: Sequence[str] | None) -> dict[str, Any]:
-    """Return a value for each case; one value alone serves all, or is the only case ``test``."""
-    if not isinstance(given, Mapping):
-        return dict.fromkeys(cases or [ONLY], given)
-    wanted = list(cases) if cases is not None else list(given)
-    missing = [case for case in wanted if case not in given]
-    strange = [case for case in given if case not in wanted]
-    if missing or strange:
-        raise UsageError(
-            f"{option} does not fit the cases",
-            where=(strange or missing)[0][:200],
-            expected=" ".join(f"{option} {case}=FILE" for case in wanted[:4]) or f"{option} FILE",
-            found=", ".join(given)[:200],
-        )
-    return dict(given)
 
 
 def _about(

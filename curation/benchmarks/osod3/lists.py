@@ -33,9 +33,9 @@ from curation.benchmarks.osod3.selection import (
     split_share,
 )
 from curation.benchmarks.osod3.signs import mtsd_roles
-from curation.benchmarks.parts import Part, Selection, make_part, source_entry, source_note
+from curation.benchmarks.parts import Part, Selection, make_part, manifest_of, source_entry
 from curation.errors import ProtocolError
-from curation.manifest.header import SCHEMA_VERSION, Figure, Header, LabelView, Rule
+from curation.manifest.header import Figure, LabelView
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 
@@ -89,24 +89,21 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
                 expected="images with boxes of the super-class",
                 hint="are these the annotations of that data set?",
             )
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        parts,
         name=roles.name,
-        version="1.0.0",
         title=roles.title,
         paper=PAPER,
         taxonomy="OSOD-III",
         origin="as_published" if roles.published else "regenerated",
         classes=roles.entries,
-        parts=tuple(part.entry for part in parts),
-        sources=tuple(
-            source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in _BY_PROBLEM[problem]
-        ),
-        rule=Rule(protocol="osod3", algorithm_version=ALGORITHM_VERSION, parameters={**parameters, **roles.recorded}),
+        sources=tuple(source_entry(slot, sources[slot]) for slot in _BY_PROBLEM[problem]),
+        protocol="osod3",
+        algorithm_version=ALGORITHM_VERSION,
+        parameters={**parameters, **roles.recorded},
         figures=(*roles.figures, *figures, *_images_of_parts(sources[_BY_PROBLEM[problem][0]], roles)),
         notes=(AUTHORS if roles.published else OURS,),
     )
-    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
 
 def _images_of_parts(source: Source, roles: ClassRoles) -> list[Figure]:

@@ -17,19 +17,10 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parts import Part, Selection, compared, make_part, source_entry, source_note
+from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry
 from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.header import (
-    SCHEMA_VERSION,
-    ClassEntry,
-    Figure,
-    Header,
-    LabelView,
-    Paper,
-    PartRole,
-    Rule,
-)
+from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
 from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
@@ -98,22 +89,20 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     for name, held in LEVELS.items():
         chosen = [unknown[level] for level in held if level in unknown]
         parts.append(_part(f"test-{name}", [known, *chosen], classes, f"The known images and the {name} unknown ones."))
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        parts,
         name=f"ssb/{problem}",
-        version="1.0.0",
         title=f"Semantic Shift Benchmark: {problem}",
         paper=PAPER,
         taxonomy="OSC",
-        origin="regenerated",
         classes=classes,
-        parts=tuple(part.entry for part in parts),
-        sources=tuple(source_entry(slot, sources[slot], note=source_note(sources[slot])) for slot in SLOTS_OF[problem]),
-        rule=Rule(protocol="ssb", algorithm_version=1, parameters=dict(parameters)),
+        sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),
+        protocol="ssb",
+        algorithm_version=1,
+        parameters=dict(parameters),
         figures=_figures(problem, {part.entry.name: len(part.ids) for part in parts}),
         notes=(_MEDIUM,) if "medium" in levels else (),
     )
-    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
 
 def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:

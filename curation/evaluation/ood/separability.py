@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from curation.errors import UsageError
-from curation.evaluation.ood.detections import LARGEST_SCORE
-from curation.evaluation.problem import Floats, Int64s
+from curation.evaluation.problem import LARGEST_SCORE, Floats, Int64s
 
 FPR_RULES: dict[str, str] = {
     "first": "ID positive: share of OOD scores >= tau, tau the largest score with 20 * TP >= 19 * n_id (FMIYC's code)",

@@ -7,8 +7,8 @@ import numpy as np
 
 from curation.benchmarks.benchmark import Benchmark, SourceSlot
 from curation.benchmarks.facts import fact
-from curation.benchmarks.parts import Selection, all_images, make_part, source_entry
-from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, LabelView, Paper, Rule
+from curation.benchmarks.parts import Selection, all_images, make_part, manifest_of, source_entry
+from curation.manifest.header import ClassEntry, LabelView, Paper
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 
@@ -31,22 +31,18 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         make_part(role, role, Selection("birds", source, positions), CLASSES, view=views[role], rule=role)
         for role, positions in chosen.items()
     ]
-    header = Header(
-        schema_version=SCHEMA_VERSION,
+    return manifest_of(
+        parts,
         name="owls/first",
-        version="1.0.0",
         title=PAPER.title,
         paper=PAPER,
         taxonomy="OSOD-II",
-        origin="regenerated",
         classes=CLASSES,
-        parts=tuple(part.entry for part in parts),
         sources=(source_entry("birds", source),),
-        rule=Rule(protocol="owls", algorithm_version=1, parameters=dict(parameters)),
-        figures=(),
-        notes=(),
+        protocol="owls",
+        algorithm_version=1,
+        parameters=parameters,
     )
-    return Manifest(header=header, lists={part.entry.name: part.ids for part in parts})
 
 
 BENCHMARK = Benchmark(
