@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from curation.benchmarks.owod.facts import TASKS
+from curation.benchmarks.owod.splits import TASKS
 from curation.errors import CurationError, UsageError
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
