@@ -324,6 +324,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
             "Lists of images of train2017 need instances_train2017.json: `curation build` completes and checks them.",
             *notes_of(split, list(tested.values()), sources, published),
         ),
+        tasks=split.tasks,
     )
 
 
