@@ -1,25 +1,21 @@
 """Speed of image-level OOD numbers: OpenOOD's five of 45,000 ID and 49,000 OOD images, against scikit-learn's route.
 
-The peer is what OpenOOD 1.5 computes of one OOD set: ``roc_curve``, ``precision_recall_curve`` twice, ``auc`` of each, and
-the accuracy. Both get the same float32 scores, predictions and labels; where scikit-learn is absent only our own time is
-given.
+The peer is what OpenOOD 1.5 computes of one OOD set: ``roc_curve``, ``precision_recall_curve`` twice, ``auc`` of each,
+and the accuracy. Both get the same float32 scores, predictions and labels; where scikit-learn is absent only our own
+time is given.
 """
 
 from __future__ import annotations
 
-import gc
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from curation.evaluation.image_ood.measures import OodRules, numbers_of
-from tests.benchmarks.measured import measured
+from tests.benchmarks.measured import best, measured
 
 N_ID, N_OOD = 45_000, 49_000
-REPEATS = 7
 RULES = OodRules(name="openood", meaning="", fpr="FPR95_ood_positive_openood_vertices")
 
 
@@ -34,7 +30,7 @@ def run(out: Path) -> list[dict[str, Any]]:
         numbers = numbers_of(ids.astype(np.float64), oods.astype(np.float64), [RULES])[0]
         return {**numbers, "ACC": float(np.mean(predictions == labels))}
 
-    ours, found = _best(own)
+    ours, found = best(own)
     rows = [measured("five numbers", ours, note=note)]
     try:
         from sklearn import metrics
@@ -54,7 +50,7 @@ def run(out: Path) -> list[dict[str, Any]]:
             "ACC": metrics.accuracy_score(labels, predictions),
         }
 
-    theirs, expected = _best(peer)
+    theirs, expected = best(peer)
     gap = max(abs(found[name] - expected[name]) for name in expected)
     return [
         *rows,
@@ -62,14 +58,3 @@ def run(out: Path) -> list[dict[str, Any]]:
         measured("scikit-learn's route / five numbers", theirs / ours, note=note, least=5.0),
         measured("largest difference", gap, "share", note=note, most=1e-12),
     ]
-
-
-def _best(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the shortest time of some runs, and what the work returned."""
-    times, result = [], None
-    for _ in range(REPEATS):
-        gc.collect()
-        began = time.perf_counter()
-        result = work()
-        times.append(time.perf_counter() - began)
-    return min(times), result

@@ -202,7 +202,7 @@ def fpr95_ood_positive(ranked: RankedScores) -> float:
 
 
 def fpr95_openood_vertices(steps: ScoreSteps) -> float:
-    """Return the share of ID scores at the first vertex that finds 95 % of the OOD scores, as scikit-learn's ROC has it.
+    """Return the share of ID scores at the first vertex of scikit-learn's ROC that finds 95 % of the OOD scores.
 
     OOD positive, as `fpr95_ood_positive`; but scikit-learn leaves out a point whose steps before and after are equal in
     both counts. Where equal scores of ID and OOD make such steps, the first point that reaches 95 % may be missing, and
