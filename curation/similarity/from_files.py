@@ -273,7 +273,7 @@ class SetComparison:
 
     def save(self, folder: Path) -> list[Path]:
         """Write ``similarity.csv``, histograms and ``statistics.json``."""
-        from curation.similarity.similarity_figures import similarity_histograms
+        from curation.similarity.set_similarity import similarity_histograms
 
         rows = [
             (name, image, other, score, margin)
