@@ -376,9 +376,8 @@ class _Run:
         return {**found, "undefined": {"background_gap": NO_BACKGROUND_SCORES} if lacks else {}}
 
     def _diagnosis(self) -> dict[str, Any]:
-        kinds = diagnose(
-            *self.matched, self.points, similar=None if isinstance(self.options.similar, Path) else self.options.similar
-        )
+        similar = None if isinstance(self.options.similar, Path) else self.options.similar
+        kinds = diagnose(*self.matched, self.points, similar=similar)
         overlaps = confusion(self.closed, self.inside, self.wilderness, self.outside, self.points)
         return {
             recall: {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from curation.benchmarks.hashrank import hash_rank
+from curation.benchmarks.selection import hash_rank
 from curation.manifest.header import ClassEntry
 from curation.manifest.views import class_positions
 from curation.sources.source import Bools, Int64s, Source
