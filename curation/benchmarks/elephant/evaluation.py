@@ -202,10 +202,8 @@ def evaluate(
     }
     closed, wilderness = ((parts[part].truth, read[part].detections) for part in PARTS)
     told = about(
-        "elephant",
         known,
-        parts,
-        read,
+        {part: {"truth": parts[part].file, "detections": read[part].file} for part in PARTS},
         manifest=manifest_record(taken, wilderness_part=wilderness_part),
         option_files={
             "classes": classes,
