@@ -186,12 +186,8 @@ def _about(
     profiles: Sequence[str],
     part: str,
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: version, digests of all inputs, and the classes of each case."""
-    from curation import __version__
-
+    """Return what the numbers rest on: digests of all inputs, and the classes of each case."""
     return {
-        "protocol": "osod3",
-        "curation": __version__,
         "manifests": {case: manifest_record(one, part=part) for case, one in manifests.items()},
         "inputs": {case: {"truth": truth.file, "detections": read.read.file} for case, (truth, read) in inputs.items()},
         "category_ids": {case: truth.task.task.ids_from for case, (truth, _) in inputs.items()},
