@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.audit.id_vocabulary import BLOCK, NAMESPACES, TEXT, VOC2012, Vocabulary
+from curation.audit.id_vocabulary import BARE, BLOCK, NAMESPACES, TEXT, Vocabulary
 from curation.audit.lists import IdList, ListSet
 from curation.audit.rule import Severity, joined
 from curation.audit.target import positions_of
@@ -322,7 +322,7 @@ def _collisions(lists: ListSet) -> Iterable[Collision]:
     rows = {space: np.flatnonzero(vocabulary.forms == form) for form, space in enumerate(NAMESPACES)}
     if vocabulary.namespace:
         # Bare numbers of a dataset that the user named; without a name they may be anything.
-        rows[vocabulary.namespace] = np.flatnonzero((vocabulary.forms > VOC2012) & (vocabulary.forms < TEXT))
+        rows[vocabulary.namespace] = np.flatnonzero((vocabulary.forms > BARE) & (vocabulary.forms < TEXT))
     for one, two in combinations([space for space in rows if len(rows[space])], 2):
         numbers, first, second = np.intersect1d(
             vocabulary.numbers[rows[one]], vocabulary.numbers[rows[two]], return_indices=True
