@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import CurationError, SourceError
+from curation.errors import CurationError, SourceError, UsageError
 from curation.json_keys import SMALL as LARGEST_SEARCHED
 from curation.json_keys import repeated_key
 from curation.storage import open_binary, read_bytes
@@ -36,7 +36,7 @@ Row = TypeVar("Row")
 
 
 class InputFile:
-    """A user's file in memory.
+    """A user's file in memory (see `curation.storage.read_bytes` for the parameters and errors).
 
     Attributes
     ----------
@@ -48,9 +48,11 @@ class InputFile:
         Bytes on disk.
     """
 
-    def __init__(self, path: Path, *, kind: str = "file") -> None:
+    def __init__(
+        self, path: Path, *, kind: str = "file", most: int | None = None, error: type[CurationError] = UsageError
+    ) -> None:
         self.name = path.name
-        self._raw = read_bytes(path, kind=kind)
+        self._raw = read_bytes(path, kind=kind, most=most, error=error)
         self.size = len(self._raw)
         self.data = plain(self._raw, str(path))
 

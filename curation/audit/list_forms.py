@@ -215,7 +215,8 @@ def _trimmed(found: _Words) -> int:
     from pyarrow import compute
 
     def ended(by: str) -> Bools:
-        return compute.ends_with(found.lines, by).to_numpy(zero_copy_only=False)
+        found_in: Bools = compute.ends_with(found.lines, by).to_numpy(zero_copy_only=False)
+        return found_in
 
     lengths = compute.binary_length(found.lines).to_numpy() - ended("\n")
     found.refuse(lengths > _LONGEST_LINE, "the line is too long")

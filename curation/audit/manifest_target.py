@@ -12,7 +12,6 @@ from curation.audit.classes import ClassNames, tasks_of_header
 from curation.audit.target import (
     DEFAULT_EXEMPLARS,
     AuditedList,
-    AuditedSource,
     AuditTarget,
     LabelFile,
     ListRole,
@@ -22,6 +21,7 @@ from curation.audit.target import (
 from curation.errors import UsageError
 from curation.manifest.header import Header, PartEntry
 from curation.manifest.manifest import Manifest
+from curation.manifest.views import positions_of
 from curation.sources.source import Int32s, Source, Texts
 
 _OPEN_WORLD = "OWOD"
@@ -67,6 +67,7 @@ def manifest_target(
         if entry.name in sources
     )
     ids, members = numbered([manifest.lists.get(part.name, ()) for part in header.parts])
+    texts = ids.tolist()
     tasks = tasks_of_header(header)
     _require_parts(header, labels or {})
     lists = tuple(
@@ -82,7 +83,9 @@ def manifest_target(
         files=_distinct(lists, header),
         lists=tuple(one for one in lists if one.role),
         sources=audited,
-        positions=_positions(ids, audited),
+        positions=np.array([positions_of(texts, [one.raw])[1] for one in audited], np.int32).reshape(
+            len(audited), len(texts)
+        ),
         expects_tasks=bool(tasks) or header.taxonomy == _OPEN_WORLD,
         entries=entries,
         exemplars=exemplars,
@@ -97,15 +100,6 @@ def _ignored(header: Header) -> frozenset[str]:
     names = ClassNames(header.classes)
     ignored = [entry for entry in header.classes if entry.role == "ignored"]
     return frozenset(names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases))
-
-
-def _positions(ids: Texts, sources: tuple[AuditedSource, ...]) -> Int32s:
-    positions = np.full((len(sources), len(ids)), -1, np.int32)
-    for number, source in enumerate(sources):
-        prefix = f"{source.raw.namespace}:"
-        rows = {prefix + native: row for row, native in enumerate(source.raw.images.native.tolist())}
-        positions[number] = [rows.get(text, -1) for text in ids.tolist()]
-    return positions
 
 
 def _role(part: PartEntry, header: Header) -> ListRole:

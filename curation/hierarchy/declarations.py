@@ -16,8 +16,15 @@ _MAX_BYTES = 4 << 20
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
-def read_declaration(path: Path, record: type[Record], error: type[CurationError]) -> Record:
+def read_declaration(
+    path: Path, record: type[Record], error: type[CurationError], *, kind: str = "declaration", example: str = ""
+) -> Record:
     """Return the record that a ``.toml`` or ``.json`` file declares.
+
+    Parameters
+    ----------
+    kind, example : str
+        What messages call the file, and what they show of a good one.
 
     Raises
     ------
@@ -26,14 +33,7 @@ def read_declaration(path: Path, record: type[Record], error: type[CurationError
     error
         It is neither TOML nor JSON, or has other fields or types than the record.
     """
-    data = read_bytes(path, kind="declaration")
-    if len(data) > _MAX_BYTES:
-        raise error(
-            "The declaration is too large",
-            where=str(path),
-            expected="4 MB at most",
-            found=f"{len(data)} bytes",
-        )
+    data = read_bytes(path, kind=kind, most=_MAX_BYTES, error=error)
     if path.suffix.lower() != ".toml":
         refuse_repeated_keys(data, str(path), error)
     try:
@@ -42,10 +42,9 @@ def read_declaration(path: Path, record: type[Record], error: type[CurationError
             return msgspec.convert(tomllib.loads(text), type=record)
         return msgspec.json.decode(text, type=record)
     except (tomllib.TOMLDecodeError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        fields = ", ".join(record.__struct_fields__)
         raise error(
-            "The declaration cannot be read",
+            f"The {kind} cannot be read",
             where=str(path),
-            expected=f"fields {fields}",
+            expected=example or f"fields {', '.join(record.__struct_fields__)}",
             found=str(problem)[:300],
         ) from None

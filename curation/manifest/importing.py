@@ -381,14 +381,7 @@ def read_published_file(path: Path) -> PublishedFile:
     """
     if not path.is_file():
         raise MissingFileError("The published list is no file", where=str(path))
-    if (size := path.stat().st_size) > _MAX_LIST_BYTES:
-        raise ManifestError(
-            "The published list is too large to be one",
-            where=str(path),
-            expected=f"at most {_MAX_LIST_BYTES} bytes",
-            found=str(size),
-        )
-    data = read_bytes(path, kind="published list")
+    data = read_bytes(path, kind="published list", most=_MAX_LIST_BYTES, error=ManifestError)
     return PublishedFile(path, data, sha256_of_bytes(data))
 
 
