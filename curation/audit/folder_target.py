@@ -261,7 +261,7 @@ def folder_target(
         audited_source(key, source, classes, complete=options.complete) for key, source in (sources or {}).items()
     )
     files = tuple(
-        AuditedList(name=one.name, file=one.name, members=one.members, lines=one.lines) for one in lists.lists
+        AuditedList(name=one.name, file=one.name, members=one.members, lines=one.read.lines) for one in lists.lists
     )
     _require_lists(options, lists)
     used = [_with_role(one, role, tasks, options) for one in files for role in _roles(one, files, tasks, options)]
@@ -307,7 +307,7 @@ def _named(key: str, names: Collection[str]) -> tuple[str, tuple[int, int] | Non
 
 
 def _require_lists(options: FolderOptions, lists: ListSet) -> None:
-    sizes = {one.name: int(one.lines[-1]) if len(one) else 0 for one in lists.lists}
+    sizes = {one.name: int(one.read.lines[-1]) if len(one) else 0 for one in lists.lists}
     for option, keys in (("--role", options.roles), ("--labels", options.labels)):
         for key in keys:
             name, lines = _named(key if option == "--role" else key.partition(":")[0], sizes)

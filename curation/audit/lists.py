@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from curation.audit.id_vocabulary import Vocabulary, numbered_together
-from curation.audit.list_forms import NoListError, OddLine, ParsedLines, lists_in
+from curation.audit.list_forms import NoListError, ParsedLines, lists_in
 from curation.errors import MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
@@ -38,30 +38,20 @@ class IdList:
         Path of the file below the folder, ``ore/t2_ft.txt``.
     members : ndarray of int32, shape (n,)
         Position of each entry's id in `ListSet.vocabulary`.
-    lines : ndarray of int32, shape (n,)
-        Line of each entry in the file, or its place in the JSON array, from 1.
+    read : ParsedLines
+        Line of each entry in the file, or its place in the JSON array; what is no id, and what had to be understood.
     sha256 : str
         ``sha256:<hex>`` of the bytes of the file.
     size : int
         Bytes of the file.
-    blank, odd : int
-        Empty lines, and lines that are no id; neither is among the members.
-    odd_lines : tuple of OddLine
-        The first few of those.
-    traits : mapping of str to int
-        What had to be understood to read the ids, with the number of lines (see `curation.audit.list_forms`).
     """
 
     name: str
     file: str
     members: Int32s
-    lines: Int32s
+    read: ParsedLines
     sha256: str
     size: int
-    blank: int = 0
-    odd: int = 0
-    odd_lines: tuple[OddLine, ...] = ()
-    traits: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -145,31 +135,18 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
             expected=".txt files with one id a line, or .json files",
             found=reasons or "no such file",
         )
-    entries = [read.found[name] for name in sorted(read.found)]
-    vocabulary, members = numbered_together([one.parsed.ids for one in entries], namespace)
-    lists = tuple(one.as_list(own) for one, own in zip(entries, members, strict=True))
+    entries = sorted(read.found.items())
+    vocabulary, members = numbered_together([parsed.ids for _, (_, parsed, *_) in entries], namespace)
+    lists = tuple(
+        IdList(name, file, own, parsed, sha256, size)
+        for (name, (file, parsed, sha256, size)), own in zip(entries, members, strict=True)
+    )
     return ListSet(root.resolve().name, lists, vocabulary, read.labels, read.skipped)
 
 
 @dataclass(frozen=True)
-class _Entry:
-    name: str
-    file: str
-    parsed: ParsedLines
-    sha256: str
-    size: int
-
-    def as_list(self, members: Int32s) -> IdList:
-        parsed = self.parsed
-        return IdList(
-            self.name, self.file, members, parsed.lines, self.sha256, self.size, parsed.blank, parsed.odd,
-            parsed.odd_lines, parsed.traits,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
 class _Found:
-    found: dict[str, _Entry] = field(default_factory=dict)
+    found: dict[str, tuple[str, ParsedLines, str, int]] = field(default_factory=dict)
     labels: dict[str, Path] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -198,7 +175,7 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
                     continue
             # An array of ids beside a text file of its name is a list of its own.
             name = relative.as_posix() + key if name in read.found else name
-            read.found[name] = _Entry(name, relative.as_posix(), lines, given.sha256, given.size)
+            read.found[name] = relative.as_posix(), lines, given.sha256, given.size
         if len(read.found) > MAX_LISTS:
             raise UsageError("There are too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}")
     return read

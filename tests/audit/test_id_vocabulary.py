@@ -74,6 +74,13 @@ def test_the_own_namespace_is_taken_off_where_it_is_written() -> None:
     assert vocabulary(["mine:img_7"])[0].ids() == ["mine:img_7"]
 
 
+def test_numbering_keeps_every_line() -> None:
+    lists = [["b", "a", "b"], [], ["a", "c"]]
+    found, members = vocabulary(*lists)
+    assert [found.ids(one) for one in members] == lists
+    assert len(found) == 3
+
+
 def test_positions_ascend_by_number_and_then_by_code_point() -> None:
     found, _ = vocabulary(["b", "a", "10", "9", "000000000010", "000000000009"])
     assert found.ids() == ["coco:000000000009", "coco:000000000010", "9", "10", "a", "b"]
