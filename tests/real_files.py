@@ -26,6 +26,7 @@ SETS: dict[str, str] = {
     "cub200_and_signs": "CUB-200-2011 and the labels of MTSD",
     "openimages": "class hierarchy and names of Open Images",
     "owod_lists": "published lists of the open-world benchmarks",
+    "atlas_lists": "published lists of ten further benchmarks: read, normalised, identified",
     "owod_audits": "the same, audited",
     "decisions": "recorded decisions and category lists of FindMeIfYouCan",
     "held": "answers of every evaluator, and of cuts, class lists and splits, held outside the repository",

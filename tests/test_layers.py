@@ -34,7 +34,7 @@ ALLOWED = {
     "decisions": GROUND | {"sources", "manifest"},
     "proposals": GROUND | {"sources", "hierarchy", "similarity", "manifest", "decisions"},
     "publishing": GROUND | {"sources", "manifest", "decisions"},
-    "evaluation": GROUND | {"sources", "manifest", "figure_style"},
+    "evaluation": GROUND | {"sources", "manifest", "decisions", "figure_style"},
     "benchmarks": GROUND
     | {
         "sources",
@@ -48,7 +48,7 @@ ALLOWED = {
     },
     "review": GROUND | {"sources", "manifest", "similarity", "decisions", "proposals", "publishing"},
     "audit": GROUND | {"sources", "similarity", "manifest", "benchmarks", "figure_style"},
-    "baselines": GROUND | {"evaluation"},
+    "baselines": GROUND | {"sources", "manifest", "evaluation", "benchmarks"},
 }
 BENCHMARKS = PACKAGE / "benchmarks"
 ROOMS = {path.parent.name for path in BENCHMARKS.glob("*/__init__.py")}

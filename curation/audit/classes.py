@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from curation.benchmarks.owod.facts import TASKS
+from curation.benchmarks.owod.splits import TASKS
 from curation.errors import CurationError, UsageError
 from curation.hierarchy.declarations import read_declaration
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry

@@ -6,30 +6,27 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from curation.errors import PredictionError
-from curation.evaluation.problem import Floats, Int64s
+from curation.evaluation.problem import LARGEST_COORDINATE, LARGEST_SCORE, UNKNOWN, Bools, Floats, Int64s
+from curation.evaluation.readers import Int64, Row, decoding, read_rows
 from curation.input_files import InputFile, json_rows
 from curation.storage import write_text
 
-LARGEST_COORDINATE = 1e8
-LARGEST_SCORE = 1e100
-"""Logits are far below it, and sums of larger ones could be infinite."""
-_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
 
 
 class _Row(msgspec.Struct, gc=False):
-    image_id: _Int64 | str
+    image_id: Int64 | str
     bbox: tuple[float, float, float, float]
     scores: tuple[float, ...]
     background_score: float | None = None
     objectness: float | None = None
-    region: _Int64 | None = None
+    region: Int64 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +101,8 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
         It is no such list, vectors differ in length, or a box or score is not usable. The message names the record.
     """
     given = InputFile(path, kind="score file")
-    try:
+    with decoding(given, path, _EXAMPLE, "The score vectors"):
         rows = json_rows(given.data, _Row)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise PredictionError(
-            "The score vectors cannot be read", where=str(path), expected=_EXAMPLE, found=str(error)[:200]
-        ) from None
     width = n_classes if n_classes is not None else len(rows[0].scores) if rows else 0
     for place, row in enumerate(rows):
         if len(row.scores) != width:
@@ -120,15 +113,14 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
                 found=str(len(row.scores)),
             )
     ids = tuple(row.image_id for row in rows)
-    number = {image: place for place, image in enumerate(dict.fromkeys(ids))}
     vectors = ScoreVectors(
         ids,
-        np.array([number[image] for image in ids], np.int64),
+        image_positions(ids),
         np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4),
         np.array([row.scores for row in rows], np.float64).reshape(len(rows), width),
         _column([row.background_score for row in rows], path, "background_score"),
         _column([row.objectness for row in rows], path, "objectness"),
-        _regions([row.region for row in rows], path),
+        _column([row.region for row in rows], path, "region", np.int64),
         path.name,
         given.sha256,
     )
@@ -136,35 +128,28 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
     return vectors
 
 
-def _column(values: Sequence[float | None], path: Path, name: str) -> Floats | None:
-    present = [value is not None for value in values]
-    if not any(present):
+def image_positions(ids: Sequence[int | str]) -> Int64s:
+    """Return the position of each image among the different ids, in order of first appearance, shape (n,)."""
+    number = {image: place for place, image in enumerate(dict.fromkeys(ids))}
+    return np.array([number[image] for image in ids], np.int64)
+
+
+def _column(values: Sequence[float | None], path: Path, name: str, dtype: type = np.float64) -> Any:
+    """Return what every record says, shape (n,), None where no record says it."""
+    if all(value is None for value in values):
         return None
-    if not all(present) or not np.isfinite(np.array(values, np.float64)).all():
+    usable = np.isfinite(np.array(values, np.float64))
+    if not usable.all():
         raise PredictionError(
             f"Some records have no usable {name}",
-            where=f"{path}: record {present.index(False) if not all(present) else ''}",
+            where=f"{path}: record {int(np.argmin(usable))}",
             expected="a finite number in every record, or in none",
         )
-    return np.array(values, np.float64)
-
-
-def _regions(values: Sequence[int | None], path: Path) -> Int64s | None:
-    present = [value is not None for value in values]
-    if not any(present):
-        return None
-    if not all(present):
-        raise PredictionError(
-            "Some records have no region",
-            where=f"{path}: record {present.index(False)}",
-            expected="an integer in every record, or in none",
-        )
-    return np.array(values, np.int64)
+    return np.array(values, dtype)
 
 
 def _check(vectors: ScoreVectors, path: Path) -> None:
-    usable = (np.abs(vectors.boxes) <= LARGEST_COORDINATE).all(axis=1) & (vectors.boxes[:, 2:] >= 0).all(axis=1)
-    usable &= (np.abs(vectors.scores) <= LARGEST_SCORE).all(axis=1)
+    usable = _usable(vectors.boxes) & (np.abs(vectors.scores) <= LARGEST_SCORE).all(axis=1)
     if vectors.background is not None:
         usable &= np.abs(vectors.background) <= LARGEST_SCORE
     if not usable.all():
@@ -175,6 +160,11 @@ def _check(vectors: ScoreVectors, path: Path) -> None:
             expected=f"finite x, y, w, h with w and h not negative; scores up to {LARGEST_SCORE:g} in size",
             found=f"{vectors.boxes[row].tolist()}, {vectors.scores[row].tolist()}"[:200],
         )
+
+
+def _usable(boxes: Floats) -> Bools:
+    """Return which boxes are finite, of no negative size, and not beyond any image."""
+    return np.asarray((np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1))
 
 
 def write_results(
@@ -211,14 +201,6 @@ def write_results(
     write_text(path, f"[\n{lines}\n]\n" if rows else "[]\n")
 
 
-class _LabelledRow(msgspec.Struct, gc=False):
-    image_id: _Int64 | str
-    bbox: tuple[float, float, float, float]
-    score: float
-    category_id: _Int64 | None = None
-    category: str | None = None
-
-
 def read_labelled(
     path: Path, known: Sequence[str], ids: Mapping[str, int] | None = None
 ) -> tuple[ScoreVectors, Labelled]:
@@ -236,22 +218,11 @@ def read_labelled(
         It is no results file, or a record has another class, a name and an id that disagree, an id alone where ids are
         not known, or a box or score that is not usable.
     """
-    given = InputFile(path, kind="detections file")
-    try:
-        rows = json_rows(given.data, _LabelledRow)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise PredictionError(
-            "The detections cannot be read",
-            where=str(path),
-            expected='a JSON list of {"image_id", "category" or "category_id", "bbox", "score"}',
-            found=str(error)[:200],
-        ) from None
-    names: dict[str | None, int] = {name: place for place, name in enumerate((*known, "unknown"))}
-    numbers: dict[int | None, int] = {}
-    if ids is not None:
-        numbers = {ids[name]: place for place, name in enumerate((*known, "unknown"))}
+    given, rows = read_rows(path)
+    names: dict[str | None, int] = {name: place for place, name in enumerate((*known, UNKNOWN))}
+    numbers: dict[int | None, int] = {} if ids is None else {ids[name]: names[name] for name in (*known, UNKNOWN)}
 
-    def label_of(row: _LabelledRow) -> int:
+    def label_of(row: Row) -> int:
         by_name, by_id = names.get(row.category, -1), numbers.get(row.category_id, -1)
         if row.category is None:
             return by_id
@@ -260,8 +231,7 @@ def read_labelled(
     labels = [label_of(row) for row in rows]
     boxes = np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4)
     scores = np.array([row.score for row in rows], np.float64)
-    usable = (np.abs(boxes) <= LARGEST_COORDINATE).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1) & np.isfinite(scores)
-    usable &= np.array(labels, np.int64) >= 0
+    usable = _usable(boxes) & np.isfinite(scores) & (np.array(labels, np.int64) >= 0)
     if not usable.all():
         place = int(np.argmin(usable))
         raise PredictionError(
@@ -274,10 +244,9 @@ def read_labelled(
             else None,
         )
     image_ids = tuple(row.image_id for row in rows)
-    number = {image: place for place, image in enumerate(dict.fromkeys(image_ids))}
     vectors = ScoreVectors(
         image_ids,
-        np.array([number[image] for image in image_ids], np.int64),
+        image_positions(image_ids),
         boxes,
         np.empty((len(rows), 0)),
         None,

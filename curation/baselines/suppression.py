@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from curation.baselines.score_vectors import Labelled, ScoreVectors
+from curation.baselines.score_vectors import Labelled, ScoreVectors, image_positions
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.matching import pair_iou
 from curation.evaluation.problem import Bools, Floats, Int64s
@@ -139,11 +139,10 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
     boxes = _mean(np.concatenate([one.boxes for one in passes]), group, counts)
     scores = _mean(np.concatenate([one.scores for one in passes]), group, counts)
     ids = tuple(image for image, _ in number)
-    images = {image: place for place, image in enumerate(dict.fromkeys(ids))}
     merged = replace(
         passes[0],
         image_ids=ids,
-        image=np.array([images[image] for image in ids], np.int64),
+        image=image_positions(ids),
         boxes=boxes,
         scores=scores,
         background=None,

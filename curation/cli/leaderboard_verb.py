@@ -11,7 +11,7 @@ from curation.cli.outputs import OutputFile
 from curation.errors import UsageError
 
 if TYPE_CHECKING:
-    from curation.evaluation.leaderboard.ranking import Group
+    from curation.evaluation.leaderboard.board import Group
 
 
 @dataclass(frozen=True)
@@ -62,31 +62,22 @@ def _numbers(text: str) -> list[int] | str:
 
 
 def _lines(group: Group) -> list[str]:
-    from curation.evaluation.leaderboard.html import column_heads, shown_name, shown_point, shown_value
-
-    ground = group.ground
-    title = " · ".join(filter(None, (ground.protocol, ground.part, ground.profile)))
-    metric = group.metrics[group.metric]
+    key, metric = group.key, group.metrics[group.metric]
     facts = (
-        ("on", ground.data),
-        ("settings", ground.settings),
-        ("evaluator", ground.evaluator),
+        ("on", key.data),
+        ("settings", key.settings),
+        ("evaluator", key.evaluator),
         ("ranked by", f"{group.metric}, {metric.better} is better"),
         *(("note", note) for note in group.notes()),
     )
-    rows = []
-    for one in group.standings:
-        numbers = one.row.metrics
-        cells = (
-            shown_value(numbers[name].value if name in numbers else None, shown.unit)
-            for name, shown in group.metrics.items()
-        )
-        rows.append(("" if one.rank is None else str(one.rank), shown_name(one), *cells))
-    heads = ("rank", "method", *column_heads(group))
-    if len({shown_name(one) for one in group.standings}) < len(group.standings):
+    rows: list[tuple[str, ...]] = [
+        ("" if one.rank is None else str(one.rank), one.name, *group.cells(one)) for one in group.rows
+    ]
+    heads = ("rank", "method", *group.heads)
+    if len({one.name for one in group.rows}) < len(group.rows):
         # Only where a name alone does not tell rows apart: the column takes room from the numbers.
         heads = (*heads, "read at")
-        rows = [(*row, shown_point(one)) for row, one in zip(rows, group.standings, strict=True)]
+        rows = [(*row, one.point) for row, one in zip(rows, group.rows, strict=True)]
     about = [f"  {name}: {printable(text)}" for name, text in facts if text]
-    table = table_lines(Table(f"Group {group.number}: {title}", heads, tuple(rows)))
+    table = table_lines(Table(f"Group {group.number}: {group.title}", heads, tuple(rows)))
     return [table[0], *about, *table[1:]]

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from curation.cooccurrence.graph import ClassGraph
 from curation.errors import CutError, MissingExtraError
-from curation.sources.source import Int64s
+from curation.sources.source import Floats, Int64s
 
 Partition = tuple[tuple[str, ...], ...]
 
@@ -133,7 +133,6 @@ def _growth(n: int, k: int) -> Iterator[tuple[int, ...]]:
             stack.append(((*row, used), used + 1))
 
 
-Floats = npt.NDArray[np.float64]
 ASSIGNMENTS = ("kmeans", "discretize", "cluster_qr")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import PredictionError, UsageError
+from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, Int64s, Stray
 from curation.sources.imagenet import class_of_images, is_wnid, stem
 
 if TYPE_CHECKING:
@@ -31,13 +32,8 @@ Background = Literal["none", "last", "removed"]
 """Whether the last column is the background class, or one existed and was taken away after softmax."""
 
 ROW_SUM_TOLERANCE = 0.01
-LARGEST_SCORE = 1e100
-"""Far above what float32 holds, and far below where differences of float64 scores become infinite."""
 _ROWS = 4096
 
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Table = npt.NDArray[np.floating[Any]]
 
 
@@ -280,10 +276,6 @@ def _slices(n: int) -> Iterator[slice]:
         yield slice(start, min(start + _ROWS, n))
 
 
-Stray = Literal["error", "drop"]
-_OTHERS = {"negative": NEGATIVE, "unknown": UNKNOWN}
-
-
 @dataclass(frozen=True, slots=True)
 class ProtocolClasses:
     """The classes of a protocol.
@@ -327,18 +319,18 @@ class PartSamples:
 def protocol_classes(manifest: Manifest) -> ProtocolClasses:
     """Return the classes of a manifest with roles known, negative and unknown; others are a `UsageError`."""
     entries = manifest.header.classes
-    strangers = [entry for entry in entries if entry.role not in ("known", *_OTHERS)]
+    others = [entry for entry in entries if entry.role not in ("known", *GROUPS)]
     known = sorted((entry for entry in entries if entry.role == "known"), key=lambda entry: entry.index)
-    if strangers or not known or [entry.index for entry in known] != list(range(len(known))):
+    if others or not known or [entry.index for entry in known] != list(range(len(known))):
         raise UsageError(
             "The manifest is of no open-set classification protocol",
             where=f"{manifest.header.name} {manifest.header.version}",
             expected="classes known (0, 1, ...), negative and unknown",
-            found=", ".join(f"{entry.name} {entry.role} {entry.index}" for entry in (strangers or known)[:3]),
+            found=", ".join(f"{entry.name} {entry.role} {entry.index}" for entry in (others or known)[:3]),
         )
     return ProtocolClasses(
         known=tuple(entry.name for entry in known),
-        labels={entry.name: entry.index if entry.role == "known" else _OTHERS[entry.role] for entry in entries},
+        labels={entry.name: entry.index if entry.role == "known" else GROUPS[entry.role] for entry in entries},
         origins={entry.name: number for number, entry in enumerate(entries)},
     )
 
@@ -420,17 +412,17 @@ def rows_of_part(
         row_of[name] = row
     rows = np.array([row_of.get(name, -1) for name in part.images], np.int64)
     _require_all(rows, part, where)
-    strangers = len(row_of) - len(rows)
-    if strangers and stray == "error":
+    unmatched = len(row_of) - len(rows)
+    if unmatched and stray == "error":
         listed = set(part.images)
         raise PredictionError(
             "Images are not in the part",
             where=f"{where}: row {next(row for name, row in row_of.items() if name not in listed)}",
             expected=f"the {len(rows)} images of part {part.name}",
-            found=f"{strangers} others",
+            found=f"{unmatched} others",
             hint="--stray drop leaves them out and reports how many",
         )
-    return rows, strangers
+    return rows, unmatched
 
 
 def require_same_labels(stated: npt.NDArray[Any], part: PartSamples, rows: Int64s, where: str) -> None:

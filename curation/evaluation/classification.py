@@ -427,11 +427,11 @@ def _check(
         raise UsageError("There is no such grid", expected=", ".join(GRIDS), found=str(unknown[0])[:40])
     if len({read_query(query) for query in options.queries}) < len(options.queries):
         raise UsageError("A false positive rate is asked for twice", found=",".join(options.queries)[:200])
-    if strangers := [name for name in validations if name not in classifiers]:
+    if unmatched := [name for name in validations if name not in classifiers]:
         raise UsageError(
             "Validation scores belong to no classifier",
             expected=f"one of {', '.join(classifiers)}"[:200],
-            found=strangers[0][:80],
+            found=unmatched[0][:80],
         )
     for name, data in validations.items():
         if data.classes != classifiers[name].classes or data.kind != classifiers[name].kind:

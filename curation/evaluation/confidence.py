@@ -15,13 +15,10 @@ from curation.evaluation.class_scores import ClassScores
 from curation.storage import read_bytes
 
 DEFINITION = (
-    "gamma_plus: mean probability of the true class over all known samples, also wrongly answered ones; "
-    "gamma_minus: mean "
-    "over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class); "
-    "gamma: their "
-    "mean. Softmax runs over all outputs. gamma_minus_table2: 1/(largest label + 1) in place of 1/K, as the "
-    "official code "
-    "computes it for Table 2"
+    "gamma_plus: mean probability of the true class over all known samples, also wrongly answered ones; gamma_minus: "
+    "mean over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class); "
+    "gamma: their mean. Softmax runs over all outputs. gamma_minus_table2: 1/(largest label + 1) in place of 1/K, as "
+    "the official code computes it for Table 2"
 )
 
 

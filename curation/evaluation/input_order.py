@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -143,12 +143,7 @@ def kinds(outcome: _Whole, on_unknown: Bools) -> Int64s:
 
 def joined(*parts: Detections) -> Detections:
     """Return the detections of all parts, images counted on from part to part."""
-    return Detections(
-        _counted_on([one.image for one in parts]),
-        np.concatenate([one.label for one in parts]),
-        np.concatenate([one.boxes for one in parts]),
-        np.concatenate([one.scores for one in parts]),
-    )
+    return replace(Detections.joined(parts), image=_counted_on([one.image for one in parts]))
 
 
 def joined_claims(*parts: _Whole) -> Int64s:

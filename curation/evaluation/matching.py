@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,30 +145,30 @@ def _best_free(truth: GroundTruth, detections: Detections, rules: Rules, positiv
 def _first_come(pairs: OverlappingPairs, scores: Floats, n_objects: int) -> tuple[Int32s, Floats]:
     """Return the object of each detection when they choose one after the other, by falling score, and their IoU.
 
-    All choose at once and the highest-ranked suitor of an object keeps it, until none is turned away: objects agree on
-    who comes first, so that this ends where choosing one by one does (the only stable matching).
+    All choose at once and the highest-ranked candidate of an object keeps it, until none is turned away: objects agree
+    on who comes first, so that this ends where choosing one by one does (the only stable matching).
     """
     order = np.lexsort((pairs.position, -pairs.iou, pairs.row))
-    wish = pairs.position[order]
-    suitors, first, count = np.unique(pairs.row[order], return_index=True, return_counts=True)
+    preference = pairs.position[order]
+    candidates, first, count = np.unique(pairs.row[order], return_index=True, return_counts=True)
     last = first + count
-    current, keeper = first.copy(), np.full(n_objects, len(suitors), np.int64)
-    # Suitors in rank order, so that the lowest position in this order is the highest-ranked.
-    by_rank = np.argsort(-scores[suitors], kind="stable")
-    current, last, suitors = current[by_rank], last[by_rank], suitors[by_rank]
-    active = np.arange(len(suitors))
+    current, keeper = first.copy(), np.full(n_objects, len(candidates), np.int64)
+    # Candidates in rank order, so that the lowest position in this order is the highest-ranked.
+    by_rank = np.argsort(-scores[candidates], kind="stable")
+    current, last, candidates = current[by_rank], last[by_rank], candidates[by_rank]
+    active = np.arange(len(candidates))
     while len(active):
-        wanted = wish[current[active]]
+        wanted = preference[current[active]]
         before = keeper[wanted]
         np.minimum.at(keeper, wanted, active)
-        turned_away = np.concatenate([active, before[before < len(suitors)]])
-        turned_away = np.unique(turned_away[keeper[wish[current[turned_away]]] != turned_away])
+        turned_away = np.concatenate([active, before[before < len(candidates)]])
+        turned_away = np.unique(turned_away[keeper[preference[current[turned_away]]] != turned_away])
         current[turned_away] += 1
         active = turned_away[current[turned_away] < last[turned_away]]
     taken, iou = np.full(len(scores), -1, np.int32), np.zeros(len(scores))
-    held = np.flatnonzero(keeper < len(suitors))
-    taken[suitors[keeper[held]]] = held
-    iou[suitors[keeper[held]]] = pairs.iou[order[current[keeper[held]]]]
+    held = np.flatnonzero(keeper < len(candidates))
+    taken[candidates[keeper[held]]] = held
+    iou[candidates[keeper[held]]] = pairs.iou[order[current[keeper[held]]]]
     return taken, iou
 
 
@@ -371,5 +371,10 @@ def _common_area(first: list[npt.NDArray[Any]], second: list[npt.NDArray[Any]]) 
 
 
 def recall_names(points: OperatingPoints) -> tuple[str, ...]:
-    """Return the recalls as the decimal texts that results use for keys: ``"0.3"`` for 3 tenths."""
-    return tuple(f"{tenths // 10}.{tenths % 10}" for tenths in points.recalls_tenths)
+    """Return the recalls as the decimal texts that results use for keys."""
+    return tenth_names(points.recalls_tenths)
+
+
+def tenth_names(tenths: Iterable[int]) -> tuple[str, ...]:
+    """Return tenths as decimal texts: ``"0.3"`` for 3."""
+    return tuple(f"{one // 10}.{one % 10}" for one in tenths)

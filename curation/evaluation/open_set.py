@@ -22,6 +22,7 @@ from curation.evaluation.matching import (
     overlapping_pairs,
     recall_names,
     rows_by_class,
+    tenth_names,
 )
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.truth import TaskTruth
@@ -105,7 +106,7 @@ def wilderness_levels(
     k = np.arange(end if most is None else min(end, most), dtype=np.int64)
     images = k * n_closed // 10 if counts == "integer" else _float32_counts(k, n_closed)
     images = images[images <= n_wilderness]
-    return Levels(tuple(f"{n // 10}.{n % 10}" for n in range(len(images))), images, counts)
+    return Levels(tenth_names(range(len(images))), images, counts)
 
 
 def _float32_counts(k: Int64s, n_closed: int) -> Int64s:
@@ -161,8 +162,8 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class Plateaus:
-    """The detections of one known class by falling score, at the first detection of each recall that it reaches.
+class RecallPoints:
+    """The operating points of one known class: by falling score, the first detection of each recall that it reaches.
 
     Wilderness impact is read at the first index of nearest recall, which is always one of these.
 
@@ -201,8 +202,8 @@ class Plateaus:
         return {name: getattr(self, name).tolist() for name in names}
 
 
-def plateaus(found: Outcomes, n_known: int) -> dict[int, Plateaus]:
-    """Return the plateaus of each known class that has both objects and detections, by label."""
+def recall_points(found: Outcomes, n_known: int) -> dict[int, RecallPoints]:
+    """Return the operating points of each known class that has both objects and detections, by label."""
     hits = found.on_unknown()
     result = {}
     for number, rows in found.ranked():
@@ -213,7 +214,7 @@ def plateaus(found: Outcomes, n_known: int) -> dict[int, Plateaus]:
         at = np.flatnonzero(correct)
         at = at if correct[0] else np.append(0, at)
         tp = np.cumsum(correct, dtype=np.int64)
-        result[number] = Plateaus(
+        result[number] = RecallPoints(
             rank=at,
             score=found.scores[rows][at],
             recall=(tp / n)[at],
@@ -226,7 +227,7 @@ def plateaus(found: Outcomes, n_known: int) -> dict[int, Plateaus]:
     return result
 
 
-def impact_at_recalls(by_class: dict[int, Plateaus], classes: Sequence[str]) -> dict[str, Any]:
+def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str]) -> dict[str, Any]:
     """Return wilderness impact at recalls 0.01 to 1.00, over the classes with objects and detections.
 
     Each class is read at the first index whose recall is nearest (RE-OWOD's code); one that never reaches a recall is

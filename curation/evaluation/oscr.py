@@ -16,19 +16,18 @@ from typing import Any, Literal
 import numpy as np
 
 from curation.errors import UsageError
-from curation.evaluation.class_scores import Bools, ClassScores, Floats, Int64s
+from curation.evaluation.class_scores import ClassScores
 from curation.evaluation.curves import auroc
+from curation.evaluation.problem import Bools, Floats, Int64s
 
 Grid = Literal["exact", "paper", "comparison", "table2"]
 GRIDS: dict[str, str] = {
-    "exact": "every score is a threshold, score > threshold; CCR@FPR(q): highest CCR with FPR <= q (eq. 6 "
-    "as it stands)",
-    "paper": "openset-imagenet: thresholds are the distinct scores of the true class of all known samples "
-    "but the largest, "
-    "score > threshold; CCR@FPR(q): at the FPR nearest to q, undefined if that is 10 % of q or more away",
-    "comparison": "openset-imagenet-comparison: thresholds are the distinct highest scores of the other "
-    "samples, "
-    "score >= threshold; CCR@FPR(q): at the largest FPR strictly below q",
+    "exact": "every score is a threshold, score > threshold; CCR@FPR(q): highest CCR with FPR <= q (eq. 6 as it "
+    "stands)",
+    "paper": "openset-imagenet: thresholds are the distinct scores of the true class of all known samples but the "
+    "largest, score > threshold; CCR@FPR(q): at the FPR nearest to q, undefined if that is 10 % of q or more away",
+    "comparison": "openset-imagenet-comparison: thresholds are the distinct highest scores of the other samples, score "
+    ">= threshold; CCR@FPR(q): at the largest FPR strictly below q",
     "table2": "as paper, and the background column takes part like a known class (the BG rows of Table 2)",
 }
 QUERIES = ("0.001", "0.01", "0.1", "1")
@@ -292,21 +291,16 @@ def _mean(values: list[float | None]) -> float | None:
 
 Rule = Literal["strict", "inclusive"]
 ACCURACY_RULES: dict[str, str] = {
-    "strict": "a sample passes with score > threshold; thresholds are all scores of right answers and of "
-    "the other group, "
-    "and minus infinity",
-    "inclusive": "a sample passes with score >= threshold; thresholds are the true-class scores of all "
-    "known samples and "
-    "the scores of the other group (the os-ovr code's reading)",
+    "strict": "a sample passes with score > threshold; thresholds are all scores of right answers and of the other "
+    "group, and minus infinity",
+    "inclusive": "a sample passes with score >= threshold; thresholds are the true-class scores of all known samples "
+    "and the scores of the other group (the os-ovr code's reading)",
 }
 ACCURACY_DEFINITION = (
-    "OSA(t) = (known samples answered right that pass + samples of the group that do not pass) / all "
-    "samples of both, "
-    "that is a CCR(t) + (1 - a) (1 - FPR(t)) with a = N_known / (N_known + N_group). iosa: its maximum over "
-    "t on the same "
-    "data. oosa: OSA at the t that maximises it on the validation set (known and negative samples). Of "
-    "equal maxima the "
-    "lowest t. A threshold of None lets everything pass"
+    "OSA(t) = (known samples answered right that pass + samples of the group that do not pass) / all samples of both, "
+    "that is a CCR(t) + (1 - a) (1 - FPR(t)) with a = N_known / (N_known + N_group). iosa: its maximum over t on the "
+    "same data. oosa: OSA at the t that maximises it on the validation set (known and negative samples). Of equal "
+    "maxima the lowest t. A threshold of None lets everything pass"
 )
 
 

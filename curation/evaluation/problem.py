@@ -6,7 +6,7 @@ Ground truth and predictions are columns over one list of images and one list of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -26,6 +26,12 @@ Floats = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Stray = Literal["error", "drop"]
+"""What becomes of predictions on images that are not asked for: refused, or left out and counted."""
+LARGEST_SCORE = 1e100
+"""Of a score or logit: beyond any network, and small enough that no sum of squares overflows."""
+LARGEST_COORDINATE = 1e8
+"""Pixels; beyond any image, and small enough that no area overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,18 @@ class Detections:
     def __len__(self) -> int:
         return len(self.scores)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Detections]) -> Detections:
+        """Return the detections of all parts, one part after the other, without their background scores."""
+        columns = ((one.image, one.label, one.boxes, one.scores) for one in (NO_DETECTIONS, *parts))
+        return cls(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
     def take(self, rows: Int64s | Bools) -> Detections:
         """Return some detections in the order of `rows`, without their background scores."""
         return Detections(self.image[rows], self.label[rows], self.boxes[rows], self.scores[rows])
+
+
+NO_DETECTIONS = Detections(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 4)), np.empty(0))
 
 
 UNKNOWN = "unknown"
@@ -501,13 +516,13 @@ def known_classes(task: OwodTask, source: Source) -> KnownClasses:
 def choose_tasks(tasks: tuple[OwodTask, ...], wanted: Iterable[str]) -> tuple[OwodTask, ...]:
     """Return the tasks of some names, in the order of `tasks`; a name that none has is an `EvaluationError`."""
     names = list(wanted)
-    strangers = [name for name in names if name not in {task.name for task in tasks}]
-    if strangers:
+    missing = [name for name in names if name not in {task.name for task in tasks}]
+    if missing:
         raise EvaluationError(
             "There is no such task",
             where=tasks[0].origin,
             expected=", ".join(task.name for task in tasks)[:_SHOWN],
-            found=repr(strangers[0][:80]),
+            found=repr(missing[0][:80]),
         )
     return tuple(task for task in tasks if task.name in names)
 
@@ -535,15 +550,15 @@ def _check_covered(task: OwodTask, source: Source, spelled: Mapping[str, str], w
     named = {*task.known, *task.rest, UNKNOWN}
     objects = source.require_objects("An evaluation")
     shown = set(objects.category.tolist())
-    strangers = [
+    unnamed = [
         name for place, name in enumerate(source.categories.names) if place in shown and spelled[name] not in named
     ]
-    if strangers:
+    if unnamed:
         raise EvaluationError(
             f"The truth shows objects of classes that task {task.name} does not name",
             where=where,
             expected="every class in prev, cur or rest (without rest: all others are unknown)",
-            found=", ".join(strangers)[:_SHOWN],
+            found=", ".join(unnamed)[:_SHOWN],
             hint="add them to rest if a detector of this task does not know them",
         )
 

@@ -42,7 +42,7 @@ def _has(room: str, what: str) -> bool:
     """Return whether another package's room has a module; a package that cannot be imported has none."""
     try:
         return util.find_spec(f"{room}.{what}") is not None
-    # Whatever a stranger's package raises while it is imported must not take the other protocols away.
+    # Whatever another package raises while it is imported must not take the other protocols away.
     except Exception:
         return False
 

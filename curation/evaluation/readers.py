@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,20 +15,26 @@ import numpy as np
 from curation.canonical import sha256_of_lines
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.input_order import equal_rows
-from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.problem import (
+    LARGEST_COORDINATE,
+    UNKNOWN,
+    Bools,
+    Detections,
+    Floats,
+    GroundTruth,
+    Int32s,
+    Int64s,
+    Stray,
+)
 from curation.evaluation.truth import TaskTruth
 from curation.ids import native_number
 from curation.input_files import InputFile, json_rows
 from curation.sources.source import Source
 
-Stray = Literal["error", "drop"]
 Boxes = Literal["error", "empty"]
-LARGEST_COORDINATE = 1e8
-"""Pixels; beyond any image, and small enough that no area overflows."""
-
 _SHOWN = 80
-_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""An integer in a file of records."""
 
 _FORM = (
     'a JSON list (or one a line) of {"image_id": integer or text, "category_id": integer or "category": name, '
@@ -41,10 +48,10 @@ CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known
 class Row(msgspec.Struct, gc=False):
     """One record of a COCO results file; fields that are not declared are passed over."""
 
-    image_id: _Int64 | str
+    image_id: Int64 | str
     bbox: tuple[float, float, float, float]
     score: float
-    category_id: _Int64 | None = None
+    category_id: Int64 | None = None
     category: str | None = None
     background_score: float | None = None
 
@@ -178,19 +185,23 @@ def _placed(
 def read_rows(path: Path) -> tuple[InputFile, list[Row]]:
     """Return a COCO results file and its records (see `read_coco_results` for the errors)."""
     file = InputFile(path, kind="detections file")
-    try:
+    with decoding(file, path, _FORM):
         return file, json_rows(file.data, Row)
+
+
+@contextmanager
+def decoding(file: InputFile, path: Path, form: str, what: str = "The detections") -> Iterator[None]:
+    """Raise `PredictionError` where the records of a file turn out not to be of a form."""
+    try:
+        yield
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        is_object = file.data.lstrip()[:1] == b"{"
-        is_truth = is_object and b'"annotations"' in file.data
+        is_truth = file.data.lstrip()[:1] == b"{" and b'"annotations"' in file.data
         raise PredictionError(
-            "This is not a list of detections, it is a ground-truth file"
-            if is_truth
-            else "The detections cannot be read",
+            "This is not a list of detections, it is a ground-truth file" if is_truth else f"{what} cannot be read",
             where=str(path),
-            expected=_FORM,
+            expected=form,
             found="a JSON object" if is_truth else str(error)[:300],
-            hint="give annotation files to --truth and results files to --detections" if is_object else None,
+            hint="give annotation files to --truth and results files to --detections" if is_truth else None,
         ) from None
 
 
@@ -226,8 +237,7 @@ def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
             where=columns.place(row),
             expected=f"category_id of a known class: {_list(truth)}; or unknown "
             f"({', '.join(map(str, truth.unknown_numbers))})",
-            found=f"category_id {rows[row].category_id}"
-            + ("" if rows[row].category is None else f", category {rows[row].category!r:.80}"),
+            found=_named(rows[row]),
             hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth)
             or "leave out detections of other classes; give names (category) where ids are in doubt",
         )
@@ -418,7 +428,7 @@ def read_voc_results(
         reader.add(name, file)
     digest = f"sha256:{reader.digests[0].split()[0]}" if path.is_file() else sha256_of_lines(sorted(reader.digests))
     counts = report(stray=reader.stray, negative=reader.negative, unknown=reader.unknown)
-    return ReadDetections(_concatenated(reader.parts), path.name, digest, reader.rows, counts)
+    return ReadDetections(Detections.joined(reader.parts), path.name, digest, reader.rows, counts)
 
 
 class _Reader:
@@ -544,17 +554,6 @@ def _line_error(path: Path, row: int, line: str) -> PredictionError:
         where=f"{path}: line {row + 1}",
         expected="image score x1 y1 x2 y2",
         found=repr(line[:_SHOWN]),
-    )
-
-
-def _concatenated(parts: list[Detections]) -> Detections:
-    if not parts:
-        return Detections(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 4)), np.empty(0))
-    return Detections(
-        np.concatenate([part.image for part in parts]),
-        np.concatenate([part.label for part in parts]),
-        np.concatenate([part.boxes for part in parts]),
-        np.concatenate([part.scores for part in parts]),
     )
 
 

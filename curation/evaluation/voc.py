@@ -14,8 +14,8 @@ from curation.evaluation.inputs import READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign, rows_by_class
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.open_set import wilderness_levels
-from curation.evaluation.problem import Detections, GroundTruth
-from curation.evaluation.readers import Boxes, Stray
+from curation.evaluation.problem import NO_DETECTIONS, Detections, GroundTruth, Stray
+from curation.evaluation.readers import Boxes
 from curation.evaluation.result import (
     Column,
     Data,
@@ -156,8 +156,7 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
     """
     matches = assign(truth, detections, VOC)
     levels = wilderness_levels(truth.n_images, 0, most=1)
-    nothing = Detections(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 4)), np.empty(0))
-    found = average_precision_by_level(truth.classes, detections, matches, nothing, levels)
+    found = average_precision_by_level(truth.classes, detections, matches, NO_DETECTIONS, levels)
     counts = matches.n_positive.tolist()
     positives = dict(zip(truth.classes, counts, strict=True))
     detected = np.bincount(detections.label, minlength=len(truth.classes)).tolist()

@@ -6,12 +6,11 @@ import importlib.util
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from curation.errors import MissingExtraError, SimilarityError, UsageError
 from curation.similarity.embeddings import Embeddings, Vectors
+from curation.sources.source import Int64s
 
-Int64s = npt.NDArray[np.int64]
 Engine = Literal["auto", "torch", "numpy", "faiss"]
 ENGINES = ("auto", "torch", "numpy", "faiss")
 QUERY_BLOCK, REFERENCE_BLOCK = 1024, 2048

@@ -204,10 +204,10 @@ def open_clip_encoder(
 def _device(device: Device) -> str:
     import torch
 
-    at_hand = bool(torch.cuda.is_available())
-    if device == "cuda" and not at_hand:
+    available = bool(torch.cuda.is_available())
+    if device == "cuda" and not available:
         raise EncoderError("No GPU is available", where="--device cuda", hint="--device cpu")
-    return "cuda" if device == "cuda" or (device == "auto" and at_hand) else "cpu"
+    return "cuda" if device == "cuda" or (device == "auto" and available) else "cpu"
 
 
 def _precision(precision: Precision, device: str) -> str:

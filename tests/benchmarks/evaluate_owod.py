@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.owod.evaluation import evaluate_task
+from curation.benchmarks.owod.measures import evaluate_task
 from curation.evaluation.problem import UNKNOWN, Detections, GroundTruth, OwodTask
 from curation.evaluation.truth import Part, TaskTruth
 from tests.benchmarks.measured import measured

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.owod.published import RECIPES
+from curation.benchmarks.owod.splits import RECIPES
 from curation.cli import main
 from curation.manifest.importing import list_slices
 from curation.manifest.store import read_manifest

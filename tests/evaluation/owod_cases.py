@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from curation.benchmarks.owod.evaluation import evaluate_task
-from curation.benchmarks.owod.outcomes import CLEAN
+from curation.benchmarks.owod.measures import CLEAN, evaluate_task
 from curation.evaluation.matching import assign
 from curation.evaluation.problem import Detections, GroundTruth, OwodTask
 from curation.evaluation.truth import Part, TaskTruth

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from curation.errors import LeaderboardError
-from curation.evaluation.leaderboard import files as leaderboard_files
-from curation.evaluation.leaderboard.files import append_rows, read_rows
-from curation.evaluation.leaderboard.rows import Row
+from curation.evaluation.leaderboard import rows as leaderboard_rows
+from curation.evaluation.leaderboard.rows import Row, append_rows, read_rows
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 
 
@@ -88,7 +87,7 @@ def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for work in (read_rows, lambda path: append_rows(path, [])):
         with pytest.raises(LeaderboardError, match="JSON Lines"):
             work(tmp_path / "results.json")
-    monkeypatch.setattr(leaderboard_files, "MAX_BYTES", 10)
+    monkeypatch.setattr(leaderboard_rows, "MAX_BYTES", 10)
     with pytest.raises(LeaderboardError, match="too large"):
         read_rows(write_rows(tmp_path / "rows.jsonl", row_data("a")))
 

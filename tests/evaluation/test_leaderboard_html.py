@@ -1,8 +1,7 @@
 from html.parser import HTMLParser
 from pathlib import Path
 
-from curation.evaluation.leaderboard.html import leaderboard_html, shown_value
-from curation.evaluation.leaderboard.ranking import leaderboard
+from curation.evaluation.leaderboard.board import Leaderboard, grouped, shown_value
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data
 
 HOSTILE = '</td><script>alert(1)</script><img src=x onerror="a()">\'&amp;'
@@ -32,9 +31,9 @@ class Reader(HTMLParser):
 
 
 def page(tmp_path: Path, *rows: dict[str, object]) -> Reader:
-    groups = leaderboard(numbered(tmp_path, *rows))
+    board = Leaderboard(HOSTILE, "sha256:" + "0" * 64, "", tuple(grouped(numbered(tmp_path, *rows))))
     reader = Reader()
-    reader.feed(leaderboard_html(groups, file=HOSTILE, digest="sha256:" + "0" * 64))
+    reader.feed(board.html())
     reader.close()
     assert reader.open == []
     return reader
@@ -62,7 +61,7 @@ def test_hostile_texts_are_texts_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_nothing_comes_from_elsewhere(tmp_path: Path) -> None:
-    page_text = leaderboard_html(leaderboard(numbered(tmp_path, row_data("a"))), file="f", digest="d")
+    page_text = Leaderboard("f", "d", "", tuple(grouped(numbered(tmp_path, row_data("a"))))).html()
     assert not any(word in page_text for word in ("<script", "src=", "href=", "url(", "@import", "http"))
 
 

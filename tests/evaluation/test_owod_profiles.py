@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.owod.outcomes import PROFILES, outcomes
+from curation.benchmarks.owod.measures import PROFILES, outcomes
 from curation.errors import UsageError
 from curation.evaluation.matching import overlapping_pairs, overlaps_any, pair_intersection, pair_iou
 from curation.evaluation.problem import Detections, GroundTruth

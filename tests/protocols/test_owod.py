@@ -10,7 +10,7 @@ import pytest
 
 from curation.benchmarks.building import complete, is_approximate, read_parameters, rebuild
 from curation.benchmarks.owod import BENCHMARK
-from curation.benchmarks.owod.facts import SPLITS, VOC_CLASSES
+from curation.benchmarks.owod.splits import SPLITS, VOC_CLASSES
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.manifest import Manifest, check_header, check_lists
 from curation.manifest.views import view_objects
@@ -236,7 +236,7 @@ def _voc_entries() -> list[Any]:
 
 
 def built_classes() -> list[Any]:
-    from curation.benchmarks.owod.facts import TASKS, class_entries
+    from curation.benchmarks.owod.splits import TASKS, class_entries
 
     return list(class_entries(TASKS["m-owodb"]))
 

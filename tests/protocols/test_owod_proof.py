@@ -8,7 +8,7 @@ import pytest
 
 from curation.benchmarks.building import complete, read_parameters
 from curation.benchmarks.owod import BENCHMARK
-from curation.benchmarks.owod.facts import COCO_CLASSES, SPLITS, TASKS, VOC_CLASSES
+from curation.benchmarks.owod.splits import COCO_CLASSES, SPLITS, TASKS, VOC_CLASSES
 from curation.errors import ProtocolError
 from curation.manifest.header import TaskEntry
 from curation.manifest.manifest import Manifest

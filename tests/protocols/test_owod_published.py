@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.owod.facts import COCO_CLASSES, TASKS, VOC_CLASSES
-from curation.benchmarks.owod.published import RECIPES
+from curation.benchmarks.owod.splits import COCO_CLASSES, RECIPES, TASKS, VOC_CLASSES
 from curation.benchmarks.registry import find_recipe
 from curation.errors import DigestMismatchError, UsageError
 from curation.manifest.header import Header, classes_in, unknown_index

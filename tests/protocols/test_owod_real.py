@@ -7,7 +7,7 @@ import pytest
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.owod import BENCHMARK
-from curation.benchmarks.owod.facts import SPLITS
+from curation.benchmarks.owod.splits import SPLITS
 from curation.canonical import sha256_of_lines
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest

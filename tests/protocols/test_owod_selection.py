@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.owod.selection import exemplars, hash_ranks, hash_validation, listed_validation
+from curation.benchmarks.owod.lists import exemplars, hash_ranks, hash_validation, listed_validation
 from curation.benchmarks.shown import shown
 from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry

@@ -8,7 +8,7 @@ from curation.benchmarks.elephant.evaluation import PROFILES as ELEPHANT_PROFILE
 from curation.benchmarks.findmeifyoucan.measures import PROFILES as OOD_PROFILES
 from curation.benchmarks.osod3.evaluation import PROFILES as OSOD3_PROFILES
 from curation.benchmarks.osod3.truth import OUTSIDE
-from curation.benchmarks.owod.outcomes import PROFILES as OWOD_PROFILES
+from curation.benchmarks.owod.measures import PROFILES as OWOD_PROFILES
 from curation.evaluation.oscr import GRIDS
 from tests.worlds import findmeifyoucan, imagenet, osod3
 from tests.worlds.expected import committed, differences

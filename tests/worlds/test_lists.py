@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.benchmarks.owod.facts import SPLITS
+from curation.benchmarks.owod.splits import SPLITS
 from curation.cli import main
 from curation.cooccurrence.cut import CutOptions, normalized_cut
 from curation.manifest.store import read_manifest

@@ -35,8 +35,8 @@ from curation.evaluation.inputs import (
 )
 from curation.evaluation.matching import assign, positives
 from curation.evaluation.open_set import counts_at_thresholds, lies_on
-from curation.evaluation.problem import Bools, Detections
-from curation.evaluation.readers import Boxes, Stray, TaskDetections, read_task_detections
+from curation.evaluation.problem import Bools, Detections, Stray
+from curation.evaluation.readers import Boxes, TaskDetections, read_task_detections
 from curation.evaluation.result import Result
 from curation.evaluation.variants import Rules
 from curation.manifest.locate import load_manifest

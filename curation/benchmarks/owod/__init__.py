@@ -10,8 +10,8 @@ BENCHMARK = Benchmark(
     name="owod",
     paper=fact(__package__, "papers", dict[str, Paper])["reowod"],
     summary="Open-world detection: RE-OWOD, M-OWODB (ORE), S-OWODB (OW-DETR), or tasks of one's own",
-    slots="curation.benchmarks.owod.setting:SLOTS",
-    parameters="curation.benchmarks.owod.parameters:PARAMETERS",
+    slots="curation.benchmarks.owod.splits:SLOTS",
+    parameters="curation.benchmarks.owod.splits:PARAMETERS",
     parts=(
         ("tN-train", "images with a class that task N introduces"),
         ("tN-finetune", "exemplars of every class known by task N, from task 2 on"),
@@ -21,8 +21,8 @@ BENCHMARK = Benchmark(
     page="docs/owod.md",
     build="curation.benchmarks.owod.lists:build",
     declare="curation.benchmarks.owod.lists:declare",
-    choose_slots="curation.benchmarks.owod.setting:slots_of",
+    choose_slots="curation.benchmarks.owod.splits:slots_of",
     task_settings="curation.benchmarks.owod.tasks:read_task_settings",
-    recipes="curation.benchmarks.owod.published:RECIPES",
+    recipes="curation.benchmarks.owod.splits:RECIPES",
     formats="curation.benchmarks.owod.layout:FORMATS",
 )

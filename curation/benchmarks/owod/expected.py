@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.owod.facts import COCO_TRAIN, COCO_VAL
-from curation.benchmarks.owod.setting import Setting
+from curation.benchmarks.owod.splits import COCO_TRAIN, COCO_VAL, OFFICIAL_IMAGES, Split
 from curation.benchmarks.parts import Part
 from curation.benchmarks.shown import shown
 from curation.manifest.header import Figure
@@ -23,7 +22,7 @@ _LISTED = 100
 
 
 def figures_of(
-    benchmark: Setting,
+    split: Split,
     parts: Sequence[Part],
     sources: Mapping[str, Source],
     parameters: Mapping[str, Any],
@@ -36,65 +35,63 @@ def figures_of(
     selected : mapping of str to int
         Images that each task selects before validation images are taken out.
     """
-    if benchmark.split is None:
-        return ()
-    obtained = {part.entry.name: len(part.ids) for part in parts}
-    obtained |= {f"{task}-selection": size for task, size in selected.items()}
-    if benchmark.first_test and benchmark.first_test in sources:
-        obtained |= _test_selections(benchmark, sources)
-    figures = [
-        Figure(
-            name=f"{name}.images",
-            paper=size,
-            obtained=obtained.get(name),
-            place=benchmark.split.place,
-            explanation=_reason(name, size, obtained.get(name), benchmark, sources, parameters),
-        )
-        for name, size in benchmark.split.sizes.items()
-        if name in obtained
-    ]
-    return (*figures, *_unannotated(sources))
-
-
-def declared_figures(benchmark: Setting, tested: Sequence[Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
-    """Return the published figures: those of the test lists computed, the others to be met on completion."""
-    sizes = {part.entry.name: len(part.ids) for part in tested}
-    if benchmark.first_test:
-        sizes = _test_selections(benchmark, sources)
-    figures = [
-        Figure(
-            name=f"{name}.images",
-            paper=size,
-            obtained=sizes.get(name),
-            place=split.place,
-            explanation="" if name in sizes else "to be computed from the training source",
-        )
-        for split in (benchmark.split,)
-        if split is not None
+    obtained = _obtained(split, parts, sources) | {f"{task}-selection": size for task, size in selected.items()}
+    reasons = {
+        name: _reason(name, size, obtained[name], split, sources, parameters)
         for name, size in split.sizes.items()
-    ]
-    return (*figures, *_unannotated(sources))
+        if name in obtained
+    }
+    return _figures(split, obtained, reasons, sources)
+
+
+def declared_figures(split: Split, tested: Sequence[Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
+    """Return the published figures: those of the test lists computed, the others to be met on completion."""
+    obtained = _obtained(split, tested, sources)
+    later = "to be computed from the training source"
+    return _figures(split, obtained, {name: "" if name in obtained else later for name in split.sizes}, sources)
+
+
+def _obtained(split: Split, parts: Sequence[Part], sources: Mapping[str, Source]) -> dict[str, int]:
+    mixed = split.first_test in sources
+    return {part.entry.name: len(part.ids) for part in parts} | (_test_selections(split, sources) if mixed else {})
+
+
+def _figures(
+    split: Split, obtained: Mapping[str, int], reasons: Mapping[str, str], sources: Mapping[str, Source]
+) -> tuple[Figure, ...]:
+    """Return a figure for each name that has a reason, an empty one included."""
+    sizes = (
+        Figure(
+            name=f"{name}.images",
+            paper=split.sizes[name],
+            obtained=obtained.get(name),
+            place=split.place,
+            explanation=reason,
+        )
+        for name, reason in reasons.items()
+    )
+    return (*sizes, *_unannotated(sources))
 
 
 def notes_of(
-    benchmark: Setting, parts: Sequence[Part], sources: Mapping[str, Source], parameters: Mapping[str, Any]
+    split: Split, parts: Sequence[Part], sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Return what a reader of the manifest must know."""
     notes = []
-    train = sources.get(benchmark.train)
+    train = sources.get(split.train)
     if train is not None and train.objects is None:
         notes.append(
             "APPROXIMATE: the training lists come from a table of image and class, not from the annotations. An image "
             "is missing where the table misses its class."
         )
-    if train is not None and not benchmark.first_train and benchmark.validation_rule(parameters) == "hash":
+    if train is not None and not split.first_train and split.validation_rule(parameters) == "hash":
         notes.append(
             "The validation lists are this project's (hash rank): the authors' random ones have no stated seed. With "
             "others taken out, the training lists are others too; --set val=published takes the authors'."
         )
-    test = sources[benchmark.test]
+    test = sources[split.test]
     without = np.flatnonzero(np.bincount(test.class_pairs()[0], minlength=len(test.images)) == 0)
-    if not benchmark.first_test and 0 < len(without) <= _LISTED:
+    if not split.first_test and 0 < len(without) <= _LISTED:
         ids = ", ".join(sorted(test.images.native[without].tolist()))
         notes.append(
             f"{len(without)} images of the test source carry no annotation and are left out, so that false detections "
@@ -104,25 +101,25 @@ def notes_of(
         notes.append(
             "The test list names images again, as published: an evaluation has to say what it does about that."
         )
-    if benchmark.split is not None and benchmark.split.name == "reowod":
+    if split.name == "reowod":
         notes.append(
             "The classes of the tasks are those of the published lists (ORE's: VOC's classes first), not those of the "
             "row 'semantic split' of Table 2: --set split=table2 takes these."
         )
-    if benchmark.split is not None and benchmark.split.name == "m-owodb":
+    if split.name == "m-owodb":
         notes.append(
             "VOC images are annotated for 20 of the 80 classes: their unknown objects are not in the ground truth."
         )
     return tuple(notes)
 
 
-def _test_selections(benchmark: Setting, sources: Mapping[str, Source]) -> dict[str, int]:
+def _test_selections(split: Split, sources: Mapping[str, Source]) -> dict[str, int]:
     """Return the images that each task adds to a mixed test list."""
-    what = shown(sources[benchmark.test], benchmark.classes)
+    what = shown(sources[split.test], split.classes)
     sizes = {}
-    for number, task in enumerate(benchmark.tasks):
-        labels = [place for place, one in enumerate(benchmark.classes) if one.name in task.introduced]
-        size = len(what.of(labels)) if number else len(sources[benchmark.first_test].images)
+    for number, task in enumerate(split.tasks):
+        labels = [place for place, one in enumerate(split.classes) if one.name in task.introduced]
+        size = len(what.of(labels)) if number else len(sources[split.first_test].images)
         sizes[f"{task.name}-test-selection"] = size
     return sizes
 
@@ -148,20 +145,20 @@ def _unannotated(sources: Mapping[str, Source]) -> list[Figure]:
 def _reason(
     name: str,
     paper: int,
-    obtained: int | None,
-    benchmark: Setting,
+    obtained: int,
+    split: Split,
     sources: Mapping[str, Source],
     parameters: Mapping[str, Any],
 ) -> str:
-    if obtained is None or obtained == paper:
+    if obtained == paper:
         return ""
-    train = sources.get(benchmark.train)
+    train = sources.get(split.train)
     if "test" in name:
         return "another test file" if parameters["repeats"] == "keep" else "another test file, or each image once"
     if train is not None and train.objects is None:
         return "the table misses classes that are painted over by another, so that images are missing; none is extra"
-    if train is not None and len(train.images) != 118_287:
-        return f"the training file holds {len(train.images)} images, not 118287"
+    if train is not None and len(train.images) != OFFICIAL_IMAGES[COCO_TRAIN]:
+        return f"the training file holds {len(train.images)} images, not {OFFICIAL_IMAGES[COCO_TRAIN]}"
     if name.endswith("-val"):
         return f"--set val_size={parameters['val_size']}"
     return "other images are set apart for validation than the authors' own (--set val=published takes theirs)"

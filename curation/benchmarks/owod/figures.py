@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.errors import EvaluationError
-from curation.evaluation.figure_panels import new_panels, set_title
+from curation.evaluation.figures import new_panels, set_title
 from curation.figure_style import INK, MARKERS, MUTED, SERIES, plain, save_figure
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def impact_figure(sections: Mapping[str, Section], stem: Path) -> list[Path]:
     Parameters
     ----------
     sections : mapping of task name to section of one profile
-        As `curation.benchmarks.owod.evaluation.evaluate_task` returns them. A task without unknown objects has no line.
+        As `curation.benchmarks.owod.measures.evaluate_task` returns them. A task without unknown objects has no line.
     stem : Path
         Path without suffix.
 

@@ -6,58 +6,98 @@ images where everything is labelled: known classes by name, all others as *unkno
 
 Splits: ``reowod`` (the published lists), ``table2`` (the paper's Table 2 read literally), ``m-owodb`` (ORE),
 ``s-owodb`` (OW-DETR), and any of one's own (``--tasks FILE``).
+
+Selection is that of RE-OWOD's scripts ``create_t{1..4}_imageset.py``: go through the annotations in file order; an
+image stands where its first annotation does, and is selected if any of its annotations, crowd regions and the smallest
+boxes included, is of a class of the task. An image without annotation is never selected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from curation.benchmarks.facts import fact
+from curation.benchmarks.hashrank import hash_rank
 from curation.benchmarks.owod.expected import declared_figures, figures_of, notes_of
-from curation.benchmarks.owod.facts import KNOWN_VIEW, TEST_VIEW, TRAIN_VIEW
-from curation.benchmarks.owod.request import Given
-from curation.benchmarks.owod.rules import (
-    FINETUNE_RULE,
-    FIRST_TRAIN_RULE,
-    MIXED_RULE,
-    TEST_RULE,
-    TRAIN_RULE,
-    VAL_RULES,
-)
-from curation.benchmarks.owod.selection import (
-    check_segments,
-    exemplars,
-    hash_ranks,
-    hash_validation,
-    listed_validation,
-)
-from curation.benchmarks.owod.setting import (
-    benchmark_of,
+from curation.benchmarks.owod.splits import (
+    KNOWN_VIEW,
+    TEST_VIEW,
+    TRAIN_VIEW,
+    Split,
     check_given,
     check_selected,
     check_source,
+    split_of,
 )
-from curation.benchmarks.parts import Part, Selection, all_images, manifest_of, source_entry
+from curation.benchmarks.parts import Part, Selection, all_images, make_part, manifest_of, source_entry
 from curation.benchmarks.shown import Shown, shown
-from curation.errors import UsageError
-from curation.manifest.header import PartEntry, PartRole, TaskEntry
+from curation.errors import ProtocolError, UsageError
+from curation.manifest.header import LabelView, PartEntry, PartRole, TaskEntry, roles_at
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source
 
 ALGORITHM_VERSION = 1
+_RULES = fact(__package__, "rules", dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a build has to work with."""
+
+    split: Split
+    sources: Mapping[str, Source]
+    parameters: Mapping[str, Any]
+
+    def listed(self, role: PartRole = "train") -> bool:
+        """Return whether the order of a part is that of the annotations."""
+        return bool(self.parameters["test_order" if role == "test" else "order"] == "annotation")
+
+    def labels(self, task: TaskEntry) -> list[int]:
+        """Return the positions of the classes that a task introduces."""
+        position = {entry.name: place for place, entry in enumerate(self.split.classes)}
+        return [position[name] for name in task.introduced]
+
+    def show(self, slot: str) -> Shown:
+        """Return what the images of a source show, crowd regions as the parameters say."""
+        crowd = self.parameters["crowd"] == "select"
+        return shown(self.sources[slot], self.split.classes, crowd=crowd)
+
+    def part(
+        self,
+        task: TaskEntry,
+        role: PartRole,
+        selected: Sequence[Selection],
+        view: LabelView,
+        rule: str,
+        *,
+        listed: bool | None = None,
+    ) -> Part:
+        """Return a part of a task, its list in the order that the parameters say unless told otherwise."""
+        return make_part(
+            f"{task.name}-{role}",
+            role,
+            selected,
+            roles_at(self.split.classes, self.split.tasks, task.name),
+            view=view,
+            rule=rule,
+            order="listed" if (self.listed(role) if listed is None else listed) else "code_point",
+            task=task.name,
+        )
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the manifest of all tasks of a benchmark.
+    """Return the manifest of all tasks of a split.
 
     Parameters
     ----------
     sources : mapping of str to Source
         The test source and, for all lists but the test's, the training source; for ``m-owodb`` VOC's too.
     parameters : mapping
-        See `curation.benchmarks.owod.parameters`.
+        See `curation.benchmarks.owod.splits.PARAMETERS`.
 
     Raises
     ------
@@ -67,62 +107,62 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     PresenceOnlyError
         The test source has no boxes.
     """
-    benchmark = benchmark_of(parameters)
-    given = Given(benchmark, sources, parameters)
-    for slot in benchmark.slots:
+    split = split_of(parameters)
+    given = Given(split, sources, parameters)
+    for slot in split.slots:
         if slot in sources:
-            check_source(benchmark, slot, sources)
-    check_given(benchmark, sources, parameters)
-    training, selected = _training(given) if benchmark.train in sources else ({}, {})
+            check_source(split, slot, sources)
+    check_given(split, sources, parameters)
+    training, selected = _training(given) if split.train in sources else ({}, {})
     tested = _tests(given)
     parts = [
         part
-        for task in benchmark.tasks
+        for task in split.tasks
         for part in (*(training.get(task.name, ())), *(one for one in tested if one.entry.task == task.name))
     ]
     return manifest_of(
         parts,
-        name=benchmark.manifest_name(sources),
-        title=benchmark.title,
-        paper=benchmark.paper,
+        name=split.manifest_name(sources),
+        title=split.title,
+        paper=split.paper,
         taxonomy="OWOD",
-        classes=benchmark.classes,
+        classes=split.classes,
         sources=tuple(
-            source_entry(slot, sources[slot], exhaustive=benchmark.exhaustive(slot))
-            for slot in (*benchmark.slots, *benchmark.lists)
+            source_entry(slot, sources[slot], exhaustive=split.exhaustive(slot))
+            for slot in (*split.slots, *split.lists)
             if slot in sources
         ),
         protocol="owod",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, "train_evidence": _evidence(given)},
-        figures=figures_of(benchmark, parts, sources, parameters, selected),
-        notes=notes_of(benchmark, parts, sources, parameters),
-        tasks=benchmark.tasks,
+        figures=figures_of(split, parts, sources, parameters, selected),
+        notes=notes_of(split, parts, sources, parameters),
+        tasks=split.tasks,
     )
 
 
 def _training(given: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
     """Return the training, finetuning and validation parts by task, and how many images each task selects."""
-    benchmark = given.benchmark
-    what = given.show(benchmark.train)
+    split = given.split
+    what = given.show(split.train)
     # M-OWODB's first classes are learnt from VOC: exemplars of them are there, COCO's images show some by chance.
-    whole = [given.show(slot) for slot in benchmark.first_train]
+    whole = [given.show(slot) for slot in split.first_train]
     ranks = hash_ranks([*whole, what], _salt(given, "finetune"))
-    own = benchmark.tasks[1:] if benchmark.first_train else benchmark.tasks
+    own = split.tasks[1:] if split.first_train else split.tasks
     selections = [what.of(given.labels(task)) for task in own]
-    check_selected(benchmark, own, selections)
+    check_selected(split, own, selections)
     validation = _validation(given, what, selections, own)
     held_out = np.zeros(len(what.source.images), np.bool_)
     for positions in validation:
         held_out[positions] = True
     kept = [selection[~held_out[selection]] for selection in selections]
-    parts: dict[str, list[Part]] = {task.name: [] for task in benchmark.tasks}
-    for number, task in enumerate(benchmark.tasks, start=1):
-        if benchmark.first_train and number == 1:
+    parts: dict[str, list[Part]] = {task.name: [] for task in split.tasks}
+    for number, task in enumerate(split.tasks, start=1):
+        if split.first_train and number == 1:
             parts[task.name] += _first_training(given, task)
             continue
         place = own.index(task)
-        selected = [Selection(benchmark.train, what.source, kept[place])]
+        selected = [Selection(split.train, what.source, kept[place])]
         parts[task.name].append(
             given.part(task, "train", selected, TRAIN_VIEW, _train_rule(given, task, number, bool(validation)))
         )
@@ -135,17 +175,17 @@ def _training(given: Given) -> tuple[dict[str, list[Part]], dict[str, int]]:
 
 
 def _validation(given: Given, what: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]) -> list[Int64s]:
-    parameters, benchmark = given.parameters, given.benchmark
-    rule = benchmark.validation_rule(parameters)
+    parameters, split = given.parameters, given.split
+    rule = split.validation_rule(parameters)
     if rule == "hash":
         (rank,) = hash_ranks([what], _salt(given, "val"))
         return hash_validation(selections, rank, size=parameters["val_size"])
     if rule == "published":
-        if (listed := given.sources.get(benchmark.lists[0])) is None:
+        if (listed := given.sources.get(split.lists[0])) is None:
             raise UsageError(
                 "The published validation list is not given",
                 where="--set val=published",
-                expected=f"--source {benchmark.lists[0]}=all_task_val.txt",
+                expected=f"--source {split.lists[0]}=all_task_val.txt",
                 hint="it is the authors' own file, drawn without a stated seed: nobody can make it again",
             )
         segments = listed_validation(listed, what.source, len(selections))
@@ -158,24 +198,24 @@ def _validation(given: Given, what: Shown, selections: Sequence[Int64s], tasks: 
 
 def _validation_part(given: Given, task: TaskEntry, place: int, source: Source, positions: Int64s) -> Part:
     parameters = given.parameters
-    rule = given.benchmark.validation_rule(parameters)
+    rule = given.split.validation_rule(parameters)
     size = len(positions)
-    text = VAL_RULES[rule].format(
+    text = _RULES[f"val_{rule}"].format(
         size=size,
         task=task.name,
         salt=_salt(given, "val"),
         first=place * size + 1,
         last=(place + 1) * size,
     )
-    selected = [Selection(given.benchmark.train, source, positions)]
+    selected = [Selection(given.split.train, source, positions)]
     return given.part(task, "val", selected, KNOWN_VIEW, text, listed=given.listed() and rule == "published")
 
 
 def _first_training(given: Given, task: TaskEntry) -> list[Part]:
     """Return the training part that takes some sources whole (M-OWODB: VOC2007 and VOC2012 trainval)."""
-    slots = given.benchmark.first_train
+    slots = given.split.first_train
     selected = [Selection(slot, given.sources[slot], all_images(given.sources[slot])) for slot in slots]
-    return [given.part(task, "train", selected, TRAIN_VIEW, FIRST_TRAIN_RULE.format(sources=" and ".join(slots)))]
+    return [given.part(task, "train", selected, TRAIN_VIEW, _RULES["first_train"].format(sources=" and ".join(slots)))]
 
 
 def _finetuning(
@@ -186,7 +226,7 @@ def _finetuning(
     trained_on: Sequence[Int64s],
     ranks: Sequence[Int64s],
 ) -> Part:
-    known = [label for one in given.benchmark.tasks[:number] for label in given.labels(one)]
+    known = [label for one in given.split.tasks[:number] for label in given.labels(one)]
     *whole, what = whats
     union = np.zeros(len(what.source.images), np.bool_)
     for positions in trained_on:
@@ -194,11 +234,11 @@ def _finetuning(
     pools = [*((one, one.order) for one in whole), (what, what.order[union[what.order]])]
     size = given.parameters["exemplars"]
     chosen, held = exemplars(pools, known, ranks, size=size)
-    short = ", ".join(f"{given.benchmark.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size)
-    rule = FINETUNE_RULE.format(size=size, task=task.name, salt=_salt(given, "finetune")) + (
+    short = ", ".join(f"{given.split.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size)
+    rule = _RULES["finetune"].format(size=size, task=task.name, salt=_salt(given, "finetune")) + (
         f" Fewer: {short}." if short else ""
     )
-    slots = (*given.benchmark.first_train, given.benchmark.train)
+    slots = (*given.split.first_train, given.split.train)
     selected = [
         Selection(slot, one.source, positions) for slot, one, positions in zip(slots, whats, chosen, strict=True)
     ]
@@ -207,31 +247,31 @@ def _finetuning(
 
 def _tests(given: Given) -> list[Part]:
     """Return the test part of each task: one list, and each task's own view of it."""
-    benchmark = given.benchmark
-    source = given.sources[benchmark.test]
+    split = given.split
+    source = given.sources[split.test]
     source.require_objects("A test part")
-    if not benchmark.first_test:
-        what = shown(source, benchmark.classes)
-        rule = TEST_RULE.format(order=_order(given, "test"))
-        selected = [Selection(benchmark.test, source, what.order)]
-        return [given.part(task, "test", selected, TEST_VIEW, rule) for task in benchmark.tasks]
-    if benchmark.first_test not in given.sources:
+    if not split.first_test:
+        what = shown(source, split.classes)
+        rule = _RULES["test"].format(order=_order(given, "test"))
+        selected = [Selection(split.test, source, what.order)]
+        return [given.part(task, "test", selected, TEST_VIEW, rule) for task in split.tasks]
+    if split.first_test not in given.sources:
         return []
-    first = given.sources[benchmark.first_test]
-    what = given.show(benchmark.test)
+    first = given.sources[split.first_test]
+    what = given.show(split.test)
     keep = given.parameters["repeats"] == "keep"
-    later = np.concatenate([what.of(given.labels(task)) for task in benchmark.tasks[1:]])
+    later = np.concatenate([what.of(given.labels(task)) for task in split.tasks[1:]])
     if not keep:
         later = later[np.sort(np.unique(later, return_index=True)[1])]
     mixed = [
-        Selection(benchmark.first_test, first, all_images(first)),
-        Selection(benchmark.test, source, later),
+        Selection(split.first_test, first, all_images(first)),
+        Selection(split.test, source, later),
     ]
     repeats = ": an image with classes of several tasks stands once for each" if keep else ", each image once"
-    rule = MIXED_RULE.format(
-        first=benchmark.first_test, second=benchmark.test, repeats=repeats, order=_order(given, "test")
+    rule = _RULES["mixed_test"].format(
+        first=split.first_test, second=split.test, repeats=repeats, order=_order(given, "test")
     )
-    return [given.part(task, "test", mixed, TEST_VIEW, rule) for task in benchmark.tasks]
+    return [given.part(task, "test", mixed, TEST_VIEW, rule) for task in split.tasks]
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -247,8 +287,8 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     parameters : mapping
         Their ``split`` counts; the order of the training lists is that of the published ones.
     """
-    benchmark = benchmark_of(parameters)
-    if not benchmark.split or not benchmark.split.sizes:
+    split = split_of(parameters)
+    if not split.sizes:
         raise UsageError(
             "Only a published split can be declared",
             where=f"--set split={parameters['split']}",
@@ -258,55 +298,55 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         **parameters,
         "order": "annotation",
         "test_order": "sorted",
-        "val": "published" if benchmark.split.has_validation else "none",
+        "val": "published" if split.has_validation else "none",
         "repeats": "keep",
     }
-    given = Given(benchmark, sources, published)
+    given = Given(split, sources, published)
     tested = {part.entry.task: part for part in _tests(given)}
     parts: list[Part | PartEntry] = []
-    for number, task in enumerate(benchmark.tasks, start=1):
-        parts += benchmark.declared_parts(task, number, published, _rules(given, task, number))
+    for number, task in enumerate(split.tasks, start=1):
+        parts += split.declared_parts(task, number, published, _rules(given, task, number))
         parts.append(tested[task.name])
     return manifest_of(
         parts,
-        name=f"owod/{benchmark.split.name}",
-        title=benchmark.title,
-        paper=benchmark.paper,
+        name=f"owod/{split.name}",
+        title=split.title,
+        paper=split.paper,
         taxonomy="OWOD",
         origin="declared",
-        classes=benchmark.classes,
-        sources=tuple(benchmark.declared_source(slot, sources) for slot in (*benchmark.slots, *benchmark.lists)),
+        classes=split.classes,
+        sources=tuple(split.declared_source(slot, sources) for slot in (*split.slots, *split.lists)),
         protocol="owod",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**published, "train_evidence": "boxes"},
-        figures=declared_figures(benchmark, list(tested.values()), sources),
+        figures=declared_figures(split, list(tested.values()), sources),
         notes=(
             "Lists of images of train2017 need instances_train2017.json: `curation build` completes and checks them.",
-            *notes_of(benchmark, list(tested.values()), sources, published),
+            *notes_of(split, list(tested.values()), sources, published),
         ),
-        tasks=benchmark.tasks,
+        tasks=split.tasks,
     )
 
 
 def _rules(given: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
     """Return the rule of each training part of a task in words, before any list is available."""
-    benchmark, parameters = given.benchmark, given.parameters
-    if benchmark.first_train and number == 1:
-        return {"train": FIRST_TRAIN_RULE.format(sources=" and ".join(benchmark.first_train))}
+    split, parameters = given.split, given.parameters
+    if split.first_train and number == 1:
+        return {"train": _RULES["first_train"].format(sources=" and ".join(split.first_train))}
     rules: dict[PartRole, str] = {
-        "train": _train_rule(given, task, number, benchmark.validation_rule(parameters) != "none")
+        "train": _train_rule(given, task, number, split.validation_rule(parameters) != "none")
     }
     if number > 1 and parameters["exemplars"]:
-        rules["finetune"] = FINETUNE_RULE.format(
+        rules["finetune"] = _RULES["finetune"].format(
             size=parameters["exemplars"], task=task.name, salt=_salt(given, "finetune")
         )
-    if benchmark.validation_rule(parameters) == "published":
-        rules["val"] = VAL_RULES["published"].format(first=1000 * number - 999, last=1000 * number)
+    if split.validation_rule(parameters) == "published":
+        rules["val"] = _RULES["val_published"].format(first=1000 * number - 999, last=1000 * number)
     return rules
 
 
 def _train_rule(given: Given, task: TaskEntry, number: int, validated: bool) -> str:
-    return TRAIN_RULE.format(
+    return _RULES["train"].format(
         task=task.name,
         number=number,
         crowd=", crowd regions included" if given.parameters["crowd"] == "select" else ", crowd regions apart",
@@ -324,5 +364,152 @@ def _order(given: Given, role: PartRole = "train") -> str:
 
 
 def _evidence(given: Given) -> str:
-    train = given.sources.get(given.benchmark.train)
+    train = given.sources.get(given.split.train)
     return "none" if train is None else "boxes" if train.objects is not None else "presence"
+
+
+def hash_ranks(whats: Sequence[Shown], salt: str) -> list[Int64s]:
+    """Return, for each source, the place of its annotated images in the order of ``sha256(salt + id)`` of them all.
+
+    One array a source, shape (n,); images without annotation come last.
+    """
+    ids = np.concatenate([what.source.image_ids[what.order] for what in whats]).tolist()
+    places = np.empty(len(ids), np.int64)
+    places[hash_rank(ids, salt)] = np.arange(len(ids))
+    ranks = []
+    ends = np.cumsum([len(what.order) for what in whats])[:-1]
+    for what, mine in zip(whats, np.split(places, ends), strict=True):
+        rank = np.full(len(what.source.images), len(ids), np.int64)
+        rank[what.order] = mine
+        ranks.append(rank)
+    return ranks
+
+
+def hash_validation(selections: Sequence[Int64s], rank: Int64s, *, size: int) -> list[Int64s]:
+    """Return a validation list a task: the first `size` of its selection by hash rank that no earlier task has taken.
+
+    The authors drew theirs at random, without a stated seed and with a step that keeps the four apart which they do
+    not publish. Ours are apart by construction and the same everywhere.
+
+    Raises
+    ------
+    ProtocolError
+        A task has fewer images left than asked for.
+    """
+    taken = np.zeros(len(rank), np.bool_)
+    chosen = []
+    for number, selection in enumerate(selections, start=1):
+        left = selection[~taken[selection]]
+        if len(left) < size:
+            raise ProtocolError(
+                "A task has too few images for its validation list",
+                where=f"task {number}: --set val_size={size}",
+                expected=f"at most {len(left)}",
+                found=str(size),
+                hint=f"--set val_size={max(len(left) // 10, 1)}, or --set val=none",
+            )
+        ranked = left[np.argsort(rank[left], kind="stable")]
+        chosen.append(ranked[:size])
+        taken[ranked[:size]] = True
+    return chosen
+
+
+def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int64s]:
+    """Return the validation lists of a published file: equally many consecutive lines for each task.
+
+    Raises
+    ------
+    ProtocolError
+        An image of the list is not in the source, or the lines cannot be shared out evenly.
+    """
+    place = {native: position for position, native in enumerate(source.images.native.tolist())}
+    natives = listed.images.native.tolist()
+    missing = [native for native in natives if native not in place]
+    if missing or not natives or len(natives) % n_tasks:
+        raise ProtocolError(
+            "The validation list does not belong to this training source"
+            if missing
+            else "The validation list cannot be shared out among the tasks",
+            where=listed.files[0].name,
+            expected=f"images of {source.files[0].name}" if missing else f"a multiple of {n_tasks} lines",
+            found=f"{len(missing)} others, the first {missing[0]}" if missing else f"{len(natives)} lines",
+        )
+    positions = np.array([place[native] for native in natives], np.int64)
+    return np.split(positions, n_tasks)
+
+
+def check_segments(
+    listed: Source,
+    segments: Sequence[Int64s],
+    selections: Sequence[Int64s],
+    names: Sequence[str],
+    source: Source,
+) -> None:
+    """Raise `ProtocolError` unless each task's lines of a validation list lie in its selection.
+
+    A list in another order of tasks, or of another benchmark, has the right images and wrong lines.
+    """
+    for segment, selection, name in zip(segments, selections, names, strict=True):
+        outside = np.flatnonzero(~np.isin(segment, selection))
+        if len(outside):
+            first = source.images.native[segment[outside[0]]]
+            raise ProtocolError(
+                f"{len(outside)} images of the validation list show no class of their task",
+                where=f"{listed.files[0].name}: the lines of task {name}",
+                expected=f"images with an annotation of a class that {name} introduces",
+                found=f"{first} and others" if len(outside) > 1 else str(first),
+                hint="is the list of another split, or does --set crowd=ignore leave its images out?",
+            )
+
+
+def exemplars(
+    pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int], ranks: Sequence[Int64s], *, size: int
+) -> tuple[list[Int64s], dict[int, int]]:
+    """Return images that show every class at least `size` times where the images allow it, and how many each has.
+
+    Classes are served from the rarest to the most common; each takes, by hash rank, as many further images as it still
+    lacks, so that an image which shows several rare classes serves them all. ORE's sampler (``balanced_ft.py``) may
+    drop what it took; RE-OWOD's lists lost their balance when they were filled up with images of task 1.
+
+    Parameters
+    ----------
+    pools : sequence of (Shown, ndarray of int64)
+        For each source what its images show, and the positions of those to choose from.
+    ranks : sequence of ndarray of int64
+        For each source, see `hash_ranks`.
+
+    Returns
+    -------
+    list of ndarray of int64
+        Positions by source, in the order of its pool.
+    dict of int to int
+        Images among them by label.
+    """
+    rank = np.concatenate([one[images] for one, (_, images) in zip(ranks, pools, strict=True)])
+    by_label = _places_by_label(pools, labels)
+    taken = np.zeros(len(rank), np.bool_)
+    for label in sorted(labels, key=lambda one: (len(by_label[one]), one)):
+        candidates = by_label[label]
+        lacking = size - int(taken[candidates].sum())
+        if lacking > 0:
+            free = candidates[~taken[candidates]]
+            # Ranks are distinct, and a set is wanted: sorting all of them would be in vain.
+            lowest = np.argpartition(rank[free], lacking - 1)[:lacking] if lacking < len(free) else slice(None)
+            taken[free[lowest]] = True
+    ends = np.cumsum([len(images) for _, images in pools])[:-1]
+    chosen = [images[mine] for (_, images), mine in zip(pools, np.split(taken, ends), strict=True)]
+    return chosen, {label: int(taken[by_label[label]].sum()) for label in labels}
+
+
+def _places_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int]) -> dict[int, Int64s]:
+    """Return for each label the places, in the pools one after the other, of the images that show it."""
+    found: dict[int, list[Int64s]] = {label: [np.empty(0, np.int64)] for label in labels}
+    start = 0
+    for what, images in pools:
+        place = np.full(len(what.source.images), -1, np.int64)
+        place[images] = np.arange(start, start + len(images))
+        for label, shows in what.by_label(place >= 0).items():
+            if label in found:
+                found[label].append(place[shows])
+        start += len(images)
+    return {label: np.concatenate(several) for label, several in found.items()}

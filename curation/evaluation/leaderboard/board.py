@@ -1,22 +1,344 @@
-"""`leaderboard`: the rows of a file, ranked where they are comparable."""
+"""`leaderboard`: the rows of a file in groups that are comparable, ranked; as tables, data or an HTML page."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from curation.arguments import checked
-from curation.errors import LeaderboardError
-from curation.evaluation.leaderboard.files import read_rows
-from curation.evaluation.leaderboard.html import leaderboard_html, shown_name
-from curation.evaluation.leaderboard.ranking import Group, leaderboard_data, single_ranking
-from curation.evaluation.leaderboard.ranking import leaderboard as ranked
+from curation.errors import LeaderboardError, UsageError
+from curation.evaluation.leaderboard.rows import Metric, Row, read_rows
+from curation.evaluation.measures import place_of
+from curation.evaluation.protocols import measures_of
+from curation.pages import page
 from curation.short_repr import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_PLACES = {"%": 2, "share": 4, "ratio": 4}
+_SAME = 1e-9
+"""Relative difference of one number on two machines."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ComparisonKey:
+    """What rows must share to be ranked together.
+
+    Attributes
+    ----------
+    data : str
+        ``NAME VERSION DIGEST`` of the manifest, or the digest of the ground truth where no manifest pins the images.
+    """
+
+    protocol: str
+    data: str
+    part: str
+    profile: str
+    settings: str
+    evaluator: str
+
+    @classmethod
+    def of(cls, row: Row) -> ComparisonKey:
+        """Return the key of a row."""
+        one = row.manifest
+        named = "" if one is None else f"{one.name} {one.version} {one.digest}"
+        return cls(
+            protocol=row.protocol,
+            data=named if named and row.pinned else " ".join(filter(None, (named, f"truth {row.truth}"))),
+            part=row.part,
+            profile=row.profile,
+            settings=", ".join(f"{key} {value}" for key, value in sorted(row.settings.items())),
+            evaluator=f"curation {row.evaluator.curation}, algorithm {row.evaluator.algorithm}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRow:
+    """A row with its rank, None where its number is undefined, and the line that it stands on."""
+
+    rank: int | None
+    line: int
+    row: Row
+
+    @property
+    def name(self) -> str:
+        """How a table calls the method."""
+        return f"{self.row.name} ({self.row.variant})" if self.row.variant else self.row.name
+
+    @property
+    def point(self) -> str:
+        """Where the method was read, as a table shows it."""
+        return "; ".join(f"{key} {value}" for key, value in sorted(self.row.operating_point.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows of one comparison key, the best first.
+
+    Attributes
+    ----------
+    number : int
+        From 1, in the order of their keys.
+    metric : str
+        What the rows are ranked by.
+    metrics : dict of str to Metric
+        Every number that a row of the group holds, with its unit and direction (its value is of no account).
+    repeated : tuple of (int, int)
+        Lines that say again what an earlier line says, with that line.
+    truths : int
+        Different ground-truth files; more than one only where a manifest pins the images.
+    """
+
+    number: int
+    key: ComparisonKey
+    metric: str
+    metrics: dict[str, Metric]
+    rows: tuple[RankedRow, ...]
+    repeated: tuple[tuple[int, int], ...]
+    truths: int
+
+    def notes(self) -> list[str]:
+        """Return in words what a reader must know of this group."""
+        notes = [f"line {line} says again what line {first} says: shown once" for line, first in self.repeated]
+        if self.truths > 1:
+            notes.append(f"the rows name {self.truths} different sets of ground-truth files of this manifest")
+        return notes
+
+    @property
+    def title(self) -> str:
+        """Protocol, part and variant."""
+        return " · ".join(filter(None, (self.key.protocol, self.key.part, self.key.profile)))
+
+    @property
+    def heads(self) -> list[str]:
+        """A head for each number: name, unit, and an arrow in the direction of better."""
+        arrows = {"higher": "↑", "lower": "↓"}
+        return [
+            f"{name} {arrows[metric.better]}{' %' if metric.unit == '%' else ''}"
+            for name, metric in self.metrics.items()
+        ]
+
+    def cells(self, one: RankedRow) -> list[str]:
+        """Return the numbers of a row as a table shows them."""
+        found = one.row.metrics
+        return [
+            shown_value(found[name].value if name in found else None, metric.unit)
+            for name, metric in self.metrics.items()
+        ]
+
+    def _as_page(self) -> dict[str, object]:
+        """Return what the template of the page shows."""
+        key, metric = self.key, self.metrics[self.metric]
+        ranked_by = f"ranked by {self.metric}, {metric.better} is better, unit {metric.unit}"
+        return {
+            "number": self.number,
+            "title": self.title,
+            "facts": [one for one in (key.data, key.settings, key.evaluator, ranked_by, *self.notes()) if one],
+            "heads": self.heads,
+            "by": list(self.metrics).index(self.metric),
+            "rows": [
+                {
+                    "rank": "" if one.rank is None else one.rank,
+                    "name": one.name,
+                    "cells": self.cells(one),
+                    "told": "; ".join(
+                        [
+                            *filter(None, [one.point]),
+                            *(f"{reason}: {count}" for reason, count in sorted(one.row.reported.items())),
+                        ]
+                    ),
+                    "predictions": one.row.predictions[:19],
+                }
+                for one in self.rows
+            ],
+        }
+
+    def _as_data(self) -> dict[str, Any]:
+        """Return the group as plain data."""
+        return {
+            "group": self.number,
+            **asdict(self.key),
+            "metric": self.metric,
+            "better": self.metrics[self.metric].better,
+            "unit": self.metrics[self.metric].unit,
+            "rows": [{"rank": one.rank, "line": one.line, **msgspec.to_builtins(one.row)} for one in self.rows],
+            "notes": self.notes(),
+        }
+
+
+def shown_value(value: int | float | None, unit: str) -> str:
+    """Return a number as a table shows it."""
+    if value is None:
+        return "-"
+    return str(value) if unit not in _PLACES or isinstance(value, int) else f"{value:.{_PLACES[unit]}f}"
+
+
+def grouped(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> list[Group]:
+    """Return rows in groups of one comparison key, each ranked by one number.
+
+    Equal numbers share a rank, and the next rank leaves as many out (1, 1, 3); rows without the number stand last
+    without a rank. The order of the lines has no effect.
+
+    Parameters
+    ----------
+    rows : sequence of (line, Row)
+    metric : str, optional
+        By which to rank; groups without it are left out. By default the first of the protocol's numbers that some row
+        of the group holds.
+
+    Raises
+    ------
+    LeaderboardError
+        Two lines give one evaluation different numbers, or rows of a group disagree on what a number means.
+    UsageError
+        No row has the metric.
+    """
+    by_key: dict[ComparisonKey, list[tuple[int, Row]]] = {}
+    for line, row in rows:
+        by_key.setdefault(ComparisonKey.of(row), []).append((line, row))
+    groups = [_group(number, key, by_key[key], metric) for number, key in enumerate(sorted(by_key), 1)]
+    if metric is None or not groups:
+        return groups
+    chosen = [group for group in groups if metric in group.metrics]
+    if not chosen:
+        raise UsageError(
+            "No row has this metric",
+            where=f"--metric {metric}"[:200],
+            expected=", ".join(sorted({name for group in groups for name in group.metrics}))[:400],
+        )
+    return chosen
+
+
+def single_ranking(groups: Sequence[Group], numbers: Sequence[int] | None = None) -> list[Group]:
+    """Return the one group that some numbers name, or all (None), for a ranking of all rows together.
+
+    Raises
+    ------
+    UsageError
+        There is no group of a number.
+    LeaderboardError
+        They are several: rows that are not comparable admit no single ranking; the message says what differs.
+    """
+    by_number = {group.number: group for group in groups}
+    wanted = list(by_number) if numbers is None else list(dict.fromkeys(numbers))
+    if missing := [number for number in wanted if number not in by_number]:
+        raise UsageError(
+            "There is no such group",
+            where=f"--group {missing[0]}"[:80],
+            expected=", ".join(map(str, by_number))[:200] or "a file with rows",
+        )
+    chosen = [by_number[number] for number in wanted]
+    if len(chosen) > 1:
+        raise LeaderboardError(
+            "Rows that are not comparable admit no single ranking",
+            where="groups " + ", ".join(map(str, wanted))[:100],
+            expected="one manifest, part, profile, choice of settings and evaluator version",
+            found=_differences([group.key for group in chosen]),
+            hint=f"--group {wanted[0]}",
+        )
+    return chosen
+
+
+def _group(number: int, key: ComparisonKey, rows: Sequence[tuple[int, Row]], metric: str | None) -> Group:
+    once, repeated = _once(rows)
+    metrics = _metrics(once)
+    chosen = metric or next((name for name in metrics if _is_held(once, name)), next(iter(metrics)))
+    return Group(
+        number=number,
+        key=key,
+        metric=chosen,
+        metrics=metrics,
+        rows=_ranked(once, chosen, metrics[chosen].better) if chosen in metrics else (),
+        repeated=tuple(repeated),
+        truths=len({row.truth for _, row in once}),
+    )
+
+
+def _once(rows: Sequence[tuple[int, Row]]) -> tuple[list[tuple[int, Row]], list[tuple[int, int]]]:
+    """Return the rows, each evaluation once, and the lines that repeat an earlier one."""
+    first: dict[tuple[Any, ...], tuple[int, Row]] = {}
+    repeated = []
+    for line, row in sorted(rows, key=lambda one: one[0]):
+        # A method read at two thresholds is two evaluations of one file of predictions.
+        read_at = tuple(sorted(row.operating_point.items()))
+        identity = (row.name, row.variant, row.predictions, read_at, tuple(sorted(row.metrics)))
+        if identity not in first:
+            first[identity] = line, row
+            continue
+        earlier, before = first[identity]
+        if different := [name for name in row.metrics if not _equal(row.metrics[name], before.metrics[name])]:
+            raise LeaderboardError(
+                "Two lines give one evaluation different numbers",
+                where=f"lines {earlier} and {line}: {row.name}, {different[0]}",
+                expected=str(before.metrics[different[0]].value),
+                found=str(row.metrics[different[0]].value),
+                hint="evaluate the predictions again, and remove the wrong line",
+            )
+        repeated.append((line, earlier))
+    return list(first.values()), repeated
+
+
+def _is_held(rows: Sequence[tuple[int, Row]], name: str) -> bool:
+    return any(name in row.metrics and row.metrics[name].value is not None for _, row in rows)
+
+
+def _equal(one: Metric, other: Metric) -> bool:
+    if one.value is None or other.value is None:
+        return one.value is other.value
+    return math.isclose(one.value, other.value, rel_tol=_SAME, abs_tol=_SAME)
+
+
+def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
+    """Return the numbers of a group in the order of their protocol; one that it does not know behind, by name."""
+    found: dict[str, tuple[int, Metric]] = {}
+    for line, row in rows:
+        for name, metric in row.metrics.items():
+            earlier, same = found.setdefault(name, (line, metric))
+            if (metric.better, metric.unit) != (same.better, same.unit):
+                raise LeaderboardError(
+                    "Rows disagree on what a number means",
+                    where=f"lines {earlier} and {line}: {name}",
+                    expected=f"{same.better} is better, unit {same.unit}",
+                    found=f"{metric.better} is better, unit {metric.unit}",
+                )
+    measures = measures_of(rows[0][1].protocol)
+    return {name: found[name][1] for name in sorted(found, key=lambda one: place_of(measures, one))}
+
+
+def _ranked(rows: Sequence[tuple[int, Row]], name: str, better: str) -> tuple[RankedRow, ...]:
+    def value(row: Row) -> int | float | None:
+        metric = row.metrics.get(name)
+        return None if metric is None else metric.value
+
+    def place(one: tuple[int, Row]) -> tuple[Any, ...]:
+        number = value(one[1])
+        signed = 0 if number is None else -number if better == "higher" else number
+        read_at = sorted(one[1].operating_point.items())
+        return number is None, signed, one[1].name, one[1].variant, read_at, one[1].predictions, one[1].truth
+
+    found: list[RankedRow] = []
+    for position, (line, row) in enumerate(sorted(rows, key=place), start=1):
+        number, last = value(row), found[-1] if found else None
+        tied = last is not None and value(last.row) == number
+        rank = None if number is None else last.rank if last is not None and tied else position
+        found.append(RankedRow(rank, line, row))
+    return tuple(found)
+
+
+def _differences(keys: Sequence[ComparisonKey]) -> str:
+    """Return in words the fields in which comparison keys differ."""
+    told = []
+    for field in fields(ComparisonKey):
+        values = list(dict.fromkeys(getattr(key, field.name) for key in keys))
+        if len(values) > 1:
+            told.append(f"{field.name}: " + " / ".join(value or "none" for value in values[:3]))
+    return "; ".join(told)[:600]
 
 
 @dataclass(frozen=True)
@@ -40,7 +362,7 @@ class Leaderboard:
     groups: tuple[Group, ...]
 
     def __repr__(self) -> str:
-        rows = sum(len(group.standings) for group in self.groups)
+        rows = sum(len(group.rows) for group in self.groups)
         return f"<Leaderboard {self.file}, {len(self.groups)} groups, {rows} rows>"
 
     def _repr_html_(self) -> str:
@@ -56,28 +378,29 @@ class Leaderboard:
         rows = [
             (
                 group.number,
-                group.ground.protocol,
-                group.ground.part,
-                group.ground.profile,
+                group.key.protocol,
+                group.key.part,
+                group.key.profile,
                 one.rank,
-                shown_name(one),
+                one.name,
                 name,
                 metric.value,
                 metric.unit,
             )
             for group in self.groups
-            for one in group.standings
+            for one in group.rows
             for name, metric in one.row.metrics.items()
         ]
         return pd.DataFrame(rows, columns=columns)
 
     def html(self) -> str:
-        """Return all tables as one HTML page."""
-        return leaderboard_html(list(self.groups), file=self.file, digest=self.digest)
+        """Return all tables as one HTML page: no script, no other file, every text escaped."""
+        groups = [one._as_page() for one in self.groups]
+        return page("leaderboard.html", file=self.file, digest=self.digest, groups=groups)
 
     def as_data(self) -> dict[str, Any]:
         """Return the groups as plain data."""
-        groups = leaderboard_data(list(self.groups))
+        groups = [one._as_data() for one in self.groups]
         return {"file": self.file, "sha256": self.digest, "torn": self.torn, "groups": groups}
 
 
@@ -122,7 +445,7 @@ def leaderboard(
             found=ascii(read.torn),
             hint="curation evaluate … --append FILE writes it",
         )
-    found = ranked(read.rows, metric)
+    found = grouped(read.rows, metric)
     if groups is not None:
         found = single_ranking(found, None if isinstance(groups, str) else groups)
     return Leaderboard(file.name, read.digest, read.torn, tuple(found))

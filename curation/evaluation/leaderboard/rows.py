@@ -1,22 +1,30 @@
-"""Rows of a leaderboard: one method on one part under one reading of the metrics, made of a result, and checked."""
+"""Rows of a leaderboard: one method on one part under one variant, made of a result, checked, kept as JSON Lines."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
 from curation import __version__
-from curation.canonical import sha256_of_value
+from curation.append_log import append_lines, is_cut_off
+from curation.canonical import sha256_of_bytes, sha256_of_value
 from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.measures import Better, measure_of, ranked
 from curation.evaluation.protocols import measures_of, report_of
 from curation.evaluation.result import Data, Report, Scored
+from curation.json_keys import each_key_once
+from curation.storage import read_bytes
 
 SCHEMA_VERSION = 1
+MAX_BYTES = 64 << 20
+MAX_LINE_BYTES = 64 << 10
 MAX_TEXT = 200
 MAX_ENTRIES = 64
 MAX_COUNT = 2**63 - 1
@@ -51,7 +59,7 @@ class Metric(_Record, frozen=True):
 
 
 class Row(_Record, frozen=True):
-    """One method on one part under one reading of the metrics.
+    """One method on one part under one variant of the metrics.
 
     Attributes
     ----------
@@ -63,7 +71,7 @@ class Row(_Record, frozen=True):
     part : str
         ``""`` where no part of a manifest was named.
     profile : str
-        The reading of the metrics.
+        The variant of the metrics.
     truth : str
         Digest of what names the ground truth.
     pinned : bool
@@ -124,11 +132,11 @@ def rows_of(result: Data, name: str | None = None) -> list[Row]:
     rows = [_row(report, result, one, one.method if name is None else name) for one in records]
     for row in rows:
         require_name(row.name)
-        check_row(row, "new row")
+        _check_row(row, "new row")
     return rows
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """Return the beginning of a text, without characters that could steer a terminal."""
     return "".join(one if one.isprintable() else "?" for one in text)[:MAX_TEXT]
 
@@ -174,31 +182,31 @@ def require_name(name: str) -> None:
             "The name of the method is not usable",
             where="--name",
             expected=f"1 to {MAX_TEXT} printable characters",
-            found=repr(plain(name)),
+            found=repr(_plain(name)),
             hint="--name NAME says how the leaderboard calls it",
         )
 
 
-def check_row(row: Row, where: str) -> None:
+def _check_row(row: Row, where: str) -> None:
     """Raise `LeaderboardError` unless the texts, digests and numbers of a row are what they should be."""
     for text in _texts(row):
         if len(text) > MAX_TEXT or not text.isprintable():
-            refuse(
+            _refuse(
                 "A text of a row is not usable",
                 where,
                 f"at most {MAX_TEXT} printable characters",
-                plain(text),
+                _plain(text),
             )
     if not row.name.strip():
-        refuse("A row has no name", where, "the name of a method", repr(row.name))
+        _refuse("A row has no name", where, "the name of a method", repr(row.name))
     digests = (row.truth, row.predictions, *((row.manifest.digest,) if row.manifest else ()))
     if wrong := [one for one in digests if not _DIGEST.fullmatch(one)]:
-        refuse("A digest is malformed", where, "sha256: and 64 hex digits", plain(wrong[0]))
+        _refuse("A digest is malformed", where, "sha256: and 64 hex digits", _plain(wrong[0]))
     if row.pinned and not (row.manifest and row.part):
-        refuse("A row is pinned by a manifest that it does not name", where, "manifest and part", "none")
+        _refuse("A row is pinned by a manifest that it does not name", where, "manifest and part", "none")
     most = max(len(row.metrics), len(row.settings), len(row.operating_point), len(row.reported))
     if not row.metrics or most > MAX_ENTRIES:
-        refuse("A row has no metrics, or too many entries", where, f"1 to {MAX_ENTRIES}", str(most))
+        _refuse("A row has no metrics, or too many entries", where, f"1 to {MAX_ENTRIES}", str(most))
     _check_numbers(row, where)
 
 
@@ -207,15 +215,15 @@ def _check_numbers(row: Row, where: str) -> None:
     numbers = [one.value for one in row.metrics.values()]
     integers = [one for one in (*numbers, *row.reported.values(), row.evaluator.algorithm) if isinstance(one, int)]
     if any(abs(one) > MAX_COUNT for one in integers):
-        refuse("A number is too large", where, f"at most {MAX_COUNT}", "an integer of more digits")
+        _refuse("A number is too large", where, f"at most {MAX_COUNT}", "an integer of more digits")
     measures = measures_of(row.protocol)
     for name, metric in row.metrics.items():
         if metric.value is not None and not math.isfinite(metric.value):
-            refuse("A number is not finite", f"{where}: {name}", "a number or null", str(metric.value))
+            _refuse("A number is not finite", f"{where}: {name}", "a number or null", str(metric.value))
         # A row that calls a high error good would stand first.
         known = measure_of(measures, name)
         if known and (known.better, known.unit) != (metric.better, metric.unit):
-            refuse(
+            _refuse(
                 "A number is not what the protocol defines",
                 f"{where}: {name}",
                 f"{known.better} is better, unit {known.unit}",
@@ -223,7 +231,7 @@ def _check_numbers(row: Row, where: str) -> None:
             )
     counts = (*row.reported.values(), row.evaluator.algorithm)
     if min(counts) < 0:
-        refuse("A count is negative", where, "0 or more", str(min(counts)))
+        _refuse("A count is negative", where, "0 or more", str(min(counts)))
 
 
 def _texts(row: Row) -> Iterator[str]:
@@ -238,6 +246,104 @@ def _texts(row: Row) -> Iterator[str]:
         yield from (name, metric.unit)
 
 
-def refuse(what: str, where: str, expected: str, found: str) -> NoReturn:
+def _refuse(what: str, where: str, expected: str, found: str) -> NoReturn:
     """Raise a `LeaderboardError`."""
     raise LeaderboardError(what, where=where, expected=expected, found=found)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """The rows of a file with their line numbers, its digest, and the beginning of a last line that is cut off."""
+
+    rows: tuple[tuple[int, Row], ...]
+    digest: str
+    torn: str = ""
+
+
+def append_rows(path: Path, rows: Sequence[Row]) -> int:
+    """Add rows to a file with one write under its lock (see `curation.append_log`); return the lines it mended.
+
+    Raises
+    ------
+    LeaderboardError
+        The suffix is not ``.jsonl``, or a row is too long.
+    """
+    _require_suffix(path)
+    lines = [msgspec.json.encode(row) + b"\n" for row in rows]
+    for line in lines:
+        _require_length(line, "new row")
+    return append_lines(path, b"".join(lines), kind="leaderboard file")
+
+
+def check_appendable(path: Path) -> None:
+    """Raise `LeaderboardError` if rows could not be appended to a file: another suffix, or it holds something else."""
+    _require_suffix(path)
+    if path.exists():
+        read_rows(path)
+
+
+def read_rows(path: Path) -> ReadRows:
+    """Return the rows of a file; blank lines are passed over, and a last line that a kill cut off is left out.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    LeaderboardError
+        It is too large, or a line of it is no row; the message names the line.
+    """
+    _require_suffix(path)
+    data = read_bytes(path, kind="leaderboard file", most=MAX_BYTES, error=LeaderboardError)
+    lines = data.split(b"\n")
+    rows: list[tuple[int, Row]] = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip(b" \t\r")
+        if not text:
+            continue
+        if number == len(lines) and is_cut_off(text):
+            torn = _plain(text[:60].decode("utf-8", "replace"))
+            return ReadRows(tuple(rows), sha256_of_bytes(data), torn)
+        rows.append((number, _parsed(text, f"{path.name}, line {number}")))
+    return ReadRows(tuple(rows), sha256_of_bytes(data))
+
+
+def _require_suffix(path: Path) -> None:
+    if path.suffix.lower() != ".jsonl":
+        raise LeaderboardError(
+            "A leaderboard file is JSON Lines",
+            where=str(path),
+            expected=".jsonl",
+            found=repr(path.suffix[:20]),
+        )
+
+
+def _require_length(line: bytes, where: str) -> None:
+    if len(line) > MAX_LINE_BYTES:
+        _refuse("A line is too long for a row", where, f"at most {MAX_LINE_BYTES} bytes", str(len(line)))
+
+
+def _parsed(text: bytes, where: str) -> Row:
+    _require_length(text, where)
+    try:
+        fields = json.loads(text.decode("utf-8"), object_pairs_hook=each_key_once, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        _refuse("A line is not JSON", where, "one object a line", _plain(str(error)))
+    version = fields.get("schema_version") if isinstance(fields, dict) else None
+    if version != SCHEMA_VERSION and isinstance(version, int):
+        raise LeaderboardError(
+            "A row has a schema version that this program does not know",
+            where=where,
+            expected=str(SCHEMA_VERSION),
+            found=str(version)[:40],
+            hint="pip install --upgrade curation",
+        )
+    try:
+        row = msgspec.convert(fields, type=Row)
+    except msgspec.ValidationError as error:
+        _refuse("A line is no row of a leaderboard", where, "the fields of docs/leaderboard.md", _plain(str(error)))
+    _check_row(row, where)
+    return row
+
+
+def _refused(text: str) -> None:
+    raise ValueError(f"{text} is no JSON number")

@@ -5,25 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from curation.errors import PredictionError, UsageError
 from curation.evaluation.post_hoc.scores import energy, generalized_entropy, max_softmax, softmax
-from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s
-from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
+from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.readers import (
+    Int64,
+    Policy,
+    RawColumns,
+    check_values,
+    decoding,
+    locate,
+    report,
+    stray_error,
+)
 from curation.input_files import InputFile, is_json_lines, json_rows
 from curation.json_keys import refuse_repeated_keys
 
 UNNAMED = "ood_score"
 """Name of a score that a file gives without one."""
-LARGEST_SCORE = 1e100
-"""Of a score or logit: beyond any network, and small enough that no sum of squares overflows."""
 _SHOWN = 300
 _MOST_METHODS = 64
-_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Box = tuple[float, float, float, float]
 _FORM = (
     '[{"image_id", "bbox": [x, y, w, h] or "bbox_xyxy", "score" or "logits", "ood_score" or "scores": {NAME: number}}],'
@@ -34,11 +40,11 @@ _FORM = (
 class Record(msgspec.Struct, gc=False):
     """One detection as the file has it; fields that are not declared are passed over."""
 
-    image_id: _Int64 | str | None = None
+    image_id: Int64 | str | None = None
     bbox: _Box | None = None
     bbox_xyxy: _Box | None = None
     score: float | None = None
-    category_id: _Int64 | None = None
+    category_id: Int64 | None = None
     ood_score: float | None = None
     scores: dict[str, float] | None = None
     logits: list[float] | None = None
@@ -79,20 +85,11 @@ def read_records(path: Path) -> RecordFile:
 def records_of(given: InputFile, path: Path) -> RecordFile:
     """Return the records of a detections file in memory; `path` is for messages."""
     data = given.data
-    try:
+    with decoding(given, path, _FORM):
         if data.lstrip()[:1] == b"{" and not is_json_lines(data):
             records = _of_images(msgspec.json.decode(data, type=_ByImage).images, data, str(path))
         else:
             records = json_rows(data, Record)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        is_truth = data.lstrip()[:1] == b"{" and b'"annotations"' in data
-        raise PredictionError(
-            "The detections cannot be read" + (": this is a ground-truth file" if is_truth else ""),
-            where=str(path),
-            expected=_FORM,
-            found=str(error)[:_SHOWN],
-            hint="give annotation files to --truth and results files to --detections" if is_truth else None,
-        ) from None
     file = RecordFile(records, path.name, given.sha256, str(path))
     for row, record in enumerate(records):
         if record.image_id is None:

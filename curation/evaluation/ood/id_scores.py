@@ -16,7 +16,6 @@ import numpy as np
 from curation.csv_table import cell_text
 from curation.errors import PredictionError
 from curation.evaluation.ood.detections import (
-    LARGEST_SCORE,
     UNNAMED,
     ClassReading,
     image_key,
@@ -25,7 +24,7 @@ from curation.evaluation.ood.detections import (
     read_classes,
     records_of,
 )
-from curation.evaluation.problem import Floats
+from curation.evaluation.problem import LARGEST_SCORE, Floats
 from curation.evaluation.score_files import read_npy
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys

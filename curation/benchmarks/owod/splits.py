@@ -1,69 +1,113 @@
-"""`Setting`: a published split or a user's own tasks, with the sources that it draws from."""
+"""The splits of open-world detection: classes by task, sources, parameters, and the lists that the authors published.
+
+What they state is in ``facts.toml``; a split of one's own is a task file (`curation.benchmarks.owod.tasks`).
+"""
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.owod.facts import (
-    COCO_CLASSES,
-    COCO_TRAIN,
-    COCO_VAL,
-    KNOWN_VIEW,
-    PAPERS,
-    SPLITS,
-    TRAIN_VIEW,
-    VAL_LIST,
-    VOC_CLASSES,
-    Split,
-    class_entries,
-)
-from curation.benchmarks.owod.parameters import CUSTOM
+from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.owod.tasks import SOURCES, TaskFile, parse_tasks
+from curation.benchmarks.parameters import Parameter, choice, salt, whole
 from curation.benchmarks.parts import source_entry, unread_entry
+from curation.benchmarks.published import draft
 from curation.errors import ProtocolError
-from curation.manifest.header import ClassEntry, Paper, PartEntry, PartRole, SourceEntry, TaskEntry
+from curation.manifest.header import (
+    ClassEntry,
+    Header,
+    LabelView,
+    Paper,
+    PartEntry,
+    PartRole,
+    SourceEntry,
+    TaskEntry,
+)
 from curation.manifest.views import class_positions
-from curation.sources.datasets import family
+from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, family
 from curation.sources.source import Source
 
+_ROOM = __package__
+PAPERS = fact(_ROOM, "papers", dict[str, Paper])
+TRAIN_VIEW, KNOWN_VIEW, TEST_VIEW = fact(_ROOM, "views", dict[str, LabelView]).values()
+TASKS: dict[str, tuple[TaskEntry, ...]] = {
+    split: tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in tasks.items())
+    for split, tasks in facts_of(_ROOM)["tasks"].items()
+}
+"""Tasks of each split, with the classes that they introduce."""
+
+COCO_CLASSES: tuple[str, ...] = tuple(name for _, name, _ in COCO_CATEGORIES)
+"""The 80 classes annotated on every image of COCO, in the order of their category ids."""
+VOC_CLASSES: tuple[str, ...] = tuple(COCO_NAMES_OF_VOC.values())
+"""COCO's names of the 20 classes annotated on every image of VOC, in VOC's order."""
+COCO_TRAIN, COCO_VAL, VAL_LIST = "coco-train2017", "coco-val2017", "val-list"
 OFFICIAL_IMAGES = {COCO_TRAIN: 118_287, COCO_VAL: 5_000}
+CUSTOM = "custom"
+
+
+def class_entries(tasks: tuple[TaskEntry, ...]) -> tuple[ClassEntry, ...]:
+    """Return the classes of some tasks, all known, indexed from 0 in task order, with VOC's names as aliases."""
+    voc_names = {coco: voc for voc, coco in COCO_NAMES_OF_VOC.items() if coco != voc}
+    names = [name for task in tasks for name in task.introduced]
+    return tuple(
+        ClassEntry(
+            name=name,
+            role="known",
+            index=index,
+            aliases=(voc_names[name],) if name in voc_names else (),
+        )
+        for index, name in enumerate(names)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """What the protocol needs to know of a split.
+class Split:
+    """A benchmark over COCO, perhaps with VOC in its first task, or a user's own tasks.
 
     Attributes
     ----------
-    title : str
-    paper : Paper
-    tasks : tuple of TaskEntry
+    name, title : str
     classes : tuple of ClassEntry
+    has_validation : bool
+        Whether its authors set validation images apart.
     train, test : str
         Names of the sources that training and test lists are selected from.
-    first_train, first_test
-        See `curation.benchmarks.owod.facts.Split`.
-    split : Split or None
+    first_train : tuple of str
+        Sources that are wholly the training list of task 1.
+    first_test : str
+        Source that stands wholly at the head of the test list; then the test list takes the images of each later task
+        in turn, instead of every annotated image.
+    sizes : mapping of str to int
+        Images of each list as published; ``tN-selection``: before validation images are taken out.
+    place : str
+        Where the paper says so.
+    digests : mapping of str to str
+        Of the published lists with namespaces, where the rule fixes their order.
     declared : TaskFile or None
-        One of the two.
+        A user's own.
     """
 
+    name: str
     title: str
     paper: Paper
     tasks: tuple[TaskEntry, ...]
     classes: tuple[ClassEntry, ...]
-    train: str
-    test: str
+    has_validation: bool = True
+    train: str = COCO_TRAIN
+    test: str = COCO_VAL
     first_train: tuple[str, ...] = ()
     first_test: str = ""
-    split: Split | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    place: str = ""
+    digests: Mapping[str, str] = field(default_factory=dict)
     declared: TaskFile | None = None
 
     @property
@@ -98,13 +142,13 @@ class Setting:
         """Return ``hash``, ``published`` or ``none``."""
         if parameters["val"] != "split":
             return str(parameters["val"])
-        return "hash" if self.split is None or self.split.has_validation else "none"
+        return "hash" if self.has_validation else "none"
 
     def manifest_name(self, sources: Mapping[str, Source]) -> str:
         """Return the name of the manifest; only the official files give a published benchmark's name."""
         if self.declared is not None:
             return self.declared.name
-        name = f"owod/{self.split.name if self.split else CUSTOM}"
+        name = f"owod/{self.name}"
         if self.train not in sources:
             name += "-test"
         elif sources[self.train].objects is None:
@@ -124,8 +168,6 @@ class Setting:
         self, task: TaskEntry, number: int, parameters: Mapping[str, Any], rules: Mapping[PartRole, str]
     ) -> list[PartEntry]:
         """Return the training parts of a task of a published split, pinned where the published lists pin them."""
-        sizes = self.split.sizes if self.split else {}
-        digests = self.split.digests if self.split else {}
         whole = bool(self.first_train) and number == 1
         return [
             PartEntry(
@@ -135,8 +177,8 @@ class Setting:
                 selection=rule,
                 view=TRAIN_VIEW if role == "train" else KNOWN_VIEW,
                 order="listed",
-                images=sizes[f"{task.name}-{role}"] if f"{task.name}-{role}" in digests else None,
-                sha256=digests.get(f"{task.name}-{role}"),
+                images=self.sizes[f"{task.name}-{role}"] if f"{task.name}-{role}" in self.digests else None,
+                sha256=self.digests.get(f"{task.name}-{role}"),
                 task=task.name,
             )
             for role, rule in rules.items()
@@ -148,8 +190,92 @@ class Setting:
         return (*self.first_train, self.train) if role == "finetune" else (self.train,)
 
 
-def benchmark_of(parameters: Mapping[str, Any]) -> Setting:
-    """Return the benchmark that the parameters name.
+def _published_split(name: str, stated: dict[str, Any]) -> Split:
+    tasks = TASKS[stated["tasks"]]
+    return Split(
+        **stated
+        | {
+            "name": name,
+            "paper": PAPERS[stated["paper"]],
+            "tasks": tasks,
+            "classes": class_entries(tasks),
+            "first_train": tuple(stated.get("first_train", ())),
+        }
+    )
+
+
+SPLITS: dict[str, Split] = {name: _published_split(name, stated) for name, stated in facts_of(_ROOM)["splits"].items()}
+"""The published splits by name."""
+
+
+_EXHAUSTIVE = {
+    **dict.fromkeys(("coco-train2017", "coco-val2017"), COCO_CLASSES),
+    **dict.fromkeys(("voc2007-trainval", "voc2012-trainval", "voc2007-test"), VOC_CLASSES),
+}
+
+
+def _draft(key: str) -> Header:
+    tasks = TASKS[facts_of(_ROOM)["published"][key]["tasks"]]
+    return draft(_ROOM, key, classes=class_entries(tasks), tasks=tasks, exhaustive=_EXHAUSTIVE)
+
+
+RECIPES: dict[str, Callable[[], Header]] = {
+    stated["name"]: partial(_draft, key) for key, stated in facts_of(_ROOM)["published"].items()
+}
+"""The lists as their authors published them: drafts by the name of the manifest that they make."""
+
+
+VAL_RULES = {
+    "split": "hash for splits with validation lists, none for the others",
+    "hash": "the first val_size images of each task by hash rank, apart from those of the other tasks",
+    "published": "the lines of the source val-list, equally many a task",
+    "none": "no validation lists",
+}
+
+
+def read_tasks(text: str) -> str:
+    """Return the declaration of a task file, or ``""``; what is none is a `ProtocolError`."""
+    if text:
+        parse_tasks(text)
+    return text
+
+
+PARAMETERS = (
+    choice(
+        "split",
+        (*SPLITS, CUSTOM),
+        f"which classes belong to which task: {', '.join(SPLITS)}; custom: as --tasks FILE says",
+    ),
+    Parameter("tasks", "", read_tasks, "the declaration of --tasks FILE; empty for the published splits"),
+    choice(
+        "order",
+        ("sorted", "annotation"),
+        "training lists. sorted: by id; annotation: by first annotation, as the published lists are",
+    ),
+    choice("test_order", ("sorted", "annotation"), "the same of the test lists"),
+    choice(
+        "crowd",
+        ("select", "ignore"),
+        "whether an image is selected for a crowd region alone, as in the published lists",
+    ),
+    choice("val", VAL_RULES),
+    whole("val_size", 1000, "validation images a task under val=hash", least=1),
+    whole(
+        "exemplars",
+        50,
+        "finetuning lists: images of every class known by the task, where there are so many; 0 for no lists",
+    ),
+    choice(
+        "repeats",
+        ("drop", "keep"),
+        "m-owodb's test list: an image with classes of several tasks once, or once a task as published",
+    ),
+    salt("owod", "salt of the hash ranks"),
+)
+
+
+def split_of(parameters: Mapping[str, Any]) -> Split:
+    """Return the split that the parameters name.
 
     Raises
     ------
@@ -164,7 +290,8 @@ def benchmark_of(parameters: Mapping[str, Any]) -> Setting:
         )
     if parameters["split"] == CUSTOM:
         declared = parse_tasks(parameters["tasks"])
-        return Setting(
+        return Split(
+            name=CUSTOM,
             title=declared.title or declared.name,
             paper=PAPERS["reowod"],
             tasks=declared.entries(),
@@ -173,37 +300,26 @@ def benchmark_of(parameters: Mapping[str, Any]) -> Setting:
             test="test",
             declared=declared,
         )
-    split = SPLITS[parameters["split"]]
-    return Setting(
-        title=split.title,
-        paper=split.paper,
-        tasks=split.tasks,
-        classes=class_entries(split.tasks),
-        train=COCO_TRAIN,
-        test=COCO_VAL,
-        first_train=split.first_train,
-        first_test=split.first_test,
-        split=split,
-    )
+    return SPLITS[parameters["split"]]
 
 
 def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources that a build reads; only the test source is always needed."""
-    benchmark = benchmark_of({"tasks": "", **parameters})
-    needed = {benchmark.test, *((benchmark.first_test,) if benchmark.first_test else ())}
+    split = split_of({"tasks": "", **parameters})
+    needed = {split.test, *((split.first_test,) if split.first_test else ())}
     slots = [
         SourceSlot(
             slot,
-            *benchmark.dataset(slot),
+            *split.dataset(slot),
             slot in needed,
             ("test images" if slot in needed else "training images") + ": COCO instances JSON, or a root",
-            usual_part=slot if benchmark.declared is not None else "",
+            usual_part=slot if split.declared is not None else "",
         )
-        for slot in benchmark.slots
+        for slot in split.slots
     ]
     list_slots = [
-        SourceSlot(slot, *benchmark.dataset(slot), False, "published validation list: one id a line")
-        for slot in benchmark.lists
+        SourceSlot(slot, *split.dataset(slot), False, "published validation list: one id a line")
+        for slot in split.lists
     ]
     return (*slots, *list_slots)
 
@@ -212,9 +328,9 @@ SLOTS = slots_of({"split": "m-owodb"})
 """What a build reads unless another split is asked for."""
 
 
-def check_given(benchmark: Setting, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> None:
+def check_given(split: Split, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> None:
     """Raise `ProtocolError` for some of the training sources without the others, and for a list not asked for."""
-    needed = (*benchmark.first_train, benchmark.train)
+    needed = (*split.first_train, split.train)
     missing = [slot for slot in needed if slot not in sources]
     if missing and len(missing) < len(needed):
         raise ProtocolError(
@@ -224,46 +340,46 @@ def check_given(benchmark: Setting, sources: Mapping[str, Source], parameters: M
             found=", ".join(slot for slot in needed if slot in sources),
             hint="give all of them, or none for the test lists alone",
         )
-    if benchmark.lists[0] in sources and parameters["val"] != "published":
+    if split.lists[0] in sources and parameters["val"] != "published":
         raise ProtocolError(
             "A validation list is given and not asked for",
-            where=f"--source {benchmark.lists[0]}",
+            where=f"--source {split.lists[0]}",
             found=f"--set val={parameters['val']}",
             hint="--set val=published",
         )
 
 
-def check_selected(benchmark: Setting, tasks: Sequence[TaskEntry], selections: Sequence[Sized]) -> None:
+def check_selected(split: Split, tasks: Sequence[TaskEntry], selections: Sequence[Sized]) -> None:
     """Raise `ProtocolError` where a task selects no training image."""
     for task, selection in zip(tasks, selections, strict=True):
         if not len(selection):
             raise ProtocolError(
                 "A task selects no training image",
-                where=f"source {benchmark.train}: task {task.name}",
+                where=f"source {split.train}: task {task.name}",
                 expected=f"an annotation of one of {', '.join(task.introduced)[:200]}",
                 found="none",
             )
 
 
-def check_source(benchmark: Setting, slot: str, sources: Mapping[str, Source]) -> None:
+def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None:
     """Raise `ProtocolError` unless a source's classes are the benchmark's and its ids its own."""
     source = sources[slot]
-    positions = class_positions(benchmark.classes, source)
+    positions = class_positions(split.classes, source)
     used = np.flatnonzero(np.bincount(source.class_pairs()[1]))
     strangers = [source.categories.names[category] for category in used.tolist() if positions[category] < 0]
     where = f"source {slot}: {source.files[0].name if source.files else source.dataset}"
     if strangers:
-        names = [entry.name for entry in benchmark.classes]
+        names = [entry.name for entry in split.classes]
         near = difflib.get_close_matches(strangers[0], names, n=1)
         raise ProtocolError(
             "A source shows classes that the benchmark does not name",
             where=where,
             expected="classes of a task, or listed as unknown or ignored in the task file"
-            if benchmark.declared is not None
+            if split.declared is not None
             else f"the {len(names)} classes of the split",
             found=", ".join(repr(name[:40]) for name in strangers[:5])
             + (f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""),
-            hint=_hint_for(strangers, near, own=benchmark.declared is not None),
+            hint=_hint_for(strangers, near, own=split.declared is not None),
         )
     if not len(used):
         raise ProtocolError(
@@ -273,10 +389,10 @@ def check_source(benchmark: Setting, slot: str, sources: Mapping[str, Source]) -
             found=f"{len(source.images)} images and no object",
             hint="give the annotation file itself: a list of ids, or a file without annotations, has no classes",
         )
-    _check_named(benchmark, sources)
-    for other in benchmark.slots[: benchmark.slots.index(slot)]:
+    _check_named(split, sources)
+    for other in split.slots[: split.slots.index(slot)]:
         if other in sources and sources[other].namespace == source.namespace:
-            _check_apart(benchmark, slot, other, sources)
+            _check_apart(split, slot, other, sources)
 
 
 def _hint_for(strangers: list[str], near: list[str], *, own: bool) -> str:
@@ -294,15 +410,15 @@ def _hint_for(strangers: list[str], near: list[str], *, own: bool) -> str:
     return "; ".join(([alias] if alias else []) + [f"{ways[0]}: {ways[1]}, or {ways[2]}"])
 
 
-def _check_named(benchmark: Setting, sources: Mapping[str, Source]) -> None:
+def _check_named(split: Split, sources: Mapping[str, Source]) -> None:
     """Refuse a class of a user's task that no source has a category of: it is misspelt."""
-    if benchmark.declared is None:
+    if split.declared is None:
         return
     seen: set[int] = set()
     for slot in SOURCES:
         if slot in sources:
-            seen |= set(class_positions(benchmark.classes, sources[slot]).tolist())
-    missing = [entry.name for place, entry in enumerate(benchmark.classes) if place not in seen]
+            seen |= set(class_positions(split.classes, sources[slot]).tolist())
+    missing = [entry.name for place, entry in enumerate(split.classes) if place not in seen]
     if missing:
         offered = [name for slot in SOURCES if slot in sources for name in sources[slot].categories.names]
         near = difflib.get_close_matches(missing[0], offered, n=1)
@@ -315,7 +431,7 @@ def _check_named(benchmark: Setting, sources: Mapping[str, Source]) -> None:
         )
 
 
-def _check_apart(benchmark: Setting, slot: str, other: str, sources: Mapping[str, Source]) -> None:
+def _check_apart(split: Split, slot: str, other: str, sources: Mapping[str, Source]) -> None:
     taken = set(sources[other].images.native.tolist())
     shared = sorted(native for native in sources[slot].images.native.tolist() if native in taken)
     if shared:
@@ -325,7 +441,7 @@ def _check_apart(benchmark: Setting, slot: str, other: str, sources: Mapping[str
             expected="each id names one image",
             found=f"{len(shared)} ids in both, the first {shared[0]}",
             hint=None
-            if benchmark.declared is None
+            if split.declared is None
             else "if they are different images: [datasets] train = ..., test = ... in the task file, two names; else "
             "the test images are training images too",
         )

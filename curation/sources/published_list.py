@@ -1,0 +1,711 @@
+"""Lists that others publish, in every form they come in: read, told apart, and normalised to the stems of their files.
+
+One list may be written as ``imagenet_1k/val/ILSVRC2012_val_00024235.JPEG 0``, as ``ILSVRC2012_val_00024235`` or as an
+entry of a JSON array. What all of them share is the *stem*: the name of the file without folder and suffix. Stems of
+two files are compared, and digests of stems name a list whatever its form.
+
+A list may have millions of lines. Its entries stay in columns: the bytes of a text with one entry a line.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from curation.errors import AnnotationFormatError, UsageError
+from curation.input_files import InputFile
+from curation.json_keys import refuse_repeated_keys
+from curation.sources.id_list import ListedImage
+from curation.sources.source import Bools, Int32s, Int64s
+
+Form = Literal[
+    "imglist", "voc list", "id list", "class names", "csv", "json array", "json groups", "json lists", "class roles",
+    "coco json", "map",
+]  # fmt: skip
+
+IMAGE_SUFFIXES = ("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "xml", "nii.gz")
+"""Suffixes that a stem does not have, in any case; one is taken off. What else follows a dot belongs to the name."""
+MAX_BYTES = 1 << 30
+LONGEST_LINE = 4096
+NO_LABEL = -(1 << 31)
+"""Label of an entry beside which none stands, in a list whose other entries have one."""
+MOST_CLASS_NAMES = 30_000
+"""ImageNet-21K has 21,843 names; a text without digits and with more lines is not taken for names of classes."""
+
+_SHARE = 0.95
+_GROUPS = 50
+_SHOWN = 5
+_BLOCK = 8 << 20
+_LABEL_DIGITS = 9
+_LINE_FEED, _SLASH, _MINUS, _ZERO = 10, 47, 45, 48
+_BLANK = np.zeros(256, np.bool_)
+_BLANK[[32, 9, 13]] = True
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
+_CLASS_COLUMNS = ("class", "label", "decision")
+_WNID = re.compile(r"n\d{8}")
+_CLASS_FILE = re.compile(r"class|known|names|categor", re.IGNORECASE)
+_IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(one) for one in IMAGE_SUFFIXES) + r")\Z", re.IGNORECASE)
+_SPLIT_NAME = re.compile(r"train|val|test|split|known|\bi?ood\b|\bid\b|all", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class OddLine:
+    """A line that is no entry, or an entry that is not written as the others are.
+
+    Attributes
+    ----------
+    line : int
+        From 1.
+    reason : str
+    text : str
+        Its beginning.
+    """
+
+    line: int
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True)
+class PublishedList:
+    """One list of a file, in the order of the file, repeats kept.
+
+    Attributes
+    ----------
+    name : str
+        Empty, or the key of a JSON object under which the list stands.
+    paths : bytes
+        The entries as they are written, without label and outer blanks: UTF-8, a line feed after each.
+    lines : ndarray of int32, shape (n,)
+        Line of each entry, or its place in a JSON array or table, from 1.
+    labels : ndarray of int32, shape (n,), or None
+        Numbers that stand beside the entries; `NO_LABEL` where none does. They do not tell the role of an image.
+    groups : tuple of str
+        Classes, or other texts of the table beside the entries, each once; empty where there is none.
+    group_of : ndarray of int32, shape (n,), or None
+        Position in `groups`.
+    odd : int
+        Lines that are left out, and entries without a label among such with one.
+    odd_lines : tuple of OddLine
+        The first few of them.
+    """
+
+    name: str
+    paths: bytes
+    lines: Int32s
+    labels: Int32s | None = None
+    groups: tuple[str, ...] = ()
+    group_of: Int32s | None = None
+    odd: int = 0
+    odd_lines: tuple[OddLine, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @cached_property
+    def stems(self) -> bytes:
+        """Stem of each entry, a line feed after each."""
+        return stems(self.paths)
+
+    @cached_property
+    def parent_stems(self) -> bytes:
+        """Last folder and stem of each entry, ``banded/banded_0002``, a line feed after each."""
+        return stems(self.paths, parents=1)
+
+    @cached_property
+    def distinct_stems(self) -> bytes:
+        """The stems each once, sorted by code point, a line feed after each."""
+        return distinct(self.stems)
+
+    @cached_property
+    def distinct_parent_stems(self) -> bytes:
+        """The same of folder and stem."""
+        if self.parent_stems == self.stems:
+            return self.distinct_stems
+        return distinct(self.parent_stems)
+
+    @property
+    def label_range(self) -> str:
+        """Lowest and highest label, ``0..999``; empty where there is none."""
+        if self.labels is None:
+            return ""
+        given = self.labels[self.labels != NO_LABEL]
+        return f"{given.min()}..{given.max()}" if len(given) else ""
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file that somebody published, and what it was understood as.
+
+    Attributes
+    ----------
+    path : Path
+    form : str
+        See `Form`.
+    size : int
+        Bytes on disk.
+    sha256 : str
+        Hex digest of these bytes.
+    lists : tuple of PublishedList
+        Lists of images; none where the file names classes.
+    classes : mapping of str to tuple of str
+        Names or numbers of classes: under the empty key, or by role, ``unknown/Hard``.
+    renamed : mapping of str to str
+        Of a file that maps names to names.
+    notes : tuple of str
+        What a reader should know of the file, such as image ids that stand twice.
+    """
+
+    path: Path
+    form: Form
+    size: int
+    sha256: str
+    lists: tuple[PublishedList, ...] = ()
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ListDigests:
+    """What names a list: counts and SHA-256 of its bytes, of its distinct stems, and of these with their folder."""
+
+    lines: int
+    distinct_stems: int
+    distinct_parent_stems: int
+    labels: str
+    sha256_bytes: str
+    sha256_stems: str
+    sha256_parent_stems: str
+
+    @classmethod
+    def of(cls, one: PublishedList, sha256: str) -> ListDigests:
+        """Return those of a list that stands in a file with this digest."""
+        return cls(
+            lines=len(one),
+            distinct_stems=one.distinct_stems.count(b"\n"),
+            distinct_parent_stems=one.distinct_parent_stems.count(b"\n"),
+            labels=one.label_range,
+            sha256_bytes=sha256,
+            sha256_stems=hashlib.sha256(one.distinct_stems).hexdigest(),
+            sha256_parent_stems=hashlib.sha256(one.distinct_parent_stems).hexdigest(),
+        )
+
+
+def read_published(path: Path) -> PublishedFile:
+    """Read a published file of any form, by what it holds; its name only helps to tell class names.
+
+    Raises
+    ------
+    MissingFileError
+        The file does not exist or cannot be read.
+    UsageError
+        It is larger than a list can be.
+    AnnotationFormatError
+        It is empty, no text, or JSON of no known form.
+    """
+    try:
+        size = path.stat().st_size
+    except OSError:
+        size = 0
+    if size > MAX_BYTES:
+        raise UsageError(
+            "The file is too large to be a list", where=str(path), expected=f"at most {MAX_BYTES:,} bytes",
+            found=f"{size:,}",
+        )  # fmt: skip
+    given = InputFile(path, kind="list")
+    data, where = given.data, str(path)
+    if not data or data.isspace():
+        raise AnnotationFormatError("The list is empty", where=where, expected="at least one entry")
+    if data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
+        read = _from_json(data, where)
+    else:
+        if b"\0" in data:
+            raise AnnotationFormatError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
+        header = _header(data)
+        is_table = _path_column(header) is not None
+        if not is_table and len(header) > 1 and path.suffix.lower() == ".csv":
+            raise AnnotationFormatError(
+                "The table has no column of images", where=where, expected=f"one of {', '.join(_PATH_COLUMNS)}",
+                found=ascii(", ".join(header))[:200],
+            )  # fmt: skip
+        read = _from_csv(data, header, where) if is_table else _from_text(data, path)
+    return PublishedFile(path, size=given.size, sha256=given.sha256.removeprefix("sha256:"), **read)
+
+
+def stems(paths: bytes, *, parents: int = 0) -> bytes:
+    r"""Return the stem of each line of a text, or with `parents` = 1 its last folder and stem.
+
+    Examples
+    --------
+    >>> stems(b"a/b\\c d.JPEG\n000005\nbenthos_0.9994893\nval/COCO_val2014_000000000042.jpg\n").split()
+    [b'c_d', b'000005', b'benthos_0.9994893', b'000000000042']
+    >>> stems(b"a/b\\c d.JPEG\n000005\n", parents=1).split()
+    [b'b/c_d', b'000005']
+    """
+    return b"".join(_stems_of_block(block, parents) for block in _blocks(paths))
+
+
+def distinct(texts: bytes) -> bytes:
+    """Return the lines of a text each once, sorted by code point, a line feed after each."""
+    lines = texts.split(b"\n")
+    lines.pop()
+    if not lines:
+        return b""
+    longest = max(map(len, lines))
+    if len(lines) > 100_000 and longest <= 64 and len(lines) * longest < 1 << 30:
+        # Fixed width sorts several times faster; no entry holds a zero byte, with which it is filled up.
+        column = np.array(lines)
+        if not (column[1:] > column[:-1]).all():
+            column.sort()
+            lines = column[np.concatenate([[True], column[1:] != column[:-1]])].tolist()
+    else:
+        lines = sorted(set(lines))
+    return b"\n".join(lines) + b"\n"
+
+
+def _blocks(text: bytes) -> Iterator[bytes]:
+    """Yield a text in pieces of whole lines, so that columns of positions stay small."""
+    start = 0
+    while len(text) - start > _BLOCK:
+        end = text.rfind(b"\n", start, start + _BLOCK) + 1 or text.find(b"\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:] if start else text
+
+
+def _stems_of_block(paths: bytes, parents: int) -> bytes:
+    if not paths.isascii():
+        paths = unicodedata.normalize("NFC", paths.decode()).encode()
+    paths = paths.replace(b"\\", b"/")
+    if b"//" in paths:
+        paths = re.sub(rb"/{2,}", b"/", paths)
+    if b" " in paths or b"\t" in paths:
+        paths = re.sub(rb"[ \t]+", b"_", paths)
+    if not (b"/" in paths or b"." in paths or b"COCO_" in paths):
+        return paths
+    buffer = np.frombuffer(paths, np.uint8)
+    breaks = np.flatnonzero(buffer == _LINE_FEED)
+    firsts = _firsts(breaks)
+    names = _after_last_slash(buffer, firsts, breaks)
+    starts = names
+    if parents:
+        inner = names > firsts
+        starts = firsts.copy()
+        # The slash before the name is not looked at: what stands before it ends at the one before that.
+        starts[inner] = _after_last_slash(buffer, firsts[inner], names[inner] - 1)
+    ends = _before_suffix(buffer, names, breaks)
+    prefixes = _coco_prefixes(buffer, names, ends) if b"COCO_" in paths else np.zeros(len(breaks), np.int64)
+    if not prefixes.any():
+        return _gathered(buffer, (starts, ends), (breaks, breaks + 1))
+    return _gathered(buffer, (starts, names), (names + prefixes, ends), (breaks, breaks + 1))
+
+
+def _firsts(breaks: Int64s) -> Int64s:
+    return np.concatenate([[0], breaks[:-1] + 1]).astype(np.int64)
+
+
+def _after_last_slash(buffer: Any, firsts: Int64s, ends: Int64s) -> Int64s:
+    slashes = np.flatnonzero(buffer == _SLASH)
+    if not len(slashes):
+        return firsts
+    found = np.searchsorted(slashes, ends) - 1
+    return np.maximum(np.where(found >= 0, slashes[found] + 1, 0), firsts)
+
+
+def _before_suffix(buffer: Any, starts: Int64s, ends: Int64s) -> Int64s:
+    shorter = ends.copy()
+    filled = np.flatnonzero(ends > starts)
+    lasts = buffer[ends[filled] - 1] | 0x20
+    for suffix in IMAGE_SUFFIXES:
+        wanted = f".{suffix}".encode()
+        rows = filled[lasts == wanted[-1]]
+        rows = rows[ends[rows] - starts[rows] > len(wanted)]
+        rows = rows[buffer[ends[rows] - len(wanted)] == wanted[0]]
+        for back, byte in enumerate(reversed(wanted[1:-1]), start=2):
+            rows = rows[(buffer[ends[rows] - back] | (0x20 if byte != 46 else 0)) == byte]
+        shorter[rows] = ends[rows] - len(wanted)
+    return shorter
+
+
+def _coco_prefixes(buffer: Any, starts: Int64s, ends: Int64s) -> Int64s:
+    """Return the length of ``COCO_val2014_`` where it stands before 12 digits, else 0."""
+    lengths = np.zeros(len(starts), np.int64)
+    for part in (b"train", b"val", b"test"):
+        fixed = b"COCO_" + part + b"20"
+        rows = np.flatnonzero(ends - starts == len(fixed) + 15)
+        texts = buffer[starts[rows, None] + np.arange(len(fixed) + 15)]
+        digits = (texts[:, len(fixed) :] >= _ZERO) & (texts[:, len(fixed) :] <= _ZERO + 9)
+        digits[:, 2] = texts[:, len(fixed) + 2] == ord("_")
+        good = (texts[:, : len(fixed)] == np.frombuffer(fixed, np.uint8)).all(1) & digits.all(1)
+        lengths[rows[good]] = len(fixed) + 3
+    return lengths
+
+
+def _gathered(buffer: Any, *spans: tuple[Int32s | Int64s, Int32s | Int64s]) -> bytes:
+    """Return the bytes of spans that do not overlap, in their order."""
+    edges = np.zeros((len(spans[0][0]), len(spans), 2), np.int64)
+    for place, (starts, ends) in enumerate(spans):
+        edges[:, place, 0], edges[:, place, 1] = starts, ends
+    lengths = np.diff(edges.ravel(), prepend=0, append=len(buffer))
+    kept = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
+    return bytes(buffer[kept])
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Spans of the filled lines of a block, and of what would stand before a label."""
+
+    block: bytes
+    numbers: Int32s
+    starts: Int32s
+    ends: Int32s
+    before: Int32s
+    labels: Int32s
+    is_imglist: Bools
+    is_voc: Bools
+
+
+def _from_text(data: bytes, path: Path) -> dict[str, Any]:
+    if not data.endswith(b"\n"):
+        data += b"\n"
+    odd: list[OddLine] = []
+    refused, number, parts = 0, 0, list[_Lines]()
+    for block in _blocks(data):
+        _require_utf8(block, str(path))
+        lines, count, strange = _lines_of(block, number)
+        parts.append(lines)
+        number += count
+        refused += len(strange)
+        odd += strange[: _SHOWN - len(odd)]
+    entries = sum(len(one.numbers) for one in parts)
+    if refused > entries:
+        raise AnnotationFormatError(
+            "The file is no list of images", where=f"{path}, line {odd[0].line}", expected="one entry a line",
+            found=f"{odd[0].reason}; {refused:,} such lines of {entries + refused:,}",
+        )  # fmt: skip
+    form: Form = "id list"
+    for known, hits in (("imglist", sum(one.is_imglist.sum() for one in parts)),
+                        ("voc list", sum(one.is_voc.sum() for one in parts))):  # fmt: skip
+        if hits >= _SHARE * entries:
+            form = known  # type: ignore[assignment]
+            break
+    if form == "id list" and _are_class_names(parts, path.name):
+        names = [line.decode() for one in parts for line in _texts_of(one).split(b"\n")[:-1]]
+        return {"form": "class names", "classes": {"": tuple(names)}}
+    if form == "id list":
+        paths, labels = b"".join(map(_texts_of, parts)), None
+    else:
+        paths, labels, without = _labelled(parts, form)
+        refused += len(without)
+        odd = sorted([*odd, *without], key=lambda one: one.line)[:_SHOWN]
+    numbers = np.concatenate([one.numbers for one in parts])
+    one = PublishedList("", paths, numbers, labels, odd=refused, odd_lines=tuple(odd))
+    return {"form": form, "lists": (one,)}
+
+
+def _require_utf8(block: bytes, where: str) -> None:
+    if block.isascii():
+        return
+    try:
+        block.decode()
+    except UnicodeDecodeError as error:
+        raise AnnotationFormatError("The file is not UTF-8 text", where=where, found=str(error)[:200]) from None
+
+
+def _lines_of(block: bytes, before: int) -> tuple[_Lines, int, list[OddLine]]:
+    """Return the filled lines of a block, the number of all its lines, and those that cannot be an entry."""
+    buffer = np.frombuffer(block, np.uint8)
+    breaks = np.flatnonzero(buffer == _LINE_FEED)
+    starts, ends = _firsts(breaks), breaks.copy()
+    for step, bound in ((-1, ends), (1, starts)):
+        rows = np.flatnonzero(ends > starts)
+        while len(rows):
+            rows = rows[_BLANK[buffer[bound[rows] - (step < 0)]]]
+            bound[rows] += step
+            rows = rows[ends[rows] > starts[rows]]
+    filled = ends > starts
+    odd = np.zeros(len(breaks), np.bool_)
+    odd[filled] = (buffer[ends[filled] - 1] == _SLASH) | (buffer[ends[filled] - 1] == ord("\\"))
+    reasons = dict.fromkeys(np.flatnonzero(odd).tolist(), "it names a folder")
+    reasons |= dict.fromkeys(np.flatnonzero(ends - starts > LONGEST_LINE).tolist(), "the line is too long")
+    if np.count_nonzero(buffer < 32) > len(breaks) + block.count(b"\t") + block.count(b"\r") or b"\x7f" in block:
+        places = [found.start() for found in _CONTROL.finditer(block)]
+        reasons |= dict.fromkeys(np.searchsorted(breaks, places).tolist(), "it holds a control character")
+    strange = [
+        OddLine(before + row + 1, reasons[row], block[starts[row] : starts[row] + 240].decode("utf-8", "ignore")[:60])
+        for row in sorted(reasons)
+    ]
+    filled[list(reasons)] = False
+    rows = np.flatnonzero(filled)
+    return _with_labels(block, buffer, rows + before + 1, starts[rows], ends[rows]), len(breaks), strange
+
+
+def _with_labels(block: bytes, buffer: Any, numbers: Int64s, starts: Int64s, ends: Int64s) -> _Lines:
+    before, labels = ends.copy(), np.full(len(ends), NO_LABEL, np.int32)
+    is_label, has_path = np.zeros(len(ends), np.bool_), np.zeros(len(ends), np.bool_)
+    is_bare = has_path.copy()
+    blanks = np.flatnonzero((buffer == 32) | (buffer == 9))
+    if len(blanks):
+        last = np.searchsorted(blanks, ends) - 1
+        place = blanks[last]
+        rows = np.flatnonzero((last >= 0) & (place > starts) & (place < ends))
+        values, good = _numbers_of(buffer, place[rows] + 1, ends[rows])
+        rows = rows[good]
+        is_label[rows], labels[rows] = True, values[good]
+        before[rows] = place[rows]
+        moving = rows
+        while len(moving):
+            moving = moving[_BLANK[buffer[before[moving] - 1]]]
+            before[moving] -= 1
+        slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\")))
+        has_path = np.searchsorted(slashes, before) > np.searchsorted(slashes, starts)
+        bare = np.flatnonzero(is_label & ~has_path)
+        has_path[bare] = _before_suffix(buffer, starts[bare], before[bare]) < before[bare]
+        is_bare = np.searchsorted(blanks, before) == np.searchsorted(blanks, starts)
+    near_zero = (labels >= -1) & (labels <= 1)
+    return _Lines(
+        block, numbers.astype(np.int32), starts.astype(np.int32), ends.astype(np.int32), before.astype(np.int32),
+        labels, is_label & has_path, is_label & ~has_path & is_bare & near_zero,
+    )  # fmt: skip
+
+
+def _numbers_of(buffer: Any, starts: Int64s, ends: Int64s) -> tuple[Int64s, Bools]:
+    """Return the integers that stand in spans, and which spans hold one of at most nine digits."""
+    negative = buffer[starts] == _MINUS
+    starts = starts + negative
+    widths = ends - starts
+    good = (widths > 0) & (widths <= _LABEL_DIGITS)
+    values = np.zeros(len(starts), np.int64)
+    for place in range(int(widths[good].max()) if good.any() else 0):
+        rows = np.flatnonzero(good & (widths > place))
+        digits = buffer[starts[rows] + place].astype(np.int64) - _ZERO
+        values[rows] = values[rows] * 10 + digits
+        good[rows] &= (digits >= 0) & (digits <= 9)
+    return np.where(negative, -values, values), good
+
+
+def _texts_of(one: _Lines, ends: Int32s | None = None) -> bytes:
+    if not len(one.numbers):
+        return b""
+    buffer = np.frombuffer(one.block, np.uint8)
+    breaks = np.flatnonzero(buffer == _LINE_FEED)
+    closing = breaks[np.searchsorted(breaks, one.ends)]
+    return _gathered(buffer, (one.starts, one.ends if ends is None else ends), (closing, closing + 1))
+
+
+def _labelled(parts: Sequence[_Lines], form: Form) -> tuple[bytes, Int32s, list[OddLine]]:
+    """Return entries and labels; an entry that is not written as the others has none, and is told."""
+    texts, labels, without = [], [], list[OddLine]()
+    for one in parts:
+        fits = one.is_imglist if form == "imglist" else one.is_voc
+        texts.append(_texts_of(one, np.where(fits, one.before, one.ends)))
+        labels.append(np.where(fits, one.labels, NO_LABEL))
+        for row in np.flatnonzero(~fits).tolist():
+            text = one.block[one.starts[row] : one.ends[row]][:240].decode("utf-8", "ignore")[:60]
+            without.append(OddLine(int(one.numbers[row]), "it has no label", text))
+    return b"".join(texts), np.concatenate(labels).astype(np.int32), without
+
+
+def _are_class_names(parts: Sequence[_Lines], file_name: str) -> bool:
+    """Return whether lines name classes: words and no files, or wnids."""
+    if not 0 < sum(len(one.numbers) for one in parts) <= MOST_CLASS_NAMES:
+        return False
+    return name_classes([line.decode() for one in parts for line in _texts_of(one).split(b"\n")[:-1]], hinted=file_name)
+
+
+def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
+    """Return whether texts are names of classes, and not files or ids of images.
+
+    Parameters
+    ----------
+    hinted : str
+        Name of their file. One that speaks of classes lets names hold digits (*BMW M3 Coupe 2012*); it does not make
+        ids into classes: ``t1_known_test.txt`` is a list of images.
+    """
+    if any(_IMAGE_NAME.search(text) for text in texts):
+        return False
+    if all(_WNID.fullmatch(text) for text in texts):
+        return True
+    few = len(texts) // 20
+    if sum(not any(character.isalpha() for character in text) for text in texts) > few:
+        return False
+    digits = sum(any(character.isdigit() for character in text) for text in texts)
+    if _CLASS_FILE.search(Path(hinted).stem):
+        return digits <= few or sum(" " in text for text in texts) > len(texts) // 2
+    return digits <= few and sum("/" in text or "\\" in text for text in texts) <= few
+
+
+def _header(data: bytes) -> list[str]:
+    line = data[:LONGEST_LINE].split(b"\n", 1)[0].decode("utf-8", "ignore").strip()
+    return [name.strip() for name in next(csv.reader([line]), [])] if "," in line or line in _PATH_COLUMNS else []
+
+
+def _path_column(header: Sequence[str]) -> int | None:
+    return next((header.index(name) for name in _PATH_COLUMNS if name in header), None)
+
+
+def _from_csv(data: bytes, header: Sequence[str], where: str) -> dict[str, Any]:
+    _require_utf8(data, where)
+    if len(set(header)) < len(header):
+        raise AnnotationFormatError("The table names a column twice", where=where, found=ascii(",".join(header))[:200])
+    place = _path_column(header) or 0
+    beside = next((header.index(name) for name in _CLASS_COLUMNS if name in header), None)
+    texts, classes, numbers, odd = list[str](), list[str](), list[int](), list[OddLine]()
+    reader = csv.reader(io.StringIO(data.decode(), newline=""))
+    try:
+        next(reader)
+        for row in reader:
+            if not row:
+                continue
+            if len(row) != len(header) or not (text := row[place].strip()) or not text.isprintable():
+                reason = "it has another number of cells than the header" if row[1:] else "it names no image"
+                odd.append(OddLine(reader.line_num, reason, ",".join(row)[:60]))
+                continue
+            texts.append(text)
+            numbers.append(reader.line_num)
+            if beside is not None:
+                classes.append(row[beside])
+    except csv.Error as error:
+        raise AnnotationFormatError(
+            "The table cannot be read", where=f"{where}, line {reader.line_num}", found=str(error)[:200]
+        ) from None
+    if not texts:
+        raise AnnotationFormatError("The table names no image", where=where, expected=f"rows below {header[place]}")
+    names, of = _grouped(classes)
+    one = PublishedList(
+        "", _joined(texts), np.array(numbers, np.int32), None, names, of, len(odd), tuple(odd[:_SHOWN])
+    )  # fmt: skip
+    return {"form": "csv", "lists": (one,)}
+
+
+def _grouped(classes: Sequence[str]) -> tuple[tuple[str, ...], Int32s | None]:
+    if not classes:
+        return (), None
+    places = {name: place for place, name in enumerate(dict.fromkeys(classes))}
+    return tuple(places), np.array([places[name] for name in classes], np.int32)
+
+
+def _joined(texts: Iterable[str]) -> bytes:
+    return "".join(f"{text}\n" for text in texts).encode()
+
+
+class _Image(ListedImage, frozen=True):
+    id: int | str = ""
+
+
+class _Coco(msgspec.Struct, frozen=True):
+    images: list[_Image]
+
+
+def _from_json(data: bytes, where: str) -> dict[str, Any]:
+    try:
+        if data[:LONGEST_LINE].lstrip()[:1] == b"[":
+            return _from_array(msgspec.json.decode(data, type=list[str | int]), where)
+        keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        refuse_repeated_keys(data, where, AnnotationFormatError)
+        if "images" in keys and bytes(keys["images"])[:1] == b"[" and keys.keys() & {"annotations", "categories"}:
+            return _from_coco(msgspec.json.decode(data, type=_Coco).images, where)
+        if keys.keys() >= {"known_classes", "unknown_classes"}:
+            roles = {role: msgspec.json.decode(keys[f"{role}_classes"]) for role in ("known", "unknown")}
+            return {"form": "class roles", "classes": dict(_roles(roles, "", where))}
+        if all(bytes(value)[:1] == b"[" for value in keys.values()) and keys:
+            return _from_arrays(msgspec.json.decode(data, type=dict[str, list[str | int]]), where)
+        named = msgspec.json.decode(data, type=dict[str, str | dict[str, str]])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise AnnotationFormatError(
+            "The JSON is of no known form", where=where,
+            expected="an array of texts, an object of such arrays, COCO JSON, known_classes and unknown_classes, or "
+            "an object of texts",
+            found=str(error)[:200],
+        ) from None  # fmt: skip
+    renamed = {
+        key: value
+        for outer, given in named.items()
+        for key, value in ([(outer, given)] if isinstance(given, str) else [(f"{outer}/{k}", given[k]) for k in given])
+    }
+    return {"form": "map", "renamed": renamed}
+
+
+def _from_array(given: Sequence[str | int], where: str) -> dict[str, Any]:
+    if not given:
+        raise AnnotationFormatError("The list is empty", where=where, expected="at least one entry")
+    texts = [one for one in given if isinstance(one, str)]
+    if len(texts) == len(given) <= MOST_CLASS_NAMES and name_classes(texts):
+        return {"form": "class names", "classes": {"": tuple(texts)}}
+    return {"form": "json array", "lists": (_listed("", given, where),)}
+
+
+def _from_coco(images: Sequence[_Image], where: str) -> dict[str, Any]:
+    one = _listed("", [image.file_name or image.id for image in images], where)
+    ids = len({image.id for image in images})
+    notes = (f"image ids repeat: {len(images):,} images have {ids:,} ids",) if ids < len(images) else ()
+    return {"form": "coco json", "lists": (one,), "notes": notes}
+
+
+def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[str, Any]:
+    """Read an object of arrays: one list in classes where its keys are classes, else one list a key."""
+    wnids = all(_WNID.fullmatch(key) for key in given)
+    if wnids or (len(given) > _GROUPS and not all(_SPLIT_NAME.search(key) for key in given)):
+        groups = np.repeat(np.arange(len(given), dtype=np.int32), [len(one) for one in given.values()])
+        one = _listed("", [text for own in given.values() for text in own], where)
+        return {"form": "json groups", "lists": (_with_groups(one, tuple(given), groups),)}
+    lists = tuple(_listed(key, given[key], where) for key in given if given[key])
+    if not lists:
+        raise AnnotationFormatError("The lists are empty", where=where, expected="at least one entry")
+    if all(name_classes([str(text) for text in given[one.name]]) for one in lists):
+        return {"form": "class roles", "classes": {key: tuple(map(str, given[key])) for key in given}}
+    return {"form": "json lists", "lists": lists}
+
+
+def _with_groups(one: PublishedList, groups: tuple[str, ...], group_of: Int32s) -> PublishedList:
+    return PublishedList(
+        one.name, one.paths, one.lines, None, groups, group_of[one.lines - 1], one.odd, one.odd_lines
+    )  # fmt: skip
+
+
+def _listed(name: str, given: Sequence[str | int], where: str) -> PublishedList:
+    """Return entries of JSON as a list; one that is empty or not printable is left out and told."""
+    texts = [str(one).strip() for one in given]
+    good = [row for row, text in enumerate(texts) if text and text.isprintable() and len(text) <= LONGEST_LINE]
+    odd: list[OddLine] = []
+    if len(good) < len(texts):
+        kept = set(good)
+        odd = [
+            OddLine(row + 1, "it is empty, too long or not printable", ascii(text)[:60])
+            for row, text in enumerate(texts)
+            if row not in kept
+        ]
+    if not good:
+        raise AnnotationFormatError("The list is empty", where=where, expected="texts that name images")
+    return PublishedList(
+        name, _joined(texts[row] for row in good), np.array(good, np.int32) + 1, odd=len(odd),
+        odd_lines=tuple(odd[:_SHOWN]),
+    )  # fmt: skip
+
+
+def _roles(given: Any, role: str, where: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the classes of each role; unknown ones may be nested by difficulty."""
+    if isinstance(given, dict):
+        for key, value in given.items():
+            yield from _roles(value, f"{role}/{key}" if role else key, where)
+    elif isinstance(given, list) and all(isinstance(one, str | int) for one in given):
+        yield role, tuple(map(str, given))
+    else:
+        raise AnnotationFormatError(
+            "The classes of a role are no array", where=where, expected="names or numbers of classes",
+            found=f"{role}: {ascii(given)[:80]}",
+        )  # fmt: skip
