@@ -11,7 +11,7 @@ import msgspec
 
 from curation.benchmarks.owod.splits import TASKS
 from curation.errors import CurationError, UsageError
-from curation.hierarchy.declarations import read_declaration
+from curation.input_files import read_declaration
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
 from curation.manifest.locate import find_manifest
 from curation.manifest.store import HEADER_FILE, read_manifest
