@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.class_splits import rotation, split_classes
 from curation.benchmarks.osod3.problems import (
     CUB_CLASSES,
     CUB_PARTS,
+    GENERATORS,
     INNER_NODES,
     MTSD_CLUSTERS,
     OPEN_IMAGES_PARTS,
+    Generator,
     labels_of,
     published_parts,
 )
+from curation.benchmarks.parts import compared
 from curation.cooccurrence.cut import SOLVER_VERSION, Cut, CutOptions, normalized_cut
 from curation.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
 from curation.errors import ProtocolError
@@ -29,6 +33,8 @@ from curation.sources.source import Source
 
 _PAPER_CLASSES = {"animal": 96, "vehicle": 24}
 _CLUSTERS = ("known", "unknown1", "unknown2")
+Convention = Literal["part_known", "part_unknown"]
+AUTHORS_SEED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,19 +241,22 @@ def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> Cl
             **recorded,
             **{f"{name}_classes": len(names) for name, names in clusters.items()},
         },
-        tuple(_size_figure(name, len(clusters[name])) for name in _CLUSTERS),
+        tuple(
+            compared(
+                f"{name}.classes",
+                len(clusters[name]),
+                paper,
+                "paper, clusters of MTSD",
+                "the authors' images, graph and solver are not known",
+            )
+            for name, paper in zip(_CLUSTERS, MTSD_CLUSTERS, strict=True)
+        ),
         every_unknown=_entries(
             roles | dict.fromkeys((*clusters["unknown1"], *clusters["unknown2"]), "unknown"), known, names
         ),
         parts=tuple(clusters[name] for name in _CLUSTERS),
         published=bool(parameters["published"]),
     )
-
-
-def _size_figure(name: str, size: int) -> Figure:
-    paper = MTSD_CLUSTERS[_CLUSTERS.index(name)]
-    why = "" if size == paper else "the authors' images, graph and solver are not known"
-    return Figure(name=f"{name}.classes", paper=paper, obtained=size, place="paper, clusters of MTSD", explanation=why)
 
 
 def _published_clusters(
@@ -312,6 +321,85 @@ def _cut_record(cut: Cut, weighting: str) -> dict[str, ParameterValue]:
         "cut_isolated": cut.isolated,
         "cut_apart": cut.apart,
     }
+
+
+def split_classes(
+    classes: Sequence[str],
+    *,
+    parts: int = 4,
+    seed: int = AUTHORS_SEED,
+    generator: Generator = "hash",
+    uneven: Literal["refuse", "first"] = "refuse",
+) -> tuple[tuple[str, ...], ...]:
+    """Return disjoint parts of equal size, each sorted.
+
+    *Rectifying Open-Set Object Detection* splits at random and publishes no generator: no split made here is the
+    authors' own. The sorted classes are put into the order of a generator and cut into consecutive runs.
+
+    Parameters
+    ----------
+    uneven : {"refuse", "first"}
+        A number of classes that the parts do not divide: refused, or the first parts get one more each.
+
+    Raises
+    ------
+    ProtocolError
+        Classes repeat, are fewer than the parts, or cannot be divided evenly.
+    """
+    ordered = sorted(classes)
+    if len(set(ordered)) < len(ordered) or parts < 2 or len(ordered) < parts:
+        raise ProtocolError(
+            "The classes cannot be split",
+            expected=f"at least {max(parts, 2)} different classes",
+            found=f"{len(ordered)} classes, {len(set(ordered))} different, {parts} parts",
+        )
+    size, left = divmod(len(ordered), parts)
+    if left and uneven == "refuse":
+        raise ProtocolError(
+            "The classes do not divide into equal parts",
+            expected=f"a multiple of {parts}",
+            found=str(len(ordered)),
+            hint="--set uneven=first gives the first parts one more each",
+        )
+    shuffled = _in_order(ordered, seed, generator)
+    ends = np.cumsum([size + (place < left) for place in range(parts)]).tolist()
+    return tuple(tuple(sorted(shuffled[start:end])) for start, end in zip([0, *ends[:-1]], ends, strict=True))
+
+
+def rotation(
+    parts: Sequence[Sequence[str]], number: int, convention: Convention
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the known and the unknown classes of rotation `number` (from 1), in the order of the parts from it on.
+
+    Parameters
+    ----------
+    convention : {"part_known", "part_unknown"}
+        ``part_known``: part `number` is known, the others are unknown (the authors' t1..t4 of Open Images).
+        ``part_unknown``: part `number` is unknown, the others are known (the authors' t1..t4 of CUB).
+
+    Raises
+    ------
+    ProtocolError
+        There is no such rotation.
+    """
+    if not 1 <= number <= len(parts):
+        raise ProtocolError("There is no such rotation", expected=f"1 to {len(parts)}", found=str(number))
+    chosen = tuple(parts[number - 1])
+    later = [parts[(number - 1 + step) % len(parts)] for step in range(1, len(parts))]
+    others = tuple(name for part in later for name in part)
+    return (chosen, others) if convention == "part_known" else (others, chosen)
+
+
+def _in_order(ordered: list[str], seed: int, generator: Generator) -> list[str]:
+    if generator == "hash":
+        return sorted(ordered, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).hexdigest())
+    if generator == "python":
+        shuffled = list(ordered)
+        random.Random(seed).shuffle(shuffled)  # noqa: S311 - reproducible, not secret
+        return shuffled
+    if generator == "numpy":
+        return [ordered[place] for place in np.random.RandomState(seed).permutation(len(ordered)).tolist()]
+    raise ProtocolError("Unknown generator", expected=", ".join(GENERATORS), found=repr(generator)[:80])
 
 
 def _source_entries(roles: Mapping[str, ClassRole], known: Sequence[str], source: Source) -> tuple[ClassEntry, ...]:

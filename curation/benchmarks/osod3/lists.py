@@ -38,7 +38,7 @@ from curation.benchmarks.osod3.problems import (
     TRAIN_VIEW,
     check_effects,
 )
-from curation.benchmarks.parts import Part, Selection, make_part, manifest_of, source_entry, unread_entry
+from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Origin, PartEntry, PartRole, SourceEntry
 from curation.manifest.manifest import Manifest
@@ -245,10 +245,9 @@ def _cub(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> tuple[
         "test": len(test.images),
     }
     figures = [
-        Figure(name=f"cub.{name}", paper=number, obtained=obtained[name], place="CUB-200-2011",
-               explanation="" if number == obtained[name] else "another set of images was given")
+        compared(f"cub.{name}", obtained[name], number, "CUB-200-2011", "another set of images was given")
         for name, number in CUB_IMAGES.items()
-    ]  # fmt: skip
+    ]
     return roles, parts, figures
 
 
