@@ -38,7 +38,7 @@ AUTHORS_SEED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ClassRoles:
+class ProblemClasses:
     """The classes of one rotation or case.
 
     Attributes
@@ -67,7 +67,7 @@ class ClassRoles:
     published: bool = False
 
 
-def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
+def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ProblemClasses:
     """Return the roles of all classes of Open Images in a rotation; classes are found by MID, never by name.
 
     Known: part `rotation` of four of the super-class's leaves. Unknown: the other three. ``ignored``: the inner nodes
@@ -94,7 +94,7 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
     count = len(labels)
     names = tuple(sorted(by_label[one] for one in labels))
     paper = _PAPER_CLASSES.get(word)
-    return ClassRoles(
+    return ProblemClasses(
         f"osod3/openimages-{short}-{parameters['rotation']}",
         f"OSOD-III, Open Images {short}, rotation {parameters['rotation']}: part {parameters['rotation']} known",
         _source_entries(roles, [by_label[one] for one in known], source),
@@ -172,7 +172,7 @@ def _digests(parameters: Mapping[str, Any]) -> dict[str, ParameterValue]:
     return {"published_digests": published_parts(parameters["published"]).digests}
 
 
-def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
+def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ProblemClasses:
     """Return the roles of the 200 species in a case: part `rotation` of four is unknown, the others are known.
 
     Parts are of class numbers ("001" to "200"), as the authors name them.
@@ -194,7 +194,7 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
     roles: dict[str, ClassRole] = {of_number[one]: "known" for one in known}
     roles |= {of_number[one]: "unknown" for one in unknown}
     case = parameters["rotation"]
-    return ClassRoles(
+    return ProblemClasses(
         f"osod3/cub-{case}",
         f"OSOD-III, CUB-200-2011, case {case}: part {case} unknown",
         _source_entries(roles, [of_number[one] for one in sorted(known)], source),
@@ -208,7 +208,7 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
     )
 
 
-def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> ClassRoles:
+def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> ProblemClasses:
     """Return the roles of the sign classes in a case.
 
     The clusters are those of a normalized cut of the classes' co-occurrence into three, or the authors' own lists.
@@ -228,7 +228,7 @@ def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> Cl
     shown = {name: one for one in ("known", *wanted) for name in clusters[one]}
     roles: dict[str, ClassRole] = {name: "known" if one == "known" else "unknown" for name, one in shown.items()}
     known, names = clusters["known"], (*signs, OTHER_SIGN)
-    return ClassRoles(
+    return ProblemClasses(
         f"osod3/mtsd-{case}",
         f"OSOD-III, Mapillary traffic signs, {case}",
         _entries(roles, known, names),
