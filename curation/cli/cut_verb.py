@@ -95,9 +95,9 @@ def _classes(path: Path | None) -> list[str] | None:
 
 
 def _result(options: Options, source: Source, counts: Cooccurrence, graph: ClassGraph, cut: Cut) -> dict[str, Any]:
-    from curation import __version__
     from curation.cooccurrence.cut import KICKS, SOLVER_VERSION
     from curation.cooccurrence.graph import UNIT
+    from curation.version import __version__
 
     images = dict(zip(counts.names, counts.images.tolist(), strict=True))
     return {

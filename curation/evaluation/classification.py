@@ -280,7 +280,7 @@ def _about(
     truth: Path | None,
 ) -> dict[str, Any]:
     """Return what the numbers rest on: version, manifest, digests of all inputs, and what was left out of them."""
-    from curation import __version__
+    from curation.version import __version__
 
     files = {option: file_records(more[option]) for option in ("labels", "val-labels", "epochs")}
     if truth is not None and truth.is_file():

@@ -246,7 +246,7 @@ def about(
     option_files : mapping of str to Path or None
         Files that options name.
     """
-    from curation import __version__
+    from curation.version import __version__
 
     return {
         "protocol": protocol,

@@ -227,7 +227,7 @@ def _about(
     option_files: Mapping[str, Path | None],
 ) -> dict[str, Any]:
     """Return what the numbers rest on: versions, rules, digests of all inputs, and what was left out."""
-    from curation import __version__
+    from curation.version import __version__
 
     rule = options.threshold if options.threshold in ood.THRESHOLD_RULES else "given"
     return {

@@ -188,7 +188,7 @@ def _about(
     part: str,
 ) -> dict[str, Any]:
     """Return what the numbers rest on: version, digests of all inputs, and the classes of each case."""
-    from curation import __version__
+    from curation.version import __version__
 
     return {
         "protocol": "osod3",

@@ -178,7 +178,7 @@ def _about(
     option_files: Mapping[str, Path | None],
 ) -> dict[str, Any]:
     """Return what the numbers rest on: version, digests of all inputs, classes by task, and what was left out."""
-    from curation import __version__
+    from curation.version import __version__
 
     first = next(iter(inputs.values()))[0].task
     return {
