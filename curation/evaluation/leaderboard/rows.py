@@ -12,7 +12,6 @@ from typing import NoReturn
 
 import msgspec
 
-from curation import __version__
 from curation.append_log import append_lines, is_cut_off
 from curation.canonical import sha256_of_bytes, sha256_of_value
 from curation.errors import LeaderboardError, UsageError
@@ -21,6 +20,7 @@ from curation.evaluation.protocols import measures_of, report_of
 from curation.evaluation.result import Data, Report, Scored
 from curation.json_keys import each_key_once
 from curation.storage import read_bytes
+from curation.version import __version__
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 64 << 20
