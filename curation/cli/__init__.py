@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from curation import __version__
 from curation.cli import outputs
 from curation.errors import CurationError
+from curation.version import __version__
 
 COMMAND = "command"
 """Where a parsed command line keeps the function that it calls, if that was made from a signature."""

@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypeVar
 from curation.errors import UsageError
 from curation.evaluation.problem import (
     CategoryIds,
+    ClassRoles,
     KnownClasses,
-    OwodTask,
     classes_of_file,
     classes_of_manifest,
     classes_of_source,
@@ -229,7 +229,7 @@ class OnePart:
 
 
 def about(
-    known: KnownClasses | OwodTask,
+    known: KnownClasses | ClassRoles,
     inputs: Mapping[str, Mapping[str, Any]],
     *,
     manifest: Mapping[str, Any] | None = None,

@@ -12,7 +12,6 @@ import numpy as np
 from curation.benchmarks.osod3.report import DEFINITIONS, REPORT
 from curation.benchmarks.osod3.truth import (
     OUTSIDE,
-    OpenSetClasses,
     OpenSetTruth,
     Outside,
     classes_of_file,
@@ -35,7 +34,7 @@ from curation.evaluation.inputs import (
 )
 from curation.evaluation.matching import assign, positives
 from curation.evaluation.open_set import counts_at_thresholds, lies_on
-from curation.evaluation.problem import Bools, Detections, Stray
+from curation.evaluation.problem import Bools, ClassRoles, Detections, Stray
 from curation.evaluation.readers import Boxes, TaskDetections, read_task_detections
 from curation.evaluation.result import Result
 from curation.evaluation.variants import Rules
@@ -167,7 +166,7 @@ def _classes(
     classes: Mapping[str, Path] | Path | None,
     manifest: Mapping[str, str] | Manifest | str | None,
     cases: Sequence[str],
-) -> tuple[dict[str, OpenSetClasses], dict[str, Manifest]]:
+) -> tuple[dict[str, ClassRoles], dict[str, Manifest]]:
     if bool(classes) == bool(manifest):
         raise UsageError(
             "Two options name the classes" if classes else "Nothing says which classes are known and unknown",

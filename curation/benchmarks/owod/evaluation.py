@@ -22,7 +22,7 @@ from curation.evaluation.inputs import (
     require_manifest_for_ids,
 )
 from curation.evaluation.problem import (
-    OwodTask,
+    ClassRoles,
     choose_tasks,
     numbered,
     task_of_truth,
@@ -146,7 +146,7 @@ def _tasks(
     manifest: Manifest | None,
     classes: Path | None,
     opening: Callable[[Truth], Source],
-) -> tuple[OwodTask, ...]:
+) -> tuple[ClassRoles, ...]:
     if manifest is not None:
         tasks = tasks_of_manifest(manifest)
     elif classes is not None:
@@ -162,7 +162,7 @@ def _tasks(
 
 
 def _list_of(
-    manifest: Manifest | None, part: str | None, images: Path | None, task: OwodTask
+    manifest: Manifest | None, part: str | None, images: Path | None, task: ClassRoles
 ) -> tuple[str, ...] | None:
     if manifest is not None:
         return manifest.ids(part or f"{task.name}-test")
