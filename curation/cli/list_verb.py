@@ -155,16 +155,13 @@ def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
         manifest_folders,
         manifest_roots,
         packaged_manifests,
+        require_folder_of_manifests,
         superseded_by,
     )
     from curation.manifest.store import read_manifest
 
     for folder in folders:
-        if not folder.is_dir():
-            found = "a file" if folder.exists() else "nothing"
-            raise UsageError(
-                "There is no folder of manifests", where=f"--folder {folder}", expected="a folder", found=found
-            )
+        require_folder_of_manifests(folder)
     at_hand, places = {}, {}
     for name, folder in manifest_folders(manifest_roots(folders)).items():
         try:
