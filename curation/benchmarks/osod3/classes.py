@@ -13,11 +13,10 @@ import numpy as np
 
 from curation.benchmarks.osod3.problems import (
     CUB_CLASSES,
-    CUB_PARTS,
     GENERATORS,
     INNER_NODES,
     MTSD_CLUSTERS,
-    OPEN_IMAGES_PARTS,
+    PARTS,
     Generator,
     labels_of,
     published_parts,
@@ -75,7 +74,7 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ProblemC
     """
     word = parameters["superclass"]
     labels = labels_of(word)
-    by_label = dict(zip(class_labels(source), source.categories.names, strict=True))
+    by_label = dict(zip(_labels(source), source.categories.names, strict=True))
     if missing := [label for label in labels if label not in by_label]:
         raise ProtocolError(
             "The source has no class of the super-class",
@@ -84,7 +83,8 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ProblemC
             found=f"{len(missing)} missing, such as {', '.join(missing[:3])}",
             hint="class-descriptions-boxable.csv beside the boxes names all 601",
         )
-    parts = _parts_of_four(labels, by_label, parameters)
+    by_name = {by_label[label]: label for label in labels} | {label: label for label in labels}
+    parts = _parts_of_four(labels, by_name, parameters)
     known, unknown = rotation(parts, parameters["rotation"], "part_known")
     inner = INNER_NODES.get(word, ())
     roles: dict[str, ClassRole] = dict.fromkeys((by_label[one] for one in known), "known")
@@ -115,31 +115,14 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ProblemC
     )  # fmt: skip
 
 
-def class_labels(source: Source) -> Sequence[str]:
-    """Return what a source tells its classes apart by: Open Images' MIDs, else the names."""
-    return source.categories.keys or source.categories.names
-
-
 def _parts_of_four(
-    labels: Sequence[str], names: Mapping[str, str], parameters: Mapping[str, Any]
+    labels: Sequence[str], by_name: Mapping[str, str], parameters: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the four parts by label: split here, or as the authors' lists name them (by label or by name)."""
+    """Return the four parts by label: split here, or as the authors' lists name them."""
     if not parameters["published"]:
-        return split_classes(
-            labels,
-            parts=OPEN_IMAGES_PARTS,
-            seed=parameters["seed"],
-            generator=parameters["generator"],
-            uneven=parameters["uneven"],
-        )
-    by_name = {names[label]: label for label in labels} | {label: label for label in labels}
-    return _published_fourths(by_name, labels, parameters["published"], OPEN_IMAGES_PARTS)
-
-
-def _published_fourths(
-    by_name: Mapping[str, str], labels: Sequence[str], text: str, count: int
-) -> tuple[tuple[str, ...], ...]:
-    parts = published_parts(text).parts
+        seed, generator, uneven = (parameters[name] for name in ("seed", "generator", "uneven"))
+        return split_classes(labels, parts=PARTS, seed=seed, generator=generator, uneven=uneven)
+    parts = published_parts(parameters["published"]).parts
     if strange := [name for part in parts for name in part if name not in by_name]:
         raise ProtocolError(
             "The authors' lists name classes that are not of this problem",
@@ -151,25 +134,22 @@ def _published_fourths(
     whole = {label for part in found for label in part} == set(labels)
     sizes = [len(part) for part in found]
     # The authors' parts are equal: others would be known and unknown classes the wrong way round, or another list.
-    uneven = max(sizes) - min(sizes) > (len(labels) % count > 0)
-    if len(found) != count or not whole or uneven:
+    uneven = max(sizes) - min(sizes) > (len(labels) % PARTS > 0)
+    if len(found) != PARTS or not whole or uneven:
         raise ProtocolError(
             "The authors' lists are not the parts of this problem",
             where="--set published",
-            expected=f"{count} lists of equal size that hold {len(labels)} classes together",
+            expected=f"{PARTS} lists of equal size that hold {len(labels)} classes together",
             found=f"{len(found)} lists of {', '.join(map(str, sizes))}",
         )
     return found
 
 
 def _recorded(parts: Sequence[Sequence[str]], parameters: Mapping[str, Any]) -> dict[str, ParameterValue]:
-    return {f"part_{place}": tuple(part) for place, part in enumerate(parts, 1)} | _digests(parameters)
-
-
-def _digests(parameters: Mapping[str, Any]) -> dict[str, ParameterValue]:
-    if not parameters["published"]:
-        return {}
-    return {"published_digests": published_parts(parameters["published"]).digests}
+    recorded: dict[str, ParameterValue] = {f"part_{place}": tuple(part) for place, part in enumerate(parts, 1)}
+    if parameters["published"]:
+        recorded["published_digests"] = published_parts(parameters["published"]).digests
+    return recorded
 
 
 def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ProblemClasses:
@@ -184,12 +164,9 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ProblemClasses:
     # By the file's own class ids: the order of its lines is free.
     by_id = sorted(zip(source.categories.numbers, names, strict=True))
     of_number = {number: name for number, (_, name) in zip(numbers, by_id, strict=True)}
-    if parameters["published"]:
-        both = {f"{number}.{name}": number for number, name in of_number.items()}
-        both |= {name: number for number, name in of_number.items()}
-        parts = _published_fourths(both, numbers, parameters["published"], CUB_PARTS)
-    else:
-        parts = split_classes(numbers, parts=CUB_PARTS, seed=parameters["seed"], generator=parameters["generator"])
+    by_name = {f"{number}.{name}": number for number, name in of_number.items()}
+    by_name |= {name: number for number, name in of_number.items()}
+    parts = _parts_of_four(numbers, by_name, parameters)
     known, unknown = rotation(parts, parameters["rotation"], "part_unknown")
     roles: dict[str, ClassRole] = {of_number[one]: "known" for one in known}
     roles |= {of_number[one]: "unknown" for one in unknown}
@@ -402,11 +379,16 @@ def _in_order(ordered: list[str], seed: int, generator: Generator) -> list[str]:
     raise ProtocolError("Unknown generator", expected=", ".join(GENERATORS), found=repr(generator)[:80])
 
 
+def _labels(source: Source) -> Sequence[str]:
+    """Return what a source tells its classes apart by: Open Images' MIDs, else the names."""
+    return source.categories.keys or source.categories.names
+
+
 def _source_entries(roles: Mapping[str, ClassRole], known: Sequence[str], source: Source) -> tuple[ClassEntry, ...]:
     """Return an entry for every class of the source: known ones first, by index; those without a role lie outside."""
-    keys = source.categories.keys or source.categories.names
-    aliases = {name: () if key == name else (key,) for name, key in zip(source.categories.names, keys, strict=True)}
-    return _entries(roles, known, source.categories.names, aliases)
+    names = source.categories.names
+    aliases = {name: () if key == name else (key,) for name, key in zip(names, _labels(source), strict=True)}
+    return _entries(roles, known, names, aliases)
 
 
 def _entries(

@@ -28,7 +28,7 @@ PAPER = fact(_ROOM, "paper", Paper)
 TRAIN_VIEW, TEST_VIEW = fact(_ROOM, "views", dict[str, LabelView]).values()
 CASES = tuple(_FACTS["cases"])
 CUB_IMAGES = fact(_ROOM, "cub_images", dict[str, int])
-CUB_CLASSES, CUB_PARTS, OPEN_IMAGES_PARTS = 200, 4, 4
+CUB_CLASSES, PARTS = 200, 4
 MTSD_CLUSTERS = tuple(_FACTS["mtsd_clusters"])
 OURS, AUTHORS = (_FACTS["notes"][key] for key in ("ours", "authors"))
 

@@ -28,6 +28,7 @@ from curation.benchmarks.owod.splits import (
     OFFICIAL_IMAGES,
     TEST_VIEW,
     TRAIN_VIEW,
+    VAL_LIST,
     Split,
     check_given,
     check_selected,
@@ -136,7 +137,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         classes=split.classes,
         sources=tuple(
             source_entry(slot, sources[slot], exhaustive=split.exhaustive(slot))
-            for slot in (*split.slots, *split.lists)
+            for slot in (*split.slots, VAL_LIST)
             if slot in sources
         ),
         protocol="owod",
@@ -188,11 +189,11 @@ def _validation(given: Given, what: Shown, selections: Sequence[Int64s], tasks: 
         (rank,) = hash_ranks([what], _salt(given, "val"))
         return hash_validation(selections, rank, size=parameters["val_size"])
     if rule == "published":
-        if (listed := given.sources.get(split.lists[0])) is None:
+        if (listed := given.sources.get(VAL_LIST)) is None:
             raise UsageError(
                 "The published validation list is not given",
                 where="--set val=published",
-                expected=f"--source {split.lists[0]}=all_task_val.txt",
+                expected=f"--source {VAL_LIST}=all_task_val.txt",
                 hint="it is the authors' own file, drawn without a stated seed: nobody can make it again",
             )
         segments = listed_validation(listed, what.source, len(selections))
@@ -322,7 +323,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         taxonomy="OWOD",
         origin="declared",
         classes=split.classes,
-        sources=tuple(split.declared_source(slot, sources) for slot in (*split.slots, *split.lists)),
+        sources=tuple(split.declared_source(slot, sources) for slot in (*split.slots, VAL_LIST)),
         protocol="owod",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**published, "train_evidence": "boxes"},
