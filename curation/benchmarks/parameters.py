@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from curation.errors import ProtocolError
+from curation.input_files import read_declaration
 
 if TYPE_CHECKING:
     from curation.hierarchy import Wordnet
@@ -113,8 +114,6 @@ def declared(text: str, record: type[Record], name: str, missing: str, expected:
     missing, expected : str
         What to say of a text that is neither.
     """
-    from curation.hierarchy.declarations import read_declaration
-
     where = f"--set {name}"
     if text.startswith("{"):
         try:

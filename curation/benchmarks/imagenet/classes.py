@@ -20,7 +20,6 @@ from curation.canonical import canonical_json
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import leaves_under
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.input_files import read_declaration
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
