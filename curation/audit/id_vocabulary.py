@@ -30,7 +30,7 @@ VOC2007_LAST = 9_963
 
 _PREFIX = "^[a-z][a-z0-9_]{0,31}:"
 _COCO_2014 = f"^COCO_[a-z]+20[0-9]{{2}}_({NATIVE_FORMS['coco']})$"
-_WITHOUT_ZEROS = {"coco": "^[0-9]{1,12}$", "voc2007": "^[0-9]{1,6}$"}
+_WIDTHS = {"coco": 12, "voc2007": 6}
 _YEAR_AND_NUMBER = "^([0-9]{4})([0-9]{6})$"
 
 
@@ -76,7 +76,7 @@ def _named_by_form(words: pa.LargeStringArray) -> pa.LargeStringArray:
         if space == "voc2007" and rows.any() and not _are_voc2007(words, rows):
             continue
         named |= rows
-        words = _chosen(rows, lambda some, space=space: _within(space, some), words)
+        words = _chosen(rows, lambda some, space=space: _prefixed(space, some), words)
     return words
 
 
@@ -117,15 +117,21 @@ def _chosen(rows: Bools, change: Any, words: pa.LargeStringArray) -> pa.LargeStr
 
 def _within(space: str, words: pa.LargeStringArray) -> pa.LargeStringArray:
     """Return words as ids of a namespace, numbers with the zeros that COCO and VOC write (`curation.ids.native_of`)."""
-    import pyarrow as pa
     from pyarrow import compute
 
-    if space in _WITHOUT_ZEROS:
-        width = 12 if space == "coco" else 6
-        rows = matches(words, _WITHOUT_ZEROS[space])
+    if width := _WIDTHS.get(space):
+        rows = matches(words, f"^[0-9]{{1,{width}}}$")
         words = _chosen(rows, lambda some: compute.utf8_lpad(some, width, "0"), words)
     if space == "voc2012":
         words = replaced(words, _YEAR_AND_NUMBER, r"\1_\2")
+    return _prefixed(space, words)
+
+
+def _prefixed(space: str, words: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Return words with a namespace before them."""
+    import pyarrow as pa
+    from pyarrow import compute
+
     begin, nothing = (pa.scalar(text, pa.large_string()) for text in (f"{space}:", ""))
     return compute.binary_join_element_wise(begin, words, nothing)
 

@@ -173,7 +173,7 @@ class _Words:
 
         self.live &= ~rows
         if rows.any():
-            self.words = compute.if_else(pa.array(rows), "", self.words)
+            self.words = compute.if_else(pa.array(rows), pa.scalar("", pa.large_string()), self.words)
 
     def take(self, trait: str, pattern: str) -> None:
         """Narrow the words in which a pattern is found to its group, and count them."""
