@@ -51,10 +51,10 @@ def repeated_at_the_top(data: bytes) -> str | None:
     while (found := _KEY.match(data, place)) is not None:
         key = msgspec.json.decode(found[1], type=str)
         value = memoryview(values[key])
-        place = found.end() + len(value)
         # The decoder kept the last value of each key: where another one stands here, the key comes again.
-        if key in seen or memoryview(data)[found.end() : place] != value:
+        if key in seen or not data.startswith(value, found.end()):
             return key
+        place = found.end() + len(value)
         seen.add(key)
         comma = _NEXT.match(data, place)
         if comma is None:

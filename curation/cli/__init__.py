@@ -8,11 +8,12 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from curation import __version__
 from curation.cli import outputs
 from curation.errors import CurationError
+from curation.version import __version__
 
 COMMAND = "command"
 """Where a parsed command line keeps the function that it calls, if that was made from a signature."""
@@ -51,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
     parser = _parser(verb, command)
-    options = parser.parse_args(given)
+    options, unknown = parser.parse_known_args(given)
+    if unknown:
+        _chosen(parser, options).error(f"unrecognized arguments: {' '.join(unknown)}")
     if options.verb is None:
         _parser(None).print_help()
         return 2
@@ -74,16 +77,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _chosen(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.ArgumentParser:
+    """Return the parser of the verb, and of its command, that was chosen: its usage is what helps."""
+    for action in parser._actions:
+        chosen = getattr(options, action.dest, None)
+        if isinstance(action, argparse._SubParsersAction) and chosen in action.choices:
+            return _chosen(action.choices[chosen], options)
+    return parser
+
+
 def _run(options: argparse.Namespace) -> int:
     """Call what the command line names, print its answer, and return the exit status."""
     if not hasattr(options, COMMAND):
         written: int = options.run(options)
         return written
-    from curation.cli.output import Answer, emit
+    from curation.cli.output import Answer, emit, warnings_told
     from curation.cli.signature import call
 
-    made = call(options.command, options)
-    answer: Answer = made if isinstance(made, Answer) else made.run()
+    with warnings_told():
+        answer: Answer = call(options.command, options)
     emit(answer.data, answer.lines, as_json=options.json)
     if answer.then is not None:
         answer.then()
@@ -115,13 +127,28 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
 
 def whole_parser() -> argparse.ArgumentParser:
     """Return the parser of every verb, for `shtab --shell bash curation.cli.whole_parser`."""
-    return _parser(None, every=True)
+    parser = _parser(None, every=True)
+    _complete_files(parser)
+    return parser
+
+
+_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+"""How shtab names the completion of files."""
+
+
+def _complete_files(parser: argparse.ArgumentParser) -> None:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                _complete_files(command)
+        elif action.type is Path or isinstance(action.type, outputs.Output):
+            action.complete = _FILES  # type: ignore[attr-defined]
 
 
 def _declare(parser: argparse.ArgumentParser, module: Any, command: str) -> None:
     """Declare the options of a verb: those of its function ``run``, or of each of its ``COMMANDS``.
 
-    A command is a function, or a record of options whose method ``run`` is called.
+    A command is a function that returns an `Answer`.
     """
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser, command)

@@ -14,10 +14,11 @@ from curation.errors import EvaluationError
 from curation.evaluation.problem import (
     UNKNOWN,
     Bools,
+    ClassRoles,
     GroundTruth,
+    Int32s,
     Int64s,
     KnownClasses,
-    OwodTask,
     known_classes,
 )
 from curation.ids import native_number, native_of
@@ -77,13 +78,18 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
     EvaluationError
         It lacks an image of `ids`.
     """
+    return _part(source, known, ids)[0]
+
+
+def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tuple[Part, Int64s]:
+    """Return a part (see `ground_truth`), and the position in it of each of `ids`."""
     source.require_objects("An evaluation")
     names = _stems(source)
     chosen = np.arange(len(source.images)) if ids is None else _chosen(source, names, ids)
     objects = source.require_pixels("An evaluation", chosen)
     by_name = _named_by_texts(source)
     rank = source.id_ranks if by_name else source.images.numbers
-    chosen = chosen[np.argsort(rank[chosen], kind="stable")]
+    listed, chosen = chosen, chosen[np.argsort(rank[chosen], kind="stable")]
     place = np.full(len(source.images), -1, np.int32)
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
     rows = np.flatnonzero(place[objects.image] >= 0)
@@ -106,7 +112,8 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",
     )
-    return Part(truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images))
+    part = Part(truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images))
+    return part, place[listed].astype(np.int64)
 
 
 def check_closed(part: Part) -> None:
@@ -195,7 +202,7 @@ def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str
             )
 
 
-def _labels(source: Source, known: KnownClasses) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def _labels(source: Source, known: KnownClasses) -> Int32s:
     """Return the position of each category of the source among the known classes, -1 for unknown."""
     position = {name: place for place, name in enumerate(known.names)}
     found = [position.get(known.aliases.get(name, name), -1) for name in source.categories.names]
@@ -228,7 +235,7 @@ class TaskTruth:
 
     Attributes
     ----------
-    task : OwodTask
+    task : ClassRoles
     part : Part
         Its `truth` has the classes ``(*task.known, "unknown")``: no object has label -1.
     list_lines : ndarray of int64, shape (n,)
@@ -240,7 +247,7 @@ class TaskTruth:
         Lines of the list beyond the first of each image, whatever became of them.
     """
 
-    task: OwodTask
+    task: ClassRoles
     part: Part
     list_lines: Int64s
     voc_corners: Bools
@@ -274,7 +281,7 @@ class TaskTruth:
 
 
 def task_truth(
-    source: Source, task: OwodTask, ids: Sequence[str] | None = None, *, repeats: Repeats = "error"
+    source: Source, task: ClassRoles, ids: Sequence[str] | None = None, *, repeats: Repeats = "error"
 ) -> TaskTruth:
     """Return the ground truth of a task on the images of a list.
 
@@ -301,7 +308,7 @@ def task_truth(
     n_repeated = sum(counted.values()) - len(counted)
     if n_repeated and repeats == "error":
         raise _repeats_error(counted, n_repeated)
-    part = ground_truth(source, known, None if qualified is None else list(counted))
+    part, places = _part(source, known, None if qualified is None else list(counted))
     if len(set(part.truth.image_names or part.truth.image_numbers.tolist())) < part.truth.n_images:
         raise EvaluationError(
             "The image list names one image in two spellings",
@@ -310,9 +317,9 @@ def task_truth(
         )
     lines = np.ones(part.truth.n_images, np.int64)
     voc_corners = np.full(part.truth.n_images, family(source.dataset) == "voc")
-    for text, place in zip(counted, _places(part, list(counted)), strict=True):
-        lines[place] = counted[text]
-        voc_corners[place] |= family(text.partition(":")[0]) == "voc"
+    if qualified is not None:
+        lines[places] = list(counted.values())
+        voc_corners[places] |= [family(text.partition(":")[0]) == "voc" for text in counted]
     return TaskTruth(task, _with_unknown(part, task), lines, voc_corners, repeats, n_repeated)
 
 
@@ -348,17 +355,7 @@ def _qualified(text: str, namespace: str) -> str:
     return text if ":" in text else f"{namespace}:{native_of(text, namespace)}"
 
 
-def _places(part: Part, ids: list[str]) -> list[int]:
-    """Return the position of each listed image: by file stem, else by number, as `ground_truth` chose them."""
-    natives = [text.partition(":")[2] for text in ids]
-    by_name = {name: place for place, name in enumerate(part.names)}
-    if all(native in by_name for native in natives):
-        return [by_name[native] for native in natives]
-    by_number: dict[int | None, int] = {number: place for place, number in enumerate(part.truth.image_numbers.tolist())}
-    return [by_number[native_number(native)] for native in natives]
-
-
-def _with_unknown(part: Part, task: OwodTask) -> Part:
+def _with_unknown(part: Part, task: ClassRoles) -> Part:
     """Return the part with ``unknown`` as one more class; its id is the truth's own where it has that category."""
     truth = part.truth
     label = np.where(truth.label < 0, len(truth.classes), truth.label).astype(np.int32)

@@ -26,8 +26,9 @@ _ROOT = Path(__file__).parents[2]
 
 _OURS = """
 from curation.evaluation.coco_engine import STATISTICS, coco_average_precision
+from curation.evaluation.problem import classes_of_source
 from curation.evaluation.readers import read_coco_results
-from curation.evaluation.truth import classes_of_source, ground_truth
+from curation.evaluation.truth import ground_truth
 from curation.sources.coco import read_coco
 import faster_coco_eval
 start = clocks()

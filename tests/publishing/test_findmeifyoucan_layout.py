@@ -5,15 +5,19 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory
-from curation.benchmarks.findmeifyoucan.layout import plan_findmeifyoucan, split_parts, upstream_name
+from curation.benchmarks.findmeifyoucan.layout import (
+    Category,
+    plan_findmeifyoucan,
+    split_parts,
+    upstream_name,
+)
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, build, coco, decided, listed, open_images
 
 TABLE = tuple(
-    OpenImagesCategory(100 - place, f"/m/{place}", name, "Parent", "Grandparent") for place, name in enumerate(OI_NAMES)
+    Category(100 - place, name, "Parent", "Grandparent", f"/m/{place}") for place, name in enumerate(OI_NAMES)
 )
 
 

@@ -18,7 +18,6 @@ from curation.errors import (
     MissingFileError,
     UsageError,
 )
-from curation.sources import coco_json
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
@@ -486,9 +485,9 @@ def test_what_was_written_is_read(
     assert as_rows(read_coco(path)) == expected_rows(content)
 
 
-@given(content=contents(), seed=st.integers(0, 99), piece=st.sampled_from([1, 60, 200]))
+@given(content=contents(), seed=st.integers(0, 99))
 def test_the_order_of_records_changes_nothing_but_the_order(
-    tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any], seed: int, piece: int
+    tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any], seed: int
 ) -> None:
     path = tmp_path_factory.mktemp("coco") / "instances.json"
     path.write_text(json.dumps(content))
@@ -498,9 +497,7 @@ def test_the_order_of_records_changes_nothing_but_the_order(
         rng.shuffle(content[section])
     shuffled = dict(rng.sample(sorted(content.items()), 3))
     path.write_text(json.dumps(shuffled))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coco_json, "_PIECE", piece)
-        assert sorted(as_rows(read_coco(path))) == sorted(rows)
+    assert sorted(as_rows(read_coco(path))) == sorted(rows)
 
 
 def deceptive(name: str) -> dict[str, Any]:
@@ -532,11 +529,7 @@ DECEPTIVE = [
 
 
 @pytest.mark.parametrize("name", DECEPTIVE)
-@pytest.mark.parametrize("piece", [1, 80, 1 << 18])
-def test_bytes_that_look_like_a_boundary_deceive_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, piece: int
-) -> None:
-    monkeypatch.setattr(coco_json, "_PIECE", piece)
+def test_bytes_that_look_like_a_boundary_deceive_nobody(tmp_path: Path, name: str) -> None:
     content = deceptive(name)
     assert as_rows(read(tmp_path, content)) == expected_rows(content)
 
@@ -562,21 +555,6 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path, padding: int) -> Non
     within = whole.replace('"annotations": []', f'"annotations": {second}').replace('"id": 2', '"id": 1, "id": 2')
     with pytest.raises(AnnotationFormatError, match="stands twice"):
         read(tmp_path, within.encode())
-
-
-@real_files("coco")
-def check_official_files_take_the_fast_way(shared: Path) -> None:
-    for name in ("coco/mini/annotations/instances_train2017.json", "coco/instances_val2017_rebuilt.json"):
-        assert coco_json.decode_plain((shared / "data" / name).read_bytes()) is not None
-
-
-@real_files("coco_table")
-def check_both_ways_give_the_same_columns(shared: Path, tmp_path: Path) -> None:
-    path = shared / "data/coco/mini/annotations/instances_train2017.json"
-    slow = json.loads(path.read_text())
-    slow["annotations"][0]["unheard_of"] = None
-    assert coco_json.decode_plain(write(tmp_path, slow).read_bytes()) is None
-    assert as_rows(read_coco(tmp_path / "instances.json")) == as_rows(read_coco(path))
 
 
 @real_files("coco")

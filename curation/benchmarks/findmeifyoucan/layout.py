@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory, open_images_categories
-from curation.errors import ExportError, PublishError, UsageError
+from curation.errors import ExportError, HierarchyError, PublishError, UsageError
+from curation.hierarchy.class_trees import read_json_tree
 from curation.manifest.header import Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import PartImages, locate_images
@@ -19,9 +22,11 @@ from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, 
 from curation.publishing.member import Member
 from curation.publishing.tables import PlannedTable
 from curation.sources.source import Int64s, Source
+from curation.storage import read_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 _SHORT = {"openimages": "oi"}
 _DISTANCES = ("near", "far", "farther")
@@ -65,7 +70,7 @@ def plan_findmeifyoucan(
     manifest: Manifest,
     parts: Sequence[str],
     sources: Mapping[str, Source],
-    table: Sequence[OpenImagesCategory] = (),
+    table: Sequence[Category] = (),
 ) -> Plan:
     """Return the plan of the authors' files: a COCO JSON a split, and the list of its ids.
 
@@ -78,7 +83,7 @@ def plan_findmeifyoucan(
 
     Parameters
     ----------
-    table : sequence of OpenImagesCategory, optional
+    table : sequence of Category, optional
         Category numbers and parents of the Open Images splits, as published; else the source's own.
 
     Raises
@@ -107,12 +112,23 @@ def plan_findmeifyoucan(
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One row of the category table of a split."""
+    """One row of the category table of a split.
+
+    Attributes
+    ----------
+    number : int
+        In Open Images' table the position in the walk along its class tree, from 1.
+    name, supercategory, metacategory : str
+        Metacategories are Open Images' alone.
+    label : str
+        Label name such as ``/m/0bt9lr``; ``""`` outside Open Images.
+    """
 
     number: int
     name: str
     supercategory: str
     metacategory: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +149,7 @@ class SplitFile:
         manifest: Manifest,
         part: str,
         sources: Mapping[str, Source],
-        table: Sequence[OpenImagesCategory],
+        table: Sequence[Category],
     ) -> SplitFile:
         """Return the split that a part is (see `plan_findmeifyoucan` for the errors)."""
         stem = upstream_name(manifest, part)
@@ -265,11 +281,11 @@ def _numbers(source: Source) -> Int64s:
 
 
 def _categories(
-    sources: Sequence[Source], table: Sequence[OpenImagesCategory], part: str
+    sources: Sequence[Source], table: Sequence[Category], part: str
 ) -> tuple[tuple[Category, ...], tuple[Int64s, ...]]:
     """Return the category table of a file, and the number of each source's categories in it."""
     if table and sources[0].namespace == "openimages":
-        rows = tuple(Category(one.number, one.name, one.supercategory, one.metacategory) for one in table)
+        rows = tuple(table)
     else:
         own = sources[0].categories
         columns = zip(own.numbers, own.names, own.supercategories, strict=True)
@@ -328,7 +344,7 @@ def published_schema() -> pa.Schema:
     return schema.with_metadata({"huggingface": '{"info": {"features": {"image": {"_type": "Image"}}}}'})
 
 
-def findmeifyoucan_tables(member: Member, table: Sequence[OpenImagesCategory] = ()) -> list[PlannedTable]:
+def findmeifyoucan_tables(member: Member, table: Sequence[Category] = ()) -> list[PlannedTable]:
     """Return a table for each near, far and farther split available, under its published config (``coco_far_voc``).
 
     Raises
@@ -356,7 +372,7 @@ def findmeifyoucan_tables(member: Member, table: Sequence[OpenImagesCategory] = 
     return [_planned(member, part, table) for part in parts]
 
 
-def _planned(member: Member, part: str, table: Sequence[OpenImagesCategory]) -> PlannedTable:
+def _planned(member: Member, part: str, table: Sequence[Category]) -> PlannedTable:
     kind, _, id_set = upstream_name(member.manifest, part).partition("_wrt_")
     distance, _, pool = kind.partition("_")
     split = SplitFile.of(member.manifest, part, member.sources, table)
@@ -405,7 +421,7 @@ def _table_rows(split: SplitFile, distance: str, *, has_area: bool) -> Iterator[
         }
 
 
-def _table(options: FormatOptions) -> Sequence[OpenImagesCategory]:
+def _table(options: FormatOptions) -> Sequence[Category]:
     """Return the published table of categories, where its two files are given."""
     tree, names = options.class_tree, options.class_names
     if (tree is None) != (names is None):
@@ -422,3 +438,61 @@ FORMATS = (
         tables=lambda member, options: findmeifyoucan_tables(member, _table(options)),
     ),
 )
+
+
+def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
+    """Return the classes in the order of a depth-first walk along ``Subcategory`` (``unfold_oi_categories``).
+
+    Below the root, a class of depth 0 is its own super- and metacategory, one of depth 1 has its parent as both, a
+    deeper one its parent and its grandparent. A class that is met again keeps its first number and takes the parents of
+    the last visit. ``Part`` is not followed.
+
+    Parameters
+    ----------
+    tree : Path
+        ``bbox_labels_600_hierarchy.json``.
+    names : Path
+        ``class-descriptions-boxable.csv``: label name, name; no header.
+
+    Raises
+    ------
+    MissingFileError
+        A file cannot be read.
+    HierarchyError
+        A file is not what it should be, or a class has no name.
+    """
+    named = _names(names)
+    found: dict[str, Category] = {}
+    pending: list[tuple[Any, tuple[str, ...]]] = [(one, ()) for one in reversed(_below(read_json_tree(tree), tree))]
+    visits = 0
+    while pending:
+        entry, line = pending.pop()
+        label = entry.get("LabelName") if isinstance(entry, dict) else None
+        if not isinstance(label, str) or label not in named:
+            raise HierarchyError("A class of the tree has no name", where=str(tree), found=repr(label)[:80])
+        # A tree that repeats its branches without end would be walked for ever.
+        visits += 1
+        if visits > 1_000_000:
+            raise HierarchyError("The class tree has more than a million entries", where=str(tree))
+        name = named[label]
+        parents = (*line, name)
+        number = found[label].number if label in found else len(found) + 1
+        above = (parents[max(len(parents) - 2, 0)], parents[max(len(parents) - 3, 0)])
+        found[label] = Category(number, name, *above, label)
+        pending += [(one, parents) for one in reversed(_below(entry, tree))]
+    return tuple(found.values())
+
+
+def _below(entry: Any, path: Path) -> list[Any]:
+    found = entry.get("Subcategory", []) if isinstance(entry, dict) else None
+    if not isinstance(found, list):
+        raise HierarchyError("Subcategory of the class hierarchy is no array", where=str(path), found=repr(found)[:80])
+    return found
+
+
+def _names(path: Path) -> dict[str, str]:
+    try:
+        rows = list(csv.reader(io.StringIO(read_bytes(path, kind="list of class names").decode("utf-8-sig"))))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise HierarchyError("The class names are not a CSV file", where=str(path), found=str(error)[:200]) from None
+    return {row[0]: row[1] for row in rows if len(row) >= 2 and row[1].isprintable()}

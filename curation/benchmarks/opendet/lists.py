@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import fact
-from curation.benchmarks.hashrank import hash_rank
 from curation.benchmarks.parts import (
     Part,
     Selection,
     all_images,
+    compared,
     make_part,
     manifest_of,
     source_entry,
     voc_classes,
 )
-from curation.benchmarks.shown import Shown, shown
+from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
@@ -155,12 +155,12 @@ def _figures(parts: list[Part]) -> tuple[Figure, ...]:
     stated = {f"range-{count}-{size}": size for count, size in RANGES.items()}
     stated |= {f"wilderness-{size}": size for size in WILDERNESS}
     return tuple(
-        Figure(
-            name=f"{name}.images",
-            paper=size,
-            obtained=sizes.get(name),
-            place="the authors' lists less VOC2007 test (4,952)",
-            explanation="" if name in sizes else "the pool of this source is smaller",
+        compared(
+            f"{name}.images",
+            sizes.get(name),
+            size,
+            "the authors' lists less VOC2007 test (4,952)",
+            "the pool of this source is smaller",
         )
         for name, size in stated.items()
     )

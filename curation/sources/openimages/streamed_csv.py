@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from curation.canonical import sha256_of_stream
 from curation.errors import AnnotationFormatError
 from curation.input_files import GZIP, Unpacking, beginning
 from curation.sources.content import require_unchanged, stamp_of
@@ -55,17 +56,15 @@ class StreamedCsv:
         self._stamp = stamp_of(path, "table")
         self.size = self._stamp[0]
         self.header = _header(path)
-        self._digest: Callable[[], str] | None = None
+        self._digest = ""
 
     @property
     def sha256(self) -> str:
         """``sha256:<hex>`` of the bytes, computed while `lines` or `batches` read; else the file is read for it."""
-        digest = self._digest
-        if digest is None:
+        if not self._digest:
             with open_binary(self.path, kind="table") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest
-            self._finish(digest)
-        return f"sha256:{digest()}"
+                self._finish(sha256_of_stream(stream))
+        return self._digest
 
     def record(self, rows: int) -> FileRecord:
         """Return what was read, for `Source.files`."""
@@ -102,27 +101,27 @@ class StreamedCsv:
         import pyarrow
         from pyarrow import csv as arrow_csv
 
-        with _Hashing(self.path, self.name, self.size) as stream:
-            try:
-                yield from arrow_csv.open_csv(
-                    pyarrow.PythonFile(stream, mode="r"),
-                    read_options=arrow_csv.ReadOptions(block_size=_BLOCK),
-                    convert_options=arrow_csv.ConvertOptions(
-                        include_columns=list(types),
-                        column_types=dict(types),
-                        null_values=[""],
-                        strings_can_be_null=False,
-                    ),
-                )
-            except pyarrow.ArrowException as error:
-                raise AnnotationFormatError(
-                    "The table cannot be read",
-                    where=self.name,
-                    expected=f"CSV in UTF-8 with {len(self.header)} columns in each row",
-                    found=str(error)[:300],
-                ) from None
-            if stream.read_so_far == self.size:
-                self._finish(stream.hashed().result)
+        pieces = self._pieces(_BLOCK)
+        try:
+            yield from arrow_csv.open_csv(
+                pyarrow.PythonFile(_Stream(pieces), mode="r"),
+                read_options=arrow_csv.ReadOptions(block_size=_BLOCK),
+                convert_options=arrow_csv.ConvertOptions(
+                    include_columns=list(types),
+                    column_types=dict(types),
+                    null_values=[""],
+                    strings_can_be_null=False,
+                ),
+            )
+        except pyarrow.ArrowException as error:
+            raise AnnotationFormatError(
+                "The table cannot be read",
+                where=self.name,
+                expected=f"CSV in UTF-8 with {len(self.header)} columns in each row",
+                found=str(error)[:300],
+            ) from None
+        for _ in pieces:
+            pass
 
     def lines(self) -> Iterator[bytes]:
         """Yield the rows as blocks of whole lines, each with its line feed; the header is left out.
@@ -134,20 +133,45 @@ class StreamedCsv:
         SourceError
             The file changed while it was read.
         """
-        with _Hashing(self.path, self.name, self.size) as stream:
-            rest, is_first = b"", True
-            while data := stream.read(_LINES):
-                end = data.rfind(b"\n") + 1
-                lines = b"".join((rest, memoryview(data)[:end])) if end else b""
-                rest = data[end:] if end else rest + data
-                self._check_line(rest)
-                if is_first and lines:
-                    lines, is_first = lines.partition(b"\n")[2], False
-                if lines:
-                    yield lines
-            if rest and not is_first:
-                yield rest + b"\n"
-            self._finish(stream.hashed().result)
+        rest, is_first = b"", True
+        for data in self._pieces(_LINES):
+            end = data.rfind(b"\n") + 1
+            lines = b"".join((rest, memoryview(data)[:end])) if end else b""
+            rest = data[end:] if end else rest + data
+            self._check_line(rest)
+            if is_first and lines:
+                lines, is_first = lines.partition(b"\n")[2], False
+            if lines:
+                yield lines
+        if rest and not is_first:
+            yield rest + b"\n"
+
+    def _pieces(self, size: int) -> Iterator[bytes]:
+        """Yield what the file holds, unpacked, while a thread of its own hashes the file's bytes.
+
+        On a processor without instructions for SHA-256 that takes longer than all else, so the thread may fall behind.
+        """
+        from tqdm import tqdm
+
+        digest = hashlib.sha256()
+        behind: deque[Future[None]] = deque()
+        unpacking: Unpacking | None = None
+        with (
+            open_binary(self.path, kind="table") as stream,
+            ThreadPoolExecutor(1) as hasher,
+            tqdm(total=self.size, desc=self.name, unit="B", unit_scale=True, leave=False, disable=None) as bar,
+        ):
+            while data := stream.read(size):
+                if stream.tell() == len(data) and data.startswith(GZIP):
+                    unpacking = Unpacking(str(self.path), self.size)
+                behind.append(hasher.submit(digest.update, data))
+                if len(behind) * size > _BEHIND:
+                    behind.popleft().result()
+                bar.update(len(data))
+                yield from (data,) if unpacking is None else unpacking.feed(data)
+            if unpacking is not None:
+                yield from unpacking.end()
+        self._finish(f"sha256:{digest.hexdigest()}")
 
     def _check_line(self, line: bytes) -> None:
         if len(line) > _MAX_LINE:
@@ -158,78 +182,23 @@ class StreamedCsv:
                 found="no line feed, or one far away",
             )
 
-    def _finish(self, digest: Callable[[], str]) -> None:
+    def _finish(self, digest: str) -> None:
         require_unchanged(self.path, "table", self._stamp)
         self._digest = digest
 
 
-class _Hashing:
-    """A file whose bytes are hashed as they are read, by a thread of its own that may fall some blocks behind.
+class _Stream:
+    """Pieces of a file as pyarrow reads a file: each `read` gives the next one, none at the end."""
 
-    On a processor without instructions for SHA-256 that takes longer than all else: only the digest waits for it.
-    """
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self.closed = False
 
-    def __init__(self, path: Path, name: str, size: int) -> None:
-        from tqdm import tqdm
-
-        self.read_so_far = 0
-        self._digest = hashlib.sha256()
-        self._hasher = ThreadPoolExecutor(1)
-        self._pending: deque[tuple[Future[None], int]] = deque()
-        self._behind = 0
-        self._is_whole = False
-        self._stream = open_binary(path, kind="table").detach()
-        self._unpacking = Unpacking(str(path), size) if _is_gzip(path) else None
-        self._pieces: Iterator[bytes] = iter(())
-        self._bar = tqdm(total=size, desc=name, unit="B", unit_scale=True, leave=False, disable=None)
-
-    def __enter__(self) -> _Hashing:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-        self._hasher.shutdown(wait=False, cancel_futures=not self._is_whole)
-        self._bar.close()
-
-    @property
-    def closed(self) -> bool:
-        return self._stream.closed
+    def read(self, _count: int = -1) -> bytes:
+        return next(self._pieces, b"")
 
     def close(self) -> None:
-        self._stream.close()
-
-    def read(self, count: int = -1) -> bytes:
-        """Return the next bytes of the table, none at its end; of a compressed file, at most a piece of them."""
-        if self._unpacking is None:
-            return self._read(count)
-        while not (piece := next(self._pieces, b"")):
-            data = self._read(_LINES)
-            self._pieces = self._unpacking.feed(data) if data else self._unpacking.end()
-            if not data:
-                return next(self._pieces, b"")
-        return piece
-
-    def _read(self, count: int) -> bytes:
-        data = self._stream.read(count)
-        self._pending.append((self._hasher.submit(self._digest.update, data), len(data)))
-        self._behind += len(data)
-        while self._behind > _BEHIND:
-            future, length = self._pending.popleft()
-            future.result()
-            self._behind -= length
-        self.read_so_far += len(data)
-        self._bar.update(len(data))
-        return data
-
-    def hashed(self) -> Future[str]:
-        """Return the digest of what was read, when it is there."""
-        self._is_whole = True
-        return self._hasher.submit(self._digest.hexdigest)
-
-
-def _is_gzip(path: Path) -> bool:
-    with open_binary(path, kind="table") as stream:
-        return stream.read(len(GZIP)) == GZIP
+        self.closed = True
 
 
 def _header(path: Path) -> tuple[str, ...]:
