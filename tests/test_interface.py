@@ -76,7 +76,8 @@ def test_another_name_is_none() -> None:
 
 def implementation(name: str) -> Any:
     made: Any = getattr(curation, name)
-    return importlib.import_module("curation.audit.run").audit if name == "audit" else made
+    packages = ("audit", "identify")
+    return getattr(importlib.import_module(f"curation.{name}.run"), name) if name in packages else made
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -257,8 +257,8 @@ def identify(*files: Place, lists: Place | Sequence[Place] = (), index: Place | 
     --------
     >>> from curation.identify.run import identify
     >>> from curation.manifest.locate import packaged_manifests
-    >>> identify(packaged_manifests() / "elephant/val2017/1.0.0/ids/wilderness.txt")
-    <Identification of 1, wilderness.txt: elephant/val2017@1.0.0#wilderness>
+    >>> identify(packaged_manifests() / "elephant/val2017/1.0.0/ids/wr0.1-hash.txt")
+    <Identification of 1, wr0.1-hash.txt: elephant/val2017@1.0.0#wr0.1-hash>
     """
     if not files:
         raise UsageError("No list is given", expected="files or folders of lists")

@@ -306,6 +306,15 @@ def review_without_a_database(folder: Path) -> None:
         book.record(keys, "near", reason="stripes", reviewer=reviewer)
 
 
+def known_lists(folder: Path) -> None:
+    """Draw a folder of lists with the page's declaration, and a list that is short by two images."""
+    train = [f"shape_{number:05d}.png" for number in range(300)]
+    write_lines(folder / "known" / "train.txt", train)
+    write_lines(folder / "known" / "test.txt", [f"test_{number:04d}.png" for number in range(80)])
+    write_lines(folder / "mine.txt", train[2:])
+    (folder / "known" / "lists.toml").write_text(data_of("docs/identify.md", "toml")[0])
+
+
 WORLDS: dict[str, Callable[[Path], None]] = {
     "README.md": voc_and_coco,
     "docs/audit.md": audited_lists,
@@ -314,6 +323,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/findmeifyoucan.md": pair_of_ones_own,
     "docs/hierarchy.md": edits,
     "docs/id_lists.md": lists_alone,
+    "docs/identify.md": known_lists,
     "docs/imagenet.md": ilsvrc2012,
     "docs/leaderboard.md": rows_of_a_leaderboard,
     "docs/manifests.md": manifests_of_ones_own,
