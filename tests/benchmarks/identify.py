@@ -1,7 +1,7 @@
 """Speed of `curation identify` as a whole process, and of its index, beside a plain Python loop with hashlib.
 
-The peer is written as such scripts usually are: read the lines, cut folder and suffix off, sort the set, hash it, and look
-the digest up. It knows one form of list, compares one digest, and can tell no relative.
+The peer is written as such scripts usually are: read the lines, cut folder and suffix off, sort the set, hash it, and
+look the digest up. It knows one form of list, compares one digest, and can tell no relative.
 """
 
 from __future__ import annotations
