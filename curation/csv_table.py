@@ -1,4 +1,4 @@
-"""Tables as CSV that a spreadsheet cannot be made to run: the one place where cells are written.
+"""Tables as CSV: the rows of users' files, and the one place where cells are written, which no spreadsheet can run.
 
 Names come from somebody's files. A spreadsheet takes a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a
 carriage return for a formula (OWASP, "CSV Injection"), and a formula may start programs or send the table away. Such a
@@ -9,9 +9,12 @@ Numbers stay as they are, also where they are given as text.
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+from curation.errors import CurationError
 
 _ACTIVE = ("=", "+", "-", "@", "\t", "\r")
 _MARK = "'"
@@ -39,6 +42,23 @@ class _Lines(list[str]):
 
     def write(self, row: str) -> None:
         self.append(f"{row[:-2]}\n")
+
+
+def csv_rows(
+    data: bytes, error: type[CurationError], what: str, *, where: str, delimiter: str = ",", strict: bool = False
+) -> list[list[str]]:
+    """Return the rows of CSV in UTF-8; other bytes, and what is no CSV, are an `error` that says `what`.
+
+    Parameters
+    ----------
+    strict : bool
+        Whether a quote that is not closed, or followed by text, is refused.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict))
+    except (UnicodeDecodeError, csv.Error) as found:
+        raise error(what, where=where, found=str(found)[:200]) from None
 
 
 def inert_cell(value: Any) -> Any:

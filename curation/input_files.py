@@ -65,6 +65,24 @@ def read_plain(path: Path, *, kind: str = "file") -> bytes:
     return plain(read_bytes(path, kind=kind), str(path))
 
 
+def refuse_large(path: Path, most: int, error: type[CurationError], kind: str) -> None:
+    """Raise an `error` for a file of more bytes than one of its kind has, before it is read.
+
+    A file that is not there, or may not be looked at, is left to its reader.
+    """
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return
+    if size > most:
+        raise error(
+            f"The {kind} is too large to be one",
+            where=str(path),
+            expected=f"at most {most:,} bytes",
+            found=f"{size:,}",
+        )
+
+
 def beginning(path: Path, count: int, *, kind: str = "file") -> bytes:
     """Return the first bytes of what a user's file holds, without reading the rest of it."""
     try:

@@ -9,7 +9,8 @@ from typing import TypeVar
 import msgspec
 
 from curation.errors import CurationError
-from curation.json_keys import refuse_repeated_keys
+from curation.input_files import refuse_large
+from curation.json_keys import decode_json
 from curation.storage import read_bytes
 
 _MAX_BYTES = 4 << 20
@@ -26,26 +27,12 @@ def read_declaration(path: Path, record: type[Record], error: type[CurationError
     error
         It is neither TOML nor JSON, or has other fields or types than the record.
     """
+    refuse_large(path, _MAX_BYTES, error, "declaration")
     data = read_bytes(path, kind="declaration")
-    if len(data) > _MAX_BYTES:
-        raise error(
-            "The declaration is too large",
-            where=str(path),
-            expected="4 MB at most",
-            found=f"{len(data)} bytes",
-        )
+    what, expected = "The declaration cannot be read", f"fields {', '.join(record.__struct_fields__)}"
     if path.suffix.lower() != ".toml":
-        refuse_repeated_keys(data, str(path), error)
+        return decode_json(data, record, error, what, where=str(path), expected=expected)
     try:
-        text = data.decode("utf-8")
-        if path.suffix.lower() == ".toml":
-            return msgspec.convert(tomllib.loads(text), type=record)
-        return msgspec.json.decode(text, type=record)
+        return msgspec.convert(tomllib.loads(data.decode("utf-8")), type=record)
     except (tomllib.TOMLDecodeError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        fields = ", ".join(record.__struct_fields__)
-        raise error(
-            "The declaration cannot be read",
-            where=str(path),
-            expected=f"fields {fields}",
-            found=str(problem)[:300],
-        ) from None
+        raise error(what, where=str(path), expected=expected, found=str(problem)[:300]) from None

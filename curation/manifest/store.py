@@ -11,7 +11,7 @@ import msgspec
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, UsageError
-from curation.input_files import utf8_text
+from curation.input_files import refuse_large, utf8_text
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
 from curation.manifest.manifest import (
     VERSION,
@@ -153,23 +153,9 @@ def _require_same(manifest: Manifest, folder: Path) -> None:
         )
 
 
-def _limited(path: Path, limit: int, kind: str) -> bytes:
-    try:
-        size = path.stat().st_size
-    except OSError:
-        size = 0
-    if size > limit:
-        raise ManifestError(
-            f"The {kind} is too large to be one",
-            where=str(path),
-            expected=f"at most {limit} bytes",
-            found=str(size),
-        )
-    return read_bytes(path, kind=kind)
-
-
 def _read_header(path: Path) -> tuple[Header, str, bytes]:
-    data = _limited(path, MAX_HEADER_BYTES, "manifest")
+    refuse_large(path, MAX_HEADER_BYTES, ManifestError, "manifest")
+    data = read_bytes(path, kind="manifest")
     _check_version(data, path)
     try:
         stored = msgspec.json.decode(data, type=_StoredHeader)
@@ -223,7 +209,8 @@ def _lists_at_hand(header: Header, folder: Path) -> set[str]:
 
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     path = inside(folder, f"{LIST_FOLDER}/{part.name}.txt")
-    data = _limited(path, MAX_LIST_BYTES, "id list")
+    refuse_large(path, MAX_LIST_BYTES, ManifestError, "id list")
+    data = read_bytes(path, kind="id list")
     digest = sha256_of_bytes(data)
     if digest != part.sha256:
         raise DigestMismatchError(

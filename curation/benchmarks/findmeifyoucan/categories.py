@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from curation.errors import HierarchyError
-from curation.hierarchy.class_trees import read_json_tree
-from curation.storage import read_bytes
+from curation.hierarchy.class_trees import read_json_tree, read_open_images_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ def open_images_categories(tree: Path, names: Path) -> tuple[OpenImagesCategory,
     HierarchyError
         A file is not what it should be, or a class has no name.
     """
-    named = _names(names)
+    named = read_open_images_names(names)
     found: dict[str, OpenImagesCategory] = {}
     pending: list[tuple[Any, tuple[str, ...]]] = [(one, ()) for one in reversed(_below(read_json_tree(tree), tree))]
     visits = 0
@@ -82,11 +79,3 @@ def _below(entry: Any, path: Path) -> list[Any]:
     if not isinstance(found, list):
         raise HierarchyError("Subcategory of the class hierarchy is no array", where=str(path), found=repr(found)[:80])
     return found
-
-
-def _names(path: Path) -> dict[str, str]:
-    try:
-        rows = list(csv.reader(io.StringIO(read_bytes(path, kind="list of class names").decode("utf-8-sig"))))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise HierarchyError("The class names are not a CSV file", where=str(path), found=str(error)[:200]) from None
-    return {row[0]: row[1] for row in rows if len(row) >= 2 and row[1].isprintable()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
+from curation.csv_table import csv_rows
 from curation.errors import (
     AnnotationFormatError,
     CurationError,
@@ -189,12 +188,8 @@ def read_descriptions(content: FileContent) -> dict[str, str]:
     DuplicateIdError
         A key stands twice.
     """
-    try:
-        rows = list(csv.reader(io.StringIO(content.data.decode("utf-8-sig")), strict=True))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise AnnotationFormatError(
-            "The class descriptions are not CSV in UTF-8", where=content.name, found=str(error)[:200]
-        ) from None
+    what = "The class descriptions are not CSV in UTF-8"
+    rows = csv_rows(content.data, AnnotationFormatError, what, where=content.name, strict=True)
     names: dict[str, str] = {}
     for number, row in enumerate(rows, start=1):
         if not row or (number == 1 and row[0] == "LabelName"):
