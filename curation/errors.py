@@ -63,6 +63,10 @@ class CurationError(Exception):
         }
 
 
+class CurationWarning(UserWarning):
+    """What a caller should know of a result that stands; the command line prints it as ``warning: …``."""
+
+
 class UsageError(CurationError):
     """A command or function was called with arguments that cannot work."""
 

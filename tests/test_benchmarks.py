@@ -38,7 +38,10 @@ BENCHMARKS = sorted((Path(__file__).parent / "benchmarks").glob("*.py"))
 @pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
 def test_what_a_benchmark_imports_is_there(path: Path) -> None:
     # Parts run in processes of their own as scripts in texts: neither the linter nor the type checker reads those.
-    for module, names in re.findall(r"^(?: *)from (curation\.[\w.]+) import ([\w, ]+)$", path.read_text(), re.MULTILINE):
+    imports = re.findall(
+        r"^ *from (curation\.[\w.]+) import ([\w, ]+)$", path.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    for module, names in imports:
         found = importlib.import_module(module)
         for name in names.split(","):
             assert hasattr(found, name.split()[0]), f"{module} has no {name}"

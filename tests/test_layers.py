@@ -48,7 +48,7 @@ ALLOWED = {
     },
     "review": GROUND | {"sources", "manifest", "similarity", "decisions", "proposals", "publishing"},
     "audit": GROUND | {"sources", "similarity", "manifest", "benchmarks", "figure_style"},
-    "baselines": GROUND | {"evaluation"},
+    "baselines": GROUND | {"sources", "manifest", "evaluation", "benchmarks"},
 }
 BENCHMARKS = PACKAGE / "benchmarks"
 ROOMS = {path.parent.name for path in BENCHMARKS.glob("*/__init__.py")}

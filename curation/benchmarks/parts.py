@@ -236,6 +236,12 @@ def unread_entry(
     )
 
 
+def compared(name: str, obtained: int | None, paper: int | None, place: str, reason: str) -> Figure:
+    """Return what was obtained beside a figure of the paper, with the reason only where the two differ."""
+    explanation = "" if obtained == paper else reason
+    return Figure(name=name, paper=paper, obtained=obtained, place=place, explanation=explanation)
+
+
 KNOWN_OF_VOC = tuple(COCO_NAMES_OF_VOC.items())
 """VOC name and COCO name of VOC's 20 classes, in VOC's order."""
 UNKNOWN_TO_VOC = tuple(sorted({name for _, name, _ in COCO_CATEGORIES} - set(COCO_NAMES_OF_VOC.values())))

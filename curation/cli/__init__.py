@@ -78,11 +78,11 @@ def _run(options: argparse.Namespace) -> int:
     if not hasattr(options, COMMAND):
         written: int = options.run(options)
         return written
-    from curation.cli.output import Answer, emit
+    from curation.cli.output import Answer, emit, warnings_told
     from curation.cli.signature import call
 
-    made = call(options.command, options)
-    answer: Answer = made if isinstance(made, Answer) else made.run()
+    with warnings_told():
+        answer: Answer = call(options.command, options)
     emit(answer.data, answer.lines, as_json=options.json)
     if answer.then is not None:
         answer.then()
@@ -120,7 +120,7 @@ def whole_parser() -> argparse.ArgumentParser:
 def _declare(parser: argparse.ArgumentParser, module: Any, command: str) -> None:
     """Declare the options of a verb: those of its function ``run``, or of each of its ``COMMANDS``.
 
-    A command is a function, or a record of options whose method ``run`` is called.
+    A command is a function that returns an `Answer`.
     """
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser, command)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from curation.errors import CurationWarning
 from curation.progress import stage, steps
 from curation.text_table import Table, printable, table_lines
-
-if TYPE_CHECKING:
-    from curation.hierarchy import Wordnet
 
 __all__ = [
     "Answer",
@@ -24,8 +24,8 @@ __all__ = [
     "stage",
     "steps",
     "table_lines",
-    "tell_wordnet",
     "warn",
+    "warnings_told",
 ]
 
 
@@ -70,10 +70,21 @@ def note(text: str) -> None:
     print(f"note: {printable(text)}", file=sys.stderr)
 
 
-def tell_wordnet(chosen: Wordnet) -> None:
-    """Say on standard error which WordNet answers, where it is not the built-in one, and how it differs."""
-    if chosen.difference:
-        print(printable(f"{chosen.name}: {chosen.difference}"), file=sys.stderr)
+@contextmanager
+def warnings_told() -> Iterator[None]:
+    """Print the warnings of the package as they come; those of others as Python does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", CurationWarning)
+        usual = warnings.showwarning
+
+        def told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, CurationWarning):
+                warn(str(message))
+            else:
+                usual(message, category, *place, **more)
+
+        warnings.showwarning = told
+        yield
 
 
 def counted_examples(ids: Sequence[str], shown: int = 3) -> str:

@@ -22,15 +22,18 @@ in the signature                 on the command line
 ===============================  ==================================================================================
 positional (before ``*``)        an argument: several words where it is a sequence, optional where it has a default
 keyword-only                     an option ``--like-this``; one letter: ``-k`` too; an underscore at the end is left out
-``bool = False``                 a flag
+``bool = False``                 a flag; ``bool = True``: the flag ``--no-like-this``
 ``Literal["a", "b"]``            one of these words
 ``str``, ``int``, ``Path`` …     one value; of a union with None or with other types, the one that a word can be
 ``tuple[X, ...]``                an option that may be repeated
 ``Mapping[str, X]``              a repeatable KEY=VALUE, read by `pairs`
 ``Mapping[str, X] | X``          KEY=VALUE, or a value without a key; the latter alone is given as it is, and else has
-                                 the key ``""``; ``[NAME=]FILE``: of several, each has the stem of its file
+                                 the key ``""``; ``[NAME=]FILE``: of several, each has the stem of its file, and with
+                                 another word than FILE its whole name
 a dataclass                      its fields, each as an option of this command, explained in its own docstring
-``Annotated[X, "FILE"]``         FILE stands for the value in the help; ``[[KEY=]WORD]``: the value may be left out
+``Annotated[X, function]``       what the function returns: its parameters are options of this command
+``Annotated[X, "FILE"]``         FILE stands for the value in the help; ``[[KEY=]WORD]``: the value may be left out;
+                                 ``--source NAME=PATH``: the option has this name rather than the parameter's
 ``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
 ``Annotated[Any, Path]``         a parameter that takes more in Python: on the command line, a path
 ``Annotated[X, OneOf("name")]``  at most one of all options that name the same choice
@@ -52,6 +55,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
+from curation.arguments import alternatives
 from curation.cli.outputs import Output
 from curation.key_value import pairs as pairs
 
@@ -84,16 +88,17 @@ class _Option:
     group: OneOf | None
     help: str
     bare: bool = False
+    name: str = ""
 
     @property
     def dest(self) -> str:
         """Return the name in the namespace: the parameter's, without the underscore that keeps it off a builtin."""
-        return self.parameter.rstrip("_")
+        return self.name or self.parameter.rstrip("_")
 
     @property
     def flag(self) -> str:
         """Return the option as it is typed."""
-        return f"--{self.dest.replace('_', '-')}"
+        return f"--{'no-' * (self.default is True)}{self.dest.replace('_', '-')}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,9 +116,12 @@ class _Option:
 def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any], *, but: Collection[str] = ()) -> None:
     """Declare the parameters of a function as arguments and options, all `but` some."""
     groups: dict[str, argparse._MutuallyExclusiveGroup] = {}
+    declared: set[str] = set()
     for option in _options(function):
-        if option.parameter in but:
+        # What two of its groups ask for is one option.
+        if option.parameter in but or option.dest in declared:
             continue
+        declared.add(option.dest)
         place: Any = parser
         if option.group is not None:
             place = groups.get(option.group.choice) or groups.setdefault(
@@ -147,7 +155,7 @@ def arguments(
     for name, parameter in inspect.signature(function).parameters.items():
         if name in but:
             continue
-        group = _dataclass_in(hints[name])
+        group = _group_in(hints[name])
         value = call(group, options) if group else _value(_option(function, parameter, hints[name], {}), options)
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             named[name] = value
@@ -171,7 +179,7 @@ def _options(function: Callable[..., Any]) -> Iterator[_Option]:
     texts = _parameter_texts(function)
     hints = _hints(function)
     for name, parameter in inspect.signature(function).parameters.items():
-        group = _dataclass_in(hints[name])
+        group = _group_in(hints[name])
         if group is not None:
             yield from _options(group)
         else:
@@ -182,20 +190,26 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the types of the parameters alone: a result's type need not be importable where options are read."""
     if isinstance(function, type):
         return typing.get_type_hints(function, include_extras=True)
+    function = inspect.unwrap(function)
     annotated = {name: one for name, one in function.__annotations__.items() if name != "return"}
     holder: Any = types.SimpleNamespace(__annotations__=annotated)
     return typing.get_type_hints(holder, function.__globals__, include_extras=True)
 
 
-def _dataclass_in(hint: Any) -> type | None:
-    return hint if isinstance(hint, type) and dataclasses.is_dataclass(hint) else None
+def _group_in(hint: Any) -> Callable[..., Any] | None:
+    """Return what stands for several options: a dataclass, or the function whose result is meant."""
+    extras = get_args(hint)[1:] if get_origin(hint) is typing.Annotated else ()
+    if made := next((one for one in extras if inspect.isfunction(one)), None):
+        return made
+    kinds = [one for one in alternatives(hint) if one is not type(None)]
+    return kinds[0] if len(kinds) == 1 and isinstance(kinds[0], type) and dataclasses.is_dataclass(kinds[0]) else None
 
 
 def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, texts: Mapping[str, str]) -> _Option:
     extras: list[Any] = []
     kind: Literal["flag", "one", "many", "pairs"] = "one"
     hint = _plain(hint, extras)
-    if get_origin(hint) in (tuple, list, Sequence):
+    if get_origin(hint) in (tuple, list, Sequence, Collection):
         kind, hint = "many", _plain(get_args(hint)[0], extras)
     elif get_origin(hint) is Mapping:
         kind, hint = "pairs", _plain(get_args(hint)[1], extras)
@@ -203,6 +217,10 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
     choices = get_args(hint) if get_origin(hint) is Literal else None
     if word is bool and kind == "one":
         kind = "flag"
+    metavar = next((one for one in extras if isinstance(one, str)), None)
+    flag = ""
+    if metavar is not None and metavar.startswith("--"):
+        flag, _, metavar = metavar.partition(" ")
     if not isinstance(word, Output) and choices is None and word not in _WORDS:
         raise TypeError(f"{function.__qualname__}: no word of a command line is a {hint} ({parameter.name})")
     return _Option(
@@ -211,11 +229,12 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
         word=str if choices else word,
         default=parameter.default,
         positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY,
-        metavar=next((one for one in extras if isinstance(one, str)), None),
+        metavar=metavar,
         choices=choices,
         group=next((one for one in extras if isinstance(one, OneOf)), None),
         help=texts.get(parameter.name, ""),
         bare=_BARE in extras,
+        name=flag[2:].replace("-", "_"),
     )
 
 
@@ -237,7 +256,8 @@ def _plain(hint: Any, extras: list[Any]) -> Any:
 def _declare(place: Any, option: _Option) -> None:
     text = option.help.replace("%", "%%")
     if option.kind == "flag":
-        place.add_argument(*option.names, action="store_true", help=text)
+        action = "store_false" if option.default is True else "store_true"
+        place.add_argument(*option.names, action=action, dest=option.dest, help=text)
         return
     optional = not option.required
     told = {} if option.choices else {"type": option.word}
@@ -316,7 +336,8 @@ def _bare_key(texts: Sequence[str], option: _Option) -> tuple[str | Callable[[st
     known = {key for key in keys if _KEY.fullmatch(key)}
     bare = [text for text in texts if "=" not in text or text.partition("=")[0] not in known]
     several = len(bare) > 1 and (option.metavar or "").startswith("[NAME=]")
-    return (lambda text: Path(text).stem) if several else "", known
+    stem = "FILE" in (option.metavar or "")
+    return (lambda text: Path(text).stem if stem else Path(text).name) if several else "", known
 
 
 def _parameter_texts(function: Callable[..., Any]) -> dict[str, str]:

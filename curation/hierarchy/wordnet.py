@@ -7,6 +7,7 @@ own offset.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.canonical import sha256_of_lines
-from curation.errors import HierarchyError
+from curation.errors import CurationWarning, HierarchyError
 from curation.hierarchy.hierarchy import as_tree, require_acyclic
 from curation.hierarchy.noun_table import NounTable, embedded_lemmas, embedded_structure, table_of
 from curation.ilsvrc2012 import ilsvrc2012_classes
@@ -209,6 +210,14 @@ def open_wordnet(which: Wordnet | Path | str | None = None) -> Wordnet:
 @cache
 def _built_in() -> Wordnet:
     return Wordnet("WordNet 3.0", embedded_structure(), embedded_lemmas())
+
+
+def open_told(which: Path | str | None) -> Wordnet:
+    """Return a WordNet, and warn of how it differs from the built-in one where it does."""
+    chosen = open_wordnet(which)
+    if chosen.difference:
+        warnings.warn(f"{chosen.name}: {chosen.difference}", CurationWarning, stacklevel=3)
+    return chosen
 
 
 def wordnet(

@@ -184,7 +184,7 @@ def test_another_wordnet(world: Path, nltk_corpora: Path, capsys: pytest.Capture
     (world / "id.txt").write_text("dog\n")
     out = tmp_path / "proposals.jsonl"
     assert main(arguments(world, "--wordnet", "nltk:tiny", "--out", str(out))) == 0
-    assert capsys.readouterr().err.startswith("WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks")
+    assert capsys.readouterr().err.startswith("warning: WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks")
     made = read_proposals(out)
     (entry,) = [one for one in made.inputs if one.use == "wordnet"]
     assert (entry.name, entry.sha256) == ("WordNet 3.1 (NLTK's tiny)", open_wordnet("nltk:tiny").digest)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
-from curation.benchmarks.elephant.official import official_profile
-from curation.benchmarks.elephant.open_set import owod_metrics
+from curation.benchmarks.elephant.measures import official_profile, owod_metrics
 from tests.evaluation import reference
 from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, match, worlds

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.fbeta import (
+from curation.benchmarks.elephant.measures import (
     TABLE_4_RATIOS,
     available_ratios,
     f_beta,

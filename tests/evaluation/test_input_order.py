@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
-from curation.benchmarks.elephant.official import official_profile
+from curation.benchmarks.elephant.measures import official_profile
 from curation.evaluation.coco_engine import coco_average_precision
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.voc import voc_average_precision

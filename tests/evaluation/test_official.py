@@ -2,7 +2,7 @@
 
 import pytest
 
-from curation.benchmarks.elephant.official import official_profile
+from curation.benchmarks.elephant.measures import official_profile
 from tests.evaluation.worlds import detections_of, truth_of
 from tests.worlds.boxes import Guess, Thing
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.open_set import open_set_errors, owod_metrics
+from curation.benchmarks.elephant.measures import open_set_errors, owod_metrics
 from curation.evaluation.matching import thresholds
 from curation.evaluation.variants import round_as_text, round_decimal
 from tests.evaluation.reference import World

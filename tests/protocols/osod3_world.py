@@ -9,7 +9,7 @@ import numpy as np
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.osod3 import BENCHMARK
-from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
+from curation.benchmarks.osod3.problems import INNER_NODES, SUPERCLASSES
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from tests.made_source import image_rows, make_source

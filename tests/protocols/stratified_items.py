@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from curation.benchmarks.stratified import Formula, Int64s, split_sizes
+from curation.benchmarks.imagenet.images import Formula, Int64s, split_sizes
 
 
 def stratified_split(

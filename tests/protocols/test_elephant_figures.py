@@ -3,18 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.expected import (
-    CLOSED_FIGURES,
+from curation.benchmarks.elephant.lists import (
+    FIGURES,
     TRAINING_FIGURES,
-    WILDERNESS_FIGURES,
     level_count,
 )
 
 
 def test_figures_add_up() -> None:
-    closed = {name: number for name, (number, _) in CLOSED_FIGURES.items()}
+    closed = {name: number for name, (number, _) in FIGURES["closed"].items()}
     assert closed["closed.boxes"] == closed["closed.non_difficult_boxes"] + closed["closed.difficult_boxes"]
-    wild = {name: number for name, (number, _) in WILDERNESS_FIGURES.items()}
+    wild = {name: number for name, (number, _) in FIGURES["wilderness"].items()}
     assert wild["wilderness.images"] == wild["wilderness.annotated_images"] + wild["wilderness.unannotated_images"]
     assert wild["coco.images"] - wild["coco.annotated_images"] == wild["wilderness.unannotated_images"]
     assert wild["wr1.images"] == closed["closed.images"]
@@ -30,7 +29,7 @@ def test_figures_add_up() -> None:
 
 
 def test_the_paper_has_47_levels() -> None:
-    assert level_count(4952, 23008) == WILDERNESS_FIGURES["wilderness.levels"][0]
+    assert level_count(4952, 23008) == FIGURES["wilderness"]["wilderness.levels"][0]
 
 
 @given(st.integers(1, 500), st.integers(0, 3000))

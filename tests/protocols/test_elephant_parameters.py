@@ -2,7 +2,7 @@
 
 import pytest
 
-from curation.benchmarks.elephant.parameters import PARAMETERS, read_orders, read_ratios
+from curation.benchmarks.elephant.lists import PARAMETERS, read_orders, read_ratios
 from curation.errors import ProtocolError
 
 

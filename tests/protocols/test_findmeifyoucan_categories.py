@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory, open_images_categories
+from curation.benchmarks.findmeifyoucan.layout import OpenImagesCategory, open_images_categories
 from curation.errors import HierarchyError
 from tests.real_files import real_files
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.findmeifyoucan.decisions import (
+from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC
+from curation.benchmarks.findmeifyoucan.pools import (
     decisions_of,
     disregarded,
     is_pinned_only,
     read_recorded,
     unheard_datasets,
 )
-from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC
 from curation.cli import main
 from curation.decisions.files import write_decisions
 from curation.decisions.resolution import recorded_digest, recorded_form

@@ -1,7 +1,8 @@
 """Figures of the paper beside those obtained."""
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan import BENCHMARK, facts
+from curation.benchmarks.findmeifyoucan import BENCHMARK
+from curation.benchmarks.findmeifyoucan.lists import KEPT
 from curation.manifest.header import Figure
 from tests.protocols.findmeifyoucan_world import build, coco, decided, listed
 
@@ -27,7 +28,7 @@ def test_declared_manifests_state_the_six_sizes_and_what_each_needs() -> None:
 
 def test_kept_and_added_parts_stand_apart_and_add_up() -> None:
     found = declared("voc")
-    for part in facts.KEPT["voc"]:
+    for part in KEPT["voc"]:
         kept, added, size = (found[f"{part}.{name}"].paper for name in ("kept_images", "added_images", "images"))
         assert kept is not None
         assert added is not None

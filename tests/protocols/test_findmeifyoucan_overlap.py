@@ -4,13 +4,16 @@ from pathlib import Path
 
 import msgspec
 
-from curation.benchmarks.findmeifyoucan.overlap import (
+from curation.benchmarks.findmeifyoucan.pairs import (
+    BDD,
     NEAR_LIST,
+    VOC,
+    Pair,
+    Pool,
     annotated_overlaps,
     id_class_of,
     near_list_overlaps,
 )
-from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC, Pair, Pool
 from curation.hierarchy import open_wordnet
 from curation.hierarchy.synset_maps import synset_map
 from curation.sources.datasets import COCO_CATEGORIES

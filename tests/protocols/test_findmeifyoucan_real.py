@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters
-from curation.benchmarks.findmeifyoucan import BENCHMARK, facts
-from curation.benchmarks.findmeifyoucan.decisions import read_recorded
+from curation.benchmarks.findmeifyoucan import BENCHMARK
+from curation.benchmarks.findmeifyoucan.lists import AUTHORS_DECISIONS, EXCLUDED, START
+from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC
+from curation.benchmarks.findmeifyoucan.pools import read_recorded
 from curation.decisions.resolution import recorded_digest
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
@@ -80,7 +82,7 @@ def check_the_rule_of_vos_on_val2017_against_a_loop_over_the_file(
     names = {one["id"]: one["name"] for one in content["categories"]}
     bad = {
         key: {one["image_id"] for one in content["annotations"] if names[one["category_id"]] in refused}
-        for key, refused in (("voc", facts.VOC_IN_COCO), ("bdd", facts.BDD_IN_COCO))
+        for key, refused in (("voc", VOC.pools[0].id_names), ("bdd", BDD.pools[0].id_names))
     }
     for key, size, published in (("voc", 969, 930), ("bdd", 1914, 1880)):
         kept = sorted(f"coco:{one['id']:012d}" for one in content["images"] if one["id"] not in bad[key])
@@ -88,7 +90,7 @@ def check_the_rule_of_vos_on_val2017_against_a_loop_over_the_file(
         assert list(manifest.ids("coco-rule")) == kept
         assert len(kept) == size
         # The rule alone is a superset of what is published, never less.
-        assert size >= published == facts.START[key]["coco"]
+        assert size >= published == START[key]["coco"]
 
 
 @real_files("decisions")
@@ -154,13 +156,13 @@ def check_sizes_of_the_lists_of_constraints(selection: dict[str, Any]) -> None:
             | ids("UNFILTERED_IMAGES_TO_REMOVE", pool)
             | ids("UNFILTERED_IMAGES_TO_NEAR", pool)
         )
-        assert (len(moved), len(out)) == (facts.EXCLUDED[f"{pool}-near"], facts.EXCLUDED[f"{pool}-far"])
+        assert (len(moved), len(out)) == (EXCLUDED[f"{pool}-near"], EXCLUDED[f"{pool}-far"])
 
 
 @real_files("decisions")
 def check_the_decisions_have_the_pinned_digest(shared: Path) -> None:
     recorded = read_recorded(str(shared / "data/findmeifyoucan/manual_selection.json"))
-    assert recorded_digest(recorded) == facts.AUTHORS_DECISIONS
+    assert recorded_digest(recorded) == AUTHORS_DECISIONS
     assert read_recorded(recorded) == recorded
 
 
@@ -220,7 +222,7 @@ def check_start_lists_with_the_published_counts_complete_the_voc_splits(
     manifest, missed = completed(shared, sources, "voc", start, images | added)
     assert missed == ()
     assert manifest.header.origin == "reviewed"
-    assert manifest.header.decisions == facts.AUTHORS_DECISIONS
+    assert manifest.header.decisions == AUTHORS_DECISIONS
     sizes = {part.name: part.images for part in manifest.header.parts}
     assert [sizes[f"{pool}-{one}"] for pool in ("coco", "openimages") for one in ("near", "far")] == [
         1174,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.findmeifyoucan.pairs import Pool, Wanted
-from curation.benchmarks.findmeifyoucan.rules import (
+from curation.benchmarks.findmeifyoucan.pools import (
     candidates,
     category_counts,
     images_with,

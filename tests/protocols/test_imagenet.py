@@ -12,8 +12,7 @@ import pytest
 
 from curation.benchmarks.building import complete, rebuild
 from curation.benchmarks.imagenet import BENCHMARK
-from curation.benchmarks.imagenet.expected import FIGURES, TABLE_1
-from curation.benchmarks.imagenet.lists import TRAIN, VAL, build, class_partition, default_name
+from curation.benchmarks.imagenet.lists import FIGURES, TABLE_1, TRAIN, VAL, build, class_partition, default_name
 from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest

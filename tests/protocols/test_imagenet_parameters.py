@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from curation.benchmarks.imagenet.classes import RULES
-from curation.benchmarks.imagenet.parameters import PARAMETERS, declaration_of, read_protocol
+from curation.benchmarks.imagenet.classes import PARAMETERS, RULES, declaration_of, read_protocol
 from curation.errors import ProtocolError
 
 OWN = 'name = "cats"\nknown = ["n02120997"]\nunknown = ["n02131653"]\ncut = "KN"\n'
@@ -30,9 +30,9 @@ def test_a_file_is_kept_in_the_manifest_itself(tmp_path: Path) -> None:
     text = read_protocol(str(path))
     path.unlink()
     assert read_protocol(text) == text
-    assert declaration_of(text).rule().known == ("n02120997",)
+    assert declaration_of(text).known == ("n02120997",)
     assert json.loads(text)["cut"] == "KN"
-    assert declaration_of("p2").rule() == RULES["p2"]
+    assert msgspec.structs.asdict(declaration_of("p2")) == {"name": "p2", **msgspec.structs.asdict(RULES["p2"])}
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import rebuild
-from curation.benchmarks.osod3.facts import INNER_NODES, SUPERCLASSES
-from curation.benchmarks.osod3.parameters import read_superclass
+from curation.benchmarks.osod3.problems import INNER_NODES, SUPERCLASSES, read_superclass
 from curation.errors import CurationError, ManifestError, ProtocolError
 from curation.manifest.header import ClassEntry
 from curation.manifest.manifest import Manifest, check_header, header_as_data

@@ -6,8 +6,8 @@ import pytest
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.osod3 import BENCHMARK
-from curation.benchmarks.osod3.declared import declare
-from curation.benchmarks.osod3.facts import INNER_NODES, NAMES, SUPERCLASSES
+from curation.benchmarks.osod3.lists import declare
+from curation.benchmarks.osod3.problems import INNER_NODES, NAMES, SUPERCLASSES
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest
 from tests.real_files import real_files

@@ -8,7 +8,7 @@ import pytest
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.osod3 import BENCHMARK
-from curation.benchmarks.osod3.declared import declare
+from curation.benchmarks.osod3.lists import declare
 from curation.cli import main
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest, write_manifest

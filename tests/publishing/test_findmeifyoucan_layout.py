@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory
-from curation.benchmarks.findmeifyoucan.layout import plan_findmeifyoucan, split_parts, upstream_name
+from curation.benchmarks.findmeifyoucan.layout import (
+    OpenImagesCategory,
+    plan_findmeifyoucan,
+    split_parts,
+    upstream_name,
+)
 from curation.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source

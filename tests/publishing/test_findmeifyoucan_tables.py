@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from curation.benchmarks.findmeifyoucan.categories import OpenImagesCategory
 from curation.benchmarks.findmeifyoucan.layout import (
+    OpenImagesCategory,
     findmeifyoucan_tables,
     plan_findmeifyoucan,
     published_schema,

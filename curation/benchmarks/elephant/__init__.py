@@ -26,7 +26,7 @@ BENCHMARK = Benchmark(
         SourceSlot("voc2012-train", "voc2012", "train", False, f"training part: {_VOC}"),
         SourceSlot("voc2012-val", "voc2012", "val", False, f"training part: {_VOC}"),
     ),
-    parameters="curation.benchmarks.elephant.parameters:PARAMETERS",
+    parameters="curation.benchmarks.elephant.lists:PARAMETERS",
     parts=(
         ("closed", "VOC2007 test"),
         ("wilderness", "all COCO images without a known class"),
@@ -38,6 +38,6 @@ BENCHMARK = Benchmark(
     page="docs/elephant.md",
     build="curation.benchmarks.elephant.lists:build",
     declare="curation.benchmarks.elephant.lists:declare",
-    recipes="curation.benchmarks.elephant.facts:RECIPES",
+    recipes="curation.benchmarks.elephant.lists:RECIPES",
     formats="curation.benchmarks.elephant.layout:FORMATS",
 )

@@ -18,18 +18,20 @@ from curation.benchmarks.elephant.diagnosis import (
     diagnose,
     read_similar_sets,
 )
-from curation.benchmarks.elephant.fbeta import (
+from curation.benchmarks.elephant.measures import (
     FORMULAS,
+    OFFICIAL,
+    PAPER,
     TABLE_4_BETAS,
     TABLE_4_RATIOS,
     Formula,
     available_ratios,
     fbeta_operating_points,
+    official_profile,
+    open_set_errors,
+    owod_metrics,
 )
-from curation.benchmarks.elephant.official import official_profile
-from curation.benchmarks.elephant.open_set import open_set_errors, owod_metrics
 from curation.benchmarks.elephant.report import DEFINITIONS, REPORT
-from curation.benchmarks.elephant.variants import OFFICIAL, PAPER
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.curves import average_precision_by_level
 from curation.evaluation.inputs import (

@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.elephant.lists import known_images
-from curation.benchmarks.elephant.walks import image_numbers
-from curation.benchmarks.setorder import difference_order
+from curation.benchmarks.elephant.orders import difference_order, image_numbers
 from curation.errors import ExportError
 from curation.ids import native_number
 from curation.json_keys import decode_json

@@ -8,55 +8,127 @@ none of the 20 (the *wilderness*). The paper gives 23,008 such images; its subse
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from curation.benchmarks.elephant.expected import (
-    declared_figures,
-    figures_of,
-    official_part,
-)
-from curation.benchmarks.elephant.facts import (
-    CLOSED,
-    CLOSED_RULE,
-    COCO,
-    HEADER_ONLY_BEFORE,
-    HEADER_ONLY_NOTES,
-    HEADER_ONLY_VERSION,
-    LEVELS,
-    OFFICIAL_FIGURES,
-    ORDER_RULES,
-    ORDER_SUFFIX,
-    PAPER,
-    TEST_VIEW,
-    TRAINING,
-    TRAINING_RULE,
-    TRAINING_VIEW,
-    WILDERNESS_RULE,
-    WR1,
-)
-from curation.benchmarks.elephant.parameters import PARAMETERS
-from curation.benchmarks.elephant.walks import Walks, walks_of
+from curation.benchmarks.elephant.orders import Walks, walks_of
+from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.parameters import Parameter, salt
 from curation.benchmarks.parts import (
     KNOWN_OF_VOC,
     Part,
     Selection,
     all_images,
+    compared,
     make_part,
     manifest_of,
     source_entry,
     unread_entry,
     voc_classes,
 )
+from curation.benchmarks.published import draft
 from curation.errors import ProtocolError, UsageError
-from curation.manifest.header import ClassEntry, PartEntry
+from curation.manifest.header import (
+    ClassEntry,
+    Figure,
+    Header,
+    LabelView,
+    Paper,
+    PartEntry,
+    Supersedes,
+)
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.sources.source import Bools, Source
+
+_ROOM = __package__
+_FACTS = facts_of(_ROOM)
+PAPER = fact(_ROOM, "paper", Paper)
+CLOSED, COCO = "voc2007-test", "coco"
+TRAINING = ("voc2007-train", "voc2007-val", "voc2012-train", "voc2012-val")
+
+TEST_VIEW = LabelView()
+# The notebook deletes the difficult flag, so the paper's detectors were trained on difficult objects too.
+TRAINING_VIEW = LabelView(difficult="keep")
+CLOSED_RULE, WILDERNESS_RULE, TRAINING_RULE, LEVELS = (
+    _FACTS[key] for key in ("closed_rule", "wilderness_rule", "training_rule", "levels")
+)
+WR1: dict[str, Any] = _FACTS["wr1"]
+"""Part wr1 as a record: the size, the annotated images and the digest of its list."""
+
+HEADER_ONLY_VERSION: str = _FACTS["header_only"]["version"]
+HEADER_ONLY_NOTES = tuple(_FACTS["header_only"]["notes"])
+HEADER_ONLY_BEFORE = Supersedes(**_FACTS["header_only"]["before"])
+ORDER_RULES = fact(_ROOM, "orders", dict[str, str])
+ORDER_SUFFIX = fact(_ROOM, "order_suffixes", dict[str, str])
+
+FIGURES = fact(_ROOM, "figures", dict[str, dict[str, tuple[int, str]]])
+"""Figures of the paper and of the authors' files, by group: value and place."""
+OFFICIAL_FIGURES = fact(_ROOM, "official", dict[str, tuple[str, ...]])
+"""Figures by which a file is known to be an official part of COCO."""
+TRAINING_FIGURES = fact(_ROOM, "training", dict[str, tuple[int, int, int]])
+"""Images, objects and persons of the authors' four training files."""
+
+RECIPES: dict[str, Callable[[], Header]] = {
+    stated["name"]: partial(draft, _ROOM, key, classes=voc_classes()) for key, stated in _FACTS["published"].items()
+}
+"""Drafts of lists that others published, by the name of the manifest that they make."""
+
+
+def read_ratios(text: str) -> tuple[str, ...]:
+    """Return the ratios of ``0.5,1.0`` in shortest decimal form, ``("0.5", "1")``; else raise `ProtocolError`."""
+    ratios = []
+    for word in text.split(","):
+        matched = re.fullmatch(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?", word.strip())
+        decimals = matched and (matched[2] or "").rstrip("0")
+        ratio = matched and f"{int(matched[1])}{f'.{decimals}' if decimals else ''}"
+        if not ratio or Fraction(ratio) == 0 or ratio in ratios:
+            raise ProtocolError(
+                "A wilderness ratio is not a positive decimal number, or stands twice",
+                where="--set ratios",
+                expected="for example 0.5,1.0,2",
+                found=repr(word[:40]),
+            )
+        ratios.append(ratio)
+    return tuple(ratios)
+
+
+def read_orders(text: str) -> tuple[str, ...]:
+    """Return the orders of ``cpython_set,hash``; an unknown or repeated one is a `ProtocolError`."""
+    orders = tuple(word.strip() for word in text.split(","))
+    for place, order in enumerate(orders):
+        if order not in ORDER_RULES or order in orders[:place]:
+            raise ProtocolError(
+                "An order of selection is not known, or stands twice",
+                where="--set orders",
+                expected=f"some of {', '.join(ORDER_RULES)}",
+                found=repr(order[:40]),
+            )
+    return orders
+
+
+PARAMETERS = (
+    Parameter(
+        name="ratios",
+        default="1.0",
+        read=read_ratios,
+        meaning="wilderness ratios, comma-separated decimals: parts wr1, wr0.5, … of floor(ratio * closed images)",
+    ),
+    Parameter(
+        name="orders",
+        default="cpython_set,hash",
+        read=read_orders,
+        meaning="orders the ratios are taken in: cpython_set (the notebook's; part wr1), hash (wr1-hash), id (wr1-id), "
+        "cpython_set_as_listed (wr1-as-listed)",
+    ),
+    salt("elephant/wilderness-ratio", "salt of the hash order"),
+)
+
 
 ALGORITHM_VERSION = 1
 
@@ -327,3 +399,108 @@ def _ratio_rule(ratio: str, size: int, order: str) -> str:
 
 def _file_of(source: Source) -> str:
     return source.files[0].name if source.files else source.dataset
+
+
+_TRAIN_IMAGES = "number of images of the split, as in the authors' custom_voc_*.json"
+_CLOSED_REASON = (
+    "the closed source is not VOC2007 test, or a file of it that leaves out objects or their difficult flag"
+)
+
+
+def figures_of(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> tuple[Figure, ...]:
+    """Return every figure of the paper that these sources bear on, with what was obtained and why it differs."""
+    coco = sources["coco"]
+    obtained = {**_closed(parts["closed"]), **_wilderness(parts, coco)}
+    figures = _beside("closed", obtained, lambda _: _CLOSED_REASON)
+    figures += _beside("wilderness", obtained, lambda name: _wilderness_reason(name, obtained[name], coco))
+    if coco.part == "val2017":
+        counts = {
+            "val2017.images": obtained["coco.images"],
+            "val2017.wilderness_images": obtained["wilderness.images"],
+        }
+        figures += _beside("val2017", counts, lambda _: "the source is not the official val2017")
+    return (*figures, *_training(parts, sources))
+
+
+def _beside(group: str, obtained: Mapping[str, int | None], reason: Callable[[str], str]) -> list[Figure]:
+    """Return the figures of a group of `FIGURES`, each with the reason where what was obtained differs."""
+    return [compared(name, obtained.get(name), *stated, reason(name)) for name, stated in FIGURES[group].items()]
+
+
+def official_part(figures: Sequence[Figure]) -> str:
+    """Return the official part of COCO whose figures are all met, ``""`` where there is none."""
+    met = {one.name for one in figures if one.paper is not None and one.obtained == one.paper}
+    return next((part for part, names in OFFICIAL_FIGURES.items() if met.issuperset(names)), "")
+
+
+def declared_figures(closed: Part, wr1: PartEntry) -> tuple[Figure, ...]:
+    """Return the figures of a manifest whose wilderness is not available yet, but for WR1 where that is pinned."""
+    obtained = {**_closed(closed), "wr1.images": wr1.images}
+    waiting = "not computed yet: needs instances_train2017.json"
+    return (
+        *_beside("closed", obtained, lambda _: _CLOSED_REASON),
+        *_beside("wilderness", obtained, lambda _: waiting),
+    )
+
+
+def level_count(closed: int, wilderness: int) -> int:
+    """Return the number of levels k = 0, 1, … with ``k * closed // 10 <= wilderness``."""
+    # k*N//10 <= W exactly when k*N <= 10*W + 9.
+    return (10 * wilderness + 9) // closed + 1
+
+
+def _closed(part: Part) -> dict[str, int | None]:
+    boxes, difficult = part.boxes or 0, part.entry.boxes["difficult"]
+    return {
+        "closed.images": part.entry.images,
+        "closed.boxes": boxes,
+        "closed.non_difficult_boxes": boxes - difficult,
+        "closed.difficult_boxes": difficult,
+    }
+
+
+def _wilderness(parts: Mapping[str, Part], coco: Source) -> dict[str, int | None]:
+    entry = parts["wilderness"].entry
+    images, annotated = entry.images or 0, entry.annotated_images or 0
+    wr1 = parts.get("wr1")
+    shown = np.zeros(len(coco.images), np.bool_)
+    shown[coco.class_pairs()[0]] = True
+    return {
+        "coco.images": len(coco.images),
+        "coco.annotated_images": int(shown.sum()),
+        "wilderness.images": images,
+        "wilderness.annotated_images": annotated,
+        "wilderness.unannotated_images": images - annotated,
+        "wilderness.levels": level_count(len(parts["closed"].ids), images),
+        "wr1.images": None if wr1 is None else wr1.entry.images,
+        "wr1.non_crowd_boxes": None if wr1 is None else wr1.non_crowd_boxes,
+    }
+
+
+def _wilderness_reason(name: str, obtained: int | None, coco: Source) -> str:
+    if obtained is None:
+        return "a presence-only source has no boxes" if coco.objects is None else "this part was not asked for"
+    if coco.objects is None:
+        return "a presence table: classes may be missed, images without annotation may be missing"
+    if coco.part != "train2017":
+        return f"counted in COCO {coco.part or 'data of another part'}; the paper's wilderness is train2017"
+    if name.startswith("wr1") or name.endswith("levels"):
+        return "follows from the wilderness or the closed part, which differ from the paper's"
+    return "the source is not the official instances_train2017.json"
+
+
+def _training(parts: Mapping[str, Part], sources: Mapping[str, Source]) -> list[Figure]:
+    figures = []
+    for slot, (images, boxes, persons) in TRAINING_FIGURES.items():
+        if slot not in parts:
+            continue
+        objects = sources[slot].require_objects("A training part")
+        names = sources[slot].categories.names
+        n_persons = int((objects.category == names.index("person")).sum()) if "person" in names else 0
+        reason = "the source is not the official split, or leaves out its difficult objects"
+        figures += [
+            compared(f"{slot}.images", len(parts[slot].ids), images, _TRAIN_IMAGES, reason),
+            compared(f"{slot}.boxes", len(objects), boxes, f"annotations of the authors' file of {slot}", reason),
+            compared(f"{slot}.persons", n_persons, persons, f"annotations of the authors' file of {slot}", reason),
+        ]
+    return figures

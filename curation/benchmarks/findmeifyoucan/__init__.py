@@ -11,7 +11,7 @@ BENCHMARK = Benchmark(
     paper=fact(__package__, "paper", Paper),
     summary="Near, far and farther OOD splits of COCO and Open Images for detectors of VOC or BDD100k, or of one's own",
     slots="curation.benchmarks.findmeifyoucan.pairs:SLOTS",
-    parameters="curation.benchmarks.findmeifyoucan.parameters:PARAMETERS",
+    parameters="curation.benchmarks.findmeifyoucan.lists:PARAMETERS",
     parts=(
         ("DATASET-rule", "images without an ID class by their annotations"),
         ("DATASET-start", "where the review by eye began"),
@@ -22,6 +22,6 @@ BENCHMARK = Benchmark(
     build="curation.benchmarks.findmeifyoucan.lists:build",
     declare="curation.benchmarks.findmeifyoucan.lists:declare",
     choose_slots="curation.benchmarks.findmeifyoucan.lists:slots_of",
-    recorded_decisions="curation.benchmarks.findmeifyoucan.decisions:read_decisions_file",
+    recorded_decisions="curation.benchmarks.findmeifyoucan.pools:read_decisions_file",
     formats="curation.benchmarks.findmeifyoucan.layout:FORMATS",
 )

@@ -13,21 +13,91 @@ from typing import Any
 import msgspec
 
 from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.findmeifyoucan import facts
-from curation.benchmarks.findmeifyoucan.expected import figures_of, notes_of
-from curation.benchmarks.findmeifyoucan.pairs import PAIRS, Pair, pair_of
-from curation.benchmarks.findmeifyoucan.parameters import PARAMETERS
-from curation.benchmarks.findmeifyoucan.pools import Splits, split_pool
-from curation.benchmarks.findmeifyoucan.rules import positions_in
-from curation.benchmarks.parameters import stated
-from curation.benchmarks.parts import Part, Selection, make_part, manifest_of, source_entry
+from curation.benchmarks.facts import fact
+from curation.benchmarks.findmeifyoucan.pairs import (
+    PAIRS,
+    Pair,
+    annotated_overlaps,
+    near_list_overlaps,
+    pair_of,
+    read_pair,
+)
+from curation.benchmarks.findmeifyoucan.pools import (
+    SCANS,
+    Splits,
+    category_counts,
+    contradictions,
+    disregarded,
+    is_pinned_only,
+    positions_in,
+    read_recorded,
+    split_pool,
+    unheard_datasets,
+)
+from curation.benchmarks.parameters import Parameter, choice, salt, stated, whole, wordnet_of, wordnet_parameter
+from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.canonical import sha256_of_bytes
 from curation.decisions.resolution import recorded_digest
 from curation.errors import ProtocolError
-from curation.manifest.header import ClassEntry, LabelView, PartEntry, SourceEntry, Treatment
+from curation.hierarchy import Wordnet
+from curation.manifest.header import (
+    ClassEntry,
+    Figure,
+    LabelView,
+    Paper,
+    PartEntry,
+    SourceEntry,
+    Treatment,
+)
 from curation.manifest.manifest import Manifest
-from curation.sources.datasets import COCO_CATEGORIES, facts_of, family, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, family
 from curation.sources.source import Source
+
+_ROOM = __package__
+Sizes = dict[str, dict[str, int]]
+
+PAPER = fact(_ROOM, "paper", Paper)
+KEPT, ADDED, START = (fact(_ROOM, key, Sizes) for key in ("kept", "added", "start"))
+REQUIRED, EXCLUDED, SHARED = (fact(_ROOM, key, dict[str, int]) for key in ("required", "excluded", "shared"))
+AUTHORS_DECISIONS = fact(_ROOM, "authors_decisions", str)
+
+
+START_LISTS = {
+    "published": "the published start list, where the pair has one; else the rule",
+    "rule": "all that the rule lets in, a superset of the published list",
+}
+ID_OBJECTS = {
+    "unknown": "objects of an ID class that are left in a split are unknown, as published",
+    "ignore": "they are neither right nor wrong",
+}
+
+PARAMETERS = (
+    Parameter(
+        "pair",
+        "voc",
+        read_pair,
+        "ID classes and OOD sources: voc (near and far), bdd (farther), or a TOML or JSON file of one's own",
+    ),
+    Parameter(
+        "decisions",
+        "",
+        read_recorded,
+        "file of recorded decisions (jsonl, csv, authors' manual_selection); empty for the automatic stage alone",
+    ),
+    Parameter("pools", "", str, "OOD sources to build, separated by commas; empty for all of the pair"),
+    choice("start", START_LISTS),
+    choice(
+        "shared",
+        ("report", "refuse"),
+        "an image that decisions put into the near and into the far split: report, or refuse",
+    ),
+    choice("id_objects", ID_OBJECTS),
+    whole("candidates", 0, "images a split to show to a reviewer; 0 for no such lists"),
+    choice("scan", SCANS, default="whole_image"),
+    salt("findmeifyoucan", "salt of the hash ranks of candidates"),
+    wordnet_parameter(),
+)
+
 
 ALGORITHM_VERSION = 1
 _RULES = {
@@ -49,7 +119,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         See `Pair.slots`; a pool's start source, its published start list where it has one, and the source of its
         candidates where the decisions add any.
     parameters : mapping
-        See `curation.benchmarks.findmeifyoucan.parameters`.
+        By the names in `PARAMETERS`.
 
     Raises
     ------
@@ -76,7 +146,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     pair = _chosen(parameters)
     if pair.name not in {one.name for one in PAIRS.values()}:
         raise ProtocolError("Only a published pair can be declared", where="--set pair", expected=", ".join(PAIRS))
-    published = {**parameters, "start": "published", "decisions": facts.AUTHORS_DECISIONS}
+    published = {**parameters, "start": "published", "decisions": AUTHORS_DECISIONS}
     return _manifest(pair, sources, published)
 
 
@@ -105,7 +175,7 @@ def _manifest(pair: Pair, sources: Mapping[str, Source], parameters: Mapping[str
         parts,
         name=default_name(pair, parameters),
         title=pair.title or pair.name,
-        paper=facts.PAPER,
+        paper=PAPER,
         taxonomy="OSOD-II",
         origin="declared" if declared else "reviewed" if digest else "regenerated",
         classes=classes,
@@ -192,17 +262,7 @@ def _located(one: Splits, ids: Sequence[str] | None, slot: str) -> list[Selectio
 def _source(slot: SourceSlot, sources: Mapping[str, Source]) -> SourceEntry:
     if slot.name in sources:
         return source_entry(slot.name, sources[slot.name])
-    terms = facts_of(slot.dataset)
-    return SourceEntry(
-        name=slot.name,
-        dataset=slot.dataset,
-        part=slot.part,
-        namespace=namespace_of(slot.dataset),
-        licence=terms.licence,
-        media_redistributable=terms.media_redistributable,
-        files=(),
-        note="from your own disk",
-    )
+    return unread_entry(slot.name, slot.dataset, slot.part, note="from your own disk")
 
 
 def _configuration(pair: Pair) -> str:
@@ -213,3 +273,155 @@ def _configuration(pair: Pair) -> str:
 def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the pools that the parameters choose."""
     return _chosen(parameters).slots()
+
+
+_SHOWN = 3
+_PLACE = {
+    "images": "Table 3",
+    "kept_images": "Table 3, by arithmetic: the images that are not added ones",
+    "added_images": "recorded decisions, FROM_CANDIDATES without repeats",
+    "required_images": "recorded decisions: added, and kept as near",
+    "excluded_images": "recorded decisions: removed, or moved to the other split",
+}
+
+
+def figures_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[Figure, ...]:
+    """Return every published figure of the pools that are built, with what was obtained and why it differs.
+
+    Where decisions are available the constraints that follow from them are counted too: how many images of those that a
+    split must contain it has, and how many of those that it must not.
+    """
+    key = next((name for name, one in PAIRS.items() if one.name == pair.name), "")
+    if not key:
+        return ()
+    figures: list[Figure] = []
+    for one in splits:
+        figures += _start_figures(one, START[key][one.pool.name], parameters)
+        for part in one.pool.parts:
+            figures += _part_figures(key, one, part, parameters)
+        figures += _pool_figures(key, one, parameters)
+    return tuple(figures)
+
+
+def _start_figures(one: Splits, published: int, parameters: Mapping[str, Any]) -> list[Figure]:
+    figures = []
+    pool = one.pool
+    if one.rule is not None:
+        figures.append(
+            Figure(
+                name=f"{pool.name}-rule.images",
+                paper=None,
+                obtained=len(one.rule),
+                place="VOS, process_coco_ood.py",
+                explanation=f"the rule alone: a superset of the {published} that are published after a look by hand",
+            )
+        )
+    obtained = None if one.start is None else len(one.start)
+    why = one.missing or _why(one, parameters)
+    return [*figures, compared(f"{pool.name}-start.images", obtained, published, "published list of VOS", why)]
+
+
+def _part_figures(key: str, one: Splits, part: str, parameters: Mapping[str, Any]) -> list[Figure]:
+    kept, added = KEPT[key][part], ADDED[key][part]
+    paper: dict[str, int | None] = {
+        "images": kept + added,
+        "kept_images": kept,
+        "added_images": added,
+        "required_images": REQUIRED.get(part),
+        "excluded_images": 0,
+    }
+    if part not in REQUIRED:
+        del paper["required_images"]
+    obtained = _obtained(one, part)
+    why = one.missing_of(part) or _why(one, parameters)
+    return [compared(f"{part}.{name}", obtained.get(name), value, _PLACE[name], why) for name, value in paper.items()]
+
+
+def _obtained(one: Splits, part: str) -> dict[str, int]:
+    """Return what is known of a split: where the source of its added images is not given, two numbers."""
+    if one.outcome is None:
+        return {}
+    figures = {"kept_images": len(one.kept[part]), "added_images": len(one.added[part])}
+    if not one.missing_of(part):
+        images = set(one.images(part))
+        required, excluded = one.constraints(part)
+        figures |= {
+            "images": len(images),
+            "required_images": len(required & images),
+            "excluded_images": len(excluded & images),
+        }
+    return figures
+
+
+def _pool_figures(key: str, one: Splits, parameters: Mapping[str, Any]) -> list[Figure]:
+    pool = one.pool
+    removed = START[key][pool.name] - sum(KEPT[key][part] for part in pool.parts)
+    known = one.outcome is not None
+    obtained: dict[str, int | None] = {
+        "removed_images": len(one.removed) if known else None,
+        "near_and_far_images": len(one.shared) if known else None,
+    }
+    paper = {"removed_images": removed}
+    place = {"removed_images": "start list less Table 3", "near_and_far_images": "recorded decisions"}
+    if pool.has_near:
+        paper["near_and_far_images"] = SHARED[pool.name]
+    why = one.missing or _why(one, parameters)
+    return [compared(f"{pool.name}.{name}", obtained[name], value, place[name], why) for name, value in paper.items()]
+
+
+def _why(one: Splits, parameters: Mapping[str, Any]) -> str:
+    reasons = []
+    if parameters["start"] == "rule":
+        reasons.append("the start list is what the rule gives, not the published one")
+    if not parameters["decisions"]:
+        reasons.append("the automatic stage alone: no decision was given")
+    return "; ".join(reasons) or "other decisions, start list or annotations than the authors'"
+
+
+def notes_of(pair: Pair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a reader must know: overlaps with ID classes, what has no effect, shared images."""
+    notes = []
+    if wordnet := wordnet_of(parameters):
+        notes.append(f"Overlaps by kind are those of {wordnet.name}, {wordnet.difference}.")
+    if not parameters["decisions"]:
+        notes.append(
+            "No decisions were given: near and far are what the category lists say, a proposal and no judgement."
+        )
+    elif is_pinned_only(parameters["decisions"]):
+        notes.append(
+            "The decisions are named by their digest: `curation build` completes the splits with --decisions FILE."
+        )
+    notes += [f"Overlap: {one}" for one in near_list_overlaps(pair, wordnet)]
+    for one in splits:
+        notes += [f"Overlap: {found}" for found in _annotated(pair, one, wordnet)]
+        notes += one.notes
+        if left := disregarded(parameters["decisions"], one.pool):
+            notes.append(
+                f"{one.pool.name}: {left} decisions do not count: of this pool only manual removals for the reason "
+                f"{' or '.join(map(repr, one.pool.reasons))} do."
+            )
+    if differing := contradictions(parameters["decisions"]):
+        more = f"; and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        notes.append(
+            f"Verdicts contradict each other on {len(differing)} images, and all are replayed, in the order of the "
+            f"steps: {'; '.join(differing[:_SHOWN])}{more}."
+        )
+    unheard = unheard_datasets(parameters["decisions"], [one.pool for one in splits])
+    if unheard:
+        told = ", ".join(f"{n} of {name!r}" for name, n in unheard.items())
+        notes.append(f"Decisions that speak of no pool of this manifest: {told}.")
+    return tuple(notes)
+
+
+def _annotated(pair: Pair, one: Splits, wordnet: Wordnet | None) -> list[str]:
+    """Return the overlaps found in the annotations of the splits that are available."""
+    found: list[str] = []
+    for part in one.pool.parts:
+        if one.missing_of(part):
+            continue
+        counts: dict[str, int] = {}
+        for selection in one.selections(part):
+            for name, n in category_counts(selection.source, selection.positions).items():
+                counts[name] = counts.get(name, 0) + n
+        found += map(str, annotated_overlaps(pair, one.pool, part, counts, wordnet))
+    return found

@@ -1,23 +1,32 @@
-"""A pair of ID classes and OOD sources: what is ID, what is near, what is removed; the paper's two, or one's own."""
+"""A pair of ID classes and OOD sources: what is ID, what is near, what is removed; the paper's two, or one's own.
+
+The linter of overlaps says which ID classes are called near, or annotated in an OOD split, by name, alias or kinship.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.findmeifyoucan import facts
+from curation.benchmarks.facts import facts_of
 from curation.errors import CurationError, ProtocolError
+from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.declarations import read_declaration
+from curation.hierarchy.hierarchy import descendants
+from curation.hierarchy.synset_maps import DATASETS, synset_map
 from curation.hierarchy.synset_maps import DATASETS as SYNSET_MAPS
 from curation.manifest.manifest import NAME
-from curation.sources.datasets import COCO_NAMES_OF_VOC, VOC_NAMES, namespace_of
+from curation.sources.datasets import family, namespace_of
+from curation.sources.slots import SourceSlot
 
 _POOL_NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")
 _MOST = 10_000_000
+_COCO_PARTS = ("coco-val2017", "coco-train2017")
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -152,73 +161,24 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 def _part(slot: str, pool: Pool) -> str:
     if slot == pool.published:
         return slot
-    return slot.partition("-")[2] if slot in (facts.COCO_START, facts.COCO_CANDIDATES) else ""
+    return slot.partition("-")[2] if slot in _COCO_PARTS else ""
 
 
-_FAR_WANTED = Wanted(more_than=40, less_than=250)
-VOC = Pair(
-    name="findmeifyoucan/voc",
-    title="FindMeIfYouCan: near and far of Pascal VOC",
-    id_classes=VOC_NAMES,
-    aliases=dict(facts.VOC_ALIASES),
-    synsets="voc",
-    pools=(
-        Pool(
-            name="coco",
-            dataset="coco",
-            start=facts.COCO_START,
-            candidates=facts.COCO_CANDIDATES,
-            published="vos-coco-voc",
-            id_names=tuple(COCO_NAMES_OF_VOC.values()),
-            remove=dict(facts.VOC_REMOVED_FROM_COCO),
-            near=dict(facts.VOC_NEAR_IN_COCO),
-            wanted_near=Wanted(more_than=20),
-            wanted_far=_FAR_WANTED,
-        ),
-        Pool(
-            name="openimages",
-            dataset="openimages",
-            start=facts.OPEN_IMAGES,
-            candidates=facts.OPEN_IMAGES,
-            published="vos-openimages-voc",
-            rule=False,
-            id_names=facts.VOC_IN_OPEN_IMAGES,
-            remove=dict(facts.VOC_REMOVED_FROM_OPEN_IMAGES),
-            near=dict(facts.VOC_NEAR_IN_OPEN_IMAGES),
-            wanted_near=_FAR_WANTED,
-            wanted_far=_FAR_WANTED,
-        ),
-    ),
-)
-BDD = Pair(
-    name="findmeifyoucan/bdd",
-    title="FindMeIfYouCan: farther from BDD100k",
-    id_classes=facts.BDD_CLASSES,
-    aliases=dict(facts.BDD_ALIASES),
-    synsets="coco",
-    pools=(
-        Pool(
-            name="coco",
-            dataset="coco",
-            start=facts.COCO_START,
-            published="vos-coco-bdd",
-            id_names=facts.BDD_IN_COCO,
-            distance="farther",
-            reasons=("person",),
-        ),
-        Pool(
-            name="openimages",
-            dataset="openimages",
-            start=facts.OPEN_IMAGES,
-            published="vos-openimages-bdd",
-            rule=False,
-            id_names=facts.BDD_IN_OPEN_IMAGES,
-            remove=dict(facts.BDD_REMOVED_FROM_OPEN_IMAGES),
-            distance="farther",
-            reasons=("Person",),
-        ),
-    ),
-)
+def _stated(key: str) -> Pair:
+    """Return a pair of the paper; its tables hold the categories of each ID class."""
+    stated = facts_of(__package__)["pairs"][key]
+    pools = [
+        pool
+        | {
+            name: {category: owner for owner, categories in pool.get(name, {}).items() for category in categories}
+            for name in ("remove", "near")
+        }
+        for pool in stated["pools"]
+    ]
+    return msgspec.convert(stated | {"pools": pools}, Pair)
+
+
+VOC, BDD = _stated("voc"), _stated("bdd")
 PAIRS = {"voc": VOC, "bdd": BDD}
 SLOTS = tuple({slot.name: slot for pair in PAIRS.values() for slot in pair.slots()}.values())
 
@@ -351,3 +311,116 @@ def _refuse(where: str, field: str, expected: str, found: str) -> None:
         expected=expected,
         found=repr(found[:80]),
     )
+
+
+How = Literal["name", "alias", "kind"]
+NEAR_LIST = "near list"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Overlap:
+    """One category of an OOD source that is an ID class.
+
+    Attributes
+    ----------
+    pool : str
+    place : str
+        `NEAR_LIST`, or the part whose images are annotated with it.
+    category, id_class : str
+    how : {"name", "alias", "kind"}
+        Letter by letter but for case; by an alias; or because WordNet has its synset below that of the ID class.
+    objects : int
+        Annotations of the category in the part; 0 for the near list.
+    """
+
+    pool: str
+    place: str
+    category: str
+    id_class: str
+    how: How
+    objects: int = 0
+
+    def __str__(self) -> str:
+        """Return the finding as a sentence."""
+        how = {"name": "is", "alias": "is another name of", "kind": "is a kind of"}[self.how]
+        seen = f" ({self.objects} objects)" if self.place != NEAR_LIST else ""
+        return f"{self.pool}, {self.place}: {self.category!r}{seen} {how} the ID class {self.id_class!r}."
+
+
+def id_class_of(
+    pair: Pair, pool: Pool, categories: Iterable[str], wordnet: Wordnet | None = None
+) -> dict[str, tuple[str, How]]:
+    """Return for each category that is an ID class which one, and how it is known; others are left out.
+
+    Parameters
+    ----------
+    categories : iterable of str
+        Names in the pool's source. Kinship is looked up only where the pair names the synset map of its ID classes and
+        there is one of the pool's data set.
+    wordnet : Wordnet, optional
+        Says what is a kind of what; the built-in one by default.
+    """
+    by_name = {name.casefold(): name for name in pair.id_classes}
+    by_alias = {alias.casefold(): owner for alias, owner in pair.names().items()}
+    kinds = _kinds(pair, pool, wordnet or open_wordnet())
+    found: dict[str, tuple[str, How]] = {}
+    for category in categories:
+        folded = category.casefold()
+        if folded in by_name:
+            found[category] = (by_name[folded], "name")
+        elif folded in by_alias:
+            found[category] = (by_alias[folded], "alias")
+        elif category in kinds:
+            found[category] = (kinds[category], "kind")
+    return found
+
+
+def near_list_overlaps(pair: Pair, wordnet: Wordnet | None = None) -> tuple[Overlap, ...]:
+    """Return every ID class that stands in a near list: FindMeIfYouCan's code calls "Dog" near a VOC class."""
+    return tuple(
+        Overlap(pool.name, NEAR_LIST, category, owner, how)
+        for pool in pair.pools
+        for category, (owner, how) in id_class_of(pair, pool, pool.near, wordnet).items()
+    )
+
+
+def annotated_overlaps(
+    pair: Pair, pool: Pool, part: str, counts: Mapping[str, int], wordnet: Wordnet | None = None
+) -> tuple[Overlap, ...]:
+    """Return every category with objects in a part that is an ID class, most objects first.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Objects of the part by category.
+    """
+    present = [name for name, n in counts.items() if n]
+    found = [
+        Overlap(pool.name, part, category, owner, how, counts[category])
+        for category, (owner, how) in id_class_of(pair, pool, present, wordnet).items()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.objects, one.category)))
+
+
+def _kinds(pair: Pair, pool: Pool, wordnet: Wordnet) -> dict[str, str]:
+    """Return the categories of the pool's data set whose synset lies at or below that of an ID class."""
+    dataset = next((name for name in DATASETS if name == family(pool.dataset)), None)
+    if not pair.synsets or dataset is None:
+        return {}
+    of_id, of_ood = (
+        {name: synset for name, synset in synset_map(one).items() if synset in wordnet}
+        for one in (pair.synsets, dataset)
+    )
+    # Only what lies above the two maps' synsets: the whole of WordNet takes seconds.
+    graph = wordnet.nouns({*of_id.values(), *of_ood.values()})
+    kinds: dict[str, str] = {}
+    for name in _known(pair.id_classes, of_id):
+        below = descendants(graph, [of_id[name]]) | {of_id[name]}
+        for category, synset in of_ood.items():
+            if synset in below:
+                kinds.setdefault(category, name)
+    return kinds
+
+
+def _known(names: Sequence[str], mapped: Mapping[str, str]) -> list[str]:
+    return [name for name in names if name in mapped]

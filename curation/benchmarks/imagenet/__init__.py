@@ -21,7 +21,7 @@ BENCHMARK = Benchmark(
             "ILSVRC-2012 val: a folder (a flat one with LOC_val_solution.csv or val.txt beside it), or such a file",
         ),
     ),
-    parameters="curation.benchmarks.imagenet.parameters:PARAMETERS",
+    parameters="curation.benchmarks.imagenet.classes:PARAMETERS",
     parts=(
         ("train", "known and negative classes"),
         ("val", "known and negative classes, from the training images"),

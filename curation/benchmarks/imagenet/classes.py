@@ -1,4 +1,7 @@
-"""Known, negative and unknown classes of the ImageNet protocols P1, P2, P3: superclasses, cut by a rule."""
+"""Known, negative and unknown classes of the ImageNet protocols P1, P2, P3: superclasses, cut by a rule.
+
+Then the parameters that are read from ``--set KEY=VALUE``, and protocols of one's own from a file.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,23 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import msgspec
 
 from curation.benchmarks.facts import fact
+from curation.benchmarks.imagenet.images import Formula
+from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, whole, wordnet_parameter
+from curation.canonical import canonical_json
 from curation.errors import ProtocolError
+from curation.hierarchy.declarations import read_declaration
 from curation.hierarchy.hierarchy import leaves_under
+from curation.ilsvrc2012 import ilsvrc2012_classes
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
+
 
 Overlap = Literal["each", "first"]
 
@@ -29,22 +41,33 @@ SIXTHS = "KNKUKN"
 _PATTERN = re.compile(r"[KNU]{2,100}")
 
 
-@dataclass(frozen=True, slots=True)
-class ClassRule:
+class ClassRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a protocol's classes follow from superclasses.
 
     Attributes
     ----------
-    cut : str
-        ``whole``, ``halves``, ``sixths``, or a pattern such as ``KKNU``.
     known, negative, unknown : tuple of str
         Superclasses by wnid. Those of `known` are cut; those of the other two are negative or unknown as a whole.
+    cut : str
+        ``whole``, ``halves``, ``sixths``, or a pattern such as ``KKNU``.
     """
 
-    cut: str
     known: tuple[str, ...]
     negative: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    cut: str = "whole"
+
+
+class Declaration(ClassRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A protocol of one's own.
+
+    Attributes
+    ----------
+    name : str
+        A lower-case word: the manifest is called ``imagenet/NAME``.
+    """
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +170,96 @@ def _require_sound(found: Partition) -> None:
             )
     if not found.known:
         raise ProtocolError("No class of the dataset lies below the known superclasses", found="0 known classes")
+
+
+HIERARCHIES = {
+    "published": "the one-parent tree of the published protocols",
+    "dag": "all hypernyms of WordNet 3.0: 118 dogs",
+}
+MISSING = {
+    "refuse": "a class of the protocol that the data set lacks is an error",
+    "report": "it is left out and told in the notes; all other classes keep role and label",
+    "restrict": "the classes are restricted to those of the training source before they are cut, as the authors' code "
+    "does: classes change sides and labels",
+}
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.]{0,40}")
+
+
+def read_protocol(text: str) -> str:
+    """Return ``p1``, ``p2``, ``p3``, or the canonical JSON of what a TOML or JSON file declares.
+
+    A manifest holds the declaration itself, so that it is built again without the file.
+
+    Raises
+    ------
+    MissingFileError
+        The text is neither of the three nor a file.
+    ProtocolError
+        The file is not such a declaration, or names what cannot be superclasses.
+    """
+    if text in RULES:
+        return text
+    if text.startswith("{"):
+        try:
+            declared = msgspec.json.decode(text, type=Declaration)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise ProtocolError("The protocol's declaration cannot be read", found=str(error)[:200]) from None
+    else:
+        if not Path(text).exists():
+            raise ProtocolError(
+                "There is no such ImageNet protocol",
+                where="--set protocol",
+                expected=f"{', '.join(RULES)}, or a TOML or JSON file",
+                found=repr(text[:80]),
+            )
+        declared = read_declaration(Path(text), Declaration, ProtocolError)
+    _check(declared, text[:200])
+    return canonical_json(msgspec.to_builtins(declared)).decode("utf-8")
+
+
+def declaration_of(text: str) -> Declaration:
+    """Return the declaration that a value of the parameter ``protocol`` stands for."""
+    if text in RULES:
+        return Declaration(name=text, **msgspec.structs.asdict(RULES[text]))
+    return msgspec.json.decode(text, type=Declaration)
+
+
+def _check(declared: Declaration, where: str) -> None:
+    named = [*declared.known, *declared.negative, *declared.unknown]
+    wrong = ""
+    if not _NAME.fullmatch(declared.name) or declared.name in RULES:
+        wrong = f"name {declared.name[:40]!r}"
+    elif not is_cut(declared.cut):
+        wrong = f"cut {declared.cut[:40]!r}"
+    elif not declared.known:
+        wrong = "no known superclass"
+    elif repeated := sorted({one for one in named if named.count(one) > 1}):
+        wrong = f"{repeated[0][:40]!r} twice"
+    elif leaves := sorted(set(named) & set(ilsvrc2012_classes())):
+        wrong = f"{leaves[0]}, which is a class and no superclass"
+    if wrong:
+        raise ProtocolError(
+            "The protocol's declaration does not hold together",
+            where=where,
+            expected=f"a name of its own, different superclasses, a cut ({', '.join(CUTS)} or a pattern such as KKNU)",
+            found=wrong,
+        )
+
+
+PARAMETERS = (
+    Parameter(
+        "protocol",
+        "p1",
+        read_protocol,
+        "p1, p2, p3, or a TOML or JSON file with name, known, negative, unknown (superclasses) and cut",
+    ),
+    choice("hierarchy", HIERARCHIES),
+    whole("seed", 42, "of the split in train and val; published: 42", most=LARGEST_SEED),
+    choice(
+        "formula",
+        get_args(Formula),
+        "order of two floating-point operations in the split: that of scikit-learn 1.0 and later, or of 0.24",
+    ),
+    choice("missing", MISSING),
+    wordnet_parameter(),
+)

@@ -15,30 +15,39 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.imagenet.classes import RULES, ClassRule, Partition, partition
-from curation.benchmarks.imagenet.expected import (
-    DAG_NOTE,
-    PAPER,
-    PUBLISHED_NOTE,
-    TEST_RULE,
-    TRAIN_RULE,
-    VAL_RULE,
-    figures_of,
-)
-from curation.benchmarks.imagenet.images import ClassImages
-from curation.benchmarks.imagenet.parameters import PARAMETERS, declaration_of
+from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.imagenet.classes import PARAMETERS, RULES, ClassRule, Partition, declaration_of, partition
+from curation.benchmarks.imagenet.images import ClassImages, split_sizes
 from curation.benchmarks.parameters import stated, wordnet_of
-from curation.benchmarks.parts import Part, Selection, make_part, manifest_of, source_entry, unread_entry
-from curation.benchmarks.stratified import split_sizes
+from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.canonical import sha256_of_lines
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import dropped_leaves, label
 from curation.hierarchy.wordnet import imagenet_dag, imagenet_tree
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.header import ClassEntry, ClassRole, LabelView, PartEntry, PartRole, SourceEntry
+from curation.manifest.header import (
+    ClassEntry,
+    ClassRole,
+    Figure,
+    LabelView,
+    Paper,
+    PartEntry,
+    PartRole,
+    SourceEntry,
+)
 from curation.manifest.manifest import Manifest
 from curation.sources.imagenet import NO_NAMES
 from curation.sources.source import Int64s, Source
+
+_ROOM = __package__
+_FACTS = facts_of(_ROOM)
+PAPER = fact(_ROOM, "paper", Paper)
+FIGURES: tuple[str, ...] = tuple(_FACTS["figures"])
+TABLE_1 = fact(_ROOM, "table_1", dict[str, tuple[int, ...]])
+"""Published figures in the order of `FIGURES`."""
+TRAIN_RULE, VAL_RULE, TEST_RULE = (_FACTS[key] for key in ("train_rule", "val_rule", "test_rule"))
+DAG_NOTE: str = _FACTS["dag_note"]
+PUBLISHED_NOTE: str = _FACTS["published_note"]
 
 ALGORITHM_VERSION = 1
 TRAIN, VAL = "imagenet-train", "imagenet-val"
@@ -113,7 +122,7 @@ def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None 
             expected="--set hierarchy=dag beside it",
             found=other.name,
         )
-    rule = declaration_of(parameters["protocol"]).rule()
+    rule = declaration_of(parameters["protocol"])
     chosen = ilsvrc2012_classes() if leaves is None else leaves
     dag = imagenet_dag() if other is None else other.nouns(chosen)
     found = partition(
@@ -148,7 +157,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         ``imagenet-train``, ``imagenet-val``, or both. A part whose source is not given, or states counts alone, is
         declared: it has a rule and expected figures, and no list.
     parameters : mapping
-        See `curation.benchmarks.imagenet.parameters`.
+        By the names in `curation.benchmarks.imagenet.classes.PARAMETERS`.
 
     Raises
     ------
@@ -179,9 +188,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         sources=tuple(_source(slot, given) for slot in (TRAIN, VAL)),
         protocol="imagenet",
         algorithm_version=ALGORITHM_VERSION,
-        parameters={**stated(parameters, PARAMETERS), **_facts(declaration.rule(), given.classes)},
+        parameters={**stated(parameters, PARAMETERS), **_facts(declaration, given.classes)},
         figures=figures_of(_obtained(given, selected), parameters, declaration.name, _absent(given)),
-        notes=(*_hierarchy_notes(declaration.rule(), parameters), *notes),
+        notes=(*_hierarchy_notes(declaration, parameters), *notes),
     )
 
 
@@ -315,3 +324,35 @@ def _hierarchy_notes(rule: ClassRule, parameters: Mapping[str, Any]) -> tuple[st
         return ()
     examples = ", ".join(label(imagenet_dag(), leaf) for leaf in leaves[:3])
     return (PUBLISHED_NOTE.format(dropped=len(leaves), examples=examples),)
+
+
+def figures_of(
+    obtained: Mapping[str, int], parameters: Mapping[str, Any], name: str, absent: Mapping[str, str]
+) -> tuple[Figure, ...]:
+    """Return the figures of Table 1 beside those obtained.
+
+    Parameters
+    ----------
+    obtained : mapping of str to int
+        By the names in `FIGURES`, as far as they are computed.
+    parameters : mapping
+        Of the protocol.
+    name : str
+        The protocol: a variant or one of a user's own has no figure in the paper.
+    absent : mapping of str to str
+        Why figures that begin with a part's name could not be computed.
+    """
+    of_paper = name in TABLE_1 and parameters["hierarchy"] == "published" and parameters["missing"] != "restrict"
+    table: tuple[int | None, ...] = TABLE_1[name] if of_paper else (None,) * len(FIGURES)
+    place = "Table 1" if of_paper else "not in the paper"
+    figures = []
+    for figure, paper in zip(FIGURES, table, strict=True):
+        found = obtained.get(figure)
+        if found is None:
+            why = absent.get(figure.partition(".")[0], "not computed")
+        elif paper is None:
+            why = "not a protocol of the paper"
+        else:
+            why = "classes are missing from the data set" if parameters["missing"] == "report" else "other files"
+        figures.append(compared(figure, found, paper, place, why))
+    return tuple(figures)

@@ -19,6 +19,7 @@ from curation.benchmarks.parts import (
     Part,
     Selection,
     all_images,
+    compared,
     make_part,
     manifest_of,
     source_entry,
@@ -155,12 +156,12 @@ def _figures(parts: list[Part]) -> tuple[Figure, ...]:
     stated = {f"range-{count}-{size}": size for count, size in RANGES.items()}
     stated |= {f"wilderness-{size}": size for size in WILDERNESS}
     return tuple(
-        Figure(
-            name=f"{name}.images",
-            paper=size,
-            obtained=sizes.get(name),
-            place="the authors' lists less VOC2007 test (4,952)",
-            explanation="" if name in sizes else "the pool of this source is smaller",
+        compared(
+            f"{name}.images",
+            sizes.get(name),
+            size,
+            "the authors' lists less VOC2007 test (4,952)",
+            "the pool of this source is smaller",
         )
         for name, size in stated.items()
     )

@@ -11,7 +11,7 @@ BENCHMARK = Benchmark(
     paper=fact(__package__, "paper", Paper),
     summary="known and unknown sub-classes of one super-class: Open Images animals and vehicles, CUB, MTSD",
     slots="curation.benchmarks.osod3.lists:SLOTS",
-    parameters="curation.benchmarks.osod3.parameters:PARAMETERS",
+    parameters="curation.benchmarks.osod3.problems:PARAMETERS",
     parts=(
         ("train", "images of known classes"),
         ("val", "for tuning"),
@@ -19,6 +19,6 @@ BENCHMARK = Benchmark(
     ),
     page="docs/osod3.md",
     build="curation.benchmarks.osod3.lists:build",
-    declare="curation.benchmarks.osod3.declared:declare",
+    declare="curation.benchmarks.osod3.lists:declare",
     choose_slots="curation.benchmarks.osod3.lists:choose_slots",
 )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parts import Part, Selection, make_part, manifest_of, source_entry
+from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry
 from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
@@ -142,12 +142,12 @@ def _part(name: str, selected: Sequence[Selection], classes: Sequence[ClassEntry
 
 def _figures(problem: str, obtained: Mapping[str, int]) -> tuple[Figure, ...]:
     return tuple(
-        Figure(
-            name=f"{name}.images",
-            paper=size,
-            obtained=obtained.get(name),
-            place=PROBLEMS[problem]["place"],
-            explanation="" if obtained.get(name) == size else "the source is another set of images",
+        compared(
+            f"{name}.images",
+            obtained.get(name),
+            size,
+            PROBLEMS[problem]["place"],
+            "the source is another set of images",
         )
         for name, size in PROBLEMS[problem]["sizes"].items()
     )

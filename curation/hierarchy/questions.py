@@ -1,0 +1,259 @@
+"""What one asks of a class hierarchy: what lies below, what a word means, how near two nodes are, what a tree loses."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from curation.arguments import checked
+from curation.errors import CurationWarning, HierarchyError, UsageError
+from curation.hierarchy import hierarchy
+from curation.hierarchy.class_trees import read_edge_list
+from curation.hierarchy.hierarchy import (
+    ancestors,
+    as_tree,
+    dropped_leaves,
+    edited,
+    label,
+    leaves_under,
+    node_of,
+    parents,
+    read_edits,
+)
+from curation.hierarchy.kinship import NOUN_DEPTH, kinship, leacock_chodorow, lowest_common, path_similarity, wu_palmer
+from curation.hierarchy.wordnet import open_told, open_wordnet, published_parents
+from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.storage import read_bytes
+
+if TYPE_CHECKING:
+    from curation.hierarchy.hierarchy import Graph
+
+_ILSVRC, _ALL = "ilsvrc2012", "all"
+_DEEPEST = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hierarchy:
+    """The hierarchy that is asked.
+
+    Attributes
+    ----------
+    wordnet
+        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data
+        (nltk:wordnet31, nltk:omw-1.4:fra), or a folder of WordNet 3.0
+    edges
+        another hierarchy: parent and child on each line
+    names
+        its names: id, tab, names
+    edits
+        TOML or JSON: other parents for some nodes
+    """
+
+    wordnet: Annotated[str | None, "WHICH"] = None
+    edges: Path | None = None
+    names: Path | None = None
+    edits: Path | None = None
+
+    def graph(self, *, instances: bool = False, above: Collection[str] | None = None) -> Graph:
+        """Return the hierarchy with all parents kept, edits applied.
+
+        Raises
+        ------
+        UsageError
+            Two hierarchies are named, or names for none.
+        """
+        if self.edges is not None and self.wordnet is not None:
+            raise UsageError("--edges and --wordnet name two hierarchies", expected="one of them")
+        if self.names is not None and self.edges is None:
+            raise UsageError("--names belongs to --edges FILE")
+        if self.edges is not None:
+            graph = read_edge_list(self.edges, self.names)
+        else:
+            graph = open_told(self.wordnet).nouns(above, instances=instances)
+        return graph if self.edits is None else edited(graph, read_edits(self.edits))
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Hierarchy):
+    """What is seen of it.
+
+    Attributes
+    ----------
+    tree
+        one parent a node (published: as in the ImageNet protocols; first, last: in the order of the parents), or all
+        (dag)
+    leaves
+        ilsvrc2012: its 1,000 classes (the default for WordNet); all: nodes without a child; or a file of ids
+    """
+
+    tree: Literal["published", "first", "last", "dag"] = "published"
+    leaves: Annotated[str | None, "WHICH"] = None
+
+    def chosen_leaves(self) -> Collection[str] | None:
+        """Return the leaves that are counted, None for all nodes without a child."""
+        which = self.leaves or (_ALL if self.edges is not None else _ILSVRC)
+        if which == _ALL:
+            return None
+        if which == _ILSVRC:
+            return ilsvrc2012_classes()
+        text = read_bytes(Path(which), kind="list of leaves").decode("utf-8", "replace")
+        return tuple(dict.fromkeys(line.split()[0] for line in text.splitlines() if line.split()))
+
+    def above(self, leaves: Collection[str] | None) -> Graph:
+        """Return the hierarchy with these leaves in it: one that it lacks is an error, not passed over."""
+        if self.edges is None:
+            return self.graph(above=leaves)
+        graph = self.graph()
+        ancestors(graph, leaves or ())
+        return graph
+
+    def of(self, graph: Graph) -> Graph:
+        """Return a hierarchy as it is seen: a tree, or all parents."""
+        if self.tree == "dag":
+            return graph
+        if self.tree != "published":
+            return as_tree(graph, "last" if self.tree == "last" else "first")
+        choices = {child: parent for child, parent in published_parents().items() if child in graph}
+        lost = [child for child, parent in choices.items() if not graph.has_edge(child, parent)] if self.wordnet else []
+        if lost:
+            warnings.warn(
+                f"the published tree is of WordNet 3.0: {len(lost)} of its {len(choices)} choices of a parent are "
+                "none here; these synsets keep their first parent (--tree dag keeps all)",
+                CurationWarning,
+                stacklevel=4,
+            )
+            choices = {child: parent for child, parent in choices.items() if child not in lost}
+        return as_tree(graph, choices=choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Subtree:
+    """What lies below a node: its id and name, the leaves, the number of other nodes, the lines of a drawing."""
+
+    node: str
+    name: str
+    origin: str
+    descendants: int
+    leaves: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+@checked
+def subtree(node: str, /, *, depth: int = 3, view: View | None = None) -> Subtree:
+    """Return what lies below a node.
+
+    Parameters
+    ----------
+    node
+        an id such as n02087122, or a name such as 'hunting dog'
+    depth
+        levels below the node (default 3)
+
+    Examples
+    --------
+    >>> len(subtree("hunting dog").leaves)
+    61
+    """
+    if not 0 <= depth <= _DEEPEST:
+        raise UsageError("The depth is out of range", where=f"--depth {depth}", expected=f"0 to {_DEEPEST}")
+    view = view or View()
+    leaves = view.chosen_leaves()
+    graph = view.of(view.above(leaves))
+    try:
+        node = node_of(graph, node)
+    except HierarchyError as error:
+        if leaves is not None and error.found is None:
+            error.hint = f"--leaves all, if it lies above none of these leaves; or {error.hint}"
+        raise
+    return Subtree(
+        node,
+        label(graph, node),
+        graph.graph.get("origin", ""),
+        len(hierarchy.descendants(graph, [node])) - 1,
+        leaves_under(graph, node, leaves),
+        tuple(hierarchy.tree_lines(graph, node, depth=depth, leaves=leaves)),
+    )
+
+
+@checked
+def nodes_of(word: str, /, *, of: Hierarchy | None = None) -> list[dict[str, str]]:
+    """Return the nodes that a word may mean: id, name, lemmas, parents."""
+    graph = (of or Hierarchy()).graph()
+    return [
+        {
+            "id": node,
+            "name": str(graph.nodes[node].get("name", "")),
+            "lemmas": str(graph.nodes[node].get("lemmas", "")).replace(" ", ", ").replace("_", " "),
+            "parents": "; ".join(label(graph, parent) for parent in parents(graph, node)),
+        }
+        for node in hierarchy.find(graph, word)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near two nodes are: labels of both and of the lowest common hypernym, and each similarity."""
+
+    first: str
+    second: str
+    labels: tuple[str, str]
+    lowest_common: str | None
+    values: Mapping[str, float | None]
+    origin: str
+
+
+@checked
+def nearness(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, of: Hierarchy | None = None) -> Nearness:
+    """Return how near two nodes are, as NLTK defines it.
+
+    Examples
+    --------
+    >>> nearness("dog.n.01", "cat.n.01").values["path"]
+    0.2
+    """
+    chosen = of or Hierarchy()
+    # NLTK's similarities follow instance pointers too.
+    graph = chosen.graph(instances=True)
+    first, second = node_of(graph, first), node_of(graph, second)
+    kin = kinship(graph, [first, second])
+    place = int(lowest_common(kin, [first], [second])[0, 0])
+    scores = {"path": path_similarity(kin, [first], [second]), "wu_palmer": wu_palmer(kin, [first], [second])}
+    if chosen.edges is None:
+        depth = open_wordnet(chosen.wordnet).noun_depth if chosen.wordnet else NOUN_DEPTH
+        scores["leacock_chodorow"] = leacock_chodorow(kin, [first], [second], depth=depth)
+    return Nearness(
+        first,
+        second,
+        (label(graph, first), label(graph, second)),
+        label(graph, kin.nodes[place]) if place >= 0 else None,
+        {name: float(score[0, 0]) if place >= 0 else None for name, score in scores.items()},
+        graph.graph["origin"] if chosen.wordnet else "",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """The leaves that a tree loses, by node; how many there are below each; and the labels of all."""
+
+    lost: Mapping[str, Sequence[str]]
+    leaves: Mapping[str, int]
+    labels: Mapping[str, str]
+
+
+@checked
+def losses(nodes: tuple[Annotated[str, "NODE"], ...], /, *, view: View | None = None) -> Losses:
+    """Return the leaves that a one-parent tree loses, node by node."""
+    view = view or View()
+    leaves = view.chosen_leaves()
+    graph = view.above(leaves)
+    if leaves is None:
+        leaves = [node for node in graph if not graph.pred[node]]
+    lost = dropped_leaves(graph, view.of(graph), [node_of(graph, node) for node in nodes], leaves)
+    return Losses(
+        lost,
+        {node: len(leaves_under(graph, node, leaves)) for node in lost},
+        {one: label(graph, one) for node, several in lost.items() for one in (node, *several)},
+    )

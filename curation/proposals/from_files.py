@@ -1,0 +1,279 @@
+"""Proposals from files: ID classes, OOD sources, and whatever signals are given, read and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from curation.arguments import checked
+from curation.canonical import sha256_of_bytes
+from curation.errors import UsageError
+from curation.hierarchy import open_told
+from curation.hierarchy.class_trees import read_open_images
+from curation.manifest.locate import load_manifest
+from curation.progress import stage, steps
+from curation.proposals.categories import ClassTree, Lists
+from curation.proposals.clip_overlap import digest_of, prompts_of, reference_of
+from curation.proposals.detector_overlap import read_categories
+from curation.proposals.id_classes import IdClass, classes_of, read_id_classes, read_synset_map
+from curation.proposals.proposal import Input, ProposalSet, read_proposals, thresholds_from
+from curation.proposals.propose import OodPool, Signals, propose
+from curation.proposals.set_distance import SetStatistics, statistics_of
+from curation.similarity.embeddings import Embeddings, open_embeddings
+from curation.sources.integrity import BadBoxes
+from curation.sources.opening import open_source, parts_at
+from curation.sources.source import Source
+from curation.storage import read_bytes
+
+if TYPE_CHECKING:
+    from curation.hierarchy.hierarchy import Graph
+
+NOTHING: Mapping[str, Any] = {}
+
+
+@checked
+def propose_from_files(
+    *,
+    id_classes: Path | None = None,
+    manifest: Annotated[str | None, "M"] = None,
+    ood: Annotated[Mapping[str, Path], "NAME[@PART]=PATH"],
+    near_classes: Annotated[Mapping[str, str | Sequence[str]], "NAME=A,B"] = NOTHING,
+    far_classes: Annotated[Mapping[str, str | Sequence[str]], "NAME=A,B"] = NOTHING,
+    synset_map: Annotated[Mapping[str, Path], "NAME=FILE"] = NOTHING,
+    tree: Annotated[Mapping[str, Path], "NAME=JSON"] = NOTHING,
+    embeddings_id: Annotated[Path | None, "STORE"] = None,
+    embeddings_ood: Annotated[Mapping[str, Path] | Path, "[NAME=]STORE"] = NOTHING,
+    texts: Annotated[Path | None, "STORE"] = None,
+    detections: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE"] = NOTHING,
+    detector_categories: Annotated[Path | None, "JSON"] = None,
+    thresholds: Annotated[Mapping[str, str], "--set KEY=VALUE"] = NOTHING,
+    wordnet: Annotated[str | None, "WHICH"] = None,
+    compare: tuple[Path, ...] = (),
+    bad_boxes: BadBoxes = "error",
+    no_cache: bool = False,
+) -> ProposalSet:
+    """Rank the images of an OOD source that may hold an ID class; near, far and farther, as proposals.
+
+    Parameters
+    ----------
+    id_classes
+        the ID classes: JSON, TOML, or one a line
+    manifest
+        the ID classes are the known ones of a manifest
+    ood
+        an OOD source: root, annotation file, or table; NAME begins with its data set: coco,
+        coco-val2017 (repeatable)
+    near_classes
+        categories that are near, by your word
+    far_classes
+        categories that are far, by your word
+    synset_map
+        synsets of an OOD source's categories, or of the ID classes (NAME id): CSV or TSV of name,
+        n02084071; they go before the built-in maps of COCO, VOC and Open Images (repeatable)
+    tree
+        class tree of a source as Open Images has it (bbox_labels_600_hierarchy.json), for kinds and
+        parts; class-descriptions-boxable.csv is looked for beside it (repeatable)
+    embeddings_id
+        embedded ID images (curation embed)
+    embeddings_ood
+        embedded images of an OOD source (repeatable)
+    texts
+        embedded prompts of ID and other classes
+    detections
+        COCO results of a detector of the ID classes on an OOD source (repeatable)
+    detector_categories
+        the detector's category numbers: an annotation file with categories (default: the numbers of the
+        manifest's classes)
+    thresholds
+        a threshold: near_wup (0.82), text_margin (0.01), look_sigma (0), detector_score (0.5), agreeing
+        (2), standard_errors (2), farther_below (none)
+    wordnet
+        in place of WordNet 3.0's nouns, which are built in: nltk[:CORPUS[:LANGUAGE]], a WordNet of NLTK's data, or a
+        folder of WordNet 3.0; recorded among the inputs
+    compare
+        other proposals, whose far sets these are held against (repeatable)
+    bad_boxes
+        what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)
+    no_cache
+        parse annotation files again, and store nothing
+
+    Raises
+    ------
+    UsageError
+        Something is named that is not there, or a signal lacks its other half.
+    """
+    chosen = open_told(wordnet) if wordnet else None
+    limits = thresholds_from(thresholds)
+    classes, numbers, inputs = _classes(id_classes, manifest)
+    maps = _synset_maps(synset_map, {"id", *(key.partition("@")[0] for key in ood)}, inputs)
+    with stage("reading embeddings of the ID classes"):
+        signals = _signals(embeddings_id, texts, embeddings_ood, inputs)
+    sources = _sources(ood, bad_boxes, no_cache=no_cache)
+    near = _of_pools(near_classes, "--near-classes", sources)
+    far = _of_pools(far_classes, "--far-classes", sources)
+    stores = _of_pools(embeddings_ood, "--embeddings-ood", sources)
+    found = _of_pools(detections, "--detections", sources)
+    trees = _of_pools(tree, "--tree", sources)
+    if found:
+        numbers = _numbers(detector_categories, classes, numbers, inputs)
+    pools = []
+    for name, source in sources.items():
+        inputs += [Input(use=f"ood {name}", name=file.name, sha256=file.sha256) for file in source.files]
+        pools.append(
+            OodPool(
+                name=name,
+                source=source,
+                lists=Lists(_split(near.get(name, "")), _split(far.get(name, ""))),
+                synsets=maps.get(name, {}),
+                tree=_tree(trees[name], name, inputs) if name in trees else None,
+                embeddings=_embeddings(stores[name], f"embeddings {name}", inputs) if name in stores else None,
+                detections=found.get(name),
+                detector_classes=numbers,
+            )
+        )
+    return propose(
+        classes,
+        pools,
+        signals=signals,
+        thresholds=limits,
+        id_synsets=maps.get("id", {}),
+        compare=_compared(compare, inputs),
+        inputs=inputs,
+        wordnet=chosen,
+    )
+
+
+def _classes(id_classes: Path | None, manifest: str | None) -> tuple[tuple[IdClass, ...], dict[int, str], list[Input]]:
+    """Return the ID classes, the numbers a detector calls them by where that is known, and the inputs so far."""
+    if (id_classes is None) == (manifest is None):
+        raise UsageError(
+            "Nothing says which classes are ID" if manifest is None else "Two options name the ID classes",
+            expected="--id-classes FILE, or --manifest M",
+        )
+    if id_classes is not None:
+        return read_id_classes(id_classes), {}, [_input("id_classes", id_classes)]
+    locked = load_manifest(manifest or "")
+    header = locked.header
+    numbers = {one.index: one.name for one in header.classes if one.role == "known"}
+    entry = Input(use="manifest", name=f"{header.name}@{header.version}", sha256=locked.digest)
+    return classes_of(header), numbers, [entry]
+
+
+def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes, *, no_cache: bool) -> dict[str, Source]:
+    found: dict[str, Source] = {}
+    for key, path in steps(ood.items(), "reading OOD sources"):
+        name, _, part = key.partition("@")
+        dataset, _, named = name.partition("-")
+        part = part or named
+        if not part and path.is_dir():
+            offered = parts_at(path, dataset)
+            if len(offered) > 1:
+                raise UsageError(
+                    "The root offers several parts",
+                    where=f"--ood {key}={path}",
+                    found=", ".join(offered),
+                    hint=f"--ood {name}@{offered[0]}={path}",
+                )
+            part = offered[0] if offered else ""
+        if name in found or name == "id":
+            raise UsageError(f"--ood may not name {name!r}" + (" twice" if name in found else ""), where=f"--ood {key}")
+        found[name] = open_source(path, dataset=dataset, part=part, cache=not no_cache, bad_boxes=bad_boxes)
+    return found
+
+
+def _of_pools(given: Mapping[str, Any] | Path, option: str, sources: Mapping[str, object]) -> dict[str, Any]:
+    """Return what is given of each source; of one source alone, its name may be left out."""
+    if isinstance(given, Path):
+        if len(sources) == 1:
+            return {next(iter(sources)): given}
+        raise UsageError(
+            f"{option} needs NAME=VALUE", where=f"{option} {given!s:.200}", expected=", ".join(sources), found="no name"
+        )
+    for name in given:
+        if name not in sources:
+            raise UsageError("There is no such OOD source", where=f"{option} {name[:80]}", expected=", ".join(sources))
+    return dict(given)
+
+
+def _numbers(
+    file: Path | None, classes: tuple[IdClass, ...], numbers: dict[int, str], inputs: list[Input]
+) -> dict[int, str]:
+    if file is not None:
+        inputs.append(_input("detector_categories", file))
+        return read_categories(file, classes)
+    if not numbers:
+        raise UsageError(
+            "Nothing says which class each category_id of the detections is",
+            where="--detections",
+            hint="--detector-categories FILE, an annotation file that the detector was trained with",
+        )
+    return numbers
+
+
+def _synset_maps(given: Mapping[str, Path], known: set[str], inputs: list[Input]) -> dict[str, dict[str, str]]:
+    maps = {}
+    for name, path in given.items():
+        if name not in known:
+            raise UsageError(
+                "A synset map is of the ID classes or of an OOD source",
+                where=f"--synset-map {name[:80]}",
+                expected=", ".join(sorted(known)),
+            )
+        maps[name] = read_synset_map(path)
+        inputs.append(_input(f"synset_map {name}", path))
+    return maps
+
+
+def _tree(path: Path, name: str, inputs: list[Input]) -> ClassTree:
+    beside = path.with_name("class-descriptions-boxable.csv")
+    names = beside if beside.is_file() else None
+    inputs += [_input(f"tree {name}", one) for one in (path, names) if one is not None]
+
+    def read(*, parts: bool) -> Graph:
+        return read_open_images(path, names, parts=parts)
+
+    return ClassTree(read(parts=False), read(parts=True))
+
+
+def _signals(
+    embeddings_id: Path | None, texts: Path | None, ood: Mapping[str, Path] | Path, inputs: list[Input]
+) -> Signals:
+    given = [name for name, one in (("embeddings-id", embeddings_id), ("texts", texts)) if one]
+    if bool(given) != bool(ood):
+        raise UsageError(
+            "There is nothing to compare: the OOD images are not embedded"
+            if given
+            else "There is nothing to compare the embedded OOD images with",
+            where=f"--{given[0]}" if given else "--embeddings-ood",
+            hint="--embeddings-ood STORE, made by curation embed"
+            if given
+            else "--embeddings-id STORE or --texts STORE",
+        )
+    references = None
+    if embeddings_id:
+        references = reference_of(_embeddings(embeddings_id, "embeddings id", inputs))
+    prompts = prompts_of(_embeddings(texts, "texts", inputs)) if texts else None
+    return Signals(references, prompts)
+
+
+def _embeddings(path: Path, use: str, inputs: list[Input]) -> Embeddings:
+    found = open_embeddings(path)
+    inputs.append(Input(use=use, name=path.name, sha256=digest_of(found)))
+    return found
+
+
+def _split(names: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(one.strip() for one in (names.split(",") if isinstance(names, str) else names) if one.strip())
+
+
+def _input(use: str, path: Path) -> Input:
+    return Input(use=use, name=path.name, sha256=sha256_of_bytes(read_bytes(path)))
+
+
+def _compared(paths: Sequence[Path], inputs: list[Input]) -> list[SetStatistics]:
+    found = []
+    for path in paths:
+        inputs.append(_input("compare", path))
+        found += [statistics_of(one, str(path)) for one in read_proposals(path).sets if one.group == "far"]
+    return found
