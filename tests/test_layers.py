@@ -34,7 +34,7 @@ ALLOWED = {
     "decisions": GROUND | {"sources", "manifest"},
     "proposals": GROUND | {"sources", "hierarchy", "similarity", "manifest", "decisions"},
     "publishing": GROUND | {"sources", "manifest", "decisions"},
-    "evaluation": GROUND | {"sources", "manifest", "figure_style"},
+    "evaluation": GROUND | {"sources", "manifest", "decisions", "figure_style"},
     "benchmarks": GROUND
     | {
         "sources",

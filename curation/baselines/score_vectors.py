@@ -120,7 +120,7 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
         np.array([row.scores for row in rows], np.float64).reshape(len(rows), width),
         _column([row.background_score for row in rows], path, "background_score"),
         _column([row.objectness for row in rows], path, "objectness"),
-        _regions([row.region for row in rows], path),
+        _column([row.region for row in rows], path, "region", np.int64),
         path.name,
         given.sha256,
     )
@@ -134,30 +134,18 @@ def image_positions(ids: Sequence[int | str]) -> Int64s:
     return np.array([number[image] for image in ids], np.int64)
 
 
-def _column(values: Sequence[float | None], path: Path, name: str) -> Floats | None:
-    present = [value is not None for value in values]
-    if not any(present):
+def _column(values: Sequence[float | None], path: Path, name: str, dtype: type = np.float64) -> Any:
+    """Return what every record says, shape (n,), None where no record says it."""
+    if all(value is None for value in values):
         return None
-    if not all(present) or not np.isfinite(np.array(values, np.float64)).all():
+    usable = np.isfinite(np.array(values, np.float64))
+    if not usable.all():
         raise PredictionError(
             f"Some records have no usable {name}",
-            where=f"{path}: record {present.index(False) if not all(present) else ''}",
+            where=f"{path}: record {int(np.argmin(usable))}",
             expected="a finite number in every record, or in none",
         )
-    return np.array(values, np.float64)
-
-
-def _regions(values: Sequence[int | None], path: Path) -> Int64s | None:
-    present = [value is not None for value in values]
-    if not any(present):
-        return None
-    if not all(present):
-        raise PredictionError(
-            "Some records have no region",
-            where=f"{path}: record {present.index(False)}",
-            expected="an integer in every record, or in none",
-        )
-    return np.array(values, np.int64)
+    return np.array(values, dtype)
 
 
 def _check(vectors: ScoreVectors, path: Path) -> None:

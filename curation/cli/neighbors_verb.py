@@ -154,7 +154,7 @@ def _write_csv(folder: Path | None, stem: str, header: tuple[str, ...], rows: li
 
 
 def _write_sets(folder: Path, found: dict[str, SetSimilarity], result: dict[str, Any]) -> list[Path]:
-    from curation.similarity.similarity_figures import similarity_histograms
+    from curation.similarity.set_similarity import similarity_histograms
     from curation.storage import write_text
 
     rows = [

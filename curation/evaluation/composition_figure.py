@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.errors import EvaluationError
-from curation.evaluation.figure_panels import new_panels, set_title
+from curation.evaluation.figures import new_panels, set_title
 from curation.figure_style import INK, MUTED, SERIES, plain, save_figure
 from curation.manifest.composition import PartComposition
 

@@ -1,24 +1,54 @@
-"""Figures of average precision, each as PNG and SVG with the CSV of what it shows."""
+"""Panels and titles of figures, and figures of average precision: PNG and SVG with the CSV of what they show."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.errors import EvaluationError
-from curation.evaluation.figure_panels import (
-    Result,
-    draw_curve,
-    label_outer,
-    mark_thresholds,
-    new_panels,
-    set_title,
-)
-from curation.figure_style import MUTED, SERIES, plain, save_figure
+from curation.figure_style import INK, MARKERS, MUTED, SERIES, plain, save_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Result = Mapping[str, Any]
+
+
+def new_panels(n: int, *, columns: int, width: float, height: float, shared: bool = False) -> tuple[Figure, list[Axes]]:
+    """Return a figure with `n` panels of a size in inches, at most `columns` a line."""
+    columns = min(n, columns)
+    lines = -(-n // columns)
+    figure = new_figure(max(width * columns + 0.5, 3.6), height * lines + 0.5)
+    axes = figure.subplots(lines, columns, squeeze=False, sharex=shared, sharey=shared).ravel().tolist()
+    for spare in axes[n:]:
+        spare.remove()
+    for bottom in axes[max(n - columns, 0) : n]:
+        bottom.tick_params(labelbottom=True)
+    return figure, axes[:n]
+
+
+def label_outer(axes: Sequence[Axes], below: str, left: str) -> None:
+    """Label the lowest panel of each column and the first of each line."""
+    columns = max(axis.get_subplotspec().get_geometry()[1] for axis in axes)  # type: ignore[union-attr]
+    for number, axis in enumerate(axes):
+        if number + columns >= len(axes):
+            axis.set_xlabel(below)
+        if number % columns == 0:
+            axis.set_ylabel(left)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure; sizes in inches."""
+    from matplotlib.figure import Figure as NewFigure
+
+    return NewFigure(figsize=(width, height), layout="constrained")
+
+
+def set_title(figure: Figure, title: str, note: str) -> None:
+    """Set the title of a figure, with a note in brackets."""
+    figure.suptitle(title + (f"  ({plain(note, 120)})" if note else ""), fontsize=11, fontweight="bold", color=INK)
 
 
 def precision_recall_curves(
@@ -51,8 +81,8 @@ def precision_recall_curves(
         figure, axes = new_panels(len(classes), columns=5, width=1.75, height=1.65, shared=True)
         for axis, name in zip(axes, classes, strict=True):
             for number, (detector, by_class) in enumerate(curves.items()):
-                draw_curve(axis, by_class.get(name), number, plain(detector))
-                mark_thresholds(axis, (thresholds or {}).get(detector, {}), name, number)
+                _draw_curve(axis, by_class.get(name), number, plain(detector))
+                _mark_thresholds(axis, (thresholds or {}).get(detector, {}), name, number)
             axis.set(xlim=(0, 1.02), ylim=(0, 1.04), title=plain(name, 20))
             axis.set_xticks((0, 0.5, 1))
         if len(curves) > 1:
@@ -103,3 +133,21 @@ def require_content(content: Any, stem: Path, what: str) -> None:
 
 def _recalls(thresholds: Mapping[str, Mapping[str, Any]] | None) -> list[str]:
     return list(dict.fromkeys(recall for by_recall in (thresholds or {}).values() for recall in by_recall))
+
+
+def _draw_curve(axis: Axes, curve: Result | None, number: int, label: str) -> None:
+    """Draw one precision-recall curve; an absent one keeps its place in the legend."""
+    recall, precision = (curve["recall"], curve["precision"]) if curve else ((), ())
+    axis.plot(recall, precision, color=SERIES[number % len(SERIES)], linewidth=1.4, label=label)
+
+
+def _mark_thresholds(axis: Axes, by_recall: Mapping[str, Mapping[str, Any]], name: str, number: int) -> None:
+    """Mark the operating points of one class on its curve."""
+    for by_class in by_recall.values():
+        point = by_class.get(name)
+        if point and point["threshold"] is not None and point["TP_c"]:
+            precision = point["TP_c"] / (point["TP_c"] + point["FP_c"])
+            axis.plot(
+                point["recall"], precision, MARKERS[number % len(MARKERS)], color=SERIES[number % len(SERIES)],
+                markeredgecolor="white", markeredgewidth=0.8, markersize=6, zorder=5,
+            )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -371,5 +371,10 @@ def _common_area(first: list[npt.NDArray[Any]], second: list[npt.NDArray[Any]]) 
 
 
 def recall_names(points: OperatingPoints) -> tuple[str, ...]:
-    """Return the recalls as the decimal texts that results use for keys: ``"0.3"`` for 3 tenths."""
-    return tuple(f"{tenths // 10}.{tenths % 10}" for tenths in points.recalls_tenths)
+    """Return the recalls as the decimal texts that results use for keys."""
+    return tenth_names(points.recalls_tenths)
+
+
+def tenth_names(tenths: Iterable[int]) -> tuple[str, ...]:
+    """Return tenths as decimal texts: ``"0.3"`` for 3."""
+    return tuple(f"{one // 10}.{one % 10}" for one in tenths)

@@ -22,6 +22,7 @@ from curation.evaluation.matching import (
     overlapping_pairs,
     recall_names,
     rows_by_class,
+    tenth_names,
 )
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.truth import TaskTruth
@@ -105,7 +106,7 @@ def wilderness_levels(
     k = np.arange(end if most is None else min(end, most), dtype=np.int64)
     images = k * n_closed // 10 if counts == "integer" else _float32_counts(k, n_closed)
     images = images[images <= n_wilderness]
-    return Levels(tuple(f"{n // 10}.{n % 10}" for n in range(len(images))), images, counts)
+    return Levels(tenth_names(range(len(images))), images, counts)
 
 
 def _float32_counts(k: Int64s, n_closed: int) -> Int64s:

@@ -11,7 +11,7 @@ import numpy as np
 from curation.errors import EvaluationError
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.confidence import Epochs
-from curation.evaluation.figure_panels import new_panels, set_title
+from curation.evaluation.figures import new_panels, set_title
 from curation.evaluation.oscr import Grid, OscrCurve, margins_of, oscr_curve
 from curation.evaluation.problem import Floats, Int64s
 from curation.figure_style import MARKERS, MUTED, SERIES, plain, save_figure

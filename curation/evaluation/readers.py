@@ -237,8 +237,7 @@ def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
             where=columns.place(row),
             expected=f"category_id of a known class: {_list(truth)}; or unknown "
             f"({', '.join(map(str, truth.unknown_numbers))})",
-            found=f"category_id {rows[row].category_id}"
-            + ("" if rows[row].category is None else f", category {rows[row].category!r:.80}"),
+            found=_named(rows[row]),
             hint=other_numbering(used, truth.other_numbers, from_truth=truth.ids_from_truth)
             or "leave out detections of other classes; give names (category) where ids are in doubt",
         )

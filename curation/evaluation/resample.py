@@ -18,7 +18,7 @@ import numpy.typing as npt
 from curation.errors import EvaluationError, UsageError
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.curves import weighted_auroc
-from curation.evaluation.matching import Matches, positives
+from curation.evaluation.matching import Matches, positives, tenth_names
 from curation.evaluation.open_set import READINGS, readings
 from curation.evaluation.oscr import QUERIES, read_query
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
@@ -96,7 +96,7 @@ def resample(
     """
     from tqdm import tqdm
 
-    check_parameters(replicates, seed)
+    _check_parameters(replicates, seed)
     estimate = statistics([np.arange(size) for size in sizes])
     shown = tqdm(
         draws(sizes, replicates, seed),
@@ -129,7 +129,7 @@ def weights_of(drawn: Int64s, n: int) -> Int64s:
     return np.bincount(drawn, minlength=n)
 
 
-def check_parameters(replicates: int, seed: int) -> None:
+def _check_parameters(replicates: int, seed: int) -> None:
     """Raise `UsageError` for less than one replicate, or a seed that does not fit 64 bits."""
     if replicates < 1:
         raise UsageError("The bootstrap needs replicates", expected="1 or more", found=str(replicates))
@@ -216,13 +216,19 @@ def wilderness_intervals(
     EvaluationError
         A level needs more wilderness images than there are, or `matches` was made with another `difficult`.
     """
-    check_parameters(replicates, seed)
     _check_levels(levels, wilderness.n_images)
     tail = tail_of(confidence)
     sampler = _Wilderness(
-        closed, closed_detections, matches, wilderness, wilderness_detections,
-        levels=levels, recalls_tenths=recalls_tenths, difficult=difficult,
-    )  # fmt: skip
+        positives=_positives(closed, matches, difficult),
+        rankings=[
+            _Cuts.of_class(number, closed_detections, matches, wilderness_detections)
+            for number in range(len(closed.classes))
+        ],
+        n_wilderness=wilderness.n_images,
+        sizes=np.array(list(levels.values()), np.int64),
+        above=np.array([float(name) > 0 for name in levels], np.bool_),
+        recalls=tuple(recalls_tenths),
+    )
     found = resample(sampler.statistics, (closed.n_images, wilderness.n_images), replicates=replicates, seed=seed)
     cells = {name: _explained(found.intervals(name, tail)) for name in found.estimate}
     return {
@@ -231,7 +237,7 @@ def wilderness_intervals(
         "replicates": replicates,
         "seed": seed,
         "confidence": confidence,
-        **_named(cells, list(levels), [f"{tenths // 10}.{tenths % 10}" for tenths in recalls_tenths]),
+        **_named(cells, list(levels), tenth_names(recalls_tenths)),
     }
 
 
@@ -242,31 +248,16 @@ def _explained(cells: Any) -> Any:
     return cells
 
 
+@dataclass(frozen=True, slots=True)
 class _Wilderness:
-    """The statistics of a replicate, from detections sorted once."""
+    """What the statistics of a replicate need: detections sorted once, positives by class and image, levels by size."""
 
-    def __init__(
-        self,
-        closed: GroundTruth,
-        closed_detections: Detections,
-        matches: Matches,
-        wilderness: GroundTruth,
-        wilderness_detections: Detections,
-        *,
-        levels: Mapping[str, int],
-        recalls_tenths: Sequence[int],
-        difficult: Difficult,
-    ) -> None:
-        self.sizes = np.array(list(levels.values()), np.int64)
-        self.above = np.array([float(name) > 0 for name in levels], np.bool_)
-        self.recalls = tuple(recalls_tenths)
-        self.n_wilderness = wilderness.n_images
-        self.has_wr1 = wilderness.n_images >= closed.n_images
-        self.positives = _positives(closed, matches, difficult)
-        self.rankings = [
-            _Cuts.of_class(number, closed_detections, matches, wilderness_detections)
-            for number in range(len(closed.classes))
-        ]
+    positives: Int64s
+    rankings: Sequence[_Cuts]
+    n_wilderness: int
+    sizes: Int64s
+    above: Bools
+    recalls: Sequence[int]
 
     def statistics(self, drawn: Sequence[Int64s]) -> dict[str, Floats]:
         """Return WI (recall, reading, level), AWI (recall, reading, with level 0) and mAP (flavour, place)."""
@@ -291,7 +282,7 @@ class _Wilderness:
                     points[row].append(np.concatenate([[tp[point], kept[point]], opened]))
         impact = np.stack([_impacts(np.array(rows, np.int64).reshape(-1, levels + 2)) for rows in points])
         mean = np.array(precisions).mean(axis=0).T if precisions else np.full((2, 2), np.nan)
-        if not self.has_wr1:
+        if self.n_wilderness < len(weights):
             mean[:, 1] = np.nan
         return {"WI": impact, "AWI": _averages(impact, self.above), "mAP": mean}
 
@@ -480,7 +471,6 @@ def class_bootstrap(
     UsageError
         Parameters out of range.
     """
-    check_parameters(replicates, seed)
     tail = tail_of(confidence)
     found, units = {}, {}
     for name, data in classifiers.items():

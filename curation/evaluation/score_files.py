@@ -197,27 +197,29 @@ _LONGEST_HEADER = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """The columns of a table that matter.
+    """What a file holds, unchecked.
 
     Attributes
     ----------
-    scores : ndarray of float64, shape (N, C)
-        A column called ``background`` stands last.
-    labels, images, origins : list of str, or None
+    scores : ndarray, shape (N, C)
+        A table's column called ``background`` stands last.
+    labels, origins : ndarray, or None
+    images : list of str, or None
     name : str
-        Of the score column or columns, for what it says of their kind: ``logits``, ``score_``, a class.
+        Of the array, the score column or columns, for what it says of their kind: ``logits``, ``score_``, a class.
     has_background : bool
+        Whether a table has such a column.
     unused : tuple of str
-        Columns that play no part.
+        Columns of a table that play no part.
     """
 
-    scores: Floats
-    labels: list[str] | None
-    images: list[str] | None
-    origins: list[str] | None
-    name: str
-    has_background: bool
-    unused: tuple[str, ...]
+    scores: Array
+    labels: Array | None = None
+    images: list[str] | None = None
+    origins: Array | None = None
+    name: str = ""
+    has_background: bool = False
+    unused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,12 +320,16 @@ def _parquet(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTabl
 def _built(table: pyarrow.Table, names: Sequence[str], roles: _Roles, path: Path) -> ScoreTable:
     used = {*roles.scores, *roles.texts}
     columns = [_numbers(table.column(name).combine_chunks(), name, path) for name in roles.scores]
-    texts = {name: [_text(cell) for cell in table.column(name).to_pylist()] for name in roles.texts}
+
+    def texts(name: str | None) -> list[str] | None:
+        return None if name is None else [_text(cell) for cell in table.column(name).to_pylist()]
+
+    labels, origins = texts(roles.label), texts(roles.origin)
     return ScoreTable(
         scores=np.column_stack(columns),
-        labels=None if roles.label is None else texts[roles.label],
-        images=None if roles.image is None else texts[roles.image],
-        origins=None if roles.origin is None else texts[roles.origin],
+        labels=None if labels is None else np.array(labels, np.str_),
+        images=texts(roles.image),
+        origins=None if origins is None else np.array(origins, np.str_),
         name=roles.name,
         has_background=roles.has_background,
         unused=tuple(name for name in names if name not in used),
@@ -476,19 +482,6 @@ class ReadScores:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Raw:
-    """What a file holds, unchecked."""
-
-    scores: Array
-    labels: Array | None
-    images: list[str] | None
-    name: str
-    background: Background
-    unused: int = 0
-    origins: Array | None = None
-
-
 def read_scores(
     path: Path,
     options: ScoreOptions | None = None,
@@ -545,14 +538,14 @@ def read_scores(
         numbers,
         table,
         kind=_kind(options.kind, raw, where),
-        background=raw.background,
+        background="last" if raw.has_background else options.background,
         classes=None if classes is None else classes.known,
         origin=origin,
         where=where,
     )
     reported = {
         "left out: images that are not in the part": unmatched,
-        "columns that play no part": raw.unused,
+        "columns that play no part": len(raw.unused),
         **scores.reported,
     }
     return ReadScores(
@@ -565,22 +558,16 @@ def read_scores(
     )
 
 
-def _read(path: Path, options: ScoreOptions, classes: ProtocolClasses | None) -> _Raw:
+def _read(path: Path, options: ScoreOptions, classes: ProtocolClasses | None) -> ScoreTable:
     if not path.is_file():
         raise MissingFileError("The scores file does not exist", where=str(path))
     suffix = path.suffix.lower()
     if suffix == ".npz":
-        return _from_npz(path, options)
+        return _from_npz(path, options.keys)
     if suffix == ".npy":
-        return _Raw(read_npy(path), None, None, "", options.background)
+        return ScoreTable(read_npy(path))
     if suffix in (".csv", ".parquet"):
-        table = read_score_table(path, options.keys, None if classes is None else classes.known)
-        background: Background = "last" if table.has_background else options.background
-        labels, origins = (
-            None if texts is None else np.array(texts, np.str_) for texts in (table.labels, table.origins)
-        )
-        unused = len(table.unused)
-        return _Raw(table.scores, labels, table.images, table.name, background, unused, origins)
+        return read_score_table(path, options.keys, None if classes is None else classes.known)
     raise PredictionError(
         "Scores are not read from this kind of file",
         where=str(path),
@@ -589,8 +576,7 @@ def _read(path: Path, options: ScoreOptions, classes: ProtocolClasses | None) ->
     )
 
 
-def _from_npz(path: Path, options: ScoreOptions) -> _Raw:
-    keys = options.keys
+def _from_npz(path: Path, keys: Keys) -> ScoreTable:
     wanted = {
         "scores": SCORE_KEYS if keys.scores is None else (keys.scores,),
         "labels": LABEL_KEYS if keys.labels is None else (keys.labels,),
@@ -607,19 +593,13 @@ def _from_npz(path: Path, options: ScoreOptions) -> _Raw:
                 found=", ".join(keys_of_npz(path))[:200] or "nothing",
                 hint="--score-key, --label-key and --image-key name the arrays",
             )
-    name, scores = found["scores"]
-    images = found["images"][1].tolist() if "images" in found else None
-    return _Raw(
-        scores,
-        found["labels"][1] if "labels" in found else None,
-        None if images is None else [str(image) for image in images],
-        name,
-        options.background,
-        origins=found["origins"][1] if "origins" in found else None,
-    )
+    name, scores = found.pop("scores")
+    arrays = {what: array for what, (_, array) in found.items()}
+    images = list(map(str, arrays["images"].tolist())) if "images" in arrays else None
+    return ScoreTable(scores, arrays.get("labels"), images, arrays.get("origins"), name)
 
 
-def _require_lengths(raw: _Raw, where: str) -> None:
+def _require_lengths(raw: ScoreTable, where: str) -> None:
     n = len(raw.scores)
     columns = {"labels": raw.labels, "image names": raw.images, "original classes": raw.origins}
     for what, column in columns.items():
@@ -633,7 +613,7 @@ def _require_lengths(raw: _Raw, where: str) -> None:
 
 
 def _labels(
-    raw: _Raw,
+    raw: ScoreTable,
     rows: Int64s,
     classes: ProtocolClasses | None,
     part: PartSamples | None,
@@ -684,7 +664,7 @@ def _stated(labels: Array, classes: ProtocolClasses | None, where: str) -> tuple
     return numbers, None
 
 
-def _kind(asked: Kind | Literal["auto"], raw: _Raw, where: str) -> Kind:
+def _kind(asked: Kind | Literal["auto"], raw: ScoreTable, where: str) -> Kind:
     if asked != "auto":
         return asked
     if raw.name in _KINDS:

@@ -77,13 +77,18 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
     EvaluationError
         It lacks an image of `ids`.
     """
+    return _part(source, known, ids)[0]
+
+
+def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tuple[Part, Int64s]:
+    """Return a part (see `ground_truth`), and the position in it of each of `ids`."""
     source.require_objects("An evaluation")
     names = _stems(source)
     chosen = np.arange(len(source.images)) if ids is None else _chosen(source, names, ids)
     objects = source.require_pixels("An evaluation", chosen)
     by_name = _named_by_texts(source)
     rank = source.id_ranks if by_name else source.images.numbers
-    chosen = chosen[np.argsort(rank[chosen], kind="stable")]
+    listed, chosen = chosen, chosen[np.argsort(rank[chosen], kind="stable")]
     place = np.full(len(source.images), -1, np.int32)
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
     rows = np.flatnonzero(place[objects.image] >= 0)
@@ -106,7 +111,8 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",
     )
-    return Part(truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images))
+    part = Part(truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images))
+    return part, place[listed].astype(np.int64)
 
 
 def check_closed(part: Part) -> None:
@@ -301,7 +307,7 @@ def task_truth(
     n_repeated = sum(counted.values()) - len(counted)
     if n_repeated and repeats == "error":
         raise _repeats_error(counted, n_repeated)
-    part = ground_truth(source, known, None if qualified is None else list(counted))
+    part, places = _part(source, known, None if qualified is None else list(counted))
     if len(set(part.truth.image_names or part.truth.image_numbers.tolist())) < part.truth.n_images:
         raise EvaluationError(
             "The image list names one image in two spellings",
@@ -310,9 +316,9 @@ def task_truth(
         )
     lines = np.ones(part.truth.n_images, np.int64)
     voc_corners = np.full(part.truth.n_images, family(source.dataset) == "voc")
-    for text, place in zip(counted, _places(part, list(counted)), strict=True):
-        lines[place] = counted[text]
-        voc_corners[place] |= family(text.partition(":")[0]) == "voc"
+    if qualified is not None:
+        lines[places] = list(counted.values())
+        voc_corners[places] |= [family(text.partition(":")[0]) == "voc" for text in counted]
     return TaskTruth(task, _with_unknown(part, task), lines, voc_corners, repeats, n_repeated)
 
 
@@ -346,16 +352,6 @@ def _repeats_error(counted: Counter[str], n_repeated: int) -> EvaluationError:
 
 def _qualified(text: str, namespace: str) -> str:
     return text if ":" in text else f"{namespace}:{native_of(text, namespace)}"
-
-
-def _places(part: Part, ids: list[str]) -> list[int]:
-    """Return the position of each listed image: by file stem, else by number, as `ground_truth` chose them."""
-    natives = [text.partition(":")[2] for text in ids]
-    by_name = {name: place for place, name in enumerate(part.names)}
-    if all(native in by_name for native in natives):
-        return [by_name[native] for native in natives]
-    by_number: dict[int | None, int] = {number: place for place, number in enumerate(part.truth.image_numbers.tolist())}
-    return [by_number[native_number(native)] for native in natives]
 
 
 def _with_unknown(part: Part, task: OwodTask) -> Part:

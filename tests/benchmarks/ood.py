@@ -6,9 +6,6 @@ float64 scores, half of them ID, some of them tied; where scikit-learn is absent
 
 from __future__ import annotations
 
-import gc
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +16,9 @@ from curation.evaluation.ood.detections import OodDetections
 from curation.evaluation.ood.id_scores import IdScores
 from curation.evaluation.ood.separability import RankedScores, auroc, separability
 from curation.evaluation.problem import GroundTruth
-from tests.benchmarks.measured import measured
+from tests.benchmarks.measured import best, measured
 
 SCORES, IMAGES, OBJECTS, DETECTIONS = 10_000_000, 1_873, 12_000, 200_000
-REPEATS = 3
 
 
 def run(out: Path) -> list[dict[str, Any]]:
@@ -31,12 +27,12 @@ def run(out: Path) -> list[dict[str, Any]]:
     ids = rng.normal(1, 1, SCORES // 2).round(6)
     oods = rng.normal(0, 1, SCORES // 2).round(6)
     note = f"{SCORES:,} float64 scores, half ID, rounded to 6 decimals (ties)"
-    ours, value = _best(lambda: auroc(RankedScores.of(ids, oods)))
+    ours, value = best(lambda: auroc(RankedScores.of(ids, oods)))
     rows = [measured("AUROC", ours, note=note)]
-    rows.append(measured("AUROC, AUPR twice, FPR95 three times", _best(lambda: separability(ids, oods))[0], note=note))
+    rows.append(measured("AUROC, AUPR twice, FPR95 three times", best(lambda: separability(ids, oods))[0], note=note))
     rows += _against_sklearn(ids, oods, ours, value, note)
     truth, detections, id_scores = _split(rng)
-    seconds, _ = _best(lambda: evaluate_split(truth, detections, id_scores, "energy"))
+    seconds, _ = best(lambda: evaluate_split(truth, detections, id_scores, "energy"))
     split_note = f"{IMAGES:,} images, {OBJECTS:,} objects, {DETECTIONS:,} detections, both profiles, from arrays"
     return [*rows, measured("one split", seconds, note=split_note)]
 
@@ -47,7 +43,7 @@ def _against_sklearn(ids: Any, oods: Any, ours: float, value: float, note: str) 
     except ImportError:
         return []
     labels, scores = np.repeat([1, 0], [len(ids), len(oods)]), np.concatenate([ids, oods])
-    theirs, expected = _best(lambda: roc_auc_score(labels, scores))
+    theirs, expected = best(lambda: roc_auc_score(labels, scores))
     if abs(value - expected) > 1e-9:
         raise AssertionError(f"the two AUROCs disagree: {value} and {expected}")
     return [
@@ -82,14 +78,3 @@ def _split(rng: np.random.Generator) -> tuple[GroundTruth, OodDetections, IdScor
         {"energy": rng.normal(0, 1, DETECTIONS)},
     )
     return truth, detections, IdScores({"energy": rng.normal(1.5, 1, 40_000)}, None, "drawn", "", {})
-
-
-def _best(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the shortest time of some runs, and what the work returned."""
-    times, result = [], None
-    for _ in range(REPEATS):
-        gc.collect()
-        began = time.perf_counter()
-        result = work()
-        times.append(time.perf_counter() - began)
-    return min(times), result

@@ -36,7 +36,8 @@ def write(folder: Path, content: "str | bytes | dict[str, Any]") -> Path:
 def test_layouts_that_say_the_same(tmp_path: Path, content: Any) -> None:
     table = read_score_table(write(tmp_path, content), Keys())
     assert table.scores.tolist() == [[0.75, 0.25], [1, 0]]
-    assert (table.labels, table.images, table.has_background) == (["0", "-1"], ["a", "b"], False)
+    assert table.labels is not None
+    assert (table.labels.tolist(), table.images, table.has_background) == (["0", "-1"], ["a", "b"], False)
 
 
 def test_columns_called_like_classes_come_in_their_order(tmp_path: Path) -> None:
@@ -45,7 +46,8 @@ def test_columns_called_like_classes_come_in_their_order(tmp_path: Path) -> None
     assert table.scores.tolist() == [[0.625, 0.25, 0.125]]
     assert table.has_background
     assert table.unused == ("note",)
-    assert table.labels == ["n01"]
+    assert table.labels is not None
+    assert table.labels.tolist() == ["n01"]
     assert table.images is None
 
 
@@ -60,7 +62,8 @@ def test_more_than_ten_columns_are_in_number_order(tmp_path: Path) -> None:
 def test_keys_choose_columns(tmp_path: Path) -> None:
     path = write(tmp_path, "y,file,p0,p1,score_0\n0,a,1,2,3\n")
     table = read_score_table(path, Keys("p", "y", "file"))
-    assert (table.scores.tolist(), table.labels, table.images) == ([[1, 2]], ["0"], ["a"])
+    assert table.labels is not None
+    assert (table.scores.tolist(), table.labels.tolist(), table.images) == ([[1, 2]], ["0"], ["a"])
     for keys in (Keys("q"), Keys("p", "z"), Keys("p", "y", "z")):
         with pytest.raises(PredictionError):
             read_score_table(path, keys)

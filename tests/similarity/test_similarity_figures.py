@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.similarity.similarity_figures import similarity_histograms
+from curation.similarity.set_similarity import similarity_histograms
 
 
 def test_histograms(tmp_path: Path) -> None:

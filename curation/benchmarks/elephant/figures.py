@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,28 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from curation.benchmarks.elephant.diagnosis import EDGES
-from curation.evaluation.figure_panels import (
-    ERROR_COLOURS,
-    FLAVOURS,
-    SECTION_TITLES,
-    Result,
-    draw_cells,
-    draw_error_bars,
-    draw_impacts_of_many,
-    draw_impacts_of_one,
-    draw_mean_precision,
-    impact_of,
-    label_outer,
-    new_figure,
-    new_panels,
-    set_title,
-    spread_text,
-)
-from curation.evaluation.figures import require_content
-from curation.figure_style import INK, MUTED, SERIES, plain, save_figure
+from curation.evaluation.figures import Result, label_outer, new_figure, new_panels, require_content, set_title
+from curation.figure_style import GRID, INK, MARKERS, MUTED, RECALL_COLOURS, SERIES, plain, save_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_ERROR_COLOURS = {
+    "localization": "#56B4E9",
+    "similar": "#009E73",
+    "other": "#F0E442",
+    "mixed_unknown": "#B8B8B8",
+    "unknown_unknown": "#D55E00",
+}
+_SECTION_TITLES = {"closed": "closed set", "wr1": "closed set + as many wilderness images"}
+_FLAVOURS = {"mAP11": "mAP (11-point)", "mAP_area": "mAP (area)", "mAP": "mAP (11-point, official)"}
 
 
 def wilderness_curve(
@@ -67,9 +62,9 @@ def wilderness_curve(
     if all(isinstance(impact, list) for result in results.values() for impact in result["WI"].values()):
         # The official code has one reading, whatever is asked for.
         reading = "mean_interpolated_precision"
-    flavours = [name for name in FLAVOURS if any(name in result for result in results.values())]
+    flavours = [name for name in _FLAVOURS if any(name in result for result in results.values())]
     rows = [
-        (detector, level, *(_at(impact_of(result, recall, reading), k) for recall in recalls),
+        (detector, level, *(_at(_impact_of(result, recall, reading), k) for recall in recalls),
          *(_at(result.get(flavour), k) for flavour in flavours))
         for detector, result in results.items()
         for k, level in enumerate(result["levels"])
@@ -81,11 +76,11 @@ def wilderness_curve(
         n_panels = 2 if alone else len(recalls) + 1
         figure, axes = new_panels(n_panels, columns=2, width=4.2, height=3.1)
         if alone:
-            draw_impacts_of_one(axes[0], results, recalls, reading, intervals)
+            _draw_impacts_of_one(axes[0], results, recalls, reading, intervals)
         else:
             for axis, recall in zip(axes[:-1], recalls, strict=True):
-                draw_impacts_of_many(axis, results, recall, reading, intervals)
-        draw_mean_precision(axes[-1], results, flavours[:2])
+                _draw_impacts_of_many(axis, results, recall, reading, intervals)
+        _draw_mean_precision(axes[-1], results, flavours[:2])
         set_title(figure, f"Wilderness impact ({reading.replace('_', ' ')}) and mAP", note)
         return figure
 
@@ -103,9 +98,9 @@ def error_bars(diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.
         The operating point, a key of each diagnosis.
     """
     require_content(diagnoses, stem, "diagnoses")
-    sections = [name for name in SECTION_TITLES if all(d[recall][name] is not None for d in diagnoses.values())]
+    sections = [name for name in _SECTION_TITLES if all(d[recall][name] is not None for d in diagnoses.values())]
     rows = [
-        (detector, section, name, recall, *(counts[kind] for kind in ("correct", *ERROR_COLOURS, "ignored")))
+        (detector, section, name, recall, *(counts[kind] for kind in ("correct", *_ERROR_COLOURS, "ignored")))
         for detector, diagnosis in diagnoses.items()
         for section in sections
         for name, counts in _bars(diagnosis[recall], section)
@@ -121,9 +116,9 @@ def error_bars(diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.
         for row, (detector, diagnosis) in enumerate(diagnoses.items()):
             for column, section in enumerate(sections):
                 bars = list(_bars(diagnosis[recall], section))
-                longest = max(longest, draw_error_bars(axes[row, column], bars, labelled=column == 0))
+                longest = max(longest, _draw_error_bars(axes[row, column], bars, labelled=column == 0))
                 prefix = f"{plain(detector)}: " if len(diagnoses) > 1 else ""
-                axes[row, column].set_title(prefix + SECTION_TITLES[section])
+                axes[row, column].set_title(prefix + _SECTION_TITLES[section])
         for axis in axes[-1]:
             # Room for the count beside the longest bar.
             axis.set(xlabel="share of kept detections (%)", xlim=(0, max(longest, 1.0) * 1.2))
@@ -132,7 +127,7 @@ def error_bars(diagnoses: Mapping[str, Result], stem: Path, *, recall: str = "0.
         set_title(figure, f"Errors at the threshold of recall {recall}", note)
         return figure
 
-    header = ("detector", "section", "class", "recall", "correct", *ERROR_COLOURS, "ignored")
+    header = ("detector", "section", "class", "recall", "correct", *_ERROR_COLOURS, "ignored")
     return save_figure(draw, stem, header, rows)
 
 
@@ -163,7 +158,7 @@ def confusion_figure(matrix: Result, stem: Path, *, title: str = "", note: str =
             aspect="auto",
             interpolation="none",
         )
-        draw_cells(axis, n_rows, n_columns)
+        _draw_cells(axis, n_rows, n_columns)
         axis.set_xticks(range(n_columns), [plain(name, 20) for name in matrix["columns"]], rotation=90, fontsize=7)
         axis.set_yticks(range(n_rows), [plain(name, 20) for name in matrix["rows"]], fontsize=7)
         if n_columns > n_rows:
@@ -216,7 +211,7 @@ def background_histogram(gaps: Result, stem: Path, *, note: str = "") -> list[Pa
             axis.set_ylim(0, max(*gap["hist20"], 1) * 1.32)
             axis.grid(visible=False)
             axis.locator_params(axis="y", integer=True, nbins=3)
-            axis.text(0.03, 0.96, spread_text(gap), transform=axis.transAxes, va="top", fontsize=7, color=MUTED)
+            axis.text(0.03, 0.96, _spread_text(gap), transform=axis.transAxes, va="top", fontsize=7, color=MUTED)
         label_outer(axes, "$p_i - p_b$", "true positives")
         set_title(figure, "Background gap of correct detections", note)
         return figure
@@ -234,3 +229,129 @@ def _bars(at_recall: Result, section: str) -> Iterator[tuple[str, Mapping[str, i
 
 def _at(values: Sequence[Any] | None, position: int) -> Any:
     return None if values is None else values[position]
+
+
+def _draw_impacts_of_one(
+    axis: Axes,
+    results: Mapping[str, Result],
+    recalls: Sequence[str],
+    reading: str,
+    intervals: Mapping[str, Result] | None,
+) -> None:
+    """Draw WI of one detector, one line a recall."""
+    ((detector, result),) = results.items()
+    for number, recall in enumerate(recalls):
+        colour = RECALL_COLOURS.get(recall, SERIES[number % len(SERIES)])
+        _draw_line(axis, result["levels"], _impact_of(result, recall, reading), colour, number, f"recall {recall}")
+        _draw_band(axis, result["levels"], (intervals or {}).get(detector), recall, reading, colour)
+    axis.set_title(plain(detector))
+    _finish_impact(axis)
+
+
+def _draw_impacts_of_many(
+    axis: Axes,
+    results: Mapping[str, Result],
+    recall: str,
+    reading: str,
+    intervals: Mapping[str, Result] | None,
+) -> None:
+    """Draw WI at one recall, one line a detector."""
+    for number, (detector, result) in enumerate(results.items()):
+        colour = SERIES[number % len(SERIES)]
+        if recall in result["WI"]:
+            _draw_line(axis, result["levels"], _impact_of(result, recall, reading), colour, number, plain(detector))
+        _draw_band(axis, result["levels"], (intervals or {}).get(detector), recall, reading, colour)
+    axis.set_title(f"recall {recall}")
+    _finish_impact(axis)
+
+
+def _finish_impact(axis: Axes) -> None:
+    axis.set_ylim(bottom=0)
+    axis.set(xlabel="wilderness ratio", ylabel="wilderness impact")
+    axis.legend(loc="upper left")
+
+
+def _draw_mean_precision(axis: Axes, results: Mapping[str, Result], flavours: Sequence[str]) -> None:
+    """Draw mAP against the wilderness ratio: the first flavour solid, area AP dashed."""
+    for number, (detector, result) in enumerate(results.items()):
+        for flavour in flavours:
+            if flavour not in result:
+                continue
+            label = _FLAVOURS[flavour] if len(results) == 1 else plain(detector)
+            line = _draw_line(axis, result["levels"], result[flavour], SERIES[number % len(SERIES)], number, label)
+            if flavour == "mAP_area":
+                line.set(linestyle="--", marker="")
+                if len(results) > 1:
+                    line.set_label("_hidden")
+    axis.set(xlabel="wilderness ratio", ylabel="mAP", title="mAP")
+    if len(results) > 1 and len(flavours) > 1:
+        axis.set_title("mAP: 11-point (solid), area (dashed)")
+    axis.legend(loc="best")
+
+
+def _draw_line(
+    axis: Axes, levels: Sequence[str], values: Sequence[float | None], colour: str, number: int, label: str
+) -> Any:
+    x = [float(level) for level in levels]
+    y = [math.nan if value is None else value for value in values]
+    every = max(1, len(x) // 10)
+    (line,) = axis.plot(x, y, color=colour, marker=MARKERS[number % len(MARKERS)], markevery=every, label=label)
+    return line
+
+
+def _draw_band(
+    axis: Axes, levels: Sequence[str], interval: Result | None, recall: str, reading: str, colour: str
+) -> None:
+    if interval is None or recall not in interval["WI"]:
+        return
+    band = {entry["level"]: entry for entry in interval["WI"][recall][reading] if entry["low"] is not None}
+    x = [level for level in levels if level in band]
+    low, high = ([band[level][side] for level in x] for side in ("low", "high"))
+    axis.fill_between([float(level) for level in x], low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+def _draw_error_bars(axis: Axes, bars: Sequence[tuple[str, Mapping[str, int]]], *, labelled: bool) -> float:
+    """Draw one stacked bar a class, the shares of each kind of error, and return the longest in per cent."""
+    positions = np.arange(len(bars))[::-1]
+    totals = np.array([_total(counts) for _, counts in bars])
+    left = np.zeros(len(bars))
+    for kind, colour in _ERROR_COLOURS.items():
+        share = 100 * np.array([counts[kind] for _, counts in bars]) / np.maximum(totals, 1)
+        axis.barh(
+            positions, share, left=left, height=0.72, color=colour, edgecolor="white", linewidth=0.5,
+            label=kind.replace("_", " "),
+        )  # fmt: skip
+        left += share
+    for position, end, total in zip(positions, left, totals, strict=True):
+        text = f" n = {total}" if total else " none kept"
+        axis.text(end, position, text, va="center", fontsize=6.5, color=MUTED)
+    axis.set_yticks(positions, [plain(name, 20) for name, _ in bars] if labelled else [""] * len(bars), fontsize=7.5)
+    axis.set_ylim(-0.6, len(bars) - 0.4)
+    axis.grid(visible=False, axis="y")
+    return float(left.max())
+
+
+def _total(counts: Mapping[str, int]) -> int:
+    return counts["correct"] + sum(counts[kind] for kind in _ERROR_COLOURS)
+
+
+def _draw_cells(axis: Axes, n_rows: int, n_columns: int) -> None:
+    """Draw light lines between the cells of a matrix image."""
+    axis.grid(visible=False)
+    axis.set_xticks(np.arange(n_columns + 1) - 0.5, minor=True)
+    axis.set_yticks(np.arange(n_rows + 1) - 0.5, minor=True)
+    axis.grid(visible=True, which="minor", color=GRID, linewidth=0.5)
+    axis.tick_params(which="both", length=0)
+
+
+def _impact_of(result: Result, recall: str, reading: str) -> Any:
+    """Return WI over the levels in one reading; the official profile has only one."""
+    impact = result["WI"].get(recall)
+    return impact[reading] if isinstance(impact, Mapping) else impact
+
+
+def _spread_text(gap: Result) -> str:
+    """Return n, mean and standard deviation of a background gap, one a line."""
+    if gap["mean"] is None:
+        return "n = 0"
+    return f"n = {gap['n']}\nmean {gap['mean']:.2f}\nstd {gap['std_population']:.2f}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.evaluation.figure_panels import new_panels
+from curation.evaluation.figures import new_panels
 from curation.figure_style import MARKERS, SERIES, plain, save_figure
 
 if TYPE_CHECKING:

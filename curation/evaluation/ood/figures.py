@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.evaluation.figure_panels import label_outer, new_panels, set_title
+from curation.evaluation.figures import label_outer, new_panels, set_title
 from curation.evaluation.problem import Floats
 from curation.figure_style import INK, MUTED, SERIES, plain, save_figure
 

@@ -56,6 +56,16 @@ class RankedScores:
         """Return the ranking of scores in any order."""
         return cls(np.sort(np.asarray(id_scores, np.float64)), np.sort(np.asarray(ood_scores, np.float64)))
 
+    @property
+    def n_id(self) -> int:
+        """ID scores."""
+        return len(self.ids)
+
+    @property
+    def n_ood(self) -> int:
+        """OOD scores."""
+        return len(self.oods)
+
     @cached_property
     def _last_of_equals(self) -> Int64s:
         """Position after each group of equal ID scores, ascending."""
@@ -82,25 +92,80 @@ class RankedScores:
         return (len(self.oods) - np.searchsorted(self.oods, self._values, side="right"))[::-1]
 
 
-def auroc(ranked: RankedScores) -> float:
+@dataclass(frozen=True)
+class ScoreSteps:
+    """Counts at every distinct score of ID and OOD together, from the highest down: a point of a curve each.
+
+    Beside what `RankedScores` has, the points where no ID score lies.
+
+    Attributes
+    ----------
+    id_at_least, ood_at_least : ndarray of int64, shape (k,)
+        ID and OOD scores at or above each distinct score.
+    """
+
+    id_at_least: Int64s
+    ood_at_least: Int64s
+
+    @property
+    def n_id(self) -> int:
+        """ID scores."""
+        return int(self.id_at_least[-1])
+
+    @property
+    def n_ood(self) -> int:
+        """OOD scores."""
+        return int(self.ood_at_least[-1])
+
+    @property
+    def ood_above(self) -> Int64s:
+        """OOD scores > each distinct score, shape (k,)."""
+        return np.append(0, self.ood_at_least[:-1])
+
+    @cached_property
+    def mirrored(self) -> ScoreSteps:
+        """The steps of negated scores with ID and OOD exchanged: so OOD is the positive class."""
+        below = self.n_ood - self.ood_above, self.n_id - np.append(0, self.id_at_least[:-1])
+        return ScoreSteps(below[0][::-1], below[1][::-1])
+
+    @classmethod
+    def of(cls, id_scores: Floats, ood_scores: Floats) -> ScoreSteps:
+        """Return the steps of scores in any order; both must be there."""
+        scores = np.concatenate([id_scores, ood_scores])
+        order = np.argsort(scores)[::-1]
+        ranked = scores[order]
+        ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(scores) - 1)
+        ids = np.cumsum(order < len(id_scores))[ends]
+        return cls(ids, ends + 1 - ids)
+
+
+def auroc(ranked: RankedScores | ScoreSteps) -> float:
     """Return the area under the ROC curve, in [0, 1]: exact pair counts, ties one half, ID positive.
 
     Both classes must have scores (`separability` gives None where one has none).
     """
     equal = np.diff(ranked.id_at_least, prepend=0)
     # Twice the pairs that are won, in whole numbers: no sum of rounded areas.
-    won = int((equal * (2 * len(ranked.oods) - ranked.ood_at_least - ranked.ood_above)).sum())
-    return won / (2 * len(ranked.ids) * len(ranked.oods))
+    won = int((equal * (2 * ranked.n_ood - ranked.ood_at_least - ranked.ood_above)).sum())
+    return won / (2 * ranked.n_id * ranked.n_ood)
 
 
-def aupr_trapezoid(ranked: RankedScores) -> float:
-    """Return the area under precision over recall by the trapezoid rule, in [0, 1]; ID positive."""
+def aupr_trapezoid(ranked: RankedScores | ScoreSteps, *, start: float = 1.0) -> float:
+    """Return the area under precision over recall by the trapezoid rule, in [0, 1]; ID positive.
+
+    Parameters
+    ----------
+    start : float
+        The precision where nothing is found yet.
+    """
     tp = ranked.id_at_least
     before = np.concatenate([[0], tp[:-1]])
     # Between two ID scores OOD scores lower the precision at the same recall: a step down before each trapezoid.
-    left = np.divide(before, before + ranked.ood_above, out=np.ones(len(tp)), where=before + ranked.ood_above > 0)
+    found = before + ranked.ood_above
+    left = before / np.maximum(found, 1)
+    left[0] = left[0] if found[0] else start
     right = tp / (tp + ranked.ood_at_least)
-    return float(((tp - before) * (left + right)).sum() / (2 * len(ranked.ids)))
+    return float(((tp - before) * (left + right)).sum() / (2 * ranked.n_id))
 
 
 def aupr_step(ranked: RankedScores) -> float:
@@ -110,10 +175,10 @@ def aupr_step(ranked: RankedScores) -> float:
     return float((gained * (tp / (tp + ranked.ood_at_least))).sum() / len(ranked.ids))
 
 
-def fpr95_first(ranked: RankedScores) -> float:
+def fpr95_first(ranked: RankedScores | ScoreSteps) -> float:
     """Return the share of OOD scores at or above the largest score whose TPR reaches 0.95; ID positive."""
-    place = int(np.argmax(20 * ranked.id_at_least >= 19 * len(ranked.ids)))
-    return float(ranked.ood_at_least[place] / len(ranked.oods))
+    place = int(np.argmax(20 * ranked.id_at_least >= 19 * ranked.n_id))
+    return float(ranked.ood_at_least[place] / ranked.n_ood)
 
 
 def fpr95_nearest(ranked: RankedScores) -> float:
@@ -134,6 +199,40 @@ def fpr95_ood_positive(ranked: RankedScores) -> float:
     n = len(ranked.oods)
     tau = ranked.oods[-(-19 * n // 20) - 1]
     return float(np.searchsorted(ranked.ids, tau, side="right") / len(ranked.ids))
+
+
+def fpr95_openood_vertices(steps: ScoreSteps) -> float:
+    """Return the share of ID scores at the first vertex of scikit-learn's ROC that finds 95 % of the OOD scores.
+
+    OOD positive, as `fpr95_ood_positive`; but scikit-learn leaves out a point whose steps before and after are equal in
+    both counts. Where equal scores of ID and OOD make such steps, the first point that reaches 95 % may be missing, and
+    a later one of more ID scores stands for it (OpenOOD 1.5, ``openood/evaluators/metrics.py``).
+    """
+    ood, ids = steps.mirrored.id_at_least, steps.mirrored.ood_at_least
+    place = int(np.argmax(20 * ood >= 19 * ood[-1]))
+    while 0 < place < len(ood) - 1 and (
+        2 * ood[place] == ood[place - 1] + ood[place + 1] and 2 * ids[place] == ids[place - 1] + ids[place + 1]
+    ):
+        place += 1
+    return float(ids[place] / ids[-1])
+
+
+def fpr95_quantile(id_scores: Floats, ood_scores: Floats) -> float:
+    """Return the share of OOD scores at or above the 0.05 quantile of the ID scores, interpolated; ID positive (NINCO).
+
+    As ``numpy.quantile`` has it: with a NaN among the ID scores no OOD score reaches it.
+    """
+    with np.errstate(invalid="ignore"):
+        return float(np.mean(ood_scores >= np.quantile(id_scores, 0.05)))
+
+
+def fpr95_rank(id_scores: Floats, ood_scores: Floats) -> float:
+    """Return the share of OOD scores above the ID score of ascending rank ``round(0.05 n)``, from 0; ID positive (SSB).
+
+    Python rounds a half to the even rank; an OOD score that equals the threshold is not counted.
+    """
+    rank = min(round(0.05 * len(id_scores)), len(id_scores) - 1)
+    return float(np.mean(ood_scores > np.partition(id_scores, rank)[rank]))
 
 
 def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
     inputs = PostHocInputs(logits, features, _images(found, test), trained, labels, head, files)
     _check_shapes(inputs, test)
     if logits is None and features is not None and head is not None:
-        return PostHocInputs(head.logits(features), features, inputs.images, trained, labels, head, files)
+        return replace(inputs, logits=head.logits(features))
     return inputs
 
 
@@ -104,31 +104,32 @@ def _matrix(arrays: Mapping[str, Any], name: str, path: Path, *, ndim: int = 2) 
     if name not in arrays:
         return None
     values = arrays[name]
-    if values.ndim != ndim or values.dtype.kind not in "fiu" or 0 in values.shape[1:]:
-        raise PredictionError(
-            f"The array {name} is not what it should be",
-            where=str(path),
-            expected="a matrix of numbers, one row a detection" if ndim == 2 else "a vector of numbers",
-            found=f"{values.dtype}, shape {values.shape}",
-        )
-    numbers = values.astype(np.float64)
+    expected = "a matrix of numbers, one row a detection" if ndim == 2 else "a vector of numbers"
+    is_sound = values.ndim == ndim and values.dtype.kind in "fiu" and 0 not in values.shape[1:]
+    _require(is_sound, arrays, name, path, expected)
+    numbers: Floats = values.astype(np.float64)
     if not np.isfinite(numbers).all():
         row = int(np.argwhere(~np.isfinite(numbers))[0, 0])
         raise PredictionError(f"The array {name} holds a number that is not finite", where=f"{path}: row {row}")
-    return np.asarray(numbers, np.float64)
+    return numbers
+
+
+def _require(is_sound: bool, arrays: Mapping[str, Any], name: str, path: Path, expected: str) -> None:
+    if not is_sound:
+        raise PredictionError(
+            f"The array {name} is not what it should be",
+            where=str(path),
+            expected=expected,
+            found=f"{arrays[name].dtype}, shape {arrays[name].shape}",
+        )
 
 
 def _images(arrays: Mapping[str, Any], path: Path) -> tuple[str, ...] | None:
     if "image_ids" not in arrays:
         return None
     values = arrays["image_ids"]
-    if values.ndim != 1 or values.dtype.kind not in "Uiu":
-        raise PredictionError(
-            "The array image_ids is not what it should be",
-            where=str(path),
-            expected="a vector of whole numbers or texts",
-            found=f"{values.dtype}, shape {values.shape}",
-        )
+    is_sound = values.ndim == 1 and values.dtype.kind in "Uiu"
+    _require(is_sound, arrays, "image_ids", path, "a vector of whole numbers or texts")
     return tuple(map(str, values.tolist()))
 
 
@@ -143,13 +144,8 @@ def _training(arrays: Mapping[str, Any] | None, path: Path | None) -> tuple[Floa
     if "labels" not in arrays:
         return features, None
     labels = arrays["labels"]
-    if labels.shape != (len(features),) or labels.dtype.kind not in "iu":
-        raise PredictionError(
-            "The array labels is not what it should be",
-            where=str(path),
-            expected=f"{len(features)} whole numbers, one a row of features",
-            found=f"{labels.dtype}, shape {labels.shape}",
-        )
+    is_sound = labels.shape == (len(features),) and labels.dtype.kind in "iu"
+    _require(is_sound, arrays, "labels", path, f"{len(features)} whole numbers, one a row of features")
     return features, labels.astype(np.int64)
 
 
@@ -169,30 +165,20 @@ def _layer(arrays: Mapping[str, Any] | None, path: Path | None) -> LastLayer | N
 
 def _check_shapes(inputs: PostHocInputs, path: Path) -> None:
     """Raise `PredictionError` unless rows, dimensions and classes agree."""
-    features, logits, train, layer = inputs.features, inputs.logits, inputs.train, inputs.layer
-    sizes = {
-        name: len(one)
-        for name, one in (("logits", logits), ("features", features), ("image_ids", inputs.images))
-        if one is not None
+    weight = None if inputs.layer is None else inputs.layer.weight
+    images = None if inputs.images is None else np.empty(len(inputs.images))
+    # What has to agree on a number: arrays, and which of their axes tells it.
+    agreeing: dict[str, dict[str, tuple[Any, int]]] = {
+        "rows": {"logits": (inputs.logits, 0), "features": (inputs.features, 0), "image_ids": (images, 0)},
+        "dimensions": {
+            "features": (inputs.features, 1),
+            "training features": (inputs.train, 1),
+            "last layer": (weight, 1),
+        },
+        "classes": {"logits": (inputs.logits, 1), "last layer": (weight, 0)},
     }
-    dimensions = {
-        name: shape
-        for name, shape in (
-            ("features", None if features is None else features.shape[1]),
-            ("training features", None if train is None else train.shape[1]),
-            ("last layer", None if layer is None else layer.weight.shape[1]),
-        )
-        if shape is not None
-    }
-    classes = {
-        name: shape
-        for name, shape in (
-            ("logits", None if logits is None else logits.shape[1]),
-            ("last layer", None if layer is None else len(layer.bias)),
-        )
-        if shape is not None
-    }
-    for what, counted in (("rows", sizes), ("dimensions", dimensions), ("classes", classes)):
+    for what, arrays in agreeing.items():
+        counted = {name: array.shape[axis] for name, (array, axis) in arrays.items() if array is not None}
         if len(set(counted.values())) > 1:
             raise PredictionError(
                 f"The arrays do not agree on the number of {what}",

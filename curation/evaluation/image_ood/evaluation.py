@@ -1,0 +1,477 @@
+"""The engine: ID scores against several OOD sets, by variant, group, run, and with images left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from curation.errors import EvaluationError, MissingFileError, UsageError
+from curation.evaluation.image_ood.images import UNJUDGED, LeftOut, ListedSet, ScoredSet, listed_set, scored_set
+from curation.evaluation.image_ood.measures import (
+    FPR_RULES,
+    NUMBERS,
+    OodRules,
+    mean_of,
+    numbers_of,
+    require_usable,
+)
+from curation.evaluation.image_ood.report import DEFINITIONS
+from curation.evaluation.image_ood.scores import SUFFIXES, read_image_scores
+from curation.evaluation.inputs import manifest_record
+from curation.evaluation.problem import Bools, Floats, Int64s
+from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
+from curation.evaluation.result import Report, Result
+from curation.evaluation.score_files import Keys
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.progress import stage
+
+PUBLISHED = "published"
+"""The lists as they are."""
+DEFINITION = (
+    "Percentile bootstrap over images. Each replicate draws as many images of every set as it has, with replacement, "
+    "the sets apart. Images that are left out stay out of a replicate too, so that a difference is that of paired "
+    "values: the same draw with and without them. The mean of a group is taken in every replicate."
+)
+_NOTHING: Mapping[str, Path] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """Which sets a benchmark scores, how they are summed up, and under which variants.
+
+    Attributes
+    ----------
+    id : str
+        The ID set.
+    groups : mapping of str to tuple of str
+        OOD sets by group; a group's row is the plain mean of its sets.
+    shifted : tuple of str
+        Covariate-shifted ID sets: with them there is a second setting, ``fsood``, in which they are ID too.
+    by_class : str
+        The OOD set whose every class is a set of its own; its groups are then ``classes`` (the mean) and it as a whole.
+    variants : mapping of str to OodRules
+        The first is the default.
+    """
+
+    id: str
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shifted: tuple[str, ...] = ()
+    by_class: str = ""
+    variants: Mapping[str, OodRules]
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """Every set, the ID one first."""
+        of_groups = (name for names in self.groups.values() for name in names)
+        return tuple(dict.fromkeys((self.id, *self.shifted, *of_groups, *filter(None, [self.by_class]))))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The sets of one run."""
+
+    id: ScoredSet
+    shifted: Mapping[str, ScoredSet]
+    oods: Mapping[str, ScoredSet]
+
+    @property
+    def all(self) -> tuple[ScoredSet, ...]:
+        """Every set once."""
+        return (self.id, *self.shifted.values(), *self.oods.values())
+
+    def kept_by(self, left: LeftOut) -> list[Bools]:
+        """Return which images of each set a list leaves."""
+        return [left.kept_rows(one, is_ood=one.name in self.oods) for one in self.all]
+
+
+def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]:
+    """Return the function that scores OOD detection for a benchmark; its signature declares the options."""
+
+    def evaluate(
+        *,
+        scores: Annotated[Mapping[str, Path] | Path, "[NAME=]PATH"],
+        manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
+        lists: Annotated[Path | None, "DIR"] = None,
+        profile: str = next(iter(benchmark.variants)),
+        without: Annotated[Mapping[str, Path], "NAME=LIST"] = _NOTHING,
+        score_key: Annotated[str | None, "KEY"] = None,
+        label_key: Annotated[str | None, "KEY"] = None,
+        image_key: Annotated[str | None, "KEY"] = None,
+        stray: Literal["error", "drop"] = "error",
+        bootstrap: int = 0,
+        seed: int = 0,
+        confidence: Annotated[str, "C"] = "0.95",
+    ) -> Result:
+        """Score image-level OOD detection: AUROC, AUPR with ID and with OOD positive, FPR95, accuracy.
+
+        Parameters
+        ----------
+        scores : mapping of str to Path, or Path
+            a folder with one file a set, SET.csv, .npz, .npy or .json, or one file that names all images; of several
+            training runs one each, and then mean and population standard deviation are given too; higher is more ID
+        manifest : str or Manifest, optional
+            its parts say which images each set has
+        lists : Path, optional
+            folder of imglists, test_SET.txt or SET.txt: images and labels, in the order of rows without names
+        profile : str
+            variant of the numbers, or all
+        without : mapping of str to Path
+            the numbers once more without some images, under a name of your own: the OOD images of a list, those that
+            decisions remove (.jsonl), or those that a cleaned manifest lacks
+        score_key, label_key, image_key : str, optional
+            column or array, where it has another name than the usual ones
+        stray : {"error", "drop"}
+            scores of images that a set lacks: refuse, or leave out and report
+        bootstrap : int
+            replicates of confidence intervals over images; of a list without images also of the difference, paired
+        seed : int
+            of the bootstrap
+        confidence : str
+            of the intervals
+
+        Raises
+        ------
+        UsageError, MissingFileError, EvaluationError, PredictionError
+            Options do not fit together; a file is not there, or does not hold what it should.
+        """
+        rules = _rules(benchmark, profile)
+        tail_of(confidence)
+        taken = load_manifest(manifest) if isinstance(manifest, str) else manifest
+        reader = _Reader(benchmark, taken, lists, Keys(score_key, label_key, image_key), stray)
+        with stage("reading scores"):
+            runs = {name: reader.run(path) for name, path in _named(scores).items()}
+        sets = {one.name for run in runs.values() for one in run.all}
+        left_out = {name: LeftOut.of(name, one, sets) for name, one in without.items()}
+        notes = [
+            f"{name}: {told}" if len(runs) > 1 else told
+            for name, run in runs.items()
+            for one in run.all
+            if (told := require_usable(one, rules))
+        ]
+        drawn = Bootstrap(bootstrap, seed, confidence) if bootstrap else None
+        with stage("evaluating"):
+            found = evaluate_runs(runs, benchmark, rules, left_out, bootstrap=drawn)
+        notes += [note for one in found["lists"].values() for note in one["notes"]]
+        return Result(report, _about(report.protocol, taken, runs, lists, left_out), found, notes=notes)
+
+    return evaluate
+
+
+def _rules(benchmark: Benchmark, profile: str) -> tuple[OodRules, ...]:
+    if profile == "all":
+        return tuple(benchmark.variants.values())
+    if profile not in benchmark.variants:
+        raise UsageError("Unknown profile", expected=", ".join((*benchmark.variants, "all")), found=repr(profile)[:80])
+    return (benchmark.variants[profile],)
+
+
+def _named(scores: Mapping[str, Path] | Path) -> dict[str, Path]:
+    given = scores if isinstance(scores, Mapping) else {"": scores}
+    return {name or path.stem: path for name, path in given.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the sets of a run, from a folder with a file each or from one file of all."""
+
+    benchmark: Benchmark
+    manifest: Manifest | None
+    lists: Path | None
+    keys: Keys
+    stray: Literal["error", "drop"]
+
+    def run(self, path: Path) -> Run:
+        """Return the sets that are at a path."""
+        if not path.exists():
+            raise MissingFileError("The scores do not exist", where=str(path), expected="a folder, or a file")
+        found = dict(self._of_folder(path) if path.is_dir() else self._of_file(path))
+        shifted = {name: found.pop(name) for name in self.benchmark.shifted if name in found}
+        ids = found.pop(self.benchmark.id, None)
+        if ids is None or not found:
+            raise EvaluationError(
+                "There are no scores of the ID set" if ids is None else "There are no scores of an OOD set",
+                where=str(path),
+                expected=" ".join(self.benchmark.sets),
+                found=", ".join(found) or "none of them",
+            )
+        order = [name for name in self.benchmark.sets if name in found]
+        oods = {name: found[name] for name in (*order, *sorted(found.keys() - set(order)))}
+        return Run(ids, shifted, oods)
+
+    def _listed(self, name: str) -> ListedSet | None:
+        return listed_set(name, self.manifest, self.lists)
+
+    def _of_folder(self, folder: Path) -> Iterator[tuple[str, ScoredSet]]:
+        paths: dict[str, Path] = {}
+        for path in sorted(folder.iterdir()):
+            if path.suffix.lower() not in SUFFIXES or path.name.startswith("val"):
+                continue
+            name = path.stem.removeprefix("test_")
+            if name in paths:
+                raise UsageError(
+                    "Two files hold the scores of one set", where=str(folder), found=f"{paths[name].name}, {path.name}"
+                )
+            paths[name] = path
+        for name, path in paths.items():
+            yield name, scored_set(name, read_image_scores(path, self.keys), self._listed(name), self.stray)
+
+    def _of_file(self, path: Path) -> Iterator[tuple[str, ScoredSet]]:
+        given = read_image_scores(path, self.keys)
+        listed = {name: one for name in self.benchmark.sets if (one := self._listed(name)) is not None}
+        if given.images is None or not listed:
+            raise UsageError(
+                "One file of all sets needs to say which image is of which set",
+                where=str(path),
+                expected="image names in it, and --manifest MANIFEST or --lists DIR",
+                hint="or a folder with one file a set",
+            )
+        for name, one in listed.items():
+            yield name, scored_set(name, given, one, "drop")
+
+
+def evaluate_runs(
+    runs: Mapping[str, Run],
+    benchmark: Benchmark,
+    rules: Sequence[OodRules],
+    left_out: Mapping[str, LeftOut] = MappingProxyType({}),
+    *,
+    bootstrap: Bootstrap | None = None,
+) -> dict[str, Any]:
+    """Return every number of some runs.
+
+    Returns
+    -------
+    dict
+        ``runs[run][list][setting][variant][row]``: `NUMBERS`, ``ACC`` and ``n``, a row a set and a group; lists are
+        `PUBLISHED` and the names of `left_out`. ``summary``: the same over the runs, with ``std``; None for a single
+        run. ``bootstrap``: intervals by run, and of the difference that each list makes. Also ``lists``, ``variants``,
+        ``groups`` and ``definitions``.
+    """
+    measured = {name: _Measured(run, benchmark, rules, left_out) for name, run in runs.items()}
+    found = {name: {one: own.rows(one) for one in own.kept} for name, own in measured.items()}
+    first = next(iter(runs.values()))
+    return {
+        "definitions": DEFINITIONS,
+        "variants": {one.name: {"meaning": one.meaning, "FPR95": one.fpr, "rule": FPR_RULES[one.fpr]} for one in rules},
+        "groups": next(iter(measured.values())).groups,
+        "shifted": list(first.shifted),
+        "lists": {name: _told(left_out.get(name), first) for name in (PUBLISHED, *left_out)},
+        "runs": found,
+        "summary": _summary(list(found.values())) if len(runs) > 1 else None,
+        "bootstrap": None if bootstrap is None else bootstrap.of(measured),
+    }
+
+
+def _told(left: LeftOut | None, run: Run) -> dict[str, Any]:
+    """Return what a list leaves out of each set, and what a reader must know of it."""
+    sets = run.all
+    if left is None:
+        return {"images": {one.name: len(one) for one in sets}, "left_out": {}, "judged": {}, "notes": []}
+    kept = {one.name: int(rows.sum()) for one, rows in zip(sets, run.kept_by(left), strict=True)}
+    gone = {one.name: len(one) - kept[one.name] for one in sets if kept[one.name] < len(one)}
+    judged = {one.name: count for one in sets if (count := left.judged_in(one))}
+    notes = [
+        UNJUDGED.format(judged=judged[one.name], images=len(one), set=one.name, removed=gone.get(one.name, 0))
+        for one in sets
+        if one.name in judged
+    ]
+    if left.judged is not None and not judged:
+        notes.append("unjudged is not clean: the list comes from verdicts, and not every image need have one")
+    if not gone:
+        notes.append("no image of a set is left out")
+    notes = [f"{left.name}: {note}" for note in notes]
+    return {"images": kept, "left_out": gone, "judged": judged, "file": left.file, "notes": notes}
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """What numbers need of a set: scores, which answers are right, and the number of each image's class."""
+
+    scores: Floats
+    right: Bools | None
+    classes: Int64s | None = None
+
+    def take(self, rows: Any) -> _Column:
+        return _Column(self.scores[rows], *(None if one is None else one[rows] for one in (self.right, self.classes)))
+
+
+class _Measured:
+    """The numbers of one run, on all images or on some of them."""
+
+    def __init__(
+        self, run: Run, benchmark: Benchmark, rules: Sequence[OodRules], left_out: Mapping[str, LeftOut]
+    ) -> None:
+        self.rules = rules
+        self.sets = {one.name: _Column(one.scores, one.right) for one in run.all}
+        self.ids = {"ood": [run.id.name]} | ({"fsood": [run.id.name, *run.shifted]} if run.shifted else {})
+        self.oods = list(run.oods)
+        self.groups = {name: list(sets) for name, sets in benchmark.groups.items()}
+        self.by_class = benchmark.by_class if benchmark.by_class in run.oods else ""
+        if self.by_class:
+            own = run.oods[self.by_class]
+            names, classes = np.unique(own.classes, return_inverse=True)
+            self.sets[self.by_class] = _Column(own.scores, own.right, classes)
+            self.groups = {"classes": names.tolist(), **self.groups}
+        self.kept: dict[str, list[Bools] | None] = {PUBLISHED: None}
+        self.kept |= {name: run.kept_by(left) for name, left in left_out.items()}
+
+    def rows(self, which: str, drawn: Sequence[Int64s] | None = None) -> dict[str, Any]:
+        """Return the numbers by setting, variant and row.
+
+        Parameters
+        ----------
+        which : str
+            A list: images that it leaves out take no part.
+        drawn : sequence of ndarray of int64, optional
+            Positions of the images drawn of each set; all of them by default.
+        """
+        kept = self.kept[which]
+        taken = {}
+        for place, (name, column) in enumerate(self.sets.items()):
+            rows: Any = slice(None) if drawn is None else drawn[place]
+            if kept is not None:
+                rows = kept[place] if drawn is None else rows[kept[place][rows]]
+            taken[name] = column.take(rows)
+        return {setting: self._of_setting([taken[name] for name in ids], taken) for setting, ids in self.ids.items()}
+
+    def _of_setting(self, ids: Sequence[_Column], taken: Mapping[str, _Column]) -> dict[str, Any]:
+        scores = np.concatenate([one.scores for one in ids])
+        right = [one.right for one in ids if one.right is not None]
+        known = len(right) == len(ids) and len(scores) > 0
+        accuracy = float(np.mean(np.concatenate(right))) if known else None
+        shared = {} if known else {"ACC": "predictions and labels of all ID images are not told"}
+        oods = {name: taken[name].scores for name in self.oods}
+        if self.by_class:
+            whole = taken[self.by_class]
+            for number, name in enumerate(self.groups["classes"]):
+                oods[name] = whole.scores[whole.classes == number]
+        found: dict[str, dict[str, Any]] = {one.name: {} for one in self.rules}
+
+        def add(variant: str, row: str, numbers: Mapping[str, Any], n: Mapping[str, int], reason: str) -> None:
+            undefined = {name: reason for name, value in numbers.items() if value is None} | shared
+            n = {"id": len(scores), **n}
+            found[variant][row] = {"n": n, **numbers, "ACC": accuracy, "undefined": undefined}
+
+        for name, own in oods.items():
+            both = len(scores) and len(own)
+            nothing: list[dict[str, float | None]] = [dict.fromkeys(NUMBERS)] * len(self.rules)
+            measured = numbers_of(scores, own, self.rules) if both else nothing
+            for one, numbers in zip(self.rules, measured, strict=True):
+                add(one.name, name, numbers, {"ood": len(own), "sets": 1}, "there are no images left")
+        for group, names in self.groups.items():
+            missing = [name for name in names if name not in oods]
+            n = {"ood": sum(len(oods[name]) for name in names if name in oods), "sets": len(names)}
+            reason = f"no scores of {', '.join(missing)}" if missing else "undefined for one of its sets"
+            for one in self.rules:
+                rows = [found[one.name].get(name, dict.fromkeys(NUMBERS)) for name in names]
+                add(one.name, group, mean_of(rows), n, reason)
+        return found
+
+
+def _summary(found: Sequence[Any]) -> Any:
+    """Return mean and population standard deviation over the runs of every row that all runs have."""
+    first = found[0]
+    if "AUROC" not in first:
+        shared = [key for key in first if all(key in one for one in found)]
+        return {key: _summary([one[key] for one in found]) for key in shared}
+    mean, std = {}, {}
+    for name in (*NUMBERS, "ACC"):
+        values = [one[name] for one in found]
+        defined = None not in values
+        mean[name] = float(np.mean(values)) if defined else None
+        std[name] = float(np.std(values)) if defined else None
+    return {"n": {**first["n"], "runs": len(found)}, **mean, "std": std, "undefined": first["undefined"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """Intervals over images.
+
+    Attributes
+    ----------
+    replicates, seed : int
+    confidence : str
+    """
+
+    replicates: int
+    seed: int
+    confidence: str
+
+    def of(self, runs: Mapping[str, _Measured]) -> dict[str, Any]:
+        """Return the intervals of every number, and of the difference to `PUBLISHED` of every other list."""
+        return {
+            "definition": DEFINITION,
+            "generator": GENERATOR.format("image count"),
+            "replicates": self.replicates,
+            "seed": self.seed,
+            "confidence": self.confidence,
+            "runs": {name: self._of_run(name, one) for name, one in runs.items()},
+        }
+
+    def _of_run(self, name: str, run: _Measured) -> dict[str, Any]:
+        found = resample(
+            lambda drawn: {which: _cells(run.rows(which, drawn)) for which in run.kept},
+            [len(one.scores) for one in run.sets.values()],
+            replicates=self.replicates,
+            seed=self.seed,
+            label=f"bootstrap {name[:20]}",
+        )
+        tail, rows = tail_of(self.confidence), run.rows(PUBLISHED)
+        others = [which for which in run.kept if which != PUBLISHED]
+        gaps = Resampled(
+            {which: found.estimate[which] - found.estimate[PUBLISHED] for which in others},
+            {which: found.samples[which] - found.samples[PUBLISHED] for which in others},
+        )
+        return {
+            "intervals": {which: _as_rows(rows, found.intervals(which, tail)) for which in run.kept},
+            "differences": {which: _as_rows(rows, gaps.intervals(which, tail)) for which in others},
+        }
+
+
+def _cells(rows: Mapping[str, Any]) -> Floats:
+    """Return every number of a run's rows in their order, shape (n,), NaN where undefined."""
+    return np.array([row[key] for row, key in _places(rows)], np.float64)
+
+
+def _places(rows: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    for variants in rows.values():
+        for table in variants.values():
+            for row in table.values():
+                yield from ((row, key) for key in (*NUMBERS, "ACC"))
+
+
+def _as_rows(rows: Mapping[str, Any], cells: Any) -> dict[str, Any]:
+    """Return the intervals in the places of the numbers that they are of."""
+    one = iter(cells)
+    return {
+        setting: {
+            variant: {row: {key: next(one) for key in (*NUMBERS, "ACC")} for row in table}
+            for variant, table in variants.items()
+        }
+        for setting, variants in rows.items()
+    }
+
+
+def _about(
+    protocol: str,
+    manifest: Manifest | None,
+    runs: Mapping[str, Run],
+    lists: Path | None,
+    left_out: Mapping[str, LeftOut],
+) -> dict[str, Any]:
+    """Return what the numbers rest on: version, manifest, digests of all inputs, and what was left out of them."""
+    from curation import __version__
+
+    return {
+        "protocol": protocol,
+        "curation": __version__,
+        "manifest": manifest_record(manifest),
+        "option_files": {"without": {name: one.file for name, one in left_out.items()}} if left_out else {},
+        "inputs": {name: {one.name: one.file for one in run.all} for name, run in runs.items()},
+    }

@@ -1,0 +1,359 @@
+"""Which image of a set each score is of, and which images are left out of a set."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from curation.canonical import sha256_of_file
+from curation.decisions.files import read_decisions
+from curation.errors import EvaluationError, MissingFileError, PredictionError, UsageError
+from curation.evaluation.image_ood.scores import ImageScores
+from curation.evaluation.problem import Bools, Floats, Int64s, Stray
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.sources.published_list import NO_LABEL, read_published, stems
+
+UNJUDGED = "unjudged is not clean: {judged:,} of {images:,} images of {set} were judged, {removed:,} are left out"
+_LIST_SUFFIXES = (".txt", ".csv", ".json")
+
+
+@dataclass(frozen=True)
+class Images:
+    """Names of images, told apart by the stem of a file, or by its folder and stem where stems repeat.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        Ids with or without namespace, names or paths, in the order of their list.
+    """
+
+    paths: tuple[str, ...]
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """Stem of each."""
+        return self._told_by(0)
+
+    @cached_property
+    def with_folder(self) -> tuple[str, ...]:
+        """Last folder and stem of each."""
+        return self._told_by(1)
+
+    @cached_property
+    def by_folder(self) -> bool:
+        """Whether stems repeat, so that the folder has to tell images apart."""
+        return len(set(self.stems)) < len(self.stems)
+
+    def keys(self, *, by_folder: bool) -> tuple[str, ...]:
+        """Return what tells each image apart."""
+        return self.with_folder if by_folder else self.stems
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """Last folder of each, ``""`` where there is none."""
+        return tuple(one.rpartition("/")[0] for one in self.with_folder)
+
+    def _told_by(self, parents: int) -> tuple[str, ...]:
+        # Of an id, what stands before the colon is the name of a dataset.
+        bare = "".join(f"{one.partition(':')[2] or one}\n" for one in self.paths)
+        return tuple(stems(bare.encode(), parents=parents).decode().split("\n")[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSet:
+    """The images that a set has, by a part of a manifest or by an imglist.
+
+    Attributes
+    ----------
+    images : Images
+    labels : ndarray of int64, shape (n,), or None
+    ordered : bool
+        Whether rows without names may be taken in its order.
+    where : str
+        What to call it.
+    """
+
+    images: Images
+    labels: Int64s | None
+    ordered: bool
+    where: str
+
+
+@dataclass(frozen=True)
+class ScoredSet:
+    """One set with its scores.
+
+    Attributes
+    ----------
+    name : str
+    scores : ndarray of float64, shape (n,)
+        Higher is more ID.
+    right : ndarray of bool, shape (n,), or None
+        Whether the prediction is the label; None where the file does not tell both.
+    images : Images or None
+        None where nothing names them.
+    file : dict
+        What a result says about its input.
+    """
+
+    name: str
+    scores: Floats
+    right: Bools | None
+    images: Images | None
+    file: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The class of each image: its folder."""
+        if self.images is None or not all(self.images.folders):
+            raise EvaluationError(
+                "The class of each image is needed, and nothing names it",
+                where=f"{self.file['name']}: set {self.name}",
+                expected="names with the folder of their class, or a manifest or list that has them",
+                hint="--manifest MANIFEST, or --lists DIR",
+            )
+        return self.images.folders
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Images that a list of one's own leaves out.
+
+    Attributes
+    ----------
+    name : str
+    removed : Images
+        Of every OOD set.
+    of_sets : mapping of str to Images
+        By set, be it OOD or ID: what decisions say of this one alone.
+    kept : mapping of str to Images
+        By set: what a cleaned manifest has left of it. Images of other sets all stay.
+    judged : Images or None
+        Those that somebody looked at, where the list comes from verdicts.
+    file : dict
+        Name and digest.
+    """
+
+    name: str
+    removed: Images
+    of_sets: Mapping[str, Images] = field(default_factory=dict)
+    kept: Mapping[str, Images] = field(default_factory=dict)
+    judged: Images | None = None
+    file: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: str, given: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
+        """Return what a list leaves out.
+
+        Parameters
+        ----------
+        given : Path, LeftOut, or sequence of str
+            A list of images in any published form; decisions (``.jsonl``), whose action ``remove`` counts; the folder
+            of a cleaned manifest; or the images themselves.
+        sets : collection of str
+            Sets that decisions may speak of.
+        """
+        if isinstance(given, LeftOut):
+            return given
+        if not isinstance(given, Path):
+            return cls(name, Images(tuple(given)))
+        if given.is_dir():
+            manifest = load_manifest(str(given))
+            return cls(
+                name,
+                Images(()),
+                kept={part: Images(manifest.ids(part)) for part in manifest.parts if part in sets},
+                judged=Images(()) if manifest.header.decisions else None,
+                file={"name": given.name, "sha256": manifest.digest},
+            )
+        if given.suffix.lower() == ".jsonl":
+            return cls._of_decisions(name, given, sets)
+        paths = tuple(path for one in read_published(given).lists for path in one.paths.decode().split("\n")[:-1])
+        if not paths:
+            raise UsageError("The list names no images", where=f"--without {name}={given}")
+        return cls(name, Images(paths), file={"name": given.name, "sha256": sha256_of_file(given)})
+
+    @classmethod
+    def _of_decisions(cls, name: str, path: Path, sets: Collection[str]) -> LeftOut:
+        read = read_decisions(path)
+        of_sets: dict[str, set[str]] = {}
+        for one in read.decisions:
+            if one.action == "remove":
+                of_sets.setdefault(one.dataset if one.dataset in sets else "", set()).add(one.image_id)
+        found = {key: Images(tuple(sorted(images))) for key, images in of_sets.items()}
+        return cls(
+            name,
+            found.pop("", Images(())),
+            of_sets=found,
+            judged=Images(tuple(sorted({one.image_id for one in read.decisions}))),
+            file={"name": path.name, "sha256": read.digest},
+        )
+
+    def kept_rows(self, one: ScoredSet, *, is_ood: bool) -> Bools:
+        """Return which images of a set stay, shape (n,)."""
+        removed = [images for images in (self.removed if is_ood else None, self.of_sets.get(one.name)) if images]
+        left = self.kept.get(one.name)
+        if left is None and not any(images.paths for images in removed):
+            return np.ones(len(one), np.bool_)
+        if one.images is None:
+            raise UsageError(
+                "Images are left out by name, and nothing names those of a set",
+                where=f"--without {self.name}: set {one.name}",
+                expected="a column or array of image names, --manifest MANIFEST, or --lists DIR",
+            )
+        by_folder = one.images.by_folder
+        gone = {key for images in removed for key in images.keys(by_folder=by_folder)}
+        stay = None if left is None else set(left.keys(by_folder=by_folder))
+        own = one.images.keys(by_folder=by_folder)
+        return np.array([key not in gone and (stay is None or key in stay) for key in own], np.bool_)
+
+    def judged_in(self, one: ScoredSet) -> int:
+        """Return how many images of a set were judged; 0 where the list is no matter of verdicts."""
+        if self.judged is None or one.images is None:
+            return 0
+        by_folder = one.images.by_folder
+        return len(set(self.judged.keys(by_folder=by_folder)) & set(one.images.keys(by_folder=by_folder)))
+
+
+def listed_set(name: str, manifest: Manifest | None, lists: Path | None) -> ListedSet | None:
+    """Return the images of a set: those of an imglist, else those of the manifest's part of its name; None for neither.
+
+    Raises
+    ------
+    EvaluationError
+        Both are there, and are not the same images.
+    """
+    part = _of_manifest(name, manifest)
+    listed = None if lists is None else _of_lists(name, lists)
+    if part is None or listed is None:
+        return listed or part
+    by_folder = part.images.by_folder
+    own, others = (set(one.images.keys(by_folder=by_folder)) for one in (part, listed))
+    if own != others:
+        raise EvaluationError(
+            "The list of a set has other images than the part of the manifest",
+            where=listed.where,
+            expected=f"the {len(own):,} images of {part.where}",
+            found=f"{len(others):,}, {len(own & others):,} of them shared",
+        )
+    return listed
+
+
+def _of_manifest(name: str, manifest: Manifest | None) -> ListedSet | None:
+    if manifest is None or name not in manifest.parts:
+        return None
+    entry = manifest.part(name)
+    return ListedSet(Images(manifest.ids(name)), None, entry.order == "listed", f"part {name}")
+
+
+def _of_lists(name: str, folder: Path) -> ListedSet | None:
+    if not folder.is_dir():
+        raise MissingFileError("The folder of the lists does not exist", where=f"--lists {folder}")
+    places = [folder / f"{stem}{suffix}" for stem in (f"test_{name}", name) for suffix in _LIST_SUFFIXES]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        return None
+    found = read_published(path).lists
+    if len(found) != 1 or found[0].odd:
+        odd = found[0].odd_lines[0] if len(found) == 1 else None
+        raise EvaluationError(
+            "The file is not one list of images",
+            where=str(path) if odd is None else f"{path}, line {odd.line}",
+            found=f"{len(found)} lists" if odd is None else odd.reason,
+        )
+    labels = None if found[0].labels is None else found[0].labels.astype(np.int64)
+    return ListedSet(Images(tuple(found[0].paths.decode().split("\n")[:-1])), labels, ordered=True, where=str(path))
+
+
+def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: Stray) -> ScoredSet:
+    """Return the scores of a set, one an image of its list where there is one, in that order.
+
+    Raises
+    ------
+    PredictionError
+        An image stands twice, has no score, or is none of the set; or rows without names are not as many as images, or
+        cannot be told apart.
+    """
+    labels = given.labels
+    if listed is None:
+        images = None if given.images is None else Images(given.images)
+        if images is not None:
+            _require_distinct(images.with_folder, given.path)
+        return ScoredSet(name, given.scores, _right(given.predictions, labels), images, given.file)
+    rows, strangers = _rows(given, listed, stray)
+    if labels is not None:
+        labels = labels[rows]
+        if listed.labels is not None and not np.array_equal(labels, listed.labels):
+            row = int(np.argmax(labels != listed.labels))
+            raise PredictionError(
+                "A label is not that of the list",
+                where=f"{given.path}: image {listed.images.paths[row][:120]}",
+                expected=str(listed.labels[row]),
+                found=str(labels[row]),
+            )
+    elif listed.labels is not None and (listed.labels != NO_LABEL).all():
+        labels = listed.labels
+    predictions = None if given.predictions is None else given.predictions[rows]
+    file = {**given.file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
+    return ScoredSet(name, given.scores[rows], _right(predictions, labels), listed.images, file)
+
+
+def _right(predictions: Int64s | None, labels: Int64s | None) -> Bools | None:
+    return None if predictions is None or labels is None else np.asarray(predictions == labels)
+
+
+def _rows(given: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:
+    n = len(listed.images.paths)
+    if given.images is None:
+        if len(given.scores) != n or not listed.ordered:
+            raise PredictionError(
+                "Rows without names cannot be told apart",
+                where=str(given.path),
+                expected=f"{n:,} rows in the order of {listed.where}"
+                if listed.ordered
+                else f"names: {listed.where} is sorted, and not in the order of a published list",
+                found=f"{len(given.scores):,} rows",
+                hint="add image names (column or array 'image'), or --lists DIR with the imglists that were scored",
+            )
+        return np.arange(n), 0
+    by_folder = listed.images.by_folder
+    own = Images(given.images).keys(by_folder=by_folder)
+    row_of = {key: row for row, key in enumerate(own)}
+    wanted = listed.images.keys(by_folder=by_folder)
+    rows = np.array([row_of.get(key, -1) for key in wanted], np.int64)
+    if (rows < 0).any():
+        raise PredictionError(
+            "Images of a set have no scores",
+            where=str(given.path),
+            expected=f"the {n:,} images of {listed.where}",
+            found=f"{int((rows < 0).sum()):,} missing, first {listed.images.paths[int(np.argmax(rows < 0))][:120]}",
+        )
+    matched = set(wanted)
+    _require_distinct([key for key in own if key in matched], given.path)
+    strangers = sum(key not in matched for key in own)
+    if strangers and stray == "error":
+        raise PredictionError(
+            "Images are not in the set",
+            where=f"{given.path}: {next(key for key in own if key not in matched)[:120]}",
+            expected=f"the {n:,} images of {listed.where}",
+            found=f"{strangers:,} others",
+            hint="--stray drop leaves them out and reports how many",
+        )
+    return rows, strangers
+
+
+def _require_distinct(keys: Sequence[str], path: Path) -> None:
+    if len(set(keys)) == len(keys):
+        return
+    seen: set[str] = set()
+    twice = next(key for key in keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    raise PredictionError("An image is there twice", where=str(path), found=twice[:120])
