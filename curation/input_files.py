@@ -6,6 +6,7 @@ called ``.gz`` may not. The digest of a file is always that of its bytes on disk
 
 from __future__ import annotations
 
+import tomllib
 import zlib
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,7 +18,7 @@ import msgspec
 from curation.canonical import sha256_of_bytes
 from curation.errors import CurationError, SourceError
 from curation.json_keys import SMALL as LARGEST_SEARCHED
-from curation.json_keys import repeated_key
+from curation.json_keys import decode_json, repeated_key
 from curation.storage import open_binary, read_bytes
 
 GZIP = b"\x1f\x8b"
@@ -32,7 +33,10 @@ _PIECE = 1 << 20
 _HEAD = 1 << 12
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
+_LARGEST_DECLARATION = 4 << 20
+
 Row = TypeVar("Row")
+Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 class InputFile:
@@ -197,6 +201,27 @@ class Unpacking:
             found=f"more than {self._limit:,} bytes",
             hint="if the file is sound, unpack it yourself: gunzip -k FILE",
         )
+
+
+def read_declaration(path: Path, record: type[Record], error: type[CurationError]) -> Record:
+    """Return the record that a ``.toml`` or ``.json`` file declares.
+
+    Raises
+    ------
+    MissingFileError
+        The file cannot be read.
+    error
+        It is neither TOML nor JSON, or has other fields or types than the record.
+    """
+    refuse_large(path, _LARGEST_DECLARATION, error, "declaration")
+    data = read_bytes(path, kind="declaration")
+    what, expected = "The declaration cannot be read", f"fields {', '.join(record.__struct_fields__)}"
+    if path.suffix.lower() != ".toml":
+        return decode_json(data, record, error, what, where=str(path), expected=expected)
+    try:
+        return msgspec.convert(tomllib.loads(data.decode("utf-8")), type=record)
+    except (tomllib.TOMLDecodeError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        raise error(what, where=str(path), expected=expected, found=str(problem)[:300]) from None
 
 
 def is_json_lines(data: bytes) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, MissingFileError, UsageError
+from curation.errors import AnnotationFormatError, MissingFileError
 from curation.json_keys import decode_json
-from curation.sources.content import SmallFiles, check_name
+from curation.sources.content import SmallFiles, check_name, require_one
 from curation.sources.integrity import BadBoxes, check_policy, check_unique, sound_objects
 from curation.sources.source import Categories, Images, Objects, Source
 from curation.storage import open_binary
@@ -129,14 +129,7 @@ def locate_bdd100k(path: Path, part: str) -> Bdd100kPlace:
             expected=", ".join(place.format(part=part or "PART") for place in _PLACES),
             found=f"labels of {', '.join(offered)}" if offered else None,
         )
-    if len(found) > 1:
-        raise UsageError(
-            f"The folder holds labels of {part} of several kinds",
-            where=str(path),
-            expected="one of them",
-            found=", ".join(str(one.relative_to(path)) for one in found),
-            hint=f"--source bdd100k@{part}={found[0]}",
-        )
+    require_one(found, path, f"The folder holds labels of {part} of several kinds", f"bdd100k@{part}")
     return locate_bdd100k(found[0], part)
 
 

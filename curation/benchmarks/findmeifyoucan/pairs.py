@@ -16,10 +16,10 @@ import msgspec
 from curation.benchmarks.facts import facts_of
 from curation.errors import CurationError, ProtocolError
 from curation.hierarchy import Wordnet, open_wordnet
-from curation.hierarchy.declarations import read_declaration
 from curation.hierarchy.hierarchy import descendants
 from curation.hierarchy.synset_maps import DATASETS, synset_map
 from curation.hierarchy.synset_maps import DATASETS as SYNSET_MAPS
+from curation.input_files import read_declaration
 from curation.manifest.manifest import NAME
 from curation.sources.datasets import family, namespace_of
 from curation.sources.slots import SourceSlot

@@ -19,9 +19,9 @@ from curation.benchmarks.imagenet.images import Formula
 from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, whole, wordnet_parameter
 from curation.canonical import canonical_json
 from curation.errors import ProtocolError
-from curation.hierarchy.declarations import read_declaration
 from curation.hierarchy.hierarchy import leaves_under
 from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.input_files import read_declaration
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph

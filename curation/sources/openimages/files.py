@@ -20,7 +20,7 @@ from curation.errors import (
     UsageError,
 )
 from curation.input_files import beginning
-from curation.sources.content import FileContent
+from curation.sources.content import FileContent, require_one
 from curation.sources.openimages.keys import Keys, hex_texts, id_text, id_words, ordered, runs_of
 from curation.sources.openimages.rows import REQUIRED
 from curation.sources.openimages.streamed_csv import StreamedCsv
@@ -149,14 +149,7 @@ def locate_openimages(path: Path, part: str) -> OpenImagesPaths:
             expected=", ".join(name.format(part=part or "PART") for name in _BOXES),
             found=f"boxes of {', '.join(offered)}" if offered else "no …-annotations-bbox.csv",
         )
-    if len(found) > 1:
-        raise UsageError(
-            f"The folder holds several box files of {part}",
-            where=str(path),
-            expected="one of them",
-            found=", ".join(str(one.relative_to(path)) for one in found),
-            hint=f"--source openimages@{part}={found[0]}",
-        )
+    require_one(found, path, f"The folder holds several box files of {part}", f"openimages@{part}")
     return _beside(found[0], part, (path, found[0].parent, found[0].parent.parent))
 
 
