@@ -90,7 +90,7 @@ def evaluate(
     MissingExtraError, EngineDisagreementError, UsageError
         As `coco_average_precision`.
     """
-    given = OnePart.of("coco", truth, detections, classes=classes, reading=reading, policy=policy)
+    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
     with stage("COCO evaluation"):
         found = coco_average_precision(given.part.truth, given.read.detections, engine=engine)
     return Result(REPORT, given.about, {"definitions": STATISTICS, **found})

@@ -14,10 +14,10 @@ from curation.errors import EvaluationError
 from curation.evaluation.problem import (
     UNKNOWN,
     Bools,
+    ClassRoles,
     GroundTruth,
     Int64s,
     KnownClasses,
-    OwodTask,
     known_classes,
 )
 from curation.ids import native_number, native_of
@@ -234,7 +234,7 @@ class TaskTruth:
 
     Attributes
     ----------
-    task : OwodTask
+    task : ClassRoles
     part : Part
         Its `truth` has the classes ``(*task.known, "unknown")``: no object has label -1.
     list_lines : ndarray of int64, shape (n,)
@@ -246,7 +246,7 @@ class TaskTruth:
         Lines of the list beyond the first of each image, whatever became of them.
     """
 
-    task: OwodTask
+    task: ClassRoles
     part: Part
     list_lines: Int64s
     voc_corners: Bools
@@ -280,7 +280,7 @@ class TaskTruth:
 
 
 def task_truth(
-    source: Source, task: OwodTask, ids: Sequence[str] | None = None, *, repeats: Repeats = "error"
+    source: Source, task: ClassRoles, ids: Sequence[str] | None = None, *, repeats: Repeats = "error"
 ) -> TaskTruth:
     """Return the ground truth of a task on the images of a list.
 
@@ -354,7 +354,7 @@ def _qualified(text: str, namespace: str) -> str:
     return text if ":" in text else f"{namespace}:{native_of(text, namespace)}"
 
 
-def _with_unknown(part: Part, task: OwodTask) -> Part:
+def _with_unknown(part: Part, task: ClassRoles) -> Part:
     """Return the part with ``unknown`` as one more class; its id is the truth's own where it has that category."""
     truth = part.truth
     label = np.where(truth.label < 0, len(truth.classes), truth.label).astype(np.int32)

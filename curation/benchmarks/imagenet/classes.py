@@ -70,9 +70,13 @@ class Declaration(ClassRule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: str
 
 
+NEGATIVE, UNKNOWN = -1, -2
+"""Labels of the classes that are not known (repository AIML-IfI/openset-imagenet)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The classes by role, each sorted; a known class's label is its place, negative is -1, unknown -2."""
+    """The classes by role, each sorted; a known class's label is its place, the others' `NEGATIVE` and `UNKNOWN`."""
 
     known: tuple[str, ...]
     negative: tuple[str, ...]
@@ -81,8 +85,8 @@ class Partition:
     def labels(self) -> dict[str, int]:
         """Return the label of every class."""
         return (
-            dict.fromkeys(self.negative, -1)
-            | dict.fromkeys(self.unknown, -2)
+            dict.fromkeys(self.negative, NEGATIVE)
+            | dict.fromkeys(self.unknown, UNKNOWN)
             | {name: label for label, name in enumerate(self.known)}
         )
 

@@ -23,7 +23,6 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.hashrank import hash_rank
 from curation.benchmarks.osod3.classes import ClassRoles, cub_roles, mtsd_roles, open_images_roles
 from curation.benchmarks.osod3.problems import (
     AUTHORS,
@@ -39,6 +38,7 @@ from curation.benchmarks.osod3.problems import (
     check_effects,
 )
 from curation.benchmarks.parts import Part, Selection, make_part, manifest_of, source_entry, unread_entry
+from curation.benchmarks.selection import hash_rank
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Origin, PartEntry, PartRole, SourceEntry
 from curation.manifest.manifest import Manifest

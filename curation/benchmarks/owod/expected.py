@@ -9,7 +9,7 @@ import numpy as np
 
 from curation.benchmarks.owod.splits import COCO_TRAIN, COCO_VAL, OFFICIAL_IMAGES, Split
 from curation.benchmarks.parts import Part
-from curation.benchmarks.shown import shown
+from curation.benchmarks.selection import shown
 from curation.manifest.header import Figure
 from curation.sources.source import Source
 

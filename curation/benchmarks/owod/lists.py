@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import fact
-from curation.benchmarks.hashrank import hash_rank
 from curation.benchmarks.owod.expected import declared_figures, figures_of, notes_of
 from curation.benchmarks.owod.splits import (
     KNOWN_VIEW,
@@ -34,7 +33,7 @@ from curation.benchmarks.owod.splits import (
     split_of,
 )
 from curation.benchmarks.parts import Part, Selection, all_images, make_part, manifest_of, source_entry
-from curation.benchmarks.shown import Shown, shown
+from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.header import LabelView, PartEntry, PartRole, TaskEntry, roles_at
 from curation.manifest.manifest import Manifest
