@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import CurationError, SourceError
+from curation.errors import CurationError, SourceError, UsageError
 from curation.json_keys import SMALL as LARGEST_SEARCHED
 from curation.json_keys import decode_json, repeated_key
 from curation.storage import open_binary, read_bytes
@@ -33,14 +33,12 @@ _PIECE = 1 << 20
 _HEAD = 1 << 12
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
-_LARGEST_DECLARATION = 4 << 20
-
 Row = TypeVar("Row")
-Record = TypeVar("Record", bound=msgspec.Struct)
+Declared = TypeVar("Declared", bound=msgspec.Struct)
 
 
 class InputFile:
-    """A user's file in memory.
+    """A user's file in memory (see `curation.storage.read_bytes` for the parameters and errors).
 
     Attributes
     ----------
@@ -52,9 +50,11 @@ class InputFile:
         Bytes on disk.
     """
 
-    def __init__(self, path: Path, *, kind: str = "file") -> None:
+    def __init__(
+        self, path: Path, *, kind: str = "file", most: int | None = None, error: type[CurationError] = UsageError
+    ) -> None:
         self.name = path.name
-        self._raw = read_bytes(path, kind=kind)
+        self._raw = read_bytes(path, kind=kind, most=most, error=error)
         self.size = len(self._raw)
         self.data = plain(self._raw, str(path))
 
@@ -67,24 +67,6 @@ class InputFile:
 def read_plain(path: Path, *, kind: str = "file") -> bytes:
     """Return what a user's file holds, unpacked and without a byte order mark (see `plain` for the errors)."""
     return plain(read_bytes(path, kind=kind), str(path))
-
-
-def refuse_large(path: Path, most: int, error: type[CurationError], kind: str) -> None:
-    """Raise an `error` for a file of more bytes than one of its kind has, before it is read.
-
-    A file that is not there, or may not be looked at, is left to its reader.
-    """
-    try:
-        size = path.stat().st_size
-    except OSError:
-        return
-    if size > most:
-        raise error(
-            f"The {kind} is too large to be one",
-            where=str(path),
-            expected=f"at most {most:,} bytes",
-            found=f"{size:,}",
-        )
 
 
 def beginning(path: Path, count: int, *, kind: str = "file") -> bytes:
@@ -203,27 +185,6 @@ class Unpacking:
         )
 
 
-def read_declaration(path: Path, record: type[Record], error: type[CurationError]) -> Record:
-    """Return the record that a ``.toml`` or ``.json`` file declares.
-
-    Raises
-    ------
-    MissingFileError
-        The file cannot be read.
-    error
-        It is neither TOML nor JSON, or has other fields or types than the record.
-    """
-    refuse_large(path, _LARGEST_DECLARATION, error, "declaration")
-    data = read_bytes(path, kind="declaration")
-    what, expected = "The declaration cannot be read", f"fields {', '.join(record.__struct_fields__)}"
-    if path.suffix.lower() != ".toml":
-        return decode_json(data, record, error, what, where=str(path), expected=expected)
-    try:
-        return msgspec.convert(tomllib.loads(data.decode("utf-8")), type=record)
-    except (tomllib.TOMLDecodeError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        raise error(what, where=str(path), expected=expected, found=str(problem)[:300]) from None
-
-
 def is_json_lines(data: bytes) -> bool:
     """Return whether the first line of a text is a JSON object of one image: one record a line, no list around them."""
     line = data.lstrip()[: 1 << 20].split(b"\n", 1)[0].strip()
@@ -273,3 +234,33 @@ def _first_failing_line(decoder: msgspec.json.Decoder[Row], data: bytes) -> None
                 decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise msgspec.DecodeError(f"line {number}: {error}") from None
+
+
+_MOST_BYTES_OF_DECLARATION = 4 << 20
+
+
+def read_declaration(
+    path: Path, record: type[Declared], error: type[CurationError], *, kind: str = "declaration", example: str = ""
+) -> Declared:
+    """Return the record that a ``.toml`` or ``.json`` file declares: a small file that a user writes by hand.
+
+    Parameters
+    ----------
+    kind, example : str
+        What messages call the file, and what they show of a good one.
+
+    Raises
+    ------
+    MissingFileError
+        The file cannot be read.
+    error
+        It is neither TOML nor JSON, or has other fields or types than the record.
+    """
+    data = read_bytes(path, kind=kind, most=_MOST_BYTES_OF_DECLARATION, error=error)
+    what, expected = f"The {kind} cannot be read", example or f"fields {', '.join(record.__struct_fields__)}"
+    if path.suffix.lower() != ".toml":
+        return decode_json(data, record, error, what, where=str(path), expected=expected)
+    try:
+        return msgspec.convert(tomllib.loads(data.decode("utf-8")), type=record)
+    except (tomllib.TOMLDecodeError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        raise error(what, where=str(path), expected=expected, found=str(problem)[:300]) from None

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from curation import __version__
 from curation.arguments import checked
 from curation.baselines.score_vectors import Labelled, ScoreVectors, read_labelled, read_score_vectors, write_results
 from curation.baselines.suppression import detections_of, keep_across_kinds, merge_passes
@@ -31,6 +30,7 @@ from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from curation.storage import remove_abandoned
+from curation.version import __version__
 
 _SCORES = ("AP_known", "AP_unk")
 

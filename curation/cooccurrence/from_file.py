@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from curation import __version__
 from curation.arguments import checked
 from curation.cooccurrence.cut import KICKS, SOLVER_VERSION, Cut, CutOptions, normalized_cut
 from curation.cooccurrence.graph import UNIT, ClassGraph, class_graph, count_cooccurrence
@@ -17,6 +16,7 @@ from curation.errors import UsageError
 from curation.input_files import read_plain
 from curation.sources.opening import open_source
 from curation.storage import remove_abandoned, write_text
+from curation.version import __version__
 
 
 @dataclass(frozen=True)

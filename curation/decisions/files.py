@@ -18,7 +18,7 @@ from curation.decisions.authors_files import parse_json_selection, parse_yaml_se
 from curation.decisions.decision import Decision, check_decision, row_of
 from curation.errors import CurationError, DecisionError, UsageError
 from curation.ids import native_of
-from curation.input_files import InputFile, refuse_large
+from curation.input_files import InputFile
 from curation.sources.datasets import namespace_of
 from curation.storage import write_bytes
 from curation.text_table import printable
@@ -221,8 +221,7 @@ def read_decisions(path: Path) -> DecisionFile:
     DecisionError
         It is none of the four, too large, or a line of it is no decision; the message names the line.
     """
-    refuse_large(path, MAX_BYTES, DecisionError, "decisions file")
-    given = InputFile(path, kind="decisions file")
+    given = InputFile(path, kind="decisions file", most=MAX_BYTES, error=DecisionError)
     data, name, torn = given.data, path.name, ""
     match Path(name.lower().removesuffix(".gz")).suffix:
         case ".jsonl":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from curation.evaluation import confidence as confidences
 from curation.evaluation.class_scores import (
     GROUPS,
     KINDS,
+    Background,
     ClassScores,
     PartSamples,
     part_samples,
@@ -72,8 +73,8 @@ class ClassificationOptions:
     confidence: str = "0.95"
 
 
-_KINDS = ("auto", "logits", "probabilities", "real")
-_BACKGROUNDS = ("none", "last", "removed")
+_KINDS = ("auto", *KINDS)
+_BACKGROUNDS: tuple[str, ...] = get_args(Background)
 
 
 def evaluation_as(report: Report) -> Callable[..., Result]:

@@ -41,13 +41,13 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation import __version__
 from curation.arguments import checked
 from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.evaluation.measures import Measure, Number, ranked
 from curation.text_table import Table as TextTable
 from curation.text_table import printable, table_lines
+from curation.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,6 +16,7 @@ from curation.evaluation.problem import (
     Bools,
     ClassRoles,
     GroundTruth,
+    Int32s,
     Int64s,
     KnownClasses,
     known_classes,
@@ -201,7 +202,7 @@ def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str
             )
 
 
-def _labels(source: Source, known: KnownClasses) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def _labels(source: Source, known: KnownClasses) -> Int32s:
     """Return the position of each category of the source among the known classes, -1 for unknown."""
     position = {name: place for place, name in enumerate(known.names)}
     found = [position.get(known.aliases.get(name, name), -1) for name in source.categories.names]

@@ -16,7 +16,7 @@ from curation.canonical import sha256_of_lines
 from curation.csv_table import csv_rows
 from curation.errors import HierarchyError, UsageError
 from curation.hierarchy.hierarchy import children, descendants, leaves_under, require_acyclic
-from curation.input_files import refuse_large, utf8_text
+from curation.input_files import utf8_text
 from curation.json_keys import decode_json
 from curation.storage import read_bytes
 
@@ -86,8 +86,7 @@ def _add_names(graph: Graph, path: Path) -> None:
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
-    refuse_large(path, _MAX_BYTES, HierarchyError, "class hierarchy")
-    data = read_bytes(path, kind="edge list")
+    data = read_bytes(path, kind="edge list", most=_MAX_BYTES, error=HierarchyError)
     lines = utf8_text(data, str(path), HierarchyError, "The file is not UTF-8 text").split("\n")
     return [
         (number, line.strip("\r "))

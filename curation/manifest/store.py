@@ -11,7 +11,7 @@ import msgspec
 
 from curation.canonical import sha256_of_bytes
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, UsageError
-from curation.input_files import refuse_large, utf8_text
+from curation.input_files import utf8_text
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
 from curation.manifest.manifest import (
     VERSION,
@@ -154,8 +154,7 @@ def _require_same(manifest: Manifest, folder: Path) -> None:
 
 
 def _read_header(path: Path) -> tuple[Header, str, bytes]:
-    refuse_large(path, MAX_HEADER_BYTES, ManifestError, "manifest")
-    data = read_bytes(path, kind="manifest")
+    data = read_bytes(path, kind="manifest", most=MAX_HEADER_BYTES, error=ManifestError)
     _check_version(data, path)
     try:
         stored = msgspec.json.decode(data, type=_StoredHeader)
@@ -209,8 +208,7 @@ def _lists_at_hand(header: Header, folder: Path) -> set[str]:
 
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     path = inside(folder, f"{LIST_FOLDER}/{part.name}.txt")
-    refuse_large(path, MAX_LIST_BYTES, ManifestError, "id list")
-    data = read_bytes(path, kind="id list")
+    data = read_bytes(path, kind="id list", most=MAX_LIST_BYTES, error=ManifestError)
     digest = sha256_of_bytes(data)
     if digest != part.sha256:
         raise DigestMismatchError(

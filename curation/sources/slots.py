@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from curation.errors import MissingFileError, UsageError
 from curation.ids import ImageId
-from curation.sources.integrity import BadBoxes
-from curation.sources.mtsd import Seam
 
 if TYPE_CHECKING:
     from curation.sources.source import Source
 
 
+BadBoxes = Literal["error", "drop"]
+Seam = Literal["drop", "split", "widest"]
 Sources = Annotated[Mapping[str, Annotated[Any, Path]], "--source NAME[@PART]=PATH"]
 """Raw datasets by name: paths, or annotations in memory (see `curation.sources.given.as_source`)."""
 

@@ -165,16 +165,8 @@ class VocRecords:
     def images(self) -> Iterator[dict[str, Any]]:
         """Yield ``file_name, height, width, id`` of each image; VOC2012's ``2008_000008`` has id 2008000008."""
         images = self.content.images
-        rows = zip(
-            images.file_names.tolist(),
-            images.native.tolist(),
-            images.heights.tolist(),
-            images.widths.tolist(),
-            self._numbers(),
-            strict=True,
-        )
-        for name, native, height, width, number in rows:
-            yield {"file_name": name or f"{native}.jpg", "height": height, "width": width, "id": number}
+        for photo, (width, height), number in zip(images.photos, images.sizes.tolist(), self._numbers(), strict=True):
+            yield {"file_name": photo, "height": height, "width": width, "id": number}
 
     def annotations(self) -> Iterator[dict[str, Any]]:
         """Yield the authors' fields of each object, and ``difficult`` unless the layout is strict."""

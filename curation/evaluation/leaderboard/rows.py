@@ -11,16 +11,15 @@ from typing import NoReturn
 
 import msgspec
 
-from curation import __version__
 from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
 from curation.canonical import sha256_of_bytes, sha256_of_value
 from curation.errors import LeaderboardError, UsageError
 from curation.evaluation.measures import Better, measure_of, ranked
 from curation.evaluation.protocols import measures_of, report_of
 from curation.evaluation.result import Data, Report, Scored
-from curation.input_files import refuse_large
 from curation.storage import read_bytes
 from curation.text_table import printable
+from curation.version import __version__
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 64 << 20
@@ -292,8 +291,7 @@ def read_rows(path: Path) -> ReadRows:
         It is too large, or a line of it is no row; the message names the line.
     """
     require_json_lines(path, LeaderboardError, "leaderboard file")
-    refuse_large(path, MAX_BYTES, LeaderboardError, "leaderboard file")
-    data = read_bytes(path, kind="leaderboard file")
+    data = read_bytes(path, kind="leaderboard file", most=MAX_BYTES, error=LeaderboardError)
     lines, torn = filled_lines(data)
     rows = tuple((number, _parsed(text, f"{path.name}, line {number}")) for number, text in lines)
     return ReadRows(rows, sha256_of_bytes(data), torn)
