@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from curation.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from curation.audit.run import audit as audit
     from curation.benchmarks.building import build as build
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from curation.sources.given import open_source as open_source
     from curation.sources.source import Source as Source
 
-__version__ = "0.1.0"
 _HOMES = {
     "CurationError": "curation.errors:CurationError",
     "Manifest": "curation.manifest.manifest:Manifest",

@@ -6,6 +6,7 @@ VOC and COCO ids collide as integers (VOC2007 ``000009`` and COCO ``9``); with t
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from curation.errors import ImageIdError
@@ -15,6 +16,13 @@ _NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _COCO_DIGITS = 12
 _VOC_DIGITS, _VOC_YEAR_DIGITS = 6, 4
 _LONGEST_NUMBER = 19
+
+NATIVE_FORMS: Mapping[str, str] = {
+    "coco": "[0-9]{12}",
+    "voc2007": "[0-9]{6}",
+    "voc2012": "[0-9]{4}_[0-9]{6}",
+}
+"""The one form, a regular expression, in which the ids of a namespace stand in lists that mix several datasets."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

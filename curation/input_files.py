@@ -6,6 +6,7 @@ called ``.gz`` may not. The digest of a file is always that of its bytes on disk
 
 from __future__ import annotations
 
+import tomllib
 import zlib
 from collections.abc import Iterator
 from functools import cached_property
@@ -15,9 +16,9 @@ from typing import TypeVar
 import msgspec
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import CurationError, SourceError
+from curation.errors import CurationError, SourceError, UsageError
 from curation.json_keys import SMALL as LARGEST_SEARCHED
-from curation.json_keys import repeated_key
+from curation.json_keys import refuse_repeated_keys, repeated_key
 from curation.storage import open_binary, read_bytes
 
 GZIP = b"\x1f\x8b"
@@ -33,10 +34,11 @@ _HEAD = 1 << 12
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
 Row = TypeVar("Row")
+Declared = TypeVar("Declared", bound=msgspec.Struct)
 
 
 class InputFile:
-    """A user's file in memory.
+    """A user's file in memory (see `curation.storage.read_bytes` for the parameters and errors).
 
     Attributes
     ----------
@@ -48,9 +50,11 @@ class InputFile:
         Bytes on disk.
     """
 
-    def __init__(self, path: Path, *, kind: str = "file") -> None:
+    def __init__(
+        self, path: Path, *, kind: str = "file", most: int | None = None, error: type[CurationError] = UsageError
+    ) -> None:
         self.name = path.name
-        self._raw = read_bytes(path, kind=kind)
+        self._raw = read_bytes(path, kind=kind, most=most, error=error)
         self.size = len(self._raw)
         self.data = plain(self._raw, str(path))
 
@@ -230,3 +234,40 @@ def _first_failing_line(decoder: msgspec.json.Decoder[Row], data: bytes) -> None
                 decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise msgspec.DecodeError(f"line {number}: {error}") from None
+
+
+_MOST_BYTES_OF_DECLARATION = 4 << 20
+
+
+def read_declaration(
+    path: Path, record: type[Declared], error: type[CurationError], *, kind: str = "declaration", example: str = ""
+) -> Declared:
+    """Return the record that a ``.toml`` or ``.json`` file declares: a small file that a user writes by hand.
+
+    Parameters
+    ----------
+    kind, example : str
+        What messages call the file, and what they show of a good one.
+
+    Raises
+    ------
+    MissingFileError
+        The file cannot be read.
+    error
+        It is neither TOML nor JSON, or has other fields or types than the record.
+    """
+    data = read_bytes(path, kind=kind, most=_MOST_BYTES_OF_DECLARATION, error=error)
+    if path.suffix.lower() != ".toml":
+        refuse_repeated_keys(data, str(path), error)
+    try:
+        text = data.decode("utf-8")
+        if path.suffix.lower() == ".toml":
+            return msgspec.convert(tomllib.loads(text), type=record)
+        return msgspec.json.decode(text, type=record)
+    except (tomllib.TOMLDecodeError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        raise error(
+            f"The {kind} cannot be read",
+            where=str(path),
+            expected=example or f"fields {', '.join(record.__struct_fields__)}",
+            found=str(problem)[:300],
+        ) from None

@@ -178,17 +178,28 @@ def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
     return open(handle, "rb")  # noqa: PTH123 (a descriptor has no path)
 
 
-def read_bytes(path: Path | str, *, kind: str = "file") -> bytes:
-    """Return the bytes of a file; absence or refusal is a `MissingFileError` that says what was looked for."""
+def read_bytes(
+    path: Path | str, *, kind: str = "file", most: int | None = None, error: type[CurationError] = UsageError
+) -> bytes:
+    """Return the bytes of a file; absence or refusal is a `MissingFileError` that says what was looked for.
+
+    Parameters
+    ----------
+    most : int, optional
+        Bytes that such a file has at most; a larger one is an `error`, and not read.
+    """
     try:
         with open_binary(path, kind=kind) as stream:
+            if most is not None and (size := os.fstat(stream.fileno()).st_size) > most:
+                expected = f"at most {most} bytes"
+                raise error(f"The {kind} is too large to be one", where=str(path), expected=expected, found=str(size))
             return stream.read()
     except FileNotFoundError:
         raise MissingFileError(f"The {kind} does not exist", where=str(path)) from None
     except IsADirectoryError:
         raise MissingFileError(f"The {kind} is a folder", where=str(path), expected="a file") from None
-    except (PermissionError, OSError) as error:
-        raise MissingFileError(f"The {kind} cannot be read: {error.strerror}", where=str(path)) from None
+    except (PermissionError, OSError) as refused:
+        raise MissingFileError(f"The {kind} cannot be read: {refused.strerror}", where=str(path)) from None
 
 
 def inside(root: Path, relative: str) -> Path:

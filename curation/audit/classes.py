@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from curation.benchmarks.owod.splits import TASKS
 from curation.errors import CurationError, UsageError
-from curation.json_keys import refuse_repeated_keys
+from curation.input_files import read_declaration
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
 from curation.manifest.locate import find_manifest
 from curation.manifest.store import HEADER_FILE, read_manifest
 from curation.sources.datasets import COCO_NAMES_OF_VOC
-from curation.storage import read_bytes
 
 UNKNOWN_NAME = "unknown"
 
@@ -30,7 +27,6 @@ BENCHMARKS: dict[str, tuple[TaskEntry, ...]] = {
 }
 """Tasks by the name of a benchmark; RE-OWOD's lists follow ORE's split."""
 
-_MAX_BYTES = 16 << 20
 _EXAMPLE = '{"tasks": [{"name": "t1", "introduced": ["person", "dog"]}, …]}'
 
 
@@ -200,17 +196,7 @@ def classes_of(tasks: tuple[TaskClasses, ...]) -> tuple[ClassEntry, ...]:
 
 
 def _of_file(path: Path) -> tuple[TaskClasses, ...]:
-    data = read_bytes(path, kind="task file")
-    refuse_repeated_keys(data, str(path), UsageError)
-    try:
-        if len(data) > _MAX_BYTES:
-            raise ValueError(f"{len(data)} bytes")
-        plain: Any = tomllib.loads(data.decode()) if path.suffix.lower() == ".toml" else msgspec.json.decode(data)
-        content = msgspec.convert(plain, _TaskFile)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            "The task file cannot be read", where=str(path), expected=_EXAMPLE, found=str(error)[:200]
-        ) from None
+    content = read_declaration(path, _TaskFile, UsageError, kind="task file", example=_EXAMPLE)
     named = [
         msgspec.structs.replace(task, name=task.name or f"t{number}")
         for number, task in enumerate(content.tasks, start=1)

@@ -9,6 +9,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import get_args
+
+import msgspec
 
 from curation.audit.classes import TaskClasses, classes_of
 from curation.audit.lists import ListSet
@@ -24,7 +27,8 @@ from curation.audit.target import (
     positions_of,
 )
 from curation.errors import UsageError
-from curation.manifest.header import LabelView
+from curation.key_value import pairs
+from curation.manifest.header import LabelView, Treatment
 from curation.sources.source import Source
 
 ALL_TASKS = 0
@@ -45,7 +49,6 @@ _WORDS: dict[str, ListRole] = {
 _OF_ONE_TASK = re.compile(r"(?:t|task)[_-]?([1-9][0-9]?)[_-](\w+)")
 _OF_ALL_TASKS = re.compile(r"(?:all[_-]tasks?[_-])?(train|val|validation|test)")
 _WILDERNESS = re.compile(r"(?:.*[_-])?wr[0-9.]*")
-_TREATMENTS = ("keep", "rename:unknown", "drop", "ignore")
 _SLICE = re.compile(r"(?P<name>.+)\[(?P<first>[0-9]+)-(?P<last>[0-9]+)\]")
 
 
@@ -197,19 +200,16 @@ def read_view(text: str, option: str) -> LabelView:
     """
     if text in PRINCIPLE:
         return PRINCIPLE[text]
-    fields: dict[str, str] = {}
-    for pair in text.split(","):
-        name, _, treatment = pair.partition("=")
-        if name not in LabelView.__struct_fields__ or treatment not in _TREATMENTS or name in fields:
-            raise UsageError(
-                "There is no such label view",
-                where=option,
-                expected=f"one of {', '.join(PRINCIPLE)}; or pairs such as known=keep,previous=drop,unknown=drop, "
-                f"of {', '.join(LabelView.__struct_fields__)} with {', '.join(_TREATMENTS)}",
-                found=pair[:80],
-            )
-        fields[name] = treatment
-    return LabelView(**fields)  # type: ignore[arg-type]
+    try:
+        return msgspec.convert(pairs(text.split(","), option), LabelView)
+    except (UsageError, msgspec.ValidationError):
+        raise UsageError(
+            "There is no such label view",
+            where=option,
+            expected=f"one of {', '.join(PRINCIPLE)}; or pairs such as known=keep,previous=drop,unknown=drop, "
+            f"of {', '.join(LabelView.__struct_fields__)} with {', '.join(get_args(Treatment))}",
+            found=text[:80],
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ def folder_target(
         audited_source(key, source, classes, complete=options.complete) for key, source in (sources or {}).items()
     )
     files = tuple(
-        AuditedList(name=one.name, file=one.name, members=one.members, lines=one.lines) for one in lists.lists
+        AuditedList(name=one.name, file=one.name, members=one.members, lines=one.read.lines) for one in lists.lists
     )
     _require_lists(options, lists)
     used = [_with_role(one, role, tasks, options) for one in files for role in _roles(one, files, tasks, options)]
@@ -307,7 +307,7 @@ def _named(key: str, names: Collection[str]) -> tuple[str, tuple[int, int] | Non
 
 
 def _require_lists(options: FolderOptions, lists: ListSet) -> None:
-    sizes = {one.name: int(one.lines[-1]) if len(one) else 0 for one in lists.lists}
+    sizes = {one.name: int(one.read.lines[-1]) if len(one) else 0 for one in lists.lists}
     for option, keys in (("--role", options.roles), ("--labels", options.labels)):
         for key in keys:
             name, lines = _named(key if option == "--role" else key.partition(":")[0], sizes)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.audit.id_vocabulary import BLOCK, NAMESPACES, TEXT, VOC2012, Vocabulary
+from curation.audit.id_vocabulary import BARE, BLOCK, NAMESPACES, TEXT, Vocabulary
 from curation.audit.lists import IdList, ListSet
 from curation.audit.rule import Severity, joined
 from curation.audit.target import positions_of
@@ -265,7 +265,7 @@ def _facts(one: IdList, vocabulary: Vocabulary, held: Mapping[str, Bools]) -> Li
 def _repeats(one: IdList, times: Int64s, vocabulary: Vocabulary) -> tuple[Repeat, ...]:
     first = np.flatnonzero(times > 1)[:SHOWN]
     return tuple(
-        Repeat(text, tuple(one.lines[one.members == row][:SHOWN].tolist()), int(times[row]))
+        Repeat(text, tuple(one.read.lines[one.members == row][:SHOWN].tolist()), int(times[row]))
         for text, row in zip(vocabulary.ids(first), first.tolist(), strict=True)
     )
 
@@ -322,7 +322,7 @@ def _collisions(lists: ListSet) -> Iterable[Collision]:
     rows = {space: np.flatnonzero(vocabulary.forms == form) for form, space in enumerate(NAMESPACES)}
     if vocabulary.namespace:
         # Bare numbers of a dataset that the user named; without a name they may be anything.
-        rows[vocabulary.namespace] = np.flatnonzero((vocabulary.forms > VOC2012) & (vocabulary.forms < TEXT))
+        rows[vocabulary.namespace] = np.flatnonzero((vocabulary.forms > BARE) & (vocabulary.forms < TEXT))
     for one, two in combinations([space for space in rows if len(rows[space])], 2):
         numbers, first, second = np.intersect1d(
             vocabulary.numbers[rows[one]], vocabulary.numbers[rows[two]], return_indices=True
@@ -384,10 +384,10 @@ def list_findings(found: Forensics) -> list[ListFinding]:
 
 def _told_odd(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
-        if one.source.odd:
-            text = f"{_lines(one.source.odd)} of {one.source.file} are no ids and were left out"
-            examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in one.source.odd_lines)
-            yield ListFinding("error", "odd lines", (one.name,), one.source.odd, text, examples)
+        if one.source.read.odd:
+            text = f"{_lines(one.source.read.odd)} of {one.source.file} are no ids and were left out"
+            examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in one.source.read.odd_lines)
+            yield ListFinding("error", "odd lines", (one.name,), one.source.read.odd, text, examples)
 
 
 def _told_same_names(found: Forensics) -> Iterator[ListFinding]:
@@ -513,7 +513,7 @@ def _told_subsets(found: Forensics) -> Iterator[ListFinding]:
 
 def _told_labelled(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
-        labels = {name: n for name, n in one.source.traits.items() if " label " in name}
+        labels = {name: n for name, n in one.source.read.traits.items() if " label " in name}
         if labels:
             told = ", ".join(f"{n:,} {name}" for name, n in labels.items())
             text = f"{one.source.file} has a label beside its ids ({told}): all of them count"
@@ -571,7 +571,7 @@ def forensics_data(found: Forensics) -> dict[str, Any]:
 
 
 def _list_data(one: ListFacts) -> dict[str, Any]:
-    read = one.source
+    read, parsed = one.source, one.source.read
     return {
         "name": one.name,
         "file": read.file,
@@ -583,10 +583,10 @@ def _list_data(one: ListFacts) -> dict[str, Any]:
         "repeated": one.repeated,
         "multiplicity": {str(k): count for k, count in one.multiplicity.items()},
         "repeats": [{**asdict(repeat), "lines": list(repeat.lines)} for repeat in one.repeats],
-        "blank": read.blank,
-        "odd": read.odd,
-        "odd_lines": [asdict(odd) for odd in read.odd_lines],
-        "understood": dict(read.traits),
+        "blank": parsed.blank,
+        "odd": parsed.odd,
+        "odd_lines": [asdict(odd) for odd in parsed.odd_lines],
+        "understood": dict(parsed.traits),
         "namespaces": dict(one.namespaces),
         "order": one.order,
         "consecutive": one.consecutive,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from curation.audit.classes import ClassNames, tasks_of_header
+from curation.audit.id_vocabulary import numbered_together
 from curation.audit.target import (
     DEFAULT_EXEMPLARS,
     AuditedList,
-    AuditedSource,
     AuditTarget,
     LabelFile,
     ListRole,
@@ -22,7 +22,8 @@ from curation.audit.target import (
 from curation.errors import UsageError
 from curation.manifest.header import Header, PartEntry
 from curation.manifest.manifest import Manifest
-from curation.sources.source import Int32s, Source, Texts
+from curation.manifest.views import positions_of
+from curation.sources.source import Int32s, Source
 
 _OPEN_WORLD = "OWOD"
 
@@ -54,6 +55,8 @@ def manifest_target(
     UsageError
         A label file is given for a part that the manifest lacks.
     """
+    import pyarrow as pa
+
     # Ignored classes are neither known nor unknown: no rule speaks of them.
     kept = tuple(entry for entry in manifest.header.classes if entry.role != "ignored")
     header = msgspec.structs.replace(manifest.header, classes=kept)
@@ -66,7 +69,10 @@ def manifest_target(
         for entry in entries
         if entry.name in sources
     )
-    ids, members = numbered([manifest.lists.get(part.name, ()) for part in header.parts])
+    lists_of_parts = [pa.array(manifest.lists.get(part.name, ()), pa.large_string()) for part in header.parts]
+    vocabulary, members = numbered_together(lists_of_parts)
+    texts = vocabulary.ids()
+    positions = [positions_of(texts, [one.raw])[1] for one in audited]
     tasks = tasks_of_header(header)
     _require_parts(header, labels or {})
     lists = tuple(
@@ -78,11 +84,11 @@ def manifest_target(
         kind="manifest",
         classes=header.classes,
         tasks=tasks,
-        ids=ids,
+        ids=np.asarray(texts, object),
         files=_distinct(lists, header),
         lists=tuple(one for one in lists if one.role),
         sources=audited,
-        positions=_positions(ids, audited),
+        positions=np.array(positions, np.int32).reshape(len(audited), len(texts)),
         expects_tasks=bool(tasks) or header.taxonomy == _OPEN_WORLD,
         entries=entries,
         exemplars=exemplars,
@@ -97,15 +103,6 @@ def _ignored(header: Header) -> frozenset[str]:
     names = ClassNames(header.classes)
     ignored = [entry for entry in header.classes if entry.role == "ignored"]
     return frozenset(names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases))
-
-
-def _positions(ids: Texts, sources: tuple[AuditedSource, ...]) -> Int32s:
-    positions = np.full((len(sources), len(ids)), -1, np.int32)
-    for number, source in enumerate(sources):
-        prefix = f"{source.raw.namespace}:"
-        rows = {prefix + native: row for row, native in enumerate(source.raw.images.native.tolist())}
-        positions[number] = [rows.get(text, -1) for text in ids.tolist()]
-    return positions
 
 
 def _role(part: PartEntry, header: Header) -> ListRole:
@@ -155,24 +152,3 @@ def _require_parts(header: Header, labels: Mapping[str, Source]) -> None:
             where=f"--labels {wrong[0][:80]}",
             expected=", ".join(parts),
         )
-
-
-def numbered(lists: Sequence[Sequence[str]]) -> tuple[Texts, list[Int32s]]:
-    """Return every id once, in the order of its first line, and each list as positions among them.
-
-    Returns
-    -------
-    ids : ndarray of object, shape (u,)
-    members : list of ndarray of int32
-        One array a list, one entry a line, repeats kept.
-    """
-    import pandas as pd
-
-    lines = np.empty(sum(len(one) for one in lists), object)
-    start = 0
-    for one in lists:
-        lines[start : start + len(one)] = one
-        start += len(one)
-    codes, distinct = pd.factorize(lines)
-    ends = np.cumsum([len(one) for one in lists]).tolist()
-    return np.asarray(distinct, object), np.split(codes.astype(np.int32), ends)[:-1]

@@ -193,7 +193,7 @@ class Report:
 
     def html(self) -> str:
         """Return one HTML page: no script, no other file, for screen, phone and paper, light and dark."""
-        from curation import __version__
+        from curation.version import __version__
 
         verdicts = {one.rule.name: one.outcome.verdict for one in self.results}
         by_principle = [

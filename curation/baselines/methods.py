@@ -10,13 +10,11 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from curation import __version__
 from curation.arguments import checked
 from curation.baselines.score_vectors import Labelled, ScoreVectors, read_labelled, read_score_vectors, write_results
 from curation.baselines.suppression import detections_of, keep_across_kinds, merge_passes
 from curation.baselines.unknown_boxes import NaiveOptions, calibrate, confirm, expel, naive_unknown
 from curation.benchmarks.osod3.truth import (
-    OpenSetClasses,
     OpenSetTruth,
     classes_of_file,
     classes_of_manifest,
@@ -24,7 +22,7 @@ from curation.benchmarks.osod3.truth import (
     truth_view,
 )
 from curation.errors import PredictionError, UsageError
-from curation.evaluation.problem import KnownClasses
+from curation.evaluation.problem import ClassRoles, KnownClasses
 from curation.evaluation.readers import Policy, RawColumns, locate, read_task_detections
 from curation.evaluation.truth import ground_truth
 from curation.manifest.locate import load_manifest
@@ -32,6 +30,7 @@ from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from curation.storage import remove_abandoned
+from curation.version import __version__
 
 _SCORES = ("AP_known", "AP_unk")
 
@@ -67,7 +66,7 @@ class Problem:
         return None if self.manifest is None else load_manifest(self.manifest)
 
     @cached_property
-    def open_set(self) -> OpenSetClasses:
+    def open_set(self) -> ClassRoles:
         """The classes that a file or a manifest names.
 
         Raises
@@ -87,8 +86,8 @@ class Problem:
         if self.locked is None:
             return classes_of_file(Path(str(self.classes)), "test")
         classes = classes_of_manifest(self.locked, "test")
-        index = dict(classes.numbers or ())
-        return replace(classes, known=tuple(sorted(classes.known, key=index.__getitem__)))
+        index = classes.numbers or {}
+        return replace(classes, current=tuple(sorted(classes.current, key=index.__getitem__)))
 
     @cached_property
     def source(self) -> Source | None:
@@ -447,12 +446,12 @@ def _numbers(given: str | Sequence[float], option: str) -> list[tuple[str, float
     return found
 
 
-def _category_ids(classes: OpenSetClasses, source: Source | None) -> dict[str, int]:
+def _category_ids(classes: ClassRoles, source: Source | None) -> dict[str, int]:
     """Return the category ids of known classes and unknown: the truth's, else the manifest's, else 1 to K, and -1."""
     if source is None:
-        numbers = classes.numbers or tuple((name, number) for number, name in enumerate(classes.known, 1))
-        return {**dict(numbers), "unknown": -1}
-    aliases = dict(classes.aliases)
+        numbers = classes.numbers or {name: number for number, name in enumerate(classes.known, 1)}
+        return {**numbers, "unknown": -1}
+    aliases = classes.aliases
     columns = zip(source.categories.names, source.categories.numbers, strict=True)
     own = {aliases.get(name, name): number for name, number in columns}
     return {name: own[name] for name in classes.known} | {"unknown": own.get("unknown", -1)}

@@ -8,11 +8,12 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from curation import __version__
 from curation.cli import outputs
 from curation.errors import CurationError
+from curation.version import __version__
 
 COMMAND = "command"
 """Where a parsed command line keeps the function that it calls, if that was made from a signature."""
@@ -50,7 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb, command = [*(word for word in given if not word.startswith("-")), "", ""][:2]
     parser = _parser(verb, command)
-    options = parser.parse_args(given)
+    options, unknown = parser.parse_known_args(given)
+    if unknown:
+        _chosen(parser, options).error(f"unrecognized arguments: {' '.join(unknown)}")
     if options.verb is None:
         _parser(None).print_help()
         return 2
@@ -71,6 +74,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted; nothing half-written is left", file=sys.stderr)
         return 130
     return status
+
+
+def _chosen(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.ArgumentParser:
+    """Return the parser of the verb, and of its command, that was chosen: its usage is what helps."""
+    for action in parser._actions:
+        chosen = getattr(options, action.dest, None)
+        if isinstance(action, argparse._SubParsersAction) and chosen in action.choices:
+            return _chosen(action.choices[chosen], options)
+    return parser
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -114,7 +126,22 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
 
 def whole_parser() -> argparse.ArgumentParser:
     """Return the parser of every verb, for `shtab --shell bash curation.cli.whole_parser`."""
-    return _parser(None, every=True)
+    parser = _parser(None, every=True)
+    _complete_files(parser)
+    return parser
+
+
+_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+"""How shtab names the completion of files."""
+
+
+def _complete_files(parser: argparse.ArgumentParser) -> None:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                _complete_files(command)
+        elif action.type is Path or isinstance(action.type, outputs.Output):
+            action.complete = _FILES  # type: ignore[attr-defined]
 
 
 def _declare(parser: argparse.ArgumentParser, module: Any, command: str) -> None:

@@ -3,135 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
-from curation.cli.options import RuleOptions
 from curation.cli.output import Answer, Table, counted_examples, printable, table_lines
 from curation.cli.outputs import OutputFile
-
-if TYPE_CHECKING:
-    from curation.decisions.agreement import Kappa, ListCount, StageAgreement
-    from curation.decisions.application import Staleness
-    from curation.decisions.authors_files import CategoryFinding
-    from curation.decisions.files import DecisionFile
-    from curation.decisions.resolution import Conflict, Resolution
-
+from curation.decisions.agreement import Kappa, ListCount, StageAgreement
+from curation.decisions.files import DecisionFile
+from curation.decisions.from_files import DecisionReport, report_decisions
+from curation.decisions.resolution import Conflict
 
 MOST_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Report:
-    """All that is told of some decisions files."""
+def run(
+    report: Annotated[DecisionReport, report_decisions],
+    /,
+    *,
+    out: Annotated[Path | None, OutputFile()] = None,
+    strict: bool = False,
+) -> Answer:
+    """Print what recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness.
 
-    files: Sequence[DecisionFile]
-    lists: Sequence[ListCount]
-    resolution: Resolution
-    agreement: Sequence[StageAgreement]
-    staleness: Staleness | None
-    categories: Sequence[CategoryFinding]
-    allowed: bool
-
-    def problems(self) -> list[str]:
-        """Return what ``--strict`` does not let pass."""
-        found = [note for one in self.files for note in one.report.notes()]
-        open_ones = self.resolution.undecided or (() if self.allowed else self.resolution.both)
-        found += [f"open conflict: {one.text()}" for one in open_ones]
-        found += self.staleness.notes() if self.staleness else []
-        return found + [one.text() for one in self.categories if one.problem == "id_class_is_near"]
-
-
-@dataclass(frozen=True)
-class Options(RuleOptions):
-    """What recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness.
-
-    Attributes
+    Parameters
     ----------
-    files
-        .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json
-    manifest
-        report decisions that do not fit this manifest
-    categories
-        the authors' lists of categories (.yaml, .json): report ID classes in the near list
     out
         write the resolved decisions: .jsonl or .csv
     strict
         exit with 1 where conflicts are open, decisions are stale, a line is cut off, or an ID class is
         near
     """
-
-    files: tuple[Path, ...]
-    _: KW_ONLY
-    manifest: Annotated[str | None, "M"] = None
-    categories: Path | None = None
-    out: Annotated[Path | None, OutputFile()] = None
-    strict: bool = False
-
-
-def run(options: Options) -> Answer:
-    """Print the report; 1 under ``--strict`` where something is wrong, else 0."""
-    from curation.decisions.files import write_decisions
-    from curation.decisions.resolution import refuse_conflicts
-
-    report = _report(options)
     problems = report.problems()
-    refused = bool(options.strict and problems)
-    if options.out and not refused:
-        if not options.allow_conflicts:
-            refuse_conflicts(report.resolution.both)
-        write_decisions(options.out, report.resolution.decisions)
-    return Answer(_data(report, problems), _lines(report, problems, options, refused=refused), int(refused))
+    refused = bool(strict and problems)
+    if out and not refused:
+        report.save(out)
+    return Answer(report.data(), _lines(report, problems, out, refused=refused), int(refused))
 
 
-def _report(options: Options) -> _Report:
-    from curation.decisions.agreement import agreement, count_lists
-    from curation.decisions.application import find_stale
-    from curation.decisions.authors_files import check_categories, read_category_lists
-    from curation.decisions.files import read_decision_files
-    from curation.decisions.resolution import resolve, standing_verdicts
-    from curation.manifest.locate import load_manifest
-
-    files = read_decision_files(options.files)
-    rows = [one for file in files for one in file.decisions]
-    resolution = resolve(rows, options.rule, seniors=options.senior, allow_conflicts=True)
-    return _Report(
-        files=files,
-        lists=count_lists(rows),
-        resolution=resolution,
-        agreement=agreement(standing_verdicts(rows)),
-        staleness=find_stale(load_manifest(options.manifest), resolution.decisions) if options.manifest else None,
-        categories=check_categories(read_category_lists(options.categories)) if options.categories else (),
-        allowed=options.allow_conflicts,
-    )
-
-
-def _data(report: _Report, problems: list[str]) -> dict[str, Any]:
-    return {
-        "files": [
-            {
-                "name": one.report.name,
-                "format": one.report.format,
-                "sha256": one.digest,
-                "rows": one.report.rows,
-                "torn": one.report.torn,
-            }
-            for one in report.files
-        ],
-        "lists": [
-            {**asdict(one), "reasons": {name: list(counts) for name, counts in one.reasons.items()}}
-            for one in report.lists
-        ],
-        "resolution": resolution_data(report.resolution),
-        "agreement": [asdict(one) for one in report.agreement],
-        "staleness": asdict(report.staleness) if report.staleness is not None else None,
-        "categories": [asdict(one) for one in report.categories],
-        "problems": problems,
-    }
-
-
-def _lines(report: _Report, problems: list[str], options: Options, *, refused: bool) -> list[str]:
+def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, refused: bool) -> list[str]:
     resolution = report.resolution
     tables = [_file_table(report.files), _list_table(report.lists)]
     if resolution.conflicts:
@@ -152,7 +61,7 @@ def _lines(report: _Report, problems: list[str], options: Options, *, refused: b
     )
     if refused:
         return [*lines, "refused: see the problems"]
-    return [*lines, f"wrote {printable(str(options.out))}"] if options.out else lines
+    return [*lines, f"wrote {printable(str(out))}"] if out else lines
 
 
 def _file_table(files: Sequence[DecisionFile]) -> Table:
@@ -199,29 +108,6 @@ def _agreement_table(one: StageAgreement) -> Table:
 
 def _kappa(kappa: Kappa) -> str:
     return f"undefined: {kappa.reason}" if kappa.value is None else f"{kappa.value:.3f}"
-
-
-def resolution_data(resolution: Resolution) -> dict[str, Any]:
-    """Return a resolution as plain data: digest, counts, conflicts."""
-    return {
-        "digest": resolution.digest,
-        "decisions": len(resolution.decisions),
-        "rule": resolution.rule,
-        "superseded": resolution.superseded,
-        "repeated": resolution.repeated,
-        "abstained": resolution.abstained,
-        "undecided": len(resolution.undecided),
-        "conflicts": [
-            {
-                "image_id": one.image_id,
-                "dataset": one.dataset,
-                "stage": one.stage,
-                "votes": {action: list(names) for action, names in one.votes},
-                "outcome": one.outcome,
-            }
-            for one in resolution.conflicts
-        ],
-    }
 
 
 def conflict_table(conflicts: Sequence[Conflict]) -> Table:

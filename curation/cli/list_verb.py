@@ -151,12 +151,17 @@ def _write_index(options: Options) -> list[str]:
 def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return the available manifests; a damaged one is warned of and left out, a circle of versions refused."""
     from curation.errors import CurationError, VersionChainError
-    from curation.manifest.locate import manifest_folders, manifest_roots, packaged_manifests, superseded_by
+    from curation.manifest.locate import (
+        manifest_folders,
+        manifest_roots,
+        packaged_manifests,
+        require_folder_of_manifests,
+        superseded_by,
+    )
     from curation.manifest.store import read_manifest
 
     for folder in folders:
-        if not folder.is_dir():
-            raise UsageError("The folder of manifests does not exist", where=f"--folder {folder}")
+        require_folder_of_manifests(folder)
     at_hand, places = {}, {}
     for name, folder in manifest_folders(manifest_roots(folders)).items():
         try:

@@ -2,134 +2,53 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 from curation.cli.output import Answer, Table, table_lines
 from curation.cli.outputs import OutputFolder
-from curation.cli.signature import pairs
-from curation.errors import UsageError
-
-if TYPE_CHECKING:
-    from curation.similarity.embeddings import Embeddings
-    from curation.similarity.set_similarity import SetSimilarity
+from curation.similarity.from_files import Neighbors, SetComparison, neighbors
 
 _SHOWN = 20
+_FILES = OutputFolder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+def run(
+    found: Annotated[Neighbors | SetComparison, neighbors], /, *, out: Annotated[Path | None, _FILES, "DIR"] = None
+) -> Answer:
     """Nearest images of a reference set, and how alike whole sets are.
 
-    Attributes
+    Parameters
     ----------
-    queries
-        what to look for: a store of curation embed; several with --set-similarity
-    references
-        where to look
-    k
-        neighbours of each, the image itself not among them
-    engine
-        all are exact
-    set_similarity
-        compare whole sets: similarity of each image to its nearest in a sample of the references
-    sample
-        of the references
-    n_train
-        training images of the ID set, for --sample paper
     out
         write neighbors.csv or similarity.csv, and a figure
     """
-
-    queries: tuple[Annotated[str, "[NAME=]STORE"], ...]
-    references: Annotated[Path, "STORE"]
-    k: Annotated[int, "K"] = 10
-    engine: Literal["auto", "torch", "numpy", "faiss"] = "auto"
-    set_similarity: bool = False
-    sample: Literal["hashrank", "paper", "all"] = "hashrank"
-    n_train: int | None = None
-    out: Annotated[
-        Path | None,
-        OutputFolder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",)),
-        "DIR",
-    ] = None
+    written = found.save(out) if out else []
+    lines = _nearest(found) if isinstance(found, Neighbors) else _sets(found.data())
+    return Answer(found.data(), [*lines, *(f"wrote {path}" for path in written)])
 
 
-def run(options: Options) -> Answer:
-    """Search, print, and write what ``--out`` asks for."""
-    from curation.similarity.embeddings import open_embeddings
-
-    named = pairs(options.queries, "--queries", bare=lambda text: Path(text).name)
-    references = open_embeddings(options.references)
-    queries = {name: open_embeddings(Path(path)) for name, path in named.items()}
-    if options.set_similarity:
-        return _sets(options, queries, references)
-    if len(queries) > 1:
-        raise UsageError("Neighbours are listed for one set", expected="one --queries STORE, or --set-similarity")
-    return _neighbors(options, next(iter(queries.values())), references)
-
-
-def _neighbors(options: Options, queries: Embeddings, references: Embeddings) -> Answer:
-    from curation.similarity.neighbors import nearest_others
-    from curation.similarity.set_similarity import require_same_encoder
-
-    require_same_encoder(queries, references)
-    places, scores, itself = nearest_others(queries, references, options.k, engine=options.engine)
-    rows = [
-        (name, rank, references.ids[place], score)
-        for name, row, values in zip(queries.ids, places.tolist(), scores.tolist(), strict=True)
-        for rank, (place, score) in enumerate(zip(row, values, strict=True), 1)
-    ]
-    written = _write_csv(options.out, "neighbors", ("id", "rank", "neighbor", "similarity"), rows)
-    result = {
-        "queries": len(queries.ids),
-        "references": len(references.ids),
-        "k": options.k,
-        "queries_among_references": itself,
-        "encoder": queries.encoder.digest,
-        "neighbors": [
-            {"id": name, "rank": rank, "neighbor": other, "similarity": score} for name, rank, other, score in rows
-        ],
-    }
+def _nearest(found: Neighbors) -> list[str]:
+    facts = found.facts
     table = Table(
-        f"Nearest of {len(references.ids):,}" + (", each image itself left out" if itself else ""),
+        f"Nearest of {facts['references']:,}"
+        + (", each image itself left out" if facts["queries_among_references"] else ""),
         ("id", "rank", "neighbor", "similarity"),
-        tuple((name, str(rank), other, f"{score:.4f}") for name, rank, other, score in rows[:_SHOWN]),
+        tuple((name, str(rank), other, f"{score:.4f}") for name, rank, other, score in found.rows[:_SHOWN]),
     )
-    lines = table_lines(table)
-    if len(rows) > _SHOWN:
-        lines.append(f"… and {len(rows) - _SHOWN:,} more rows: --out DIR writes all")
-    return Answer(result, [*lines, *(f"wrote {path}" for path in written)])
+    more = len(found.rows) - _SHOWN
+    return [*table_lines(table), *([f"… and {more:,} more rows: --out DIR writes all"] if more > 0 else [])]
 
 
-def _sets(options: Options, queries: dict[str, Embeddings], references: Embeddings) -> Answer:
-    from curation.similarity.set_similarity import (
-        SAMPLE_RULES,
-        reference_statistics,
-        sample_rows,
-        set_similarity,
-    )
-
-    rows = sample_rows(references, options.sample, n_train=options.n_train)
-    sample = references.take(rows.tolist())
-    found = {name: set_similarity(one, sample, engine=options.engine) for name, one in queries.items()}
-    base = reference_statistics(sample)
-    result: dict[str, Any] = {
-        "encoder": references.encoder.digest,
-        "sample": {"rule": options.sample, "meaning": SAMPLE_RULES[options.sample], "n": len(sample.ids)},
-        "reference": {"n": base.n, "median": base.median, "sigma": base.sigma},
-        "sets": {name: one.statistics() for name, one in found.items()},
-    }
+def _sets(data: dict[str, Any]) -> list[str]:
+    base = data["reference"]
     table = Table(
-        f"Cosine to the nearest of {len(sample.ids):,} ID images",
+        f"Cosine to the nearest of {data['sample']['n']:,} ID images",
         ("set", "n", "mean", "std", "5 %", "median", "95 %"),
-        tuple(_statistics_row(name, one) for name, one in result["sets"].items()),
+        tuple(_statistics_row(name, one) for name, one in data["sets"].items()),
     )
-    written = _write_sets(options.out, found, result) if options.out else []
-    told = f"ID images to each other, leave one out: median {_number(base.median)}, sigma {_number(base.sigma)}"
-    return Answer(result, [*table_lines(table), told, *(f"wrote {path}" for path in written)])
+    numbers = f"median {_number(base['median'])}, sigma {_number(base['sigma'])}"
+    return [*table_lines(table), f"ID images to each other, leave one out: {numbers}"]
 
 
 def _statistics_row(name: str, one: dict[str, Any]) -> tuple[str, ...]:
@@ -140,35 +59,3 @@ def _statistics_row(name: str, one: dict[str, Any]) -> tuple[str, ...]:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
-
-
-def _write_csv(folder: Path | None, stem: str, header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[Path]:
-    from curation.csv_table import as_csv
-    from curation.storage import write_text
-
-    if folder is None:
-        return []
-    path = folder / f"{stem}.csv"
-    write_text(path, as_csv(header, rows))
-    return [path]
-
-
-def _write_sets(folder: Path, found: dict[str, SetSimilarity], result: dict[str, Any]) -> list[Path]:
-    from curation.similarity.set_similarity import similarity_histograms
-    from curation.storage import write_text
-
-    rows = [
-        (name, image, other, score, margin)
-        for name, one in found.items()
-        for image, other, score, margin in zip(
-            one.ids, one.nearest, one.similarity.tolist(), one.margin.tolist(), strict=True
-        )
-    ]
-    written = _write_csv(folder, "similarity", ("set", "id", "nearest", "similarity", "margin"), rows)
-    written += similarity_histograms(
-        {"nearest ID image": {name: one.similarity for name, one in found.items()}},
-        folder / "histograms",
-    )
-    path = folder / "statistics.json"
-    write_text(path, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    return [*written, path]

@@ -93,25 +93,6 @@ class Amount:
     quiet: Annotated[bool, OneOf("amount")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class RuleOptions:
-    """What becomes of verdicts that differ.
-
-    Attributes
-    ----------
-    rule
-        what to do where reviewers differ: refuse (default), take what most say, or what the most senior says
-    senior
-        a reviewer whose word goes before that of those named later (repeatable; with --rule senior)
-    allow_conflicts
-        with --rule error: replay all contradicting verdicts, as the authors' code does
-    """
-
-    rule: Literal["error", "majority", "senior"] = "error"
-    senior: tuple[Annotated[str, "NAME"], ...] = ()
-    allow_conflicts: bool = False
-
-
 def photo_folders(texts: Sequence[str], option: str, *, known: Collection[str] | None = None) -> dict[str, PhotoFolder]:
     """Return the folders of ``[NAME=]DIR`` by the name of a source, that of all others under ``""``."""
     from curation.sources.photos import PhotoFolder

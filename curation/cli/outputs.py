@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from curation import ledger
+from curation.errors import UsageError
 
 FIGURE_SUFFIXES = (".png", ".svg", ".csv")
 
@@ -71,7 +72,9 @@ class OutputFolder(Output):
         return (*self.files, *(f"{stem}{suffix}" for stem in self.figures for suffix in FIGURE_SUFFIXES))
 
     def check(self, path: Path) -> None:
-        """Check each file there whose name is one that may be written."""
+        """Check that it can be a folder, and each file there whose name is one that may be written."""
+        if path.exists() and not path.is_dir():
+            raise UsageError("Results go into a folder", where=str(path), expected="a folder", found="a file")
         for pattern in self.patterns if path.is_dir() else ():
             for file in sorted(path.glob(pattern)):
                 ledger.check_output(file)

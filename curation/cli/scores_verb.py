@@ -71,10 +71,10 @@ class Options:
 
 def run(options: Options) -> Answer:
     """Compute the scores, write them, and print what was done; 1 where a method that was asked for is impossible."""
-    from curation import __version__
     from curation.evaluation.post_hoc.files import read_inputs
     from curation.evaluation.post_hoc.methods import ENGINES, METHODS, compute_all, possible
     from curation.storage import write_text
+    from curation.version import __version__
 
     _check(options)
     inputs = read_inputs(options.test, options.train, options.layer)

@@ -172,9 +172,11 @@ def _core(graph: ClassGraph, k: int, options: CutOptions) -> tuple[ClassGraph, t
     members = [name for one in components for name in one]
     if not 2 <= k <= len(members):
         raise CutError(
-            "The number of clusters does not fit the graph",
-            expected=f"2 to {len(members)}, the classes that co-occur" if len(members) >= 2 else "a graph with edges",
-            found=str(k),
+            "The number of clusters does not fit the graph" if len(members) >= 2 else "There is nothing to cut",
+            expected=f"2 to {len(members)}, the classes that co-occur"
+            if len(members) >= 2
+            else "images that show two classes or more",
+            found=f"k = {k}" if len(members) >= 2 else f"{len(members)} classes that co-occur",
         )
     return graph.restricted(members), isolated, apart
 

@@ -244,7 +244,7 @@ def read_decisions(path: Path) -> DecisionFile:
     DecisionError
         It is none of the four, too large, or a line of it is no decision; the message names the line.
     """
-    given = _limited(path)
+    given = InputFile(path, kind="decisions file", most=MAX_BYTES, error=DecisionError)
     data, name, torn = given.data, path.name, ""
     match Path(name.lower().removesuffix(".gz")).suffix:
         case ".jsonl":
@@ -359,18 +359,3 @@ class DecisionLog:
 
 def _line(decision: Decision) -> bytes:
     return msgspec.json.encode(decision) + b"\n"
-
-
-def _limited(path: Path) -> InputFile:
-    try:
-        size = path.stat().st_size
-    except OSError:
-        size = 0
-    if size > MAX_BYTES:
-        raise DecisionError(
-            "The file is too large to hold decisions",
-            where=str(path),
-            expected=f"at most {MAX_BYTES} bytes",
-            found=str(size),
-        )
-    return InputFile(path, kind="decisions file")

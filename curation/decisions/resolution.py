@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from curation.canonical import canonical_json, sha256_of_bytes, sha256_of_value
 from curation.decisions.decision import Action, Decision, Stage, moment_of, row_of, sort_key
@@ -86,6 +86,28 @@ class Resolution:
     def digest(self) -> str:
         """``sha256:…`` of the canonical form of `decisions`, every field included."""
         return decisions_digest(self.decisions)
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data: digest, counts, conflicts."""
+        return {
+            "digest": self.digest,
+            "decisions": len(self.decisions),
+            "rule": self.rule,
+            "superseded": self.superseded,
+            "repeated": self.repeated,
+            "abstained": self.abstained,
+            "undecided": len(self.undecided),
+            "conflicts": [
+                {
+                    "image_id": one.image_id,
+                    "dataset": one.dataset,
+                    "stage": one.stage,
+                    "votes": {action: list(names) for action, names in one.votes},
+                    "outcome": one.outcome,
+                }
+                for one in self.conflicts
+            ],
+        }
 
 
 def resolve(

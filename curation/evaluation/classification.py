@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from curation.evaluation import confidence as confidences
 from curation.evaluation.class_scores import (
     GROUPS,
     KINDS,
+    Background,
     ClassScores,
     PartSamples,
     part_samples,
@@ -72,8 +73,8 @@ class ClassificationOptions:
     confidence: str = "0.95"
 
 
-_KINDS = ("auto", "logits", "probabilities", "real")
-_BACKGROUNDS = ("none", "last", "removed")
+_KINDS = ("auto", *KINDS)
+_BACKGROUNDS: tuple[str, ...] = get_args(Background)
 
 
 def evaluation_as(report: Report) -> Callable[..., Result]:
@@ -217,7 +218,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         with stage("evaluating"):
             measured = evaluate_classifiers(tests, {name: one.scores for name, one in read["val"].items()}, options)
         told = _about(
-            report.protocol,
             manifest_record(taken, parts={"scores": part, "val": val_part}),
             read,
             more,
@@ -273,22 +273,17 @@ def _chosen(texts: Sequence[str], option: str, choices: Sequence[str], names: Se
 
 
 def _about(
-    protocol: str,
     manifest: Mapping[str, Any] | None,
     read: Mapping[str, Mapping[str, ReadScores]],
     more: Mapping[str, Mapping[str, Path]],
     truth: Path | None,
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: version, manifest, digests of all inputs, and what was left out of them."""
-    from curation import __version__
-
+    """Return what the numbers rest on: manifest, digests of all inputs, and what was left out of them."""
     files = {option: file_records(more[option]) for option in ("labels", "val-labels", "epochs")}
     if truth is not None and truth.is_file():
         files["truth"] = file_records({"": truth})
     tests, validations = read["scores"], read["val"]
     return {
-        "protocol": protocol,
-        "curation": __version__,
         "manifest": manifest,
         "option_files": {option: named for option, named in files.items() if named},
         "inputs": {

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from curation.evaluation import confidence, oscr
+from curation.evaluation.class_scores import GROUPS
 from curation.evaluation.measures import Measure, formulas
 from curation.evaluation.result import (
     Column,
@@ -23,7 +24,6 @@ from curation.evaluation.result import (
 
 _PAPER = "Palechor et al., WACV 2023"
 _OSCR = "Dhamija et al., NeurIPS 2018"
-_GROUPS = ("negative", "unknown")
 _WORST = 5
 
 MEASURES = (
@@ -168,7 +168,7 @@ def _tables(result: Result) -> Iterator[Table]:
     data = result.data
     yield _inputs(data)
     yield _summary(data)
-    for group in _GROUPS:
+    for group in GROUPS:
         if _has(data, group):
             yield _rates(data, group)
     for name, one in data["classifiers"].items():
@@ -182,7 +182,7 @@ def _tables(result: Result) -> Iterator[Table]:
         list(_metrics(data)),
         file=True,
     )
-    queries = (f"ccr_at_fpr_{group}_{query}" for group in _GROUPS for query in data["queries"])
+    queries = (f"ccr_at_fpr_{group}_{query}" for group in GROUPS for query in data["queries"])
     yield Table(
         "classes",
         tuple(map(Column, ("classifier", "class", "n", "accuracy", "mean_score", *queries))),
@@ -233,7 +233,7 @@ def _summary(data: Data) -> Table:
         ("macro accuracy", "ratio", taking("macro_accuracy")),
         ("gamma+", "ratio", taking("confidence", "unknown", "gamma_plus")),
     ]
-    for group in _GROUPS:
+    for group in GROUPS:
         if _has(data, group):
             lines += [
                 (f"gamma-, {group}", "ratio", taking("confidence", group, "gamma_minus")),
@@ -326,7 +326,7 @@ def _drawings(result: Result) -> Iterator[Drawing]:
 
     data, scores, runs = result.data, result.columns["scores"], result.columns["runs"]
     ones = data["classifiers"].values()
-    drawable = any(one["n"]["known"] and any(one["n"][group] for group in _GROUPS) for one in ones)
+    drawable = any(one["n"]["known"] and any(one["n"][group] for group in GROUPS) for one in ones)
     if not drawable:
         yield Drawing("oscr", None, "no curves: they need known and other samples")
     for grid in data["grids"] if drawable else ():

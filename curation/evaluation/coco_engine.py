@@ -7,7 +7,7 @@ import importlib.util
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from curation.evaluation.voc import scored_of_plain
 from curation.progress import stage
 
 Engine = Literal["faster", "pycocotools", "both"]
-ENGINES = ("faster", "pycocotools", "both")
+ENGINES: tuple[str, ...] = get_args(Engine)
 _SUMMARY = (
     ("AP", "average precision", "IoU 0.50:0.95, all areas, at most 100 detections an image"),
     ("AP50", "average precision at IoU 0.50", "IoU 0.50"),
@@ -90,7 +90,7 @@ def evaluate(
     MissingExtraError, EngineDisagreementError, UsageError
         As `coco_average_precision`.
     """
-    given = OnePart.of("coco", truth, detections, classes=classes, reading=reading, policy=policy)
+    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
     with stage("COCO evaluation"):
         found = coco_average_precision(given.part.truth, given.read.detections, engine=engine)
     return Result(REPORT, given.about, {"definitions": STATISTICS, **found})

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 from curation.errors import UsageError
 from curation.evaluation.problem import (
     CategoryIds,
+    ClassRoles,
     KnownClasses,
     classes_of_file,
     classes_of_manifest,
@@ -209,7 +210,6 @@ class OnePart:
     @classmethod
     def of(
         cls,
-        protocol: str,
         truth: Truth,
         detections: Path,
         *,
@@ -224,38 +224,34 @@ class OnePart:
             part = ground_truth(source, known)
         with stage("reading detections"):
             read = detections_of(detections, part, policy)
-        told = about(protocol, known, {"test": part}, {"test": read}, option_files={"classes": classes})
-        return cls(part, read, told)
+        inputs = {"test": {"truth": part.file, "detections": read.file}}
+        return cls(part, read, about(known, inputs, option_files={"classes": classes}))
 
 
 def about(
-    protocol: str,
-    known: KnownClasses,
-    parts: Mapping[str, Part],
-    read: Mapping[str, ReadDetections],
+    known: KnownClasses | ClassRoles,
+    inputs: Mapping[str, Mapping[str, Any]],
     *,
     manifest: Mapping[str, Any] | None = None,
     option_files: Mapping[str, Path | None],
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: version, digests of all inputs, and what was left out of them.
+    """Return what the numbers rest on: classes, digests of all inputs, and what was left out of them.
 
     Parameters
     ----------
+    inputs : mapping
+        By part or task, the record of each file.
     manifest : mapping, optional
         What `manifest_record` returns.
     option_files : mapping of str to Path or None
         Files that options name.
     """
-    from curation import __version__
-
     return {
-        "protocol": protocol,
-        "curation": __version__,
         "known_classes_from": known.origin,
         "category_ids": known.ids_from,
         "manifest": manifest,
         "option_files": file_records(option_files),
-        "inputs": {part: {"truth": parts[part].file, "detections": read[part].file} for part in parts},
+        "inputs": inputs,
     }
 
 

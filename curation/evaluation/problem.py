@@ -322,12 +322,13 @@ _SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
-class OwodTask:
-    """One task of an open-world protocol (Revisiting Open World Object Detection, section 3.1).
+class ClassRoles:
+    """Which classes a detector knows and which are unknown to it, in one task or case of a benchmark.
 
     Attributes
     ----------
     name : str
+        Of the task or case.
     previous, current : tuple of str
         Classes introduced by earlier tasks and by this one; a detector of this task knows both.
     rest : tuple of str, or None
@@ -342,6 +343,8 @@ class OwodTask:
         Where this was said.
     other_numbers : tuple of int
         Ids of another numbering of the same classes, to recognise detections that use it.
+    taxonomy : str
+        What a known class is to an unknown one (``OSOD-III``); ``""`` where nothing says it.
     """
 
     name: str
@@ -353,6 +356,7 @@ class OwodTask:
     unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
     aliases: Mapping[str, str] = field(default_factory=dict)
     other_numbers: tuple[int, ...] = ()
+    taxonomy: str = ""
 
     @property
     def ids_from(self) -> CategoryIds:
@@ -363,6 +367,11 @@ class OwodTask:
     def known(self) -> tuple[str, ...]:
         """Names of the previous classes, then of the current ones."""
         return self.previous + self.current
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names of the unknown classes; none where every other class of the ground truth is one."""
+        return self.rest or ()
 
 
 class _TaskRecord(msgspec.Struct):
@@ -376,7 +385,7 @@ class _TaskFile(msgspec.Struct):
     tasks: tuple[_TaskRecord, ...]
 
 
-def tasks_of_file(path: Path) -> tuple[OwodTask, ...]:
+def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
     """Return the tasks of a JSON file ``{"tasks": [{"name", "prev", "cur", "rest"}]}``, in file order.
 
     ``rest`` may be absent: then every class that is neither in ``prev`` nor in ``cur`` is unknown.
@@ -400,10 +409,10 @@ def tasks_of_file(path: Path) -> tuple[OwodTask, ...]:
         )
     for record in listed.tasks:
         _check_record(record, path)
-    return tuple(OwodTask(record.name, record.prev, record.cur, record.rest, path.name) for record in listed.tasks)
+    return tuple(ClassRoles(record.name, record.prev, record.cur, record.rest, path.name) for record in listed.tasks)
 
 
-def tasks_of_manifest(manifest: Manifest) -> tuple[OwodTask, ...]:
+def tasks_of_manifest(manifest: Manifest) -> tuple[ClassRoles, ...]:
     """Return the tasks of a manifest with its category ids and aliases; ``unknown`` is the number of its classes.
 
     Raises
@@ -430,7 +439,7 @@ def tasks_of_manifest(manifest: Manifest) -> tuple[OwodTask, ...]:
         known = set(previous) | set(task.introduced)
         rest = (*(name for name in every if name not in known), *(n for n in numbers if n not in set(every)))
         tasks.append(
-            OwodTask(
+            ClassRoles(
                 task.name,
                 previous,
                 task.introduced,
@@ -444,7 +453,7 @@ def tasks_of_manifest(manifest: Manifest) -> tuple[OwodTask, ...]:
     return tuple(tasks)
 
 
-def numbered(task: OwodTask, source: Source, ids: CategoryIds | None = None) -> OwodTask:
+def numbered(task: ClassRoles, source: Source, ids: CategoryIds | None = None) -> ClassRoles:
     """Return a manifest's task with the category ids that its detections use.
 
     These are the ids of the ground truth where its file numbers its classes: a detector was given that file, or the
@@ -463,7 +472,7 @@ def numbered(task: OwodTask, source: Source, ids: CategoryIds | None = None) -> 
     return replace(task, numbers=None, unknown_numbers=(UNKNOWN_NUMBER,), other_numbers=other)
 
 
-def task_of_truth(source: Source, name: str = "test") -> OwodTask:
+def task_of_truth(source: Source, name: str = "test") -> ClassRoles:
     """Return the task of an exported test view: each category but ``unknown`` is known, counted as introduced by it.
 
     Raises
@@ -480,10 +489,10 @@ def task_of_truth(source: Source, name: str = "test") -> OwodTask:
             found=", ".join(source.categories.names)[:_SHOWN] or "no category",
             hint="--classes FILE names the tasks, --manifest MANIFEST takes them from a manifest",
         )
-    return OwodTask(name, (), known, (), "categories of the truth")
+    return ClassRoles(name, (), known, (), "categories of the truth")
 
 
-def known_classes(task: OwodTask, source: Source) -> KnownClasses:
+def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
     """Return the known classes of a task as `curation.evaluation.truth.ground_truth` wants them.
 
     Raises
@@ -513,7 +522,7 @@ def known_classes(task: OwodTask, source: Source) -> KnownClasses:
     )
 
 
-def choose_tasks(tasks: tuple[OwodTask, ...], wanted: Iterable[str]) -> tuple[OwodTask, ...]:
+def choose_tasks(tasks: tuple[ClassRoles, ...], wanted: Iterable[str]) -> tuple[ClassRoles, ...]:
     """Return the tasks of some names, in the order of `tasks`; a name that none has is an `EvaluationError`."""
     names = list(wanted)
     missing = [name for name in names if name not in {task.name for task in tasks}]
@@ -544,7 +553,7 @@ def _check_record(record: _TaskRecord, path: Path) -> None:
         )
 
 
-def _check_covered(task: OwodTask, source: Source, spelled: Mapping[str, str], where: str) -> None:
+def _check_covered(task: ClassRoles, source: Source, spelled: Mapping[str, str], where: str) -> None:
     if task.rest is None:
         return
     named = {*task.known, *task.rest, UNKNOWN}

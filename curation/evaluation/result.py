@@ -47,6 +47,7 @@ from curation.errors import UsageError
 from curation.evaluation.measures import Measure, Number, ranked
 from curation.text_table import Table as TextTable
 from curation.text_table import printable, table_lines
+from curation.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -280,7 +281,7 @@ class Result:
     ----------
     report : Report
     about : mapping
-        ``protocol``, version of the program, and the digests of all inputs.
+        What the numbers rest on: the digests of all inputs, rules, what was left out.
     sections : mapping
         Every number, beside what it refers to.
     columns : mapping, or a function that makes it
@@ -291,11 +292,11 @@ class Result:
     Attributes
     ----------
     data : dict
-        `about` and `sections`: what ``results.json`` says.
+        Protocol and version of the program, `about` and `sections`: what ``results.json`` says.
 
     Examples
     --------
-    >>> result = Result(Report("none", (), lambda data: (), lambda result: ()), {"protocol": "none"}, {})
+    >>> result = Result(Report("none", (), lambda data: (), lambda result: ()), {}, {})
     >>> result
     <Result of none: 0 numbers>
     >>> result.flat()
@@ -319,8 +320,8 @@ class Result:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """Return about and sections as one."""
-        return {**self.about, **self.sections}
+        """Return what made the numbers, what they rest on, and them, as one."""
+        return {"protocol": self.report.protocol, "curation": __version__, **self.about, **self.sections}
 
     @cached_property
     def columns(self) -> Data:

@@ -14,10 +14,11 @@ from curation.errors import EvaluationError
 from curation.evaluation.problem import (
     UNKNOWN,
     Bools,
+    ClassRoles,
     GroundTruth,
+    Int32s,
     Int64s,
     KnownClasses,
-    OwodTask,
     known_classes,
 )
 from curation.ids import native_number, native_of
@@ -201,7 +202,7 @@ def _require_distinct(source: Source, stems: Sequence[str], wanted: Sequence[str
             )
 
 
-def _labels(source: Source, known: KnownClasses) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def _labels(source: Source, known: KnownClasses) -> Int32s:
     """Return the position of each category of the source among the known classes, -1 for unknown."""
     position = {name: place for place, name in enumerate(known.names)}
     found = [position.get(known.aliases.get(name, name), -1) for name in source.categories.names]
@@ -234,7 +235,7 @@ class TaskTruth:
 
     Attributes
     ----------
-    task : OwodTask
+    task : ClassRoles
     part : Part
         Its `truth` has the classes ``(*task.known, "unknown")``: no object has label -1.
     list_lines : ndarray of int64, shape (n,)
@@ -246,7 +247,7 @@ class TaskTruth:
         Lines of the list beyond the first of each image, whatever became of them.
     """
 
-    task: OwodTask
+    task: ClassRoles
     part: Part
     list_lines: Int64s
     voc_corners: Bools
@@ -280,7 +281,7 @@ class TaskTruth:
 
 
 def task_truth(
-    source: Source, task: OwodTask, ids: Sequence[str] | None = None, *, repeats: Repeats = "error"
+    source: Source, task: ClassRoles, ids: Sequence[str] | None = None, *, repeats: Repeats = "error"
 ) -> TaskTruth:
     """Return the ground truth of a task on the images of a list.
 
@@ -354,7 +355,7 @@ def _qualified(text: str, namespace: str) -> str:
     return text if ":" in text else f"{namespace}:{native_of(text, namespace)}"
 
 
-def _with_unknown(part: Part, task: OwodTask) -> Part:
+def _with_unknown(part: Part, task: ClassRoles) -> Part:
     """Return the part with ``unknown`` as one more class; its id is the truth's own where it has that category."""
     truth = part.truth
     label = np.where(truth.label < 0, len(truth.classes), truth.label).astype(np.int32)

@@ -137,7 +137,7 @@ def evaluate(
     MissingFileError, EvaluationError, PredictionError
         A file is not there, or does not hold what it should.
     """
-    given = OnePart.of("voc", truth, detections, classes=classes, reading=reading, policy=policy)
+    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
     both = given.part.truth, given.read.detections
     with stage("average precision"):
         sections = voc_average_precision(*both)

@@ -89,11 +89,7 @@ def _add_names(graph: Graph, path: Path) -> None:
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
-    data = read_bytes(path, kind="edge list")
-    if len(data) > _MAX_BYTES:
-        raise HierarchyError(
-            "The file is too large to be a class hierarchy", where=str(path), found=f"{len(data)} bytes"
-        )
+    data = read_bytes(path, kind="edge list", most=_MAX_BYTES, error=HierarchyError)
     lines = utf8_text(data, str(path), HierarchyError, "The file is not UTF-8 text").split("\n")
     return [
         (number, line.strip("\r "))

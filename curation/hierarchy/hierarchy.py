@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from curation.errors import HierarchyError
-from curation.hierarchy.declarations import read_declaration
+from curation.input_files import read_declaration
 
 if TYPE_CHECKING:
     import networkx as nx

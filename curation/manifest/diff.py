@@ -26,7 +26,7 @@ import msgspec
 from curation.arguments import checked
 from curation.manifest.header import ClassEntry, Header, PartEntry
 from curation.manifest.locate import load_manifest
-from curation.manifest.manifest import Manifest, header_as_data
+from curation.manifest.manifest import Manifest, header_as_data, version_numbers
 
 Verdict = Literal["none", "patch", "minor", "major"]
 _LONGEST = 80
@@ -255,8 +255,7 @@ def _became(before: object, after: object) -> str:
 
 
 def _stated_step(old: Header, new: Header) -> Verdict | None:
-    before = [int(number) for number in old.version.split(".")]
-    after = [int(number) for number in new.version.split(".")]
+    before, after = version_numbers(old.version), version_numbers(new.version)
     if old.name != new.name or after < before:
         return None
     changed = [one != other for one, other in zip(before, after, strict=True)]

@@ -16,7 +16,7 @@ import msgspec
 
 from curation.canonical import sha256_of_bytes, sha256_of_lines
 from curation.errors import DigestMismatchError, ManifestError, MissingFileError, PathEscapeError, UsageError
-from curation.ids import native_of
+from curation.ids import NATIVE_FORMS, native_of
 from curation.input_files import filled_lines, read_plain
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
@@ -351,13 +351,6 @@ def _title(header: Header) -> str:
 _MAX_BYTES = 512 << 20
 _MAX_LIST_BYTES = 64 << 20
 
-_FORMS: Mapping[str, re.Pattern[str]] = {
-    "coco": re.compile(r"[0-9]{12}"),
-    "voc2007": re.compile(r"[0-9]{6}"),
-    "voc2012": re.compile(r"[0-9]{4}_[0-9]{6}"),
-}
-"""The one form in which the ids of a name space stand in lists that mix several datasets."""
-
 
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
@@ -413,14 +406,7 @@ def read_published_file(path: Path) -> PublishedFile:
     """
     if not path.is_file():
         raise MissingFileError("The published list is no file", where=str(path))
-    if (size := path.stat().st_size) > _MAX_LIST_BYTES:
-        raise ManifestError(
-            "The published list is too large to be one",
-            where=str(path),
-            expected=f"at most {_MAX_LIST_BYTES} bytes",
-            found=str(size),
-        )
-    data = read_bytes(path, kind="published list")
+    data = read_bytes(path, kind="published list", most=_MAX_LIST_BYTES, error=ManifestError)
     return PublishedFile(path, data, sha256_of_bytes(data))
 
 
@@ -432,7 +418,7 @@ def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
     >>> namespaced_by_form("000005", ["voc2007", "voc2012", "coco"])
     'voc2007:000005'
     """
-    fitting = [name for name in namespaces if name not in _FORMS or _FORMS[name].fullmatch(text)]
+    fitting = [name for name in namespaces if name not in NATIVE_FORMS or re.fullmatch(NATIVE_FORMS[name], text)]
     return f"{fitting[0]}:{text}" if len(fitting) == 1 else None
 
 

@@ -204,6 +204,14 @@ def superseded_by(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> tuple[
     return tuple(chain)
 
 
+def require_folder_of_manifests(folder: Path) -> None:
+    """Raise `UsageError` where there is no such folder."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError("Manifests lie in a folder", where=str(folder), expected="a folder", found="a file")
+    if not folder.exists():
+        raise UsageError("The folder of manifests does not exist", where=str(folder), expected="a folder")
+
+
 def manifest_index(root: Path) -> dict[str, Any]:
     """Return the index of a folder of manifests as `index_schema.json` describes it, sorted by name and version.
 
@@ -214,8 +222,7 @@ def manifest_index(root: Path) -> dict[str, Any]:
     ManifestError
         A manifest is damaged, lies elsewhere than its name and version say, or its chain of versions is broken.
     """
-    if not root.is_dir():
-        raise UsageError("The folder of manifests does not exist", where=str(root), expected="a folder")
+    require_folder_of_manifests(root)
     folders = manifest_folders([root])
     manifests = {name: read_manifest(folder) for name, folder in folders.items()}
     for name, manifest in manifests.items():

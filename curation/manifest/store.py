@@ -153,23 +153,8 @@ def _require_same(manifest: Manifest, folder: Path) -> None:
         )
 
 
-def _limited(path: Path, limit: int, kind: str) -> bytes:
-    try:
-        size = path.stat().st_size
-    except OSError:
-        size = 0
-    if size > limit:
-        raise ManifestError(
-            f"The {kind} is too large to be one",
-            where=str(path),
-            expected=f"at most {limit} bytes",
-            found=str(size),
-        )
-    return read_bytes(path, kind=kind)
-
-
 def _read_header(path: Path) -> tuple[Header, str, bytes]:
-    data = _limited(path, MAX_HEADER_BYTES, "manifest")
+    data = read_bytes(path, kind="manifest", most=MAX_HEADER_BYTES, error=ManifestError)
     _check_version(data, path)
     try:
         stored = msgspec.json.decode(data, type=_StoredHeader)
@@ -223,7 +208,7 @@ def _lists_at_hand(header: Header, folder: Path) -> set[str]:
 
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     path = inside(folder, f"{LIST_FOLDER}/{part.name}.txt")
-    data = _limited(path, MAX_LIST_BYTES, "id list")
+    data = read_bytes(path, kind="id list", most=MAX_LIST_BYTES, error=ManifestError)
     digest = sha256_of_bytes(data)
     if digest != part.sha256:
         raise DigestMismatchError(

@@ -138,7 +138,7 @@ def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[F
         Finding(
             "files",
             entry.name,
-            "ok" if not entry.files or _same_bytes(entry, source) else other,
+            "ok" if not entry.files or same_bytes(entry, source) else other,
             expected="; ".join(f"{file.name} {file.sha256}" for file in entry.files),
             found="; ".join(f"{file.name} {file.sha256}" for file in source.files),
         )
@@ -146,7 +146,8 @@ def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[F
     return findings
 
 
-def _same_bytes(entry: SourceEntry, source: Source) -> bool:
+def same_bytes(entry: SourceEntry, source: Source) -> bool:
+    """Return whether a source was read from the very files that a manifest was made from."""
     return sorted(file.sha256 for file in entry.files) == sorted(file.sha256 for file in source.files)
 
 
@@ -160,7 +161,7 @@ def _verify_part(manifest: Manifest, part: PartEntry, sources: Mapping[str, Sour
     try:
         images = locate_images(manifest, part.name, sources)
         entries = [entry for entry in manifest.header.sources if entry.name in part.sources]
-        lenient = not strict and not all(_same_bytes(entry, sources[entry.name]) for entry in entries)
+        lenient = not strict and not all(same_bytes(entry, sources[entry.name]) for entry in entries)
         counted = _counted(manifest, part, images, lenient=lenient)
     except CurationError as error:
         found = f"{error.what} {error.found or ''}".strip()

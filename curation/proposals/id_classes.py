@@ -13,9 +13,8 @@ import msgspec
 
 from curation.errors import HierarchyError, ProposalError
 from curation.hierarchy import Wordnet, open_wordnet
-from curation.hierarchy.declarations import read_declaration
 from curation.hierarchy.synset_maps import DATASETS, synset_map
-from curation.input_files import read_plain, utf8_text
+from curation.input_files import read_declaration, read_plain, utf8_text
 from curation.storage import read_bytes
 
 if TYPE_CHECKING:

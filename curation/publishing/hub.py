@@ -21,7 +21,7 @@ from curation.errors import (
     PublishError,
     UsageError,
 )
-from curation.manifest.manifest import DIGEST, VERSION
+from curation.manifest.manifest import DIGEST, VERSION, version_numbers
 from curation.publishing.publication import (
     MAX_RECORD_BYTES,
     RECORD_FILE,
@@ -351,8 +351,8 @@ def _ensured(hub: HubRepository, *, public: bool) -> Any:
 
 def _require_latest(hub: HubRepository, tag: str, tags: Iterable[str]) -> None:
     """Raise `PublishError` where a later version is published: whoever names no version would get the older one."""
-    published = sorted((_numbers(one), one) for one in tags if re.fullmatch(VERSION, one))
-    if published and published[-1][0] > _numbers(tag):
+    published = sorted((version_numbers(one), one) for one in tags if re.fullmatch(VERSION, one))
+    if published and published[-1][0] > version_numbers(tag):
         raise PublishError(
             f"A later version than {tag} is published, and the main branch would go back behind it",
             where=hub.place,
@@ -360,10 +360,6 @@ def _require_latest(hub: HubRepository, tag: str, tags: Iterable[str]) -> None:
             found=tag,
             hint="choose a later --tag, or another --repo",
         )
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in version.split("."))
 
 
 def _committed(hub: HubRepository, folder: Path, publication: Publication, info: Any) -> str:

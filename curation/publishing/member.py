@@ -14,7 +14,7 @@ from curation.decisions.resolution import decisions_digest, recorded_digest, rec
 from curation.errors import CurationError, PublishError
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
-from curation.manifest.verify import verify_sources
+from curation.manifest.verify import same_bytes, verify_sources
 from curation.publishing.licences import Terms, require_labels, require_photos, terms_of
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source
@@ -161,12 +161,7 @@ class Member:
     def other_bytes(self) -> tuple[SourceEntry, ...]:
         """Return the sources that labels come from and that are not the files the manifest was made from."""
         entries = [entry for entry in self.manifest.header.sources if entry.name in self.sources]
-        return tuple(
-            entry
-            for entry in entries
-            if entry.files
-            and {file.sha256 for file in entry.files} != {file.sha256 for file in self.sources[entry.name].files}
-        )
+        return tuple(entry for entry in entries if entry.files and not same_bytes(entry, self.sources[entry.name]))
 
 
 def published_lists(manifest: Manifest) -> Manifest:

@@ -116,13 +116,12 @@ def photo_sizes(
 
     images = gather_images(manifest, parts, sources)
     slots = slots_of_parts(manifest, parts)
-    sizes = np.stack([images.widths, images.heights], axis=1)
+    sizes, names = images.sizes, images.photos
     lacking = np.flatnonzero((sizes <= 0).any(axis=1)).tolist()
     for place in tqdm(lacking, desc="photo sizes", unit=" photos", disable=None):
         root = roots.get(slots[images.slot[place]], roots.get(""))
         if root is not None:
-            name = images.file_names[place] or f"{images.native[place]}.jpg"
-            sizes[place] = size_of_photo(inside(root, name))
+            sizes[place] = size_of_photo(inside(root, names[place]))
     return sizes
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from curation.similarity.embeddings import Embeddings, Vectors
 from curation.sources.source import Int64s
 
 Engine = Literal["auto", "torch", "numpy", "faiss"]
-ENGINES = ("auto", "torch", "numpy", "faiss")
+ENGINES: tuple[str, ...] = get_args(Engine)
 QUERY_BLOCK, REFERENCE_BLOCK = 1024, 2048
 _WORTH_TORCH = 20_000_000
 _MOST_PENDING = 1 << 21

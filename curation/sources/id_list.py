@@ -16,7 +16,8 @@ from curation.sources.datasets import family, namespace_of
 from curation.sources.integrity import check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
 
-_SUFFIX = re.compile(r"\.(?:jpe?g|png)\Z", re.IGNORECASE)
+PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
+_SUFFIX = re.compile(rf"{PHOTO_SUFFIX}\Z", re.IGNORECASE)
 
 
 class ListedImage(msgspec.Struct, frozen=True):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from curation.errors import BoxError, DanglingIdError, DuplicateIdError, UsageError
+from curation.sources.slots import BadBoxes as BadBoxes
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
 
-BadBoxes = Literal["error", "drop"]
 Ids = Int64s | list[str]
 Where = Callable[[int], str]
 

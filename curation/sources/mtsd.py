@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,13 +13,13 @@ import numpy as np
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
 from curation.sources.content import SmallFiles, listed_names, paths_below
 from curation.sources.integrity import BadBoxes, check_policy, select, sound_boxes
+from curation.sources.slots import Seam as Seam
 from curation.sources.source import Categories, Images, Objects, Source
 from curation.storage import inside, read_bytes
 
 OTHER_SIGN = "other-sign"
 """The label of a sign of none of the 400 classes."""
 
-Seam = Literal["drop", "split", "widest"]
 SEAMS = ("drop", "split", "widest")
 
 _BELOW = ("", "mtsd_v2_fully_annotated", "mtsd_fully_annotated")

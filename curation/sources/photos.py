@@ -41,7 +41,9 @@ class PhotoFolder:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise MissingFileError("The folder of photos does not exist", where=str(folder))
+            found = "a file" if folder.exists() else None
+            what = "The photos are those below a folder" if found else "The folder of photos does not exist"
+            raise MissingFileError(what, where=str(folder), expected="a folder", found=found)
         self.folder = folder
 
     def find(self, names: Iterable[str]) -> Path | None:

@@ -6,15 +6,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from curation.errors import MissingFileError, UsageError
 from curation.ids import ImageId
 
 if TYPE_CHECKING:
-    from curation.sources.integrity import BadBoxes
-    from curation.sources.mtsd import Seam
     from curation.sources.source import Source
+
+
+BadBoxes = Literal["error", "drop"]
+Seam = Literal["drop", "split", "widest"]
+Sources = Annotated[Mapping[str, Annotated[Any, Path]], "--source NAME[@PART]=PATH"]
+"""Raw datasets by name: paths, or annotations in memory (see `curation.sources.given.as_source`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,19 @@ class SourceSlot:
     usual_part: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How raw files are read (see `curation.sources.opening.open_source`)."""
+    """How raw files are read (see `curation.sources.opening.open_source`).
+
+    Attributes
+    ----------
+    cache
+        whether parsed annotation files are kept, and read from there
+    bad_boxes
+        what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)
+    seam
+        what becomes of MTSD's signs across the seam of a panorama: left out, two objects, the wider of the two
+    """
 
     cache: bool | Path = True
     bad_boxes: BadBoxes = "error"

@@ -3,13 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from curation.audit.classes import tasks_of
 from curation.audit.folder_target import FolderOptions, folder_target
 from curation.audit.lists import read_lists
-from curation.audit.manifest_target import numbered
 from curation.audit.run import run_audit
 from curation.audit.target import PRINCIPLE, AuditTarget
 from curation.errors import UsageError
@@ -153,11 +151,3 @@ def test_lines_are_those_of_the_file_blank_ones_counted(tmp_path: Path) -> None:
         if finding.verdict == "fail"
     ]
     assert overlap.examples == ("a2 (t1_train line 3; t1_val line 2)",)
-
-
-def test_numbering_keeps_every_line() -> None:
-    lists = [["b", "a", "b"], [], ["a", "c"]]
-    ids, members = numbered(lists)
-    assert [ids[one].tolist() for one in members] == lists
-    assert len(set(ids.tolist())) == len(ids) == 3
-    assert all(one.dtype == np.int32 for one in members)

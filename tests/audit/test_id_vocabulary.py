@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.audit.id_vocabulary import NAMESPACES, Vocabulary, key_of, numbered_together
-from curation.audit.lists import parse_lines
+from curation.audit.id_vocabulary import NAMESPACES, Vocabulary, numbered_together
+from curation.audit.list_forms import parse_lines
 from curation.canonical import sha256_of_lines
 from curation.manifest.importing import namespaced_by_form
 
 
 def vocabulary(*lists: list[str], namespace: str = "") -> tuple[Vocabulary, list[list[int]]]:
     parsed = [parse_lines("\n".join(one).encode(), namespace=namespace) for one in lists]
-    found, members = numbered_together([one.keys for one in parsed], [one.texts for one in parsed], namespace)
+    found, members = numbered_together([one.ids for one in parsed], namespace)
     return found, [one.tolist() for one in members]
 
 
@@ -71,8 +71,14 @@ def test_the_own_namespace_is_taken_off_where_it_is_written() -> None:
         found, members = vocabulary([text], [f"mine:{text}"], namespace="mine")
         assert members == [[0], [0]]
         assert found.natives.tolist() == [text]
-    assert key_of("mine:img_7", "mine") == "img_7"
-    assert key_of("mine:img_7") == "mine:img_7"
+    assert vocabulary(["mine:img_7"])[0].ids() == ["mine:img_7"]
+
+
+def test_numbering_keeps_every_line() -> None:
+    lists = [["b", "a", "b"], [], ["a", "c"]]
+    found, members = vocabulary(*lists)
+    assert [found.ids(one) for one in members] == lists
+    assert len(found) == 3
 
 
 def test_positions_ascend_by_number_and_then_by_code_point() -> None:

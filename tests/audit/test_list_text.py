@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.audit.id_vocabulary import numbered_together
-from curation.audit.lists import LONGEST_ID, NoListError, ParsedLines, parse_lines
+from curation.audit.list_forms import LONGEST_ID, NoListError, ParsedLines, parse_lines
 
 
 def ids(data: bytes | str) -> list[str]:
     parsed = parse_lines(data if isinstance(data, bytes) else data.encode())
-    found, [members] = numbered_together([parsed.keys], [parsed.texts])
+    found, [members] = numbered_together([parsed.ids])
     return found.ids(members)
 
 
@@ -141,4 +141,4 @@ def test_any_bytes_are_a_list_or_refused(data: bytes) -> None:
         assert parsed.isprintable()
         return
     lines = data.count(b"\n") + (bool(data.removeprefix(b"\xef\xbb\xbf")) and not data.endswith(b"\n"))
-    assert len(parsed.keys) + parsed.blank + parsed.odd == lines
+    assert len(parsed.ids) + parsed.blank + parsed.odd == lines

@@ -36,7 +36,7 @@ def test_text_arrays_objects_of_arrays_and_coco_json_are_lists(tmp_path: Path) -
     train = found.lists[3]
     assert train.file == "sub/t1_train.txt"
     assert train.sha256 == found.digests["sub/t1_train"] == sha256_of_bytes(text)
-    assert (train.size, train.blank, train.lines.tolist()) == (len(text), 1, [1, 2, 4])
+    assert (train.size, train.read.blank, train.read.lines.tolist()) == (len(text), 1, [1, 2, 4])
     assert train.unique.tolist() == sorted(set(train.members.tolist()))
 
 
@@ -110,8 +110,8 @@ def test_an_entry_with_a_line_break_is_odd_and_does_not_move_the_others(tmp_path
     (tmp_path / "a.json").write_text('["a", "b\\nc", "d"]')
     found = read_lists(tmp_path)
     assert as_texts(found) == {"a": ["a", "d"]}
-    assert found.lists[0].lines.tolist() == [1, 3]
-    assert found.lists[0].odd == 1
+    assert found.lists[0].read.lines.tolist() == [1, 3]
+    assert found.lists[0].read.odd == 1
 
 
 def test_every_list_of_a_json_object_keeps_a_name_of_its_own(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def check_the_published_lists_are_read_whole(shared: Path) -> None:
     assert lines["reowod/t1_train"] == 91_903
     assert lines["opendet/wilderness_ids"] == 21_260
     assert not found.skipped
-    assert not any(one.odd or one.blank for one in found.lists)
+    assert not any(one.read.odd or one.read.blank for one in found.lists)
 
 
 @real_files("voc2007")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.owod.measures import evaluate_task
-from curation.evaluation.problem import UNKNOWN, Detections, GroundTruth, OwodTask
+from curation.evaluation.problem import UNKNOWN, ClassRoles, Detections, GroundTruth
 from curation.evaluation.truth import Part, TaskTruth
 from tests.benchmarks.measured import measured
 
@@ -130,7 +130,7 @@ def _drawn() -> tuple[TaskTruth, Detections]:
         np.vstack([np.abs(boxes[near] + rng.normal(0, 8, (len(near), 4))) + 1, _boxes(rng, far)]).round(2),
         np.concatenate([rng.beta(4, 2, len(near)), rng.beta(1, 12, far)]).round(5),
     )
-    task = OwodTask("bench", classes[: KNOWN // 2], classes[KNOWN // 2 :], None, "drawn")
+    task = ClassRoles("bench", classes[: KNOWN // 2], classes[KNOWN // 2 :], None, "drawn")
     part = Part(truth, tuple(f"{k:012d}" for k in range(1, IMAGES + 1)), (), {}, IMAGES)
     once = np.ones(IMAGES, np.int64)
     return TaskTruth(task, part, once, np.zeros(IMAGES, bool), "error", 0), detections

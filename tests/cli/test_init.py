@@ -84,6 +84,12 @@ def test_wrong_use(folder: Path, more: list[str], message: str, capsys: pytest.C
     assert not list(folder.glob("tasks.*"))
 
 
+def test_fewer_tasks_than_were_asked_for_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--source", "train.json", "--n-tasks", "99"]) == 0
+    assert "5 tasks in place of 99: no more classes have an object" in capsys.readouterr().err
+    assert len(written()["tasks"]) == 5
+
+
 def test_files_that_number_their_images_alike_get_names_of_their_own(folder: Path) -> None:
     write_coco(folder / "test.json", "train", 40, 2)
     assert main(["init", *SOURCES, "--name", "mylab/my-shapes"]) == 0

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -87,3 +88,43 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f"{sys.executable} -m curation list --json | head -c 1"
     finished = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, timeout=60)
     assert finished.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (["evaluate", "voc", "--iuo", "7"], "usage: curation evaluate voc"),
+        (["show", "x", "--compositon"], "usage: curation show"),
+        (["--vresion"], "usage: curation [-h]"),
+    ],
+)
+def test_an_option_that_there_is_not_is_told_with_the_usage_of_its_command(
+    words: list[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ["--truth", "a", "--detections", "b"] if words[0] == "evaluate" else []
+    with pytest.raises(SystemExit) as caught:
+        main([*words, *more])
+    told = capsys.readouterr().err
+    assert caught.value.code == 2
+    assert told.startswith(usage)
+    assert "unrecognized arguments" in told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["duplicates", "--images", "file.txt"],
+        ["embed", "--images", "file.txt", "--out", "s"],
+        ["list", "--folder", "file.txt"],
+        ["evaluate", "voc", "--truth", "file.txt", "--detections", "file.txt", "--out", "file.txt"],
+        ["cut", "file.txt", "-k", "2", "--out", "file.txt"],
+    ],
+)
+def test_a_file_in_place_of_a_folder_is_called_one(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.txt").write_text("mine")
+    assert main(words) == 2
+    assert "found: a file" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["file.txt"]

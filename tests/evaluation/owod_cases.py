@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.owod.measures import CLEAN, evaluate_task
 from curation.evaluation.matching import assign
-from curation.evaluation.problem import Detections, GroundTruth, OwodTask
+from curation.evaluation.problem import ClassRoles, Detections, GroundTruth
 from curation.evaluation.truth import Part, TaskTruth
 from tests.evaluation.owod_reference import Case
 from tests.worlds.boxes import UNKNOWN, Guess, Thing
@@ -82,7 +82,7 @@ def truth_of(case: Case, *, repeats: str = "keep", originals: Sequence[str] | No
         original=None if originals is None else tuple(originals[k] for k, _ in things),
     )
     lines = np.array([max(case.listed.count(image), 1) for image in images], np.int64)
-    task = OwodTask("t", case.previous, case.current, (), "a test")
+    task = ClassRoles("t", case.previous, case.current, (), "a test")
     part = Part(truth, tuple(f"{image:012d}" for image in images), (), {}, len(images))
     return TaskTruth(task, part, lines, np.zeros(len(images), bool), repeats, int(lines.sum()) - len(images))
 

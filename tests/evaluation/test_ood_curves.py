@@ -58,7 +58,7 @@ def test_the_three_rules_of_fpr_differ_where_they_should() -> None:
     ids = [float(k) for k in range(1, 11)]
     assert of(ids, [0.5, 1.0])["FPR95_first"] == 0.5
     assert of(ids, [0.5, 1.0])["FPR95_nearest_vos"] == 0
-    # TPR 0.95 holds from 2.0 down to just above 1.0: "first" stops at 2.0, VOS goes to the end of the plateau.
+    # TPR 0.95 holds from 2.0 down to just above 1.0: "first" stops at 2.0, VOS goes to the end of the equal-TPR run.
     many = [float(k) for k in range(1, 21)]
     assert of(many, [1.5, 1.2, 0.0])["FPR95_first"] == 0
     assert of(many, [1.5, 1.2, 0.0])["FPR95_nearest_vos"] == 2 / 3

@@ -5,22 +5,22 @@ from typing import Any
 import pytest
 
 from curation.errors import PredictionError
-from curation.evaluation.problem import OwodTask
+from curation.evaluation.problem import ClassRoles
 from curation.evaluation.readers import Policy, TaskDetections, read_task_detections
 from curation.evaluation.truth import task_truth
 from curation.sources.opening import open_source
 from tests.evaluation.owod_files import truth_file
 
 ALIASES = {"aeroplane": "airplane"}
-TASK = OwodTask("t1", (), ("airplane", "dog"), ("cup",), "here", aliases=ALIASES)
+TASK = ClassRoles("t1", (), ("airplane", "dog"), ("cup",), "here", aliases=ALIASES)
 # Ids of a manifest: positions of all classes in task order, then unknown.
-NUMBERED = OwodTask(
+NUMBERED = ClassRoles(
     "t1", (), ("airplane", "dog"), ("cup",), "here", {"airplane": 0, "dog": 1, "cup": 2}, (3, -1), ALIASES
 )
 
 
 def read(
-    folder: Path, rows: Any, task: OwodTask = TASK, ids: tuple[str, ...] | None = None, **options: Any
+    folder: Path, rows: Any, task: ClassRoles = TASK, ids: tuple[str, ...] | None = None, **options: Any
 ) -> TaskDetections:
     classes = ("dog", "aeroplane", "cup")
     path = truth_file(folder, classes, 3, [(1, "dog"), (2, "cup"), (3, "aeroplane")])
@@ -49,14 +49,14 @@ def row(kind: int | str | None, image: int = 1, score: float = 0.5, **more: Any)
         (NUMBERED, ("dog", "aeroplane", "unknown")),
     ],
 )
-def test_ids_and_names_mean_classes(tmp_path: Path, task: OwodTask, kinds: tuple[int | str, ...]) -> None:
+def test_ids_and_names_mean_classes(tmp_path: Path, task: ClassRoles, kinds: tuple[int | str, ...]) -> None:
     found = read(tmp_path, [row(kind) for kind in kinds], task)
     assert found.detections.label.tolist() == [1, 0, 2]
     assert found.read.rows == 3
 
 
 @pytest.mark.parametrize(("task", "cup"), [(TASK, 3), (NUMBERED, 2), (TASK, "cup")])
-def test_classes_unknown_in_the_task_are_refused_or_counted(tmp_path: Path, task: OwodTask, cup: int | str) -> None:
+def test_classes_unknown_in_the_task_are_refused_or_counted(tmp_path: Path, task: ClassRoles, cup: int | str) -> None:
     with pytest.raises(PredictionError, match="unknown in task t1") as caught:
         read(tmp_path, [row("dog"), row(cup)], task)
     assert "record 1" in (caught.value.where or "")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from curation.errors import EvaluationError, MissingFileError
-from curation.evaluation.problem import OwodTask, choose_tasks, known_classes, task_of_truth, tasks_of_file
+from curation.evaluation.problem import ClassRoles, choose_tasks, known_classes, task_of_truth, tasks_of_file
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 
@@ -72,13 +72,13 @@ def test_two_tasks_of_one_name_and_no_task(tmp_path: Path) -> None:
 
 
 def test_known_classes_have_the_ids_of_the_truth(tmp_path: Path) -> None:
-    task = OwodTask("t", ("b",), ("a",), None, "here")
+    task = ClassRoles("t", ("b",), ("a",), None, "here")
     known = known_classes(task, source_of(tmp_path, "a", "x", "b"))
     assert (known.names, known.numbers) == (("b", "a"), (3, 1))
 
 
 def test_aliases_and_ids_of_a_manifest_go_before_those_of_the_truth(tmp_path: Path) -> None:
-    task = OwodTask("t", (), ("airplane",), (), "here", {"airplane": 0}, (1,), {"aeroplane": "airplane"})
+    task = ClassRoles("t", (), ("airplane",), (), "here", {"airplane": 0}, (1,), {"aeroplane": "airplane"})
     known = known_classes(task, source_of(tmp_path, "aeroplane"))
     assert (known.names, known.numbers, dict(known.aliases)) == (
         ("airplane",),
@@ -90,13 +90,13 @@ def test_aliases_and_ids_of_a_manifest_go_before_those_of_the_truth(tmp_path: Pa
 def test_a_class_the_truth_lacks_and_one_the_task_lacks(tmp_path: Path) -> None:
     source = source_of(tmp_path, "a", "x", "idle", shown=(1, 2))
     with pytest.raises(EvaluationError, match="no category of 1 known") as caught:
-        known_classes(OwodTask("t", (), ("a", "b"), None, "here"), source)
+        known_classes(ClassRoles("t", (), ("a", "b"), None, "here"), source)
     assert caught.value.found == "b"
     with pytest.raises(EvaluationError, match="does not name") as caught:
-        known_classes(OwodTask("t", (), ("a",), (), "here"), source)
+        known_classes(ClassRoles("t", (), ("a",), (), "here"), source)
     # A category without objects asks nothing of the task.
     assert caught.value.found == "x"
-    assert known_classes(OwodTask("t", (), ("a",), ("x",), "here"), source).names == ("a",)
+    assert known_classes(ClassRoles("t", (), ("a",), ("x",), "here"), source).names == ("a",)
 
 
 def test_an_exported_view_says_what_is_known(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_an_exported_view_says_what_is_known(tmp_path: Path) -> None:
 
 
 def test_tasks_are_chosen_by_name() -> None:
-    tasks = tuple(OwodTask(name, (), ("a",), None, "here") for name in ("t1", "t2"))
+    tasks = tuple(ClassRoles(name, (), ("a",), None, "here") for name in ("t1", "t2"))
     assert [task.name for task in choose_tasks(tasks, ["t2"])] == ["t2"]
     with pytest.raises(EvaluationError, match="no such task") as caught:
         choose_tasks(tasks, ["t9"])

@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from curation.errors import EvaluationError, MissingFileError
-from curation.evaluation.problem import OwodTask
+from curation.evaluation.problem import ClassRoles
 from curation.evaluation.truth import read_image_list, task_truth
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.evaluation.owod_files import truth_file
 
-TASK = OwodTask("t", ("cat",), ("dog",), ("cup",), "here")
+TASK = ClassRoles("t", ("cat",), ("dog",), ("cup",), "here")
 
 
 @pytest.fixture

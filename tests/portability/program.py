@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from curation import __version__
 from curation.cli import main
 from curation.ledger import LEDGER
+from curation.version import __version__
 from tests.docs.pages import ROOT, blocks_of, commands_of
 from tests.docs.worlds import draw_detections, lay
 from tests.portability.commands import WORLDS

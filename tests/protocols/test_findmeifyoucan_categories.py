@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.findmeifyoucan.layout import OpenImagesCategory, open_images_categories
+from curation.benchmarks.findmeifyoucan.layout import Category, open_images_categories
 from curation.errors import HierarchyError
 from tests.real_files import real_files
 
@@ -34,12 +34,12 @@ def files(folder: Path, tree: object = TREE) -> tuple[Path, Path]:
 
 def test_numbers_follow_the_walk_and_a_repeated_class_keeps_its_first_number(tmp_path: Path) -> None:
     assert open_images_categories(*files(tmp_path)) == (
-        OpenImagesCategory(1, "/m/animal", "Animal", "Animal", "Animal"),
-        OpenImagesCategory(2, "/m/mammal", "Mammal", "Animal", "Animal"),
-        OpenImagesCategory(3, "/m/dog", "Dog", "Mammal", "Animal"),
-        OpenImagesCategory(4, "/m/bat", "Bat", "Flier", "Animal"),
-        OpenImagesCategory(5, "/m/flier", "Flier", "Animal", "Animal"),
-        OpenImagesCategory(6, "/m/coin", "Coin", "Coin", "Coin"),
+        Category(1, "Animal", "Animal", "Animal", "/m/animal"),
+        Category(2, "Mammal", "Animal", "Animal", "/m/mammal"),
+        Category(3, "Dog", "Mammal", "Animal", "/m/dog"),
+        Category(4, "Bat", "Flier", "Animal", "/m/bat"),
+        Category(5, "Flier", "Animal", "Animal", "/m/flier"),
+        Category(6, "Coin", "Coin", "Coin", "/m/coin"),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.findmeifyoucan.layout import (
-    OpenImagesCategory,
+    Category,
     plan_findmeifyoucan,
     split_parts,
     upstream_name,
@@ -17,7 +17,7 @@ from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import OI_NAMES, build, coco, decided, listed, open_images
 
 TABLE = tuple(
-    OpenImagesCategory(100 - place, f"/m/{place}", name, "Parent", "Grandparent") for place, name in enumerate(OI_NAMES)
+    Category(100 - place, name, "Parent", "Grandparent", f"/m/{place}") for place, name in enumerate(OI_NAMES)
 )
 
 

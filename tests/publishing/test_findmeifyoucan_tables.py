@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from curation.benchmarks.findmeifyoucan.layout import (
-    OpenImagesCategory,
+    Category,
     findmeifyoucan_tables,
     plan_findmeifyoucan,
     published_schema,
@@ -36,7 +36,7 @@ COLUMNS = [
     "categories",
 ]
 TABLE = tuple(
-    OpenImagesCategory(100 - place, f"/m/{place}", name, "Parent", "Grandparent") for place, name in enumerate(OI_NAMES)
+    Category(100 - place, name, "Parent", "Grandparent", f"/m/{place}") for place, name in enumerate(OI_NAMES)
 )
 
 

@@ -202,10 +202,8 @@ def evaluate(
     }
     closed, wilderness = ((parts[part].truth, read[part].detections) for part in PARTS)
     told = about(
-        "elephant",
         known,
-        parts,
-        read,
+        {part: {"truth": parts[part].file, "detections": read[part].file} for part in PARTS},
         manifest=manifest_record(taken, wilderness_part=wilderness_part),
         option_files={
             "classes": classes,
@@ -283,6 +281,7 @@ class _Run:
         self.options = options
         self.matches = assign(closed, closed_detections, replace(PAPER, difficult=options.difficult))
         self.points = thresholds(self.matches, closed_detections, options.tenths)
+        self.matched = (closed, closed_detections, self.matches, wilderness, wilderness_detections)
         self.levels = wilderness_levels(closed.n_images, wilderness.n_images, counts=options.level_counts)
 
     def summary(self) -> dict[str, Any]:
@@ -375,8 +374,8 @@ class _Run:
         return {**found, "undefined": {"background_gap": NO_BACKGROUND_SCORES} if lacks else {}}
 
     def _diagnosis(self) -> dict[str, Any]:
-        both = (self.closed, self.inside, self.matches, self.wilderness, self.outside, self.points)
-        kinds = diagnose(*both, similar=None if isinstance(self.options.similar, Path) else self.options.similar)
+        similar = None if isinstance(self.options.similar, Path) else self.options.similar
+        kinds = diagnose(*self.matched, self.points, similar=similar)
         overlaps = confusion(self.closed, self.inside, self.wilderness, self.outside, self.points)
         return {
             recall: {
@@ -393,11 +392,7 @@ class _Run:
         else:
             ratios = available_ratios(self.closed.n_images, self.wilderness.n_images, TABLE_4_RATIOS)
         return fbeta_operating_points(
-            self.closed,
-            self.inside,
-            self.matches,
-            self.wilderness,
-            self.outside,
+            *self.matched,
             ratios=ratios,
             betas=_texts(self.options.betas),
             formula=self.options.fbeta_formula,
@@ -407,11 +402,7 @@ class _Run:
         if not self.options.bootstrap:
             return None
         return wilderness_intervals(
-            self.closed,
-            self.inside,
-            self.matches,
-            self.wilderness,
-            self.outside,
+            *self.matched,
             levels=dict(zip(self.levels.names, self.levels.images.tolist(), strict=True)),
             recalls_tenths=self.options.tenths,
             replicates=self.options.bootstrap,

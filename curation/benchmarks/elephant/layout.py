@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,10 +97,9 @@ def plan_elephant_json(
     repeated = first_repeated(np.array(names)) if names else None
     if not names or repeated is not None:
         raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
-    totals: dict[str, int] = {}
+    totals = Counter[str]()
     for _, counts in files:
-        for name, count in counts.items():
-            totals[name] = totals.get(name, 0) + count
+        totals.update(counts)
     dropped = totals.pop("objects_dropped_by_view")
     return Plan(
         files=tuple(file for file, _ in files),
@@ -124,23 +124,19 @@ def _planned(
             found=", ".join(content.slots),
         )
     slot = content.slots[0]
-    name = file_name(manifest.part(part), sources[slot])
+    records: VocRecords | VerbatimRecords
     if content.datasets[0].startswith("voc"):
-        voc = VocRecords(content, strict_layout)
-        counts = {"images": len(content.images), "annotations": len(content.objects)}
-        file = PlannedFile(
-            name,
-            lambda: json_file(images=voc.images(), annotations=voc.annotations(), categories=_categories(content)),
-        )
+        records = VocRecords(content, strict_layout)
     else:
         order = notebook_order(manifest, part, sources[slot])
         path = annotation_files.get(slot)
-        coco = read_verbatim(manifest, content, sources[slot], path, order=order, strict_layout=strict_layout)
-        counts = {"images": len(content.images), "annotations": coco.n_annotations}
-        file = PlannedFile(
-            name,
-            lambda: json_file(images=coco.images(), annotations=coco.annotations(), categories=_categories(content)),
-        )
+        records = read_verbatim(manifest, content, sources[slot], path, order=order, strict_layout=strict_layout)
+    file = PlannedFile(
+        file_name(manifest.part(part), sources[slot]),
+        lambda: json_file(images=records.images(), annotations=records.annotations(), categories=_categories(content)),
+    )
+    # What is passed on verbatim is held against the objects of the part: there are as many.
+    counts = {"images": len(content.images), "annotations": len(content.objects)}
     return file, {**counts, "objects_dropped_by_view": content.dropped}
 
 
@@ -169,16 +165,8 @@ class VocRecords:
     def images(self) -> Iterator[dict[str, Any]]:
         """Yield ``file_name, height, width, id`` of each image; VOC2012's ``2008_000008`` has id 2008000008."""
         images = self.content.images
-        rows = zip(
-            images.file_names.tolist(),
-            images.native.tolist(),
-            images.heights.tolist(),
-            images.widths.tolist(),
-            self._numbers(),
-            strict=True,
-        )
-        for name, native, height, width, number in rows:
-            yield {"file_name": name or f"{native}.jpg", "height": height, "width": width, "id": number}
+        for photo, (width, height), number in zip(images.photos, images.sizes.tolist(), self._numbers(), strict=True):
+            yield {"file_name": photo, "height": height, "width": width, "id": number}
 
     def annotations(self) -> Iterator[dict[str, Any]]:
         """Yield the authors' fields of each object, and ``difficult`` unless the layout is strict."""
@@ -268,11 +256,6 @@ class VerbatimRecords:
     annotation_records: list[list[tuple[msgspec.Raw, Treatment]]]
     strict_layout: bool
 
-    @property
-    def n_annotations(self) -> int:
-        """Number of annotations."""
-        return sum(map(len, self.annotation_records))
-
     def images(self) -> Iterator[msgspec.Raw]:
         """Yield each image record, byte for byte."""
         yield from self.image_records
@@ -330,20 +313,17 @@ def read_verbatim(
     file = _decoded(data, path)
     treatments = _treatments(manifest.header.classes, content.parts[0].view, file.categories)
     records, wanted = _ranked_images(file, source, content, order, path)
-    found = VerbatimRecords(
-        image_records=records,
-        annotation_records=_annotations(file, wanted, treatments, content),
-        strict_layout=strict_layout,
-    )
-    if found.n_annotations != len(content.objects):
+    annotations = _annotations(file, wanted, treatments, content)
+    found = sum(map(len, annotations))
+    if found != len(content.objects):
         raise ExportError(
             "The records of the file are not the objects of the part",
             where=f"{path.name}, part {content.parts[0].name}",
             expected=f"{len(content.objects)} annotations",
-            found=f"{found.n_annotations}: was the source read under a policy that leaves boxes out?",
+            found=f"{found}: was the source read under a policy that leaves boxes out?",
             hint="--format coco",
         )
-    return found
+    return VerbatimRecords(records, annotations, strict_layout)
 
 
 def _require_stated(manifest: Manifest, slot: str, path: Path, data: bytes) -> None:

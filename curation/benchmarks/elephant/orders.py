@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.hashrank import hash_rank
+from curation.benchmarks.selection import hash_rank
 from curation.errors import ProtocolError
 from curation.sources.source import Bools, Int64s, Source
 

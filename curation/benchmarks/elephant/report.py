@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,35 +28,32 @@ _PAPER = "Dhamija et al., WACV 2020"
 _CODE = "the paper's eval.py and WIC.py"
 _SHOWN_LEVELS = 6
 
+_precision = partial(Measure, unit="share", better="higher", undefined="no class has objects")
+_errors = partial(
+    Measure, unit="count", better="lower", source="Miller et al., ICRA 2018", count=("a_ose", "n_unknown")
+)
+
 MEASURES = (
-    Measure(
+    _precision(
         "mAP11",
         "mean average precision of the closed set, 11 points",
         "mean over classes with objects of the 11-point AP (VOC2007); equal scores make one point of the curve",
-        unit="share",
-        better="higher",
         source="Everingham et al., IJCV 2010 (the rule of VOC2007)",
-        undefined="no class has objects",
         paths=(("mAP11", 0),),
         ranked=True,
     ),
-    Measure(
+    _precision(
         "mAP_area",
         "mean average precision of the closed set, area",
         "mean over classes with objects of the area under the precision envelope (VOC2010)",
-        unit="share",
-        better="higher",
         source="VOC2010 development kit",
-        undefined="no class has objects",
         paths=(("mAP_area", 0),),
         ranked=True,
     ),
-    Measure(
+    _precision(
         "mAP",
         "mean average precision of the official code",
         "mean of the 11-point AP over classes with a detection on the images of the level",
-        unit="share",
-        better="higher",
         source=_CODE,
         undefined="no class has a detection",
         paths=(("mAP", 0),),
@@ -73,35 +71,24 @@ MEASURES = (
         paths=(("AWI", "{recall}", "macro", "excl_level0"), ("AWI", "{recall}", "excl_level0")),
         ranked=True,
     ),
-    Measure(
+    _precision(
         "mAP11_ties_in_input_order",
         "mean average precision of the closed set, 11 points, equal scores in input order",
         "the same, with a point of the curve after each detection",
-        unit="share",
-        better="higher",
-        undefined="no class has objects",
         paths=(("mAP11_ties_in_input_order", 0),),
     ),
-    Measure(
+    _errors(
         "A_OSE@{recall}",
         "absolute open-set error at the threshold of a recall",
         "detections of a known class with IoU > 0.5 to an unknown object (Miller et al., ICRA 2018); instances: "
         "distinct unknown objects hit",
-        unit="count",
-        better="lower",
-        source="Miller et al., ICRA 2018",
         paths=(("a_ose", "{recall}", "total"),),
-        count=("a_ose", "n_unknown"),
     ),
-    Measure(
+    _errors(
         "A_OSE_objects@{recall}",
         "unknown objects called known at the threshold of a recall",
         "distinct unknown objects with a detection of a known class of IoU > 0.5",
-        unit="count",
-        better="lower",
-        source="Miller et al., ICRA 2018",
         paths=(("a_ose", "{recall}", "instances"),),
-        count=("a_ose", "n_unknown"),
     ),
     Measure(
         "WI_owod@{recall}",

@@ -227,12 +227,8 @@ def _about(
     option_files: Mapping[str, Path | None],
 ) -> dict[str, Any]:
     """Return what the numbers rest on: versions, rules, digests of all inputs, and what was left out."""
-    from curation import __version__
-
     rule = options.threshold if options.threshold in ood.THRESHOLD_RULES else "given"
     return {
-        "protocol": "findmeifyoucan",
-        "curation": __version__,
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
         "manifest": manifest_record(manifest, parts=list(splits)),
         "option_files": file_records(option_files),

@@ -70,7 +70,7 @@ def plan_findmeifyoucan(
     manifest: Manifest,
     parts: Sequence[str],
     sources: Mapping[str, Source],
-    table: Sequence[OpenImagesCategory] = (),
+    table: Sequence[Category] = (),
 ) -> Plan:
     """Return the plan of the authors' files: a COCO JSON a split, and the list of its ids.
 
@@ -83,7 +83,7 @@ def plan_findmeifyoucan(
 
     Parameters
     ----------
-    table : sequence of OpenImagesCategory, optional
+    table : sequence of Category, optional
         Category numbers and parents of the Open Images splits, as published; else the source's own.
 
     Raises
@@ -112,12 +112,23 @@ def plan_findmeifyoucan(
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One row of the category table of a split."""
+    """One row of the category table of a split.
+
+    Attributes
+    ----------
+    number : int
+        In Open Images' table the position in the walk along its class tree, from 1.
+    name, supercategory, metacategory : str
+        Metacategories are Open Images' alone.
+    label : str
+        Label name such as ``/m/0bt9lr``; ``""`` outside Open Images.
+    """
 
     number: int
     name: str
     supercategory: str
     metacategory: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,7 @@ class SplitFile:
         manifest: Manifest,
         part: str,
         sources: Mapping[str, Source],
-        table: Sequence[OpenImagesCategory],
+        table: Sequence[Category],
     ) -> SplitFile:
         """Return the split that a part is (see `plan_findmeifyoucan` for the errors)."""
         stem = upstream_name(manifest, part)
@@ -270,11 +281,11 @@ def _numbers(source: Source) -> Int64s:
 
 
 def _categories(
-    sources: Sequence[Source], table: Sequence[OpenImagesCategory], part: str
+    sources: Sequence[Source], table: Sequence[Category], part: str
 ) -> tuple[tuple[Category, ...], tuple[Int64s, ...]]:
     """Return the category table of a file, and the number of each source's categories in it."""
     if table and sources[0].namespace == "openimages":
-        rows = tuple(Category(one.number, one.name, one.supercategory, one.metacategory) for one in table)
+        rows = tuple(table)
     else:
         own = sources[0].categories
         columns = zip(own.numbers, own.names, own.supercategories, strict=True)
@@ -333,7 +344,7 @@ def published_schema() -> pa.Schema:
     return schema.with_metadata({"huggingface": '{"info": {"features": {"image": {"_type": "Image"}}}}'})
 
 
-def findmeifyoucan_tables(member: Member, table: Sequence[OpenImagesCategory] = ()) -> list[PlannedTable]:
+def findmeifyoucan_tables(member: Member, table: Sequence[Category] = ()) -> list[PlannedTable]:
     """Return a table for each near, far and farther split available, under its published config (``coco_far_voc``).
 
     Raises
@@ -361,7 +372,7 @@ def findmeifyoucan_tables(member: Member, table: Sequence[OpenImagesCategory] = 
     return [_planned(member, part, table) for part in parts]
 
 
-def _planned(member: Member, part: str, table: Sequence[OpenImagesCategory]) -> PlannedTable:
+def _planned(member: Member, part: str, table: Sequence[Category]) -> PlannedTable:
     kind, _, id_set = upstream_name(member.manifest, part).partition("_wrt_")
     distance, _, pool = kind.partition("_")
     split = SplitFile.of(member.manifest, part, member.sources, table)
@@ -410,7 +421,7 @@ def _table_rows(split: SplitFile, distance: str, *, has_area: bool) -> Iterator[
         }
 
 
-def _table(options: FormatOptions) -> Sequence[OpenImagesCategory]:
+def _table(options: FormatOptions) -> Sequence[Category]:
     """Return the published table of categories, where its two files are given."""
     tree, names = options.class_tree, options.class_names
     if (tree is None) != (names is None):
@@ -429,27 +440,7 @@ FORMATS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OpenImagesCategory:
-    """One row of the table.
-
-    Attributes
-    ----------
-    number : int
-        Position in the walk, from 1.
-    label : str
-        Label name such as ``/m/0bt9lr``.
-    name, supercategory, metacategory : str
-    """
-
-    number: int
-    label: str
-    name: str
-    supercategory: str
-    metacategory: str
-
-
-def open_images_categories(tree: Path, names: Path) -> tuple[OpenImagesCategory, ...]:
+def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
     """Return the classes in the order of a depth-first walk along ``Subcategory`` (``unfold_oi_categories``).
 
     Below the root, a class of depth 0 is its own super- and metacategory, one of depth 1 has its parent as both, a
@@ -471,7 +462,7 @@ def open_images_categories(tree: Path, names: Path) -> tuple[OpenImagesCategory,
         A file is not what it should be, or a class has no name.
     """
     named = _names(names)
-    found: dict[str, OpenImagesCategory] = {}
+    found: dict[str, Category] = {}
     pending: list[tuple[Any, tuple[str, ...]]] = [(one, ()) for one in reversed(_below(read_json_tree(tree), tree))]
     visits = 0
     while pending:
@@ -486,9 +477,8 @@ def open_images_categories(tree: Path, names: Path) -> tuple[OpenImagesCategory,
         name = named[label]
         parents = (*line, name)
         number = found[label].number if label in found else len(found) + 1
-        found[label] = OpenImagesCategory(
-            number, label, name, parents[max(len(parents) - 2, 0)], parents[max(len(parents) - 3, 0)]
-        )
+        above = (parents[max(len(parents) - 2, 0)], parents[max(len(parents) - 3, 0)])
+        found[label] = Category(number, name, *above, label)
         pending += [(one, parents) for one in reversed(_below(entry, tree))]
     return tuple(found.values())
 

@@ -6,7 +6,7 @@ The linter of overlaps says which ID classes are called near, or annotated in an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,10 +16,10 @@ import msgspec
 from curation.benchmarks.facts import facts_of
 from curation.errors import CurationError, ProtocolError
 from curation.hierarchy import Wordnet, open_wordnet
-from curation.hierarchy.declarations import read_declaration
 from curation.hierarchy.hierarchy import descendants
 from curation.hierarchy.synset_maps import DATASETS, synset_map
 from curation.hierarchy.synset_maps import DATASETS as SYNSET_MAPS
+from curation.input_files import read_declaration
 from curation.manifest.manifest import NAME
 from curation.sources.datasets import family, namespace_of
 from curation.sources.slots import SourceSlot
@@ -414,13 +414,9 @@ def _kinds(pair: Pair, pool: Pool, wordnet: Wordnet) -> dict[str, str]:
     # Only what lies above the two maps' synsets: the whole of WordNet takes seconds.
     graph = wordnet.nouns({*of_id.values(), *of_ood.values()})
     kinds: dict[str, str] = {}
-    for name in _known(pair.id_classes, of_id):
+    for name in (one for one in pair.id_classes if one in of_id):
         below = descendants(graph, [of_id[name]]) | {of_id[name]}
         for category, synset in of_ood.items():
             if synset in below:
                 kinds.setdefault(category, name)
     return kinds
-
-
-def _known(names: Sequence[str], mapped: Mapping[str, str]) -> list[str]:
-    return [name for name in names if name in mapped]

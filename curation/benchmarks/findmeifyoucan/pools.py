@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.findmeifyoucan.pairs import PAIRS, Pair, Pool
-from curation.benchmarks.hashrank import hash_rank
 from curation.benchmarks.parts import Selection, all_images
+from curation.benchmarks.selection import hash_rank
 from curation.decisions.decision import Decision, check_decision
 from curation.decisions.files import read_decisions
 from curation.decisions.replay import Replayed, replay

@@ -19,9 +19,9 @@ from curation.benchmarks.imagenet.images import Formula
 from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, whole, wordnet_parameter
 from curation.canonical import canonical_json
 from curation.errors import ProtocolError
-from curation.hierarchy.declarations import read_declaration
 from curation.hierarchy.hierarchy import leaves_under
 from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.input_files import read_declaration
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
@@ -70,9 +70,13 @@ class Declaration(ClassRule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: str
 
 
+NEGATIVE, UNKNOWN = -1, -2
+"""Labels of the classes that are not known (repository AIML-IfI/openset-imagenet)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The classes by role, each sorted; a known class's label is its place, negative is -1, unknown -2."""
+    """The classes by role, each sorted; a known class's label is its place, the others' `NEGATIVE` and `UNKNOWN`."""
 
     known: tuple[str, ...]
     negative: tuple[str, ...]
@@ -81,8 +85,8 @@ class Partition:
     def labels(self) -> dict[str, int]:
         """Return the label of every class."""
         return (
-            dict.fromkeys(self.negative, -1)
-            | dict.fromkeys(self.unknown, -2)
+            dict.fromkeys(self.negative, NEGATIVE)
+            | dict.fromkeys(self.unknown, UNKNOWN)
             | {name: label for label, name in enumerate(self.known)}
         )
 

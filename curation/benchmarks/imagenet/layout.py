@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from curation.benchmarks.imagenet.classes import NEGATIVE, UNKNOWN
 from curation.errors import ExportError, MissingFileError, UsageError
 from curation.manifest.header import ClassEntry
 from curation.manifest.manifest import Manifest
@@ -18,9 +19,6 @@ from curation.publishing.exporting import Format
 from curation.publishing.formats.plan import Plan, PlannedFile, safe_name
 from curation.sources.imagenet import class_of_images, part_folder
 from curation.sources.source import Source
-
-NEGATIVE, UNKNOWN = -1, -2
-"""Labels of the classes that are not known (repository AIML-IfI/openset-imagenet)."""
 
 _ROWS = 10_000
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import fact
-from curation.benchmarks.hashrank import hash_rank
 from curation.benchmarks.parts import (
     Part,
     Selection,
@@ -25,7 +24,7 @@ from curation.benchmarks.parts import (
     source_entry,
     voc_classes,
 )
-from curation.benchmarks.shown import Shown, shown
+from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from curation.benchmarks.class_splits import rotation, split_classes
 from curation.benchmarks.osod3.problems import (
     CUB_CLASSES,
-    CUB_PARTS,
+    GENERATORS,
     INNER_NODES,
     MTSD_CLUSTERS,
-    OPEN_IMAGES_PARTS,
+    PARTS,
+    Generator,
     labels_of,
     published_parts,
 )
+from curation.benchmarks.parts import compared
 from curation.cooccurrence.cut import SOLVER_VERSION, Cut, CutOptions, normalized_cut
 from curation.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
 from curation.errors import ProtocolError
@@ -29,10 +32,12 @@ from curation.sources.source import Source
 
 _PAPER_CLASSES = {"animal": 96, "vehicle": 24}
 _CLUSTERS = ("known", "unknown1", "unknown2")
+Convention = Literal["part_known", "part_unknown"]
+AUTHORS_SEED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ClassRoles:
+class ProblemClasses:
     """The classes of one rotation or case.
 
     Attributes
@@ -61,7 +66,7 @@ class ClassRoles:
     published: bool = False
 
 
-def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
+def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ProblemClasses:
     """Return the roles of all classes of Open Images in a rotation; classes are found by MID, never by name.
 
     Known: part `rotation` of four of the super-class's leaves. Unknown: the other three. ``ignored``: the inner nodes
@@ -69,7 +74,7 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
     """
     word = parameters["superclass"]
     labels = labels_of(word)
-    by_label = dict(zip(class_labels(source), source.categories.names, strict=True))
+    by_label = dict(zip(_labels(source), source.categories.names, strict=True))
     if missing := [label for label in labels if label not in by_label]:
         raise ProtocolError(
             "The source has no class of the super-class",
@@ -78,7 +83,8 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
             found=f"{len(missing)} missing, such as {', '.join(missing[:3])}",
             hint="class-descriptions-boxable.csv beside the boxes names all 601",
         )
-    parts = _parts_of_four(labels, by_label, parameters)
+    by_name = {by_label[label]: label for label in labels} | {label: label for label in labels}
+    parts = _parts_of_four(labels, by_name, parameters)
     known, unknown = rotation(parts, parameters["rotation"], "part_known")
     inner = INNER_NODES.get(word, ())
     roles: dict[str, ClassRole] = dict.fromkeys((by_label[one] for one in known), "known")
@@ -88,7 +94,7 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
     count = len(labels)
     names = tuple(sorted(by_label[one] for one in labels))
     paper = _PAPER_CLASSES.get(word)
-    return ClassRoles(
+    return ProblemClasses(
         f"osod3/openimages-{short}-{parameters['rotation']}",
         f"OSOD-III, Open Images {short}, rotation {parameters['rotation']}: part {parameters['rotation']} known",
         _source_entries(roles, [by_label[one] for one in known], source),
@@ -109,31 +115,14 @@ def open_images_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRol
     )  # fmt: skip
 
 
-def class_labels(source: Source) -> Sequence[str]:
-    """Return what a source tells its classes apart by: Open Images' MIDs, else the names."""
-    return source.categories.keys or source.categories.names
-
-
 def _parts_of_four(
-    labels: Sequence[str], names: Mapping[str, str], parameters: Mapping[str, Any]
+    labels: Sequence[str], by_name: Mapping[str, str], parameters: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the four parts by label: split here, or as the authors' lists name them (by label or by name)."""
+    """Return the four parts by label: split here, or as the authors' lists name them."""
     if not parameters["published"]:
-        return split_classes(
-            labels,
-            parts=OPEN_IMAGES_PARTS,
-            seed=parameters["seed"],
-            generator=parameters["generator"],
-            uneven=parameters["uneven"],
-        )
-    by_name = {names[label]: label for label in labels} | {label: label for label in labels}
-    return _published_fourths(by_name, labels, parameters["published"], OPEN_IMAGES_PARTS)
-
-
-def _published_fourths(
-    by_name: Mapping[str, str], labels: Sequence[str], text: str, count: int
-) -> tuple[tuple[str, ...], ...]:
-    parts = published_parts(text).parts
+        seed, generator, uneven = (parameters[name] for name in ("seed", "generator", "uneven"))
+        return split_classes(labels, parts=PARTS, seed=seed, generator=generator, uneven=uneven)
+    parts = published_parts(parameters["published"]).parts
     if strange := [name for part in parts for name in part if name not in by_name]:
         raise ProtocolError(
             "The authors' lists name classes that are not of this problem",
@@ -145,28 +134,25 @@ def _published_fourths(
     whole = {label for part in found for label in part} == set(labels)
     sizes = [len(part) for part in found]
     # The authors' parts are equal: others would be known and unknown classes the wrong way round, or another list.
-    uneven = max(sizes) - min(sizes) > (len(labels) % count > 0)
-    if len(found) != count or not whole or uneven:
+    uneven = max(sizes) - min(sizes) > (len(labels) % PARTS > 0)
+    if len(found) != PARTS or not whole or uneven:
         raise ProtocolError(
             "The authors' lists are not the parts of this problem",
             where="--set published",
-            expected=f"{count} lists of equal size that hold {len(labels)} classes together",
+            expected=f"{PARTS} lists of equal size that hold {len(labels)} classes together",
             found=f"{len(found)} lists of {', '.join(map(str, sizes))}",
         )
     return found
 
 
 def _recorded(parts: Sequence[Sequence[str]], parameters: Mapping[str, Any]) -> dict[str, ParameterValue]:
-    return {f"part_{place}": tuple(part) for place, part in enumerate(parts, 1)} | _digests(parameters)
+    recorded: dict[str, ParameterValue] = {f"part_{place}": tuple(part) for place, part in enumerate(parts, 1)}
+    if parameters["published"]:
+        recorded["published_digests"] = published_parts(parameters["published"]).digests
+    return recorded
 
 
-def _digests(parameters: Mapping[str, Any]) -> dict[str, ParameterValue]:
-    if not parameters["published"]:
-        return {}
-    return {"published_digests": published_parts(parameters["published"]).digests}
-
-
-def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
+def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ProblemClasses:
     """Return the roles of the 200 species in a case: part `rotation` of four is unknown, the others are known.
 
     Parts are of class numbers ("001" to "200"), as the authors name them.
@@ -178,17 +164,14 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
     # By the file's own class ids: the order of its lines is free.
     by_id = sorted(zip(source.categories.numbers, names, strict=True))
     of_number = {number: name for number, (_, name) in zip(numbers, by_id, strict=True)}
-    if parameters["published"]:
-        both = {f"{number}.{name}": number for number, name in of_number.items()}
-        both |= {name: number for number, name in of_number.items()}
-        parts = _published_fourths(both, numbers, parameters["published"], CUB_PARTS)
-    else:
-        parts = split_classes(numbers, parts=CUB_PARTS, seed=parameters["seed"], generator=parameters["generator"])
+    by_name = {f"{number}.{name}": number for number, name in of_number.items()}
+    by_name |= {name: number for number, name in of_number.items()}
+    parts = _parts_of_four(numbers, by_name, parameters)
     known, unknown = rotation(parts, parameters["rotation"], "part_unknown")
     roles: dict[str, ClassRole] = {of_number[one]: "known" for one in known}
     roles |= {of_number[one]: "unknown" for one in unknown}
     case = parameters["rotation"]
-    return ClassRoles(
+    return ProblemClasses(
         f"osod3/cub-{case}",
         f"OSOD-III, CUB-200-2011, case {case}: part {case} unknown",
         _source_entries(roles, [of_number[one] for one in sorted(known)], source),
@@ -202,7 +185,7 @@ def cub_roles(source: Source, parameters: Mapping[str, Any]) -> ClassRoles:
     )
 
 
-def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> ClassRoles:
+def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> ProblemClasses:
     """Return the roles of the sign classes in a case.
 
     The clusters are those of a normalized cut of the classes' co-occurrence into three, or the authors' own lists.
@@ -222,7 +205,7 @@ def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> Cl
     shown = {name: one for one in ("known", *wanted) for name in clusters[one]}
     roles: dict[str, ClassRole] = {name: "known" if one == "known" else "unknown" for name, one in shown.items()}
     known, names = clusters["known"], (*signs, OTHER_SIGN)
-    return ClassRoles(
+    return ProblemClasses(
         f"osod3/mtsd-{case}",
         f"OSOD-III, Mapillary traffic signs, {case}",
         _entries(roles, known, names),
@@ -235,19 +218,22 @@ def mtsd_roles(train: Source, test: Source, parameters: Mapping[str, Any]) -> Cl
             **recorded,
             **{f"{name}_classes": len(names) for name, names in clusters.items()},
         },
-        tuple(_size_figure(name, len(clusters[name])) for name in _CLUSTERS),
+        tuple(
+            compared(
+                f"{name}.classes",
+                len(clusters[name]),
+                paper,
+                "paper, clusters of MTSD",
+                "the authors' images, graph and solver are not known",
+            )
+            for name, paper in zip(_CLUSTERS, MTSD_CLUSTERS, strict=True)
+        ),
         every_unknown=_entries(
             roles | dict.fromkeys((*clusters["unknown1"], *clusters["unknown2"]), "unknown"), known, names
         ),
         parts=tuple(clusters[name] for name in _CLUSTERS),
         published=bool(parameters["published"]),
     )
-
-
-def _size_figure(name: str, size: int) -> Figure:
-    paper = MTSD_CLUSTERS[_CLUSTERS.index(name)]
-    why = "" if size == paper else "the authors' images, graph and solver are not known"
-    return Figure(name=f"{name}.classes", paper=paper, obtained=size, place="paper, clusters of MTSD", explanation=why)
 
 
 def _published_clusters(
@@ -314,11 +300,95 @@ def _cut_record(cut: Cut, weighting: str) -> dict[str, ParameterValue]:
     }
 
 
+def split_classes(
+    classes: Sequence[str],
+    *,
+    parts: int = 4,
+    seed: int = AUTHORS_SEED,
+    generator: Generator = "hash",
+    uneven: Literal["refuse", "first"] = "refuse",
+) -> tuple[tuple[str, ...], ...]:
+    """Return disjoint parts of equal size, each sorted.
+
+    *Rectifying Open-Set Object Detection* splits at random and publishes no generator: no split made here is the
+    authors' own. The sorted classes are put into the order of a generator and cut into consecutive runs.
+
+    Parameters
+    ----------
+    uneven : {"refuse", "first"}
+        A number of classes that the parts do not divide: refused, or the first parts get one more each.
+
+    Raises
+    ------
+    ProtocolError
+        Classes repeat, are fewer than the parts, or cannot be divided evenly.
+    """
+    ordered = sorted(classes)
+    if len(set(ordered)) < len(ordered) or parts < 2 or len(ordered) < parts:
+        raise ProtocolError(
+            "The classes cannot be split",
+            expected=f"at least {max(parts, 2)} different classes",
+            found=f"{len(ordered)} classes, {len(set(ordered))} different, {parts} parts",
+        )
+    size, left = divmod(len(ordered), parts)
+    if left and uneven == "refuse":
+        raise ProtocolError(
+            "The classes do not divide into equal parts",
+            expected=f"a multiple of {parts}",
+            found=str(len(ordered)),
+            hint="--set uneven=first gives the first parts one more each",
+        )
+    shuffled = _in_order(ordered, seed, generator)
+    ends = np.cumsum([size + (place < left) for place in range(parts)]).tolist()
+    return tuple(tuple(sorted(shuffled[start:end])) for start, end in zip([0, *ends[:-1]], ends, strict=True))
+
+
+def rotation(
+    parts: Sequence[Sequence[str]], number: int, convention: Convention
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the known and the unknown classes of rotation `number` (from 1), in the order of the parts from it on.
+
+    Parameters
+    ----------
+    convention : {"part_known", "part_unknown"}
+        ``part_known``: part `number` is known, the others are unknown (the authors' t1..t4 of Open Images).
+        ``part_unknown``: part `number` is unknown, the others are known (the authors' t1..t4 of CUB).
+
+    Raises
+    ------
+    ProtocolError
+        There is no such rotation.
+    """
+    if not 1 <= number <= len(parts):
+        raise ProtocolError("There is no such rotation", expected=f"1 to {len(parts)}", found=str(number))
+    chosen = tuple(parts[number - 1])
+    later = [parts[(number - 1 + step) % len(parts)] for step in range(1, len(parts))]
+    others = tuple(name for part in later for name in part)
+    return (chosen, others) if convention == "part_known" else (others, chosen)
+
+
+def _in_order(ordered: list[str], seed: int, generator: Generator) -> list[str]:
+    if generator == "hash":
+        return sorted(ordered, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).hexdigest())
+    if generator == "python":
+        shuffled = list(ordered)
+        random.Random(seed).shuffle(shuffled)  # noqa: S311 - reproducible, not secret
+        return shuffled
+    if generator == "numpy":
+        return [ordered[place] for place in np.random.RandomState(seed).permutation(len(ordered)).tolist()]
+    raise ProtocolError("Unknown generator", expected=", ".join(GENERATORS), found=repr(generator)[:80])
+
+
+def _labels(source: Source) -> Sequence[str]:
+    """Return what a source tells its classes apart by: Open Images' MIDs, else the names."""
+    return source.categories.keys or source.categories.names
+
+
 def _source_entries(roles: Mapping[str, ClassRole], known: Sequence[str], source: Source) -> tuple[ClassEntry, ...]:
     """Return an entry for every class of the source: known ones first, by index; those without a role lie outside."""
-    keys = source.categories.keys or source.categories.names
-    aliases = {name: () if key == name else (key,) for name, key in zip(source.categories.names, keys, strict=True)}
-    return _entries(roles, known, source.categories.names, aliases)
+    names = source.categories.names
+    aliases = {name: () if key == name else (key,) for name, key in zip(names, _labels(source), strict=True)}
+    return _entries(roles, known, names, aliases)
 
 
 def _entries(

@@ -12,7 +12,6 @@ import numpy as np
 from curation.benchmarks.osod3.report import DEFINITIONS, REPORT
 from curation.benchmarks.osod3.truth import (
     OUTSIDE,
-    OpenSetClasses,
     OpenSetTruth,
     Outside,
     classes_of_file,
@@ -35,7 +34,7 @@ from curation.evaluation.inputs import (
 )
 from curation.evaluation.matching import assign, positives
 from curation.evaluation.open_set import counts_at_thresholds, lies_on
-from curation.evaluation.problem import Bools, Detections, Stray
+from curation.evaluation.problem import Bools, ClassRoles, Detections, Stray
 from curation.evaluation.readers import Boxes, TaskDetections, read_task_detections
 from curation.evaluation.result import Result
 from curation.evaluation.variants import Rules
@@ -167,7 +166,7 @@ def _classes(
     classes: Mapping[str, Path] | Path | None,
     manifest: Mapping[str, str] | Manifest | str | None,
     cases: Sequence[str],
-) -> tuple[dict[str, OpenSetClasses], dict[str, Manifest]]:
+) -> tuple[dict[str, ClassRoles], dict[str, Manifest]]:
     if bool(classes) == bool(manifest):
         raise UsageError(
             "Two options name the classes" if classes else "Nothing says which classes are known and unknown",
@@ -187,12 +186,8 @@ def _about(
     profiles: Sequence[str],
     part: str,
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: version, digests of all inputs, and the classes of each case."""
-    from curation import __version__
-
+    """Return what the numbers rest on: digests of all inputs, and the classes of each case."""
     return {
-        "protocol": "osod3",
-        "curation": __version__,
         "manifests": {case: manifest_record(one, part=part) for case, one in manifests.items()},
         "inputs": {case: {"truth": truth.file, "detections": read.read.file} for case, (truth, read) in inputs.items()},
         "category_ids": {case: truth.task.task.ids_from for case, (truth, _) in inputs.items()},

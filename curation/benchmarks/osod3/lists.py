@@ -23,8 +23,7 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.benchmark import SourceSlot
-from curation.benchmarks.hashrank import hash_rank
-from curation.benchmarks.osod3.classes import ClassRoles, cub_roles, mtsd_roles, open_images_roles
+from curation.benchmarks.osod3.classes import ProblemClasses, cub_roles, mtsd_roles, open_images_roles
 from curation.benchmarks.osod3.problems import (
     AUTHORS,
     CUB_IMAGES,
@@ -38,7 +37,8 @@ from curation.benchmarks.osod3.problems import (
     TRAIN_VIEW,
     check_effects,
 )
-from curation.benchmarks.parts import Part, Selection, make_part, manifest_of, source_entry, unread_entry
+from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
+from curation.benchmarks.selection import hash_rank
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Origin, PartEntry, PartRole, SourceEntry
 from curation.manifest.manifest import Manifest
@@ -167,7 +167,7 @@ def _unread(slot: SourceSlot) -> SourceEntry:
 
 
 def _manifest(
-    roles: ClassRoles,
+    roles: ProblemClasses,
     parameters: Mapping[str, Any],
     parts: Iterable[Part | PartEntry],
     *,
@@ -193,7 +193,7 @@ def _manifest(
     )
 
 
-def _images_of_parts(source: Source, roles: ClassRoles) -> list[Figure]:
+def _images_of_parts(source: Source, roles: ProblemClasses) -> list[Figure]:
     """Return how many training images show a class of each part: the parts are very unequal in the paper too."""
     counts = images_by_part(source, roles.every_unknown or roles.entries, roles.parts)
     words = [f"{count:,}" for count in counts]
@@ -212,7 +212,7 @@ def _images_of_parts(source: Source, roles: ClassRoles) -> list[Figure]:
 
 def _open_images(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
-) -> tuple[ClassRoles, list[Part], list[Figure]]:
+) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train = sources["openimages-train"]
     roles, views = open_images_roles(train, parameters), _views(parameters)
     parts = []
@@ -222,7 +222,9 @@ def _open_images(
     return roles, parts, [_hidden(train, roles)]
 
 
-def _cub(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> tuple[ClassRoles, list[Part], list[Figure]]:
+def _cub(
+    sources: Mapping[str, Source], parameters: Mapping[str, Any]
+) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train, test, seed = sources["cub-train"], sources["cub-test"], parameters["seed"]
     roles = cub_roles(train, parameters)
     shown, rule = np.arange(len(test.images)), "All official test images: the same list in all four cases."
@@ -245,14 +247,15 @@ def _cub(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> tuple[
         "test": len(test.images),
     }
     figures = [
-        Figure(name=f"cub.{name}", paper=number, obtained=obtained[name], place="CUB-200-2011",
-               explanation="" if number == obtained[name] else "another set of images was given")
+        compared(f"cub.{name}", obtained[name], number, "CUB-200-2011", "another set of images was given")
         for name, number in CUB_IMAGES.items()
-    ]  # fmt: skip
+    ]
     return roles, parts, figures
 
 
-def _mtsd(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> tuple[ClassRoles, list[Part], list[Figure]]:
+def _mtsd(
+    sources: Mapping[str, Source], parameters: Mapping[str, Any]
+) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train, test = sources["mtsd-train"], sources["mtsd-val"]
     roles = mtsd_roles(train, test, parameters)
     without = images_without_role(train, roles.every_unknown, ("unknown",))
@@ -278,7 +281,7 @@ def _mtsd(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> tuple
 
 
 def _train_and_val(
-    chosen: Selection, roles: ClassRoles, parameters: Mapping[str, Any], rule: str, *, per_class: bool
+    chosen: Selection, roles: ProblemClasses, parameters: Mapping[str, Any], rule: str, *, per_class: bool
 ) -> list[Part]:
     """Return the training part and, by hash rank, the share of its images that validates."""
     share, seed = parameters["val_fraction"], parameters["seed"]
@@ -298,7 +301,7 @@ def _views(parameters: Mapping[str, Any]) -> dict[PartRole, LabelView]:
     return {name: msgspec.structs.replace(TRAIN_VIEW if name == "train" else TEST_VIEW, **chosen) for name in SELECTED}
 
 
-def _hidden(source: Source, roles: ClassRoles) -> Figure:
+def _hidden(source: Source, roles: ProblemClasses) -> Figure:
     boxes, images = hidden_unknown(source, roles.entries)
     return Figure(
         name="train.hidden_unknown_boxes",

@@ -11,9 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from curation.benchmarks.class_splits import GENERATORS
 from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, share, whole
 from curation.canonical import canonical_json, sha256_of_bytes
@@ -29,7 +28,7 @@ PAPER = fact(_ROOM, "paper", Paper)
 TRAIN_VIEW, TEST_VIEW = fact(_ROOM, "views", dict[str, LabelView]).values()
 CASES = tuple(_FACTS["cases"])
 CUB_IMAGES = fact(_ROOM, "cub_images", dict[str, int])
-CUB_CLASSES, CUB_PARTS, OPEN_IMAGES_PARTS = 200, 4, 4
+CUB_CLASSES, PARTS = 200, 4
 MTSD_CLUSTERS = tuple(_FACTS["mtsd_clusters"])
 OURS, AUTHORS = (_FACTS["notes"][key] for key in ("ours", "authors"))
 
@@ -54,6 +53,12 @@ class Selected(NamedTuple):
 
 SELECTED: dict[PartRole, Selected] = {name: Selected(**one) for name, one in _FACTS["open_images"].items()}
 
+Generator = Literal["hash", "python", "numpy"]
+GENERATORS: dict[str, str] = {
+    "hash": 'classes in the order of sha256("{seed}:{class}")',
+    "python": "random.Random(seed).shuffle of the sorted classes",
+    "numpy": "numpy.random.RandomState(seed).permutation of the sorted classes",
+}
 PROBLEMS = ("openimages", "cub", "mtsd")
 _FILE = re.compile(r"category_t([1-9])\.txt")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

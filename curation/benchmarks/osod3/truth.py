@@ -15,8 +15,8 @@ from curation.evaluation.problem import (
     UNKNOWN,
     Bools,
     CategoryIds,
+    ClassRoles,
     GroundTruth,
-    OwodTask,
     numbered,
     read_class_file,
 )
@@ -72,38 +72,12 @@ _SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
-class OpenSetClasses:
-    """Which classes a detector knows and which unknown ones it shall find.
-
-    Attributes
-    ----------
-    name : str
-        Of the case or rotation.
-    known, unknown : tuple of str
-    origin : str
-        Where this was said.
-    taxonomy : str
-        One of `TAXONOMIES`.
-    aliases : mapping of str to str
-        Other names of classes in annotation files.
-    """
-
-    name: str
-    known: tuple[str, ...]
-    unknown: tuple[str, ...]
-    origin: str
-    taxonomy: str = "OSOD-III"
-    aliases: tuple[tuple[str, str], ...] = ()
-    numbers: tuple[tuple[str, int], ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class OpenSetTruth:
     """The ground truth of one case.
 
     Attributes
     ----------
-    classes : OpenSetClasses
+    classes : ClassRoles
     task : TaskTruth
         Its last class is ``unknown``. Outside objects are gone, or ignored regions of ``unknown``.
     outside : {"delete", "ignore"}
@@ -115,7 +89,7 @@ class OpenSetTruth:
         Objects that the view ignores for their class or mark.
     """
 
-    classes: OpenSetClasses
+    classes: ClassRoles
     task: TaskTruth
     outside: Outside
     outside_objects: int
@@ -156,7 +130,7 @@ class _ClassFile(msgspec.Struct):
     taxonomy: str = "OSOD-III"
 
 
-def classes_of_file(path: Path, name: str) -> OpenSetClasses:
+def classes_of_file(path: Path, name: str) -> ClassRoles:
     """Return the classes of a JSON file ``{"known": [...], "unknown": [...]}``.
 
     Raises
@@ -167,10 +141,10 @@ def classes_of_file(path: Path, name: str) -> OpenSetClasses:
         It is not such a file, knows no class, lists one twice, or names a taxonomy that does not exist.
     """
     listed = read_class_file(path, _ClassFile, _EXAMPLE)
-    return _checked(OpenSetClasses(name, listed.known, listed.unknown, path.name, listed.taxonomy), str(path))
+    return _checked(ClassRoles(name, (), listed.known, listed.unknown, path.name, taxonomy=listed.taxonomy), str(path))
 
 
-def classes_of_manifest(manifest: Manifest, name: str) -> OpenSetClasses:
+def classes_of_manifest(manifest: Manifest, name: str) -> ClassRoles:
     """Return the classes of a manifest by role; classes in any other role lie outside.
 
     Raises
@@ -188,22 +162,22 @@ def classes_of_manifest(manifest: Manifest, name: str) -> OpenSetClasses:
             hint="--classes FILE names known and unknown classes for any data",
         )
     roles = {role: [one for one in header.classes if one.role == role] for role in ("known", "unknown")}
-    aliases = tuple((alias, one.name) for one in header.classes for alias in one.aliases)
     return _checked(
-        OpenSetClasses(
+        ClassRoles(
             name,
+            (),
             tuple(one.name for one in roles["known"]),
             tuple(one.name for one in roles["unknown"]),
             f"manifest {header.name} {header.version}",
-            header.taxonomy,
-            aliases,
-            tuple((one.name, one.index) for one in roles["known"]),
+            numbers={one.name: one.index for one in roles["known"]},
+            aliases={alias: one.name for one in header.classes for alias in one.aliases},
+            taxonomy=header.taxonomy,
         ),
         f"{header.name} {header.version}",
     )
 
 
-def _checked(classes: OpenSetClasses, where: str) -> OpenSetClasses:
+def _checked(classes: ClassRoles, where: str) -> ClassRoles:
     names = (*classes.known, *classes.unknown)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice or not classes.known or UNKNOWN in names or classes.taxonomy not in TAXONOMIES:
@@ -218,7 +192,7 @@ def _checked(classes: OpenSetClasses, where: str) -> OpenSetClasses:
 
 def open_set_truth(
     source: Source,
-    classes: OpenSetClasses,
+    classes: ClassRoles,
     ids: Sequence[str] | None = None,
     *,
     outside: Outside = "delete",
@@ -239,9 +213,8 @@ def open_set_truth(
     EvaluationError
         The source lacks an image of the list, a category of a known class, or every category of an unknown one.
     """
-    numbers = None if classes.numbers is None else dict(classes.numbers)
-    task = OwodTask(classes.name, (), classes.known, None, classes.origin, numbers, aliases=dict(classes.aliases))
-    task = numbered(task, source, category_ids)
+    # Classes that are neither known nor unknown are no error here: they lie outside.
+    task = numbered(replace(classes, rest=None), source, category_ids)
     truth = task_truth(source, task, ids)
     _check_unknown(source, classes)
     view = view or TruthView()
@@ -263,8 +236,8 @@ def open_set_truth(
     return OpenSetTruth(classes, reduced, outside, *counts)
 
 
-def _check_unknown(source: Source, classes: OpenSetClasses) -> None:
-    spelled = {dict(classes.aliases).get(name, name) for name in source.categories.names}
+def _check_unknown(source: Source, classes: ClassRoles) -> None:
+    spelled = {classes.aliases.get(name, name) for name in source.categories.names}
     if classes.unknown and UNKNOWN not in spelled and not spelled & set(classes.unknown):
         raise EvaluationError(
             "The truth has no category of any unknown class",
@@ -274,9 +247,9 @@ def _check_unknown(source: Source, classes: OpenSetClasses) -> None:
         )
 
 
-def _outside(truth: TaskTruth, classes: OpenSetClasses, inside: Sequence[str]) -> Bools:
+def _outside(truth: TaskTruth, classes: ClassRoles, inside: Sequence[str]) -> Bools:
     """Return which objects are of a class that is neither known nor one of some others."""
-    aliases = dict(classes.aliases)
+    aliases = classes.aliases
     originals = truth.truth.original or ()
     unknown = {*inside, "", UNKNOWN}
     strange = np.array([aliases.get(name, name) not in unknown for name in originals], np.bool_)

@@ -16,13 +16,13 @@ from curation.evaluation.inputs import (
     Policy,
     Reading,
     Truth,
+    about,
     by_name,
-    file_records,
     manifest_record,
     require_manifest_for_ids,
 )
 from curation.evaluation.problem import (
-    OwodTask,
+    ClassRoles,
     choose_tasks,
     numbered,
     task_of_truth,
@@ -146,7 +146,7 @@ def _tasks(
     manifest: Manifest | None,
     classes: Path | None,
     opening: Callable[[Truth], Source],
-) -> tuple[OwodTask, ...]:
+) -> tuple[ClassRoles, ...]:
     if manifest is not None:
         tasks = tasks_of_manifest(manifest)
     elif classes is not None:
@@ -162,7 +162,7 @@ def _tasks(
 
 
 def _list_of(
-    manifest: Manifest | None, part: str | None, images: Path | None, task: OwodTask
+    manifest: Manifest | None, part: str | None, images: Path | None, task: ClassRoles
 ) -> tuple[str, ...] | None:
     if manifest is not None:
         return manifest.ids(part or f"{task.name}-test")
@@ -177,24 +177,14 @@ def _about(
     repeats: str,
     option_files: Mapping[str, Path | None],
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: version, digests of all inputs, classes by task, and what was left out."""
-    from curation import __version__
-
+    """Return what the numbers rest on: digests of all inputs, classes by task, and what was left out."""
     first = next(iter(inputs.values()))[0].task
-    return {
-        "protocol": "owod",
-        "curation": __version__,
-        "known_classes_from": first.origin,
-        "category_ids": first.ids_from,
-        "manifest": manifest_record(manifest, parts=[part or f"{task}-test" for task in inputs]),
-        "option_files": file_records(option_files),
-        "inputs": {
-            task: {
-                "truth": truth.file,
-                "detections": {**read.read.file, "repeated_images": read.copies or None},
-            }
-            for task, (truth, read) in inputs.items()
-        },
+    files = {
+        task: {"truth": truth.file, "detections": {**read.read.file, "repeated_images": read.copies or None}}
+        for task, (truth, read) in inputs.items()
+    }
+    record = manifest_record(manifest, parts=[part or f"{task}-test" for task in inputs])
+    return about(first, files, manifest=record, option_files=option_files) | {
         "tasks": {
             task: {
                 "previous": list(truth.task.previous),

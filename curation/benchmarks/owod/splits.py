@@ -116,11 +116,6 @@ class Split:
         first_test = (self.first_test,) if self.first_test else ()
         return (*self.first_train, self.train, *first_test, self.test)
 
-    @property
-    def lists(self) -> tuple[str, ...]:
-        """Names of the sources that are lists of ids."""
-        return (VAL_LIST,)
-
     def dataset(self, slot: str) -> tuple[str, str]:
         """Return the dataset and part of a source; the part is ``""`` where any may be meant."""
         if slot == VAL_LIST:
@@ -132,7 +127,7 @@ class Split:
 
     def exhaustive(self, slot: str) -> tuple[str, ...]:
         """Return the classes annotated exhaustively on every image of a source."""
-        if slot in self.lists:
+        if slot == VAL_LIST:
             return ()
         if self.declared is not None:
             return tuple(entry.name for entry in self.classes) if self.declared.exhaustive else ()
@@ -317,11 +312,8 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         )
         for slot in split.slots
     ]
-    list_slots = [
-        SourceSlot(slot, *split.dataset(slot), False, "published validation list: one id a line")
-        for slot in split.lists
-    ]
-    return (*slots, *list_slots)
+    listed = SourceSlot(VAL_LIST, *split.dataset(VAL_LIST), False, "published validation list: one id a line")
+    return (*slots, listed)
 
 
 SLOTS = slots_of({"split": "m-owodb"})
@@ -340,10 +332,10 @@ def check_given(split: Split, sources: Mapping[str, Source], parameters: Mapping
             found=", ".join(slot for slot in needed if slot in sources),
             hint="give all of them, or none for the test lists alone",
         )
-    if split.lists[0] in sources and parameters["val"] != "published":
+    if VAL_LIST in sources and parameters["val"] != "published":
         raise ProtocolError(
             "A validation list is given and not asked for",
-            where=f"--source {split.lists[0]}",
+            where=f"--source {VAL_LIST}",
             found=f"--set val={parameters['val']}",
             hint="--set val=published",
         )

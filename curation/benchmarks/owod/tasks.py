@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
 
+from curation.arguments import checked
 from curation.benchmarks.parameters import MOST_IMAGES
-from curation.errors import CurationError, ProtocolError
+from curation.errors import CurationError, CurationWarning, ProtocolError, UsageError
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, TaskEntry
 from curation.manifest.manifest import NAME, PART_NAME
 from curation.sources.datasets import namespace_of
+from curation.sources.integrity import BadBoxes
+from curation.sources.opening import open_source
 from curation.sources.source import Source
 from curation.storage import read_bytes
 
@@ -197,6 +202,61 @@ def starter_task_file(
     lines += _datasets(sources, word)
     text = "\n".join(lines).rstrip("\n") + "\n"
     _checked(tomllib.loads(text), files)
+    return text
+
+
+@checked
+def start_tasks(
+    source: Annotated[Mapping[str, Path] | Path, "[train|test=]PATH"],
+    *,
+    name: str = "my/benchmark",
+    n_tasks: int = USUAL_TASKS,
+    exhaustive: bool = False,
+    bad_boxes: BadBoxes = "error",
+    no_cache: bool = False,
+) -> str:
+    """Return a task file to begin with, from annotations of one's own.
+
+    Parameters
+    ----------
+    source
+        your annotations, such as a COCO JSON; train= or test= before it says what it is for (train;
+        repeatable)
+    name
+        name of the benchmark
+    n_tasks
+        groups into which the classes are cut in the order of the file (4, as in the published
+        benchmarks)
+    exhaustive
+        every object of every class is annotated on every image
+    bad_boxes
+        what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)
+    no_cache
+        parse annotation files again, and store nothing
+    """
+    if n_tasks < 1:
+        raise UsageError("--n-tasks needs a number of 1 or more", found=str(n_tasks))
+    paths = {"": source} if isinstance(source, Path) else source
+    if {"", SOURCES[0]} <= paths.keys():
+        raise UsageError("--source names 'train' twice", where=f"--source {paths['']!s:.200}")
+    paths = {use or SOURCES[0]: path for use, path in paths.items()}
+    if strange := [use for use in paths if use not in SOURCES]:
+        raise UsageError(
+            "There is no such source here",
+            where=f"--source {strange[0]}={paths[strange[0]]}"[:200],
+            expected="train=PATH or test=PATH",
+        )
+    sources = {
+        use: open_source(paths[use], dataset="custom", part="", cache=not no_cache, bad_boxes=bad_boxes)
+        for use in SOURCES
+        if use in paths
+    }
+    text = starter_task_file(sources, name=name, n_tasks=n_tasks, exhaustive=exhaustive)
+    made = text.count("\n[[tasks]]\n")
+    if made < n_tasks:
+        warnings.warn(
+            f"{made} tasks in place of {n_tasks}: no more classes have an object", CurationWarning, stacklevel=3
+        )
     return text
 
 

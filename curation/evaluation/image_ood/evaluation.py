@@ -466,7 +466,7 @@ def _about(
     left_out: Mapping[str, LeftOut],
 ) -> dict[str, Any]:
     """Return what the numbers rest on: version, manifest, digests of all inputs, and what was left out of them."""
-    from curation import __version__
+    from curation.version import __version__
 
     return {
         "protocol": protocol,

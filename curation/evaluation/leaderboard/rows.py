@@ -12,7 +12,6 @@ from typing import NoReturn
 
 import msgspec
 
-from curation import __version__
 from curation.append_log import append_lines, is_cut_off
 from curation.canonical import sha256_of_bytes, sha256_of_value
 from curation.errors import LeaderboardError, UsageError
@@ -21,6 +20,7 @@ from curation.evaluation.protocols import measures_of, report_of
 from curation.evaluation.result import Data, Report, Scored
 from curation.json_keys import each_key_once
 from curation.storage import read_bytes
+from curation.version import __version__
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 64 << 20
@@ -293,7 +293,7 @@ def read_rows(path: Path) -> ReadRows:
         It is too large, or a line of it is no row; the message names the line.
     """
     _require_suffix(path)
-    data = _limited(path)
+    data = read_bytes(path, kind="leaderboard file", most=MAX_BYTES, error=LeaderboardError)
     lines = data.split(b"\n")
     rows: list[tuple[int, Row]] = []
     for number, line in enumerate(lines, start=1):
@@ -320,16 +320,6 @@ def _require_suffix(path: Path) -> None:
 def _require_length(line: bytes, where: str) -> None:
     if len(line) > MAX_LINE_BYTES:
         _refuse("A line is too long for a row", where, f"at most {MAX_LINE_BYTES} bytes", str(len(line)))
-
-
-def _limited(path: Path) -> bytes:
-    try:
-        size = path.stat().st_size
-    except OSError:
-        size = 0
-    if size > MAX_BYTES:
-        _refuse("The file is too large for a leaderboard", str(path), f"at most {MAX_BYTES} bytes", str(size))
-    return read_bytes(path, kind="leaderboard file")
 
 
 def _parsed(text: bytes, where: str) -> Row:

@@ -299,7 +299,7 @@ def plan_coco(
             "images": len(images),
             "annotations": len(objects),
             "categories": len(content.classes) + content.has_unknown,
-            "unknown": int((objects.category_id == UNKNOWN_ID).sum()),
+            "unknown": int(objects.unknown.sum()),
             "ignored": int(objects.ignore.sum()),
             "crowd": int(objects.crowd.sum()),
             "difficult": int(objects.difficult.sum()),
@@ -425,17 +425,9 @@ class CocoFile:
     def _images(self) -> Iterator[dict[str, Any]]:
         images = self.content.images
         several = len(self.content.parts) > 1
-        for place, (number, native, name, width, height) in enumerate(
-            zip(
-                self.numbers.tolist(),
-                images.native.tolist(),
-                images.file_names.tolist(),
-                images.widths.tolist(),
-                images.heights.tolist(),
-                strict=True,
-            )
-        ):
-            record: dict[str, Any] = {"id": number, "file_name": name or f"{native}.jpg"}
+        rows = zip(self.numbers.tolist(), images.photos, images.sizes.tolist(), strict=True)
+        for place, (number, photo, (width, height)) in enumerate(rows):
+            record: dict[str, Any] = {"id": number, "file_name": photo}
             if width and height:
                 record |= {"width": width, "height": height}
             if self.renumbered:

@@ -54,6 +54,23 @@ class ContentImages:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def photos(self) -> list[str]:
+        """The file name of each image's photo, made of its native id where the source states none."""
+        stated = zip(self.file_names.tolist(), self.native.tolist(), strict=True)
+        return [name or f"{native}.jpg" for name, native in stated]
+
+    @property
+    def sizes(self) -> Int32s:
+        """Width and height of each image, shape (n, 2)."""
+        sizes: Int32s = np.stack([self.widths, self.heights], axis=1)
+        return sizes
+
+    def of_part(self, number: int) -> list[int]:
+        """Return the positions of the images of a part."""
+        places: list[int] = np.flatnonzero(self.part == number).tolist()
+        return places
+
 
 @dataclass(frozen=True, slots=True)
 class ContentObjects:
@@ -102,6 +119,12 @@ class ContentObjects:
 
     def __len__(self) -> int:
         return len(self.image)
+
+    @property
+    def unknown(self) -> Bools:
+        """Whether the view takes the object's own class away, shape (m,)."""
+        unknown: Bools = self.category_id == UNKNOWN_ID
+        return unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +196,7 @@ def gather(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sourc
         slots=slots,
         datasets=tuple(sources[slot].dataset for slot in slots),
         classes=_own_categories(manifest.header, entries),
-        has_unknown=any(part.role in _EVALUATED for part in entries) or bool((objects.category_id == UNKNOWN_ID).any()),
+        has_unknown=any(part.role in _EVALUATED for part in entries) or bool(objects.unknown.any()),
         unknown_id=unknown_index(manifest.header),
         of_tasks=bool(manifest.header.tasks),
         images=_gathered_images(manifest, parts, [one.images for one in viewed]),

@@ -45,13 +45,12 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
     content = gather(manifest, parts, sources)
     images, objects = content.images, content.objects
     stems, prefixed = image_stems(images)
-    sizes = np.stack([images.widths, images.heights], axis=1)[objects.image]
-    corners, changed = inclusive_corners(objects.boxes, sizes)
+    corners, changed = inclusive_corners(objects.boxes, images.sizes[objects.image])
     folder = VocFolder(content, stems, corners)
     require_xml_text(content)
     flagged = objects.ignore & ~objects.difficult
     notes = ["Ids of the sources collide, so every stem carries its namespace (voc2007_000009)."] * prefixed
-    if unsized := int(((images.widths <= 0) | (images.heights <= 0)).sum()):
+    if unsized := int((images.sizes <= 0).any(axis=1).sum()):
         notes.append(f"{unsized} images have no width and height in their source: their <size> says 0.")
     return Plan(
         files=folder.files(),
@@ -59,7 +58,7 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
         counts={
             "images": len(images),
             "annotations": len(objects),
-            "unknown": int((objects.category_id == UNKNOWN_ID).sum()),
+            "unknown": int(objects.unknown.sum()),
             "difficult": int((objects.difficult | objects.ignore).sum()),
             "crowd": int(objects.crowd.sum()),
         },
@@ -145,28 +144,26 @@ class VocFolder:
 
     def image_sets(self) -> Iterator[PlannedFile]:
         """Yield one list of stems a part."""
-        of_part = self.content.images.part
         for number, part in enumerate(self.content.parts):
-            chosen = [self.stems[place] for place in np.flatnonzero(of_part == number).tolist()]
+            chosen = [self.stems[place] for place in self.content.images.of_part(number)]
             yield PlannedFile(f"ImageSets/Main/{part.name}.txt", lines(chosen))
 
     def annotations(self) -> Iterator[PlannedFile]:
         """Yield one XML file an image, also for an image without objects."""
         bounds = np.searchsorted(self.content.objects.image, np.arange(len(self.stems) + 1)).tolist()
         names = {entry.index: entry.name for entry in self.content.classes} | {UNKNOWN_ID: UNKNOWN_NAME}
-        for place, stem in enumerate(self.stems):
+        for place, (stem, photo) in enumerate(zip(self.stems, self.content.images.photos, strict=True)):
             rows = range(bounds[place], bounds[place + 1])
-            text = self._xml(place, "".join(self._object(row, names) for row in rows))
+            text = self._xml(place, photo, "".join(self._object(row, names) for row in rows))
             yield PlannedFile(f"Annotations/{stem}.xml", whole(text), "Annotations/*.xml")
 
-    def _xml(self, place: int, objects: str) -> str:
+    def _xml(self, place: int, photo: str, objects: str) -> str:
         images = self.content.images
-        name = images.file_names[place] or f"{images.native[place]}.jpg"
         dataset = self.content.datasets[images.slot[place]]
         return (
             "<annotation>\n"
             f"\t<folder>{_text(dataset)}</folder>\n"
-            f"\t<filename>{_text(name)}</filename>\n"
+            f"\t<filename>{_text(photo)}</filename>\n"
             f"\t<source><database>{_text(dataset)}</database><image>{_text(images.ids[place])}</image></source>\n"
             f"\t<size><width>{images.widths[place]}</width><height>{images.heights[place]}</height>"
             "<depth>3</depth></size>\n"

@@ -61,7 +61,7 @@ def plan_yolo(
     sizes = _sizes(content.images, sizes)
     names = photo_names(content.images)
     shares, moved, outside = normalised(objects.boxes, sizes[objects.image])
-    hidden = (objects.category_id == UNKNOWN_ID) & (unknown == "drop")
+    hidden = objects.unknown & (unknown == "drop")
     kept = ~(objects.ignore | hidden | outside)
     with_unknown = content.has_unknown and unknown == "last"
     folder = YoloFolder(content, names, shares, kept, with_unknown)
@@ -115,10 +115,7 @@ def photo_names(images: ContentImages) -> list[str]:
     ExportError
         Two photos would share a label file, or a name may not become a path.
     """
-    names = [
-        safe_name(name or f"{native}.jpg", image)
-        for name, native, image in zip(images.file_names.tolist(), images.native.tolist(), images.ids, strict=True)
-    ]
+    names = [safe_name(name, image) for name, image in zip(images.photos, images.ids, strict=True)]
     seen: dict[str, str] = {}
     for name, image in zip(names, images.ids, strict=True):
         stem = _label_stem(name)
@@ -154,8 +151,8 @@ class YoloFolder:
         """Yield ``data.yaml``, the lists, then one label file an image."""
         yield PlannedFile("data.yaml", whole(self._yaml()))
         for number, part in enumerate(self.content.parts):
-            chosen = np.flatnonzero(self.content.images.part == number).tolist()
-            yield PlannedFile(f"{part.name}.txt", lines([f"./images/{self.names[one]}" for one in chosen]))
+            chosen = [f"./images/{self.names[place]}" for place in self.content.images.of_part(number)]
+            yield PlannedFile(f"{part.name}.txt", lines(chosen))
         rows = np.flatnonzero(self.kept)
         bounds = np.searchsorted(self.content.objects.image[rows], np.arange(len(self.names) + 1)).tolist()
         numbers = self._class_numbers()[rows]
@@ -200,7 +197,7 @@ def _yaml_list(files: Sequence[str]) -> str:
 
 
 def _sizes(images: ContentImages, given: Int32s | None) -> Int32s:
-    sizes = np.stack([images.widths, images.heights], axis=1) if given is None else given
+    sizes = images.sizes if given is None else given
     lacking = np.flatnonzero((sizes <= 0).any(axis=1)).tolist()
     if lacking:
         raise ExportError(

@@ -28,5 +28,5 @@ def evaluate(
     classes : Path, optional
         {"known": [...], "unknown": [...]}
     """
-    given = OnePart.of("owls", truth, detections, classes=classes, reading=reading, policy=policy)
+    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
     return Result(REPORT, given.about, voc_average_precision(given.part.truth, given.read.detections))

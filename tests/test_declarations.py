@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from curation.errors import MissingFileError, ProtocolError
-from curation.hierarchy.declarations import read_declaration
+from curation.input_files import read_declaration
 
 
 class Pair(msgspec.Struct, forbid_unknown_fields=True):

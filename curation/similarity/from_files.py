@@ -1,0 +1,469 @@
+"""Similarity from files: photos, boxes or texts embedded, stores searched and compared, photos that are the same."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from curation.arguments import checked
+from curation.csv_table import as_csv
+from curation.errors import CurationWarning, UsageError
+from curation.input_files import read_plain
+from curation.similarity.embed import (
+    Broken,
+    EmbedResult,
+    Photo,
+    embed_photos,
+    embed_texts,
+    photos_of_folder,
+    photos_of_sources,
+)
+from curation.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
+from curation.similarity.encoder import ColourEncoder, Encoder
+from curation.similarity.near_duplicates import alike_photos, hash_photos, look_duplicates
+from curation.similarity.neighbors import Engine, nearest_others
+from curation.similarity.set_similarity import (
+    SAMPLE_RULES,
+    SampleRule,
+    SetSimilarity,
+    reference_statistics,
+    require_same_encoder,
+    sample_rows,
+    set_similarity,
+)
+from curation.sources.photos import PhotoFolder
+from curation.sources.slots import Reading, Sources, named_slots, open_slots
+from curation.storage import write_text
+
+_SHOWN = 5
+NOTHING: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderOptions:
+    """What makes the vectors.
+
+    Attributes
+    ----------
+    encoder
+        histograms of colours and edges: no weights, no torch, no texts (the default without --model)
+    model
+        of open_clip: a name such as ViT-B-32, a configuration file (.json), local-dir:DIR,
+        hf-hub:ORG/NAME
+    pretrained
+        weights: a tag of open_clip, or a file
+    random_weights
+        no weights: for tests and for measuring speed
+    embedding
+        projected: the space of images and texts; pooled: the class token before projection, as in
+        FindMeIfYouCan
+    device
+        (auto)
+    precision
+        auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
+    """
+
+    encoder: Literal["colour"] | None = None
+    model: Annotated[str | None, "NAME"] = None
+    pretrained: Annotated[str, "TAG|FILE"] = ""
+    random_weights: Annotated[int | None, "SEED"] = None
+    embedding: Literal["projected", "pooled"] = "projected"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
+
+    def check(self) -> None:
+        """Refuse two encoders, and options of a model where there is none."""
+        if self.encoder and self.model:
+            raise UsageError(
+                "Two encoders are named", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
+            )
+        for name in ("pretrained", "random_weights", "embedding", "precision"):
+            if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
+                raise UsageError(f"--{name.replace('_', '-')} is for --model", where="--encoder colour")
+
+    def open(self) -> Encoder:
+        """Return the encoder; without a model that which needs no weights and runs anywhere."""
+        if not self.model:
+            return ColourEncoder()
+        from curation.similarity.open_clip import open_clip_encoder
+
+        return open_clip_encoder(
+            self.model,
+            self.pretrained,
+            random_weights=self.random_weights,
+            embedding=self.embedding,
+            device=self.device,
+            precision=self.precision,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What was embedded (images, boxes, texts), by which encoder, into which store."""
+
+    store: Path
+    kind: str
+    encoder: EncoderIdentity
+    dimension: int
+    result: EmbedResult
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        reasons = Counter(one.reason for one in self.result.skipped)
+        return {
+            "store": str(self.store),
+            "kind": self.kind,
+            "encoder": asdict(self.encoder) | {"digest": self.encoder.digest},
+            "dimension": self.dimension,
+            "embedded": self.result.embedded,
+            "computed": self.result.computed,
+            "reused": self.result.reused,
+            "let_go": self.result.let_go,
+            "skipped": dict(sorted(reasons.items())),
+        }
+
+
+@checked
+def embed(
+    *,
+    out: Annotated[Path, "DIR"],
+    sources: Sources = NOTHING,
+    photos: Annotated[Mapping[str, Path] | Path, "[NAME=]DIR"] = NOTHING,
+    images: Annotated[Path | None, "DIR"] = None,
+    namespace: Annotated[str, "NAME"] = "photos",
+    texts: Path | None = None,
+    template: Annotated[str, "TEXT"] = "a photo of a {}",
+    boxes: bool = False,
+    encoder: EncoderOptions | None = None,
+    broken: Broken = "skip",
+    batch: int | None = None,
+    threads: int | None = None,
+    reading: Reading | None = None,
+) -> Embedded:
+    """Embed photos, boxes or texts as vectors of an encoder, kept in a store that resumes.
+
+    Parameters
+    ----------
+    sources
+        a raw dataset: its root, an annotation file, or a table; NAME begins with its data set: coco, coco-val2017
+        (repeatable)
+    photos
+        the photos of a source, or of all (default: the source's own root; repeatable)
+    images
+        every photo below a folder, without annotations
+    namespace
+        of the ids of --images: NAME:PATH-BELOW-DIR
+    texts
+        texts, one a line; ids are the texts
+    template
+        prompt of a text ('a photo of a {}')
+    boxes
+        every annotated box is an image of its own: ID#NUMBER
+    out
+        the store; one begun is gone on with
+    broken
+        photos that are missing or broken: left out, counted and listed in DIR/report.json, or the first
+        one ends the work and no new store stays
+    batch
+        images encoded at a time (32)
+    threads
+        that read, decode and, on a CPU, encode (one a core)
+    encoder, reading
+        See `EncoderOptions` and `curation.sources.slots.Reading`.
+
+    Raises
+    ------
+    UsageError
+        Nothing or several things are named, or options that go with another.
+    """
+    encoder = encoder or EncoderOptions()
+    wanted = [name for name, one in (("source", sources), ("images", images), ("texts", texts)) if one]
+    if len(wanted) != 1:
+        raise UsageError(
+            "One thing is embedded at a time",
+            expected="--source NAME=PATH …, --images DIR or --texts FILE",
+            found=", ".join(f"--{name}" for name in wanted) or "none",
+        )
+    if boxes and not sources:
+        raise UsageError("--boxes needs annotations", expected="--source NAME=PATH")
+    if photos and not sources:
+        raise UsageError("--photos are those of a --source; a folder alone is --images DIR")
+    for name, value in (("batch", batch), ("threads", threads)):
+        if value is not None and not 1 <= value <= 1 << 16:
+            raise UsageError(f"--{name} needs a number from 1 to 65,536", found=str(value))
+    encoder.check()
+    if texts:
+        found = _texts(texts)
+        made = encoder.open()
+        result = embed_texts(found, made, out, template=template, batch=batch)
+    else:
+        # Photos come first: what is missing shows before a model is loaded.
+        listed = (
+            photos_of_folder(PhotoFolder(images), namespace)
+            if images
+            else _photos(sources, photos, reading or Reading(), boxes=boxes)
+        )
+        made = encoder.open()
+        result = embed_photos(listed, made, out, batch=batch, threads=threads, broken=broken)
+    for reason, count in Counter(one.reason for one in result.skipped).most_common(_SHOWN):
+        warnings.warn(f"{count:,} left out: {reason}", CurationWarning, stacklevel=3)
+    kind = "texts" if texts else "boxes" if boxes else "images"
+    return Embedded(out, kind, made.identity, made.dimension, result)
+
+
+def _photos(
+    given: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading, *, boxes: bool
+) -> list[Photo]:
+    """Return the photos of sources, from the folder given for each, or else the root of the source."""
+    sources = open_slots(given, named_slots(given), reading)
+    folders = {name: PhotoFolder(path) for name, path in ({"": photos} if isinstance(photos, Path) else photos).items()}
+    if strange := [name for name in folders if name and name not in sources]:
+        raise UsageError(
+            "--photos names no source that is embedded",
+            where=f"--photos {strange[0][:200]}",
+            expected=", ".join(sources),
+        )
+    for key, path in given.items():
+        name = key.partition("@")[0]
+        if name not in folders and "" not in folders and isinstance(path, str | Path) and Path(path).is_dir():
+            folders[name] = PhotoFolder(Path(path))
+    return photos_of_sources(sources, folders, boxes=boxes)
+
+
+def _texts(path: Path) -> list[str]:
+    try:
+        lines = read_plain(path, kind="file of texts").decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise UsageError("The texts are not UTF-8", where=str(path), found=str(error)[:200]) from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbors:
+    """The nearest images of each: rows of id, rank, neighbour and cosine, and what is told of the search."""
+
+    rows: Sequence[tuple[str, int, str, float]]
+    facts: Mapping[str, Any]
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        columns = ("id", "rank", "neighbor", "similarity")
+        return {**self.facts, "neighbors": [dict(zip(columns, row, strict=True)) for row in self.rows]}
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write ``neighbors.csv``."""
+        return [_write_csv(folder, "neighbors", ("id", "rank", "neighbor", "similarity"), self.rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class SetComparison:
+    """How alike whole sets are to a sample of the references: each set's similarities, and the numbers of all."""
+
+    sets: Mapping[str, SetSimilarity]
+    facts: Mapping[str, Any] = field(repr=False)
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return dict(self.facts)
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write ``similarity.csv``, histograms and ``statistics.json``."""
+        from curation.similarity.set_similarity import similarity_histograms
+
+        rows = [
+            (name, image, other, score, margin)
+            for name, one in self.sets.items()
+            for image, other, score, margin in zip(
+                one.ids, one.nearest, one.similarity.tolist(), one.margin.tolist(), strict=True
+            )
+        ]
+        written = [_write_csv(folder, "similarity", ("set", "id", "nearest", "similarity", "margin"), rows)]
+        panel = {"nearest ID image": {name: one.similarity for name, one in self.sets.items()}}
+        written += similarity_histograms(panel, folder / "histograms")
+        path = folder / "statistics.json"
+        write_text(path, json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        return [*written, path]
+
+
+@checked
+def neighbors(
+    *,
+    queries: Annotated[Mapping[str, Path] | Path, "[NAME=]STORE"],
+    references: Annotated[Path, "STORE"],
+    k: Annotated[int, "K"] = 10,
+    engine: Engine = "auto",
+    set_similarity: bool = False,
+    sample: SampleRule = "hashrank",
+    n_train: int | None = None,
+) -> Neighbors | SetComparison:
+    """Return the nearest images of a reference set, or how alike whole sets are.
+
+    Parameters
+    ----------
+    queries
+        what to look for: a store of curation embed; several with --set-similarity
+    references
+        where to look
+    k
+        neighbours of each, the image itself not among them
+    engine
+        all are exact
+    set_similarity
+        compare whole sets: similarity of each image to its nearest in a sample of the references
+    sample
+        of the references
+    n_train
+        training images of the ID set, for --sample paper
+    """
+    named = {queries.name: queries} if isinstance(queries, Path) else queries
+    known = open_embeddings(references)
+    asked = {name: open_embeddings(path) for name, path in named.items()}
+    if set_similarity:
+        return _sets(asked, known, engine, sample, n_train)
+    if len(asked) > 1:
+        raise UsageError("Neighbours are listed for one set", expected="one --queries STORE, or --set-similarity")
+    (one,) = asked.values()
+    require_same_encoder(one, known)
+    places, scores, itself = nearest_others(one, known, k, engine=engine)
+    rows = [
+        (name, rank, known.ids[place], score)
+        for name, row, values in zip(one.ids, places.tolist(), scores.tolist(), strict=True)
+        for rank, (place, score) in enumerate(zip(row, values, strict=True), 1)
+    ]
+    facts = {
+        "queries": len(one.ids),
+        "references": len(known.ids),
+        "k": k,
+        "queries_among_references": itself,
+        "encoder": one.encoder.digest,
+    }
+    return Neighbors(rows, facts)
+
+
+def _sets(
+    asked: Mapping[str, Embeddings], known: Embeddings, engine: Engine, rule: SampleRule, n_train: int | None
+) -> SetComparison:
+    sample = known.take(sample_rows(known, rule, n_train=n_train).tolist())
+    found = {name: set_similarity(one, sample, engine=engine) for name, one in asked.items()}
+    base = reference_statistics(sample)
+    facts = {
+        "encoder": known.encoder.digest,
+        "sample": {"rule": rule, "meaning": SAMPLE_RULES[rule], "n": len(sample.ids)},
+        "reference": {"n": base.n, "median": base.median, "sigma": base.sigma},
+        "sets": {name: one.statistics() for name, one in found.items()},
+    }
+    return SetComparison(found, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Pairs of photos that are the same: rows of first, second, how, value; and what is told of the comparison."""
+
+    rows: Sequence[tuple[str, str, str, float]]
+    facts: Mapping[str, Any]
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        columns = ("first", "second", "how", "value")
+        return {**self.facts, "pairs": [dict(zip(columns, row, strict=True)) for row in self.rows]}
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write ``duplicates.csv``."""
+        return [_write_csv(folder, "duplicates", ("first", "second", "how", "value"), self.rows)]
+
+
+@checked
+def duplicates(
+    *,
+    images: Annotated[Path | None, "DIR"] = None,
+    against: Annotated[Path | None, "DIR"] = None,
+    distance: Annotated[int, "BITS"] = 4,
+    embeddings: Annotated[Path | None, "STORE"] = None,
+    against_embeddings: Annotated[Path | None, "STORE"] = None,
+    threshold: Annotated[float, "COSINE"] = 0.95,
+) -> Duplicates:
+    """Return photos that are the same, or nearly, under different names.
+
+    Parameters
+    ----------
+    images
+        every photo below a folder
+    against
+        pairs of one photo here and one there alone
+    distance
+        of perceptual hashes (of 64)
+    embeddings
+        by look, from a store of curation embed
+    against_embeddings
+        the same for --against
+    threshold
+        of --embeddings
+    """
+    if (images is None) == (embeddings is None):
+        raise UsageError("Nothing says what to compare", expected="--images DIR, or --embeddings STORE")
+    for name, one, other, what in (
+        ("against", against, images, "images"),
+        ("against-embeddings", against_embeddings, embeddings, "embeddings"),
+    ):
+        if one is not None and other is None:
+            raise UsageError(f"--{name} goes with --{what}", where=f"--{name} {one!s:.200}")
+    if images is not None:
+        return _by_pixels(images, against, distance)
+    return _by_look(embeddings or Path(), against_embeddings, threshold)
+
+
+def _by_pixels(images: Path, against: Path | None, distance: int) -> Duplicates:
+    """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits."""
+    folders = [images] if against is None else [images, against]
+    photos: dict[str, Path] = {}
+    for number, folder in enumerate(folders):
+        photos |= {(f"{number}:{name}"): path for name, path in _photos_below(folder).items()}
+    hashes = hash_photos(photos)
+    if hashes.failures:
+        first = next(iter(hashes.failures))
+        warnings.warn(
+            f"{len(hashes.failures)} photos cannot be read, such as {first[2:]}: {hashes.failures[first]}",
+            CurationWarning,
+            stacklevel=4,
+        )
+    alike = alike_photos(hashes, distance)
+    rows: list[tuple[str, str, str, float]] = []
+    for one, two, bits, same in zip(
+        alike.first.tolist(),
+        alike.second.tolist(),
+        alike.distance.tolist(),
+        alike.same_pixels.tolist(),
+        strict=True,
+    ):
+        names = hashes.names[one], hashes.names[two]
+        if against is None or names[0][0] != names[1][0]:
+            rows.append((names[0][2:], names[1][2:], "same pixels" if same else "perceptual hash, bits", float(bits)))
+    return Duplicates(rows, {"images": len(hashes.names), "unreadable": len(hashes.failures)})
+
+
+def _photos_below(folder: Path) -> dict[str, Path]:
+    root = folder.absolute()
+    found = {path.relative_to(root).as_posix(): path for path in map(Path.absolute, PhotoFolder(folder).paths)}
+    if not found:
+        raise UsageError("The folder holds no photos", where=str(folder), expected=".jpg, .png or .webp files")
+    return found
+
+
+def _by_look(store: Path, against: Path | None, threshold: float) -> Duplicates:
+    one = open_embeddings(store)
+    other: Embeddings | None = open_embeddings(against) if against else None
+    found = look_duplicates(one, other, threshold)
+    count = len(one.ids) + (len(other.ids) if other is not None else 0)
+    rows = [(first, second, "embedding, cosine", score) for first, second, score in found]
+    return Duplicates(rows, {"images": count, "encoder": one.encoder.digest, "threshold": threshold})
+
+
+def _write_csv(folder: Path, stem: str, header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Path:
+    path = folder / f"{stem}.csv"
+    write_text(path, as_csv(header, rows))
+    return path

@@ -1,0 +1,57 @@
+"""Completion at the shell, made by shtab from the parser of every verb."""
+
+import argparse
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from curation.cli import VERBS, whole_parser
+
+
+def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from commands(one)
+
+
+def test_the_parser_has_every_verb_and_knows_what_is_a_file() -> None:
+    parser = whole_parser()
+    (verbs,) = [one.choices for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    assert verbs.keys() == VERBS.keys()
+    for command in commands(parser):
+        for action in command._actions:
+            assert hasattr(action, "complete") == (
+                action.type is Path or type(action.type).__module__ == "curation.cli.outputs"
+            )
+
+
+def test_bash_completes_protocols_options_choices_and_files(tmp_path: Path) -> None:
+    shtab = pytest.importorskip("shtab")
+    script = tmp_path / "completion.bash"
+    script.write_text(shtab.complete(whole_parser(), "bash"))
+    (tmp_path / "tasks.toml").write_text("")
+    for words, completed in (
+        (["eval"], "evaluate"),
+        (["evaluate", "owo"], "owod"),
+        (["evaluate", "owod", "--prof"], "--profile"),
+        (["evaluate", "owod", "--profile", "cl"], "clean"),
+        (["build", "owod", "--tasks", "tas"], "tasks.toml"),
+    ):
+        line = " ".join(["curation", *words])
+        program = (
+            f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; "
+            "$(complete -p curation | sed 's/.*-F //; s/ .*//') curation "
+            f"{words[-1]} ''; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        )
+        done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+        assert done.stdout.split() == [completed], words
+
+
+@pytest.mark.parametrize("shell", ["zsh", "tcsh"])
+def test_other_shells_get_a_script(shell: str) -> None:
+    shtab = pytest.importorskip("shtab")
+    assert "curation" in shtab.complete(whole_parser(), shell)
