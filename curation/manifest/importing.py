@@ -256,7 +256,7 @@ def _part_ids(
 
 def _any_form(namespaces: Sequence[str]) -> bool:
     """Return whether lists of a name space may be of any published form: those of COCO and VOC are ids alone."""
-    return len(namespaces) == 1 and namespaces[0] not in _FORMS
+    return len(namespaces) == 1 and namespaces[0] not in NATIVE_FORMS
 
 
 def _chosen_lines(header: Header, part: PartEntry, one: ListSlice, lines: Sequence[str]) -> Sequence[str]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from curation.benchmarks.facts import fact
 from curation.errors import ExportError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
+from curation.manifest.views import locate_images
 from curation.publishing.exporting import Format
 from curation.publishing.formats.plan import Plan, PlannedFile
 from curation.sources.imagenet import class_of_images
 from curation.sources.published_list import stems
 from curation.sources.source import Source
 
-_STATED = {name: tuple(one) for name, one in fact(__package__, "imglists", dict[str, list[str]]).items()}
-_VAL, _NINCO = "imagenet-val", "ninco"
+FOLDERS = fact(__package__, "imglists", dict[str, str])
+"""Where OpenOOD keeps the images of each part."""
 _LINES = 10_000
 
 
@@ -26,7 +28,9 @@ def plan_imglists(manifest: Manifest, parts: Sequence[str], sources: Mapping[str
     Raises
     ------
     ExportError
-        A part is none of OpenOOD's, or its paths and labels do not follow from ids and sources.
+        A part is none of OpenOOD's, or its folders or labels do not follow from ids.
+    ManifestError, MissingListError
+        See `curation.manifest.views.locate_images`.
     """
     texts = {part: _lines(manifest, part, sources) for part in parts}
     return Plan(
@@ -40,63 +44,39 @@ def plan_imglists(manifest: Manifest, parts: Sequence[str], sources: Mapping[str
 
 
 def _lines(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list[str]:
-    if part not in _STATED:
+    if part not in FOLDERS:
         raise ExportError(
             "The list of this part does not follow from its ids: OpenOOD's own has folders or labels that they lack",
             where=f"part {part}",
-            expected=", ".join(_STATED),
+            expected=", ".join(FOLDERS),
         )
-    folder, suffix = _STATED[part]
-    ids = manifest.ids(part)
-    natives = [one.partition(":")[2] for one in ids]
-    if part == "ssb_hard":
-        paths = [f"{folder}/{native.partition('_')[0]}/{native}{suffix}" for native in natives]
-    elif part == _NINCO:
-        paths = [f"{folder}/{native}{end}" for native, end in zip(natives, _suffixes(ids, part, sources), strict=True)]
-    else:
-        paths = [f"{folder}/{native}{suffix}" for native in natives]
-    label_of = _labels(part, sources)
-    return [f"{path} {label_of(native)}\n" for path, native in zip(paths, natives, strict=True)]
+    located = locate_images(manifest, part, sources)
+    (source,) = located.sources
+    natives = [one.partition(":")[2] for one in manifest.ids(part)]
+    folders = [
+        f"{FOLDERS[part]}/{native.partition('_')[0]}" if part == "ssb_hard" else FOLDERS[part] for native in natives
+    ]
+    suffixes = [_suffix(name) for name in source.images.file_names[located.position].tolist()]
+    labels = _labels(part, natives, source, located.position)
+    return [
+        f"{folder}/{native}{suffix} {label}\n"
+        for folder, native, suffix, label in zip(folders, natives, suffixes, labels, strict=True)
+    ]
 
 
-def _labels(part: str, sources: Mapping[str, Source]) -> Callable[[str], int]:
-    """Return what tells the label of an id: the place of its class, -1 of an OOD image."""
+def _labels(part: str, natives: Sequence[str], source: Source, positions: Any) -> Sequence[int]:
+    """Return the place of each image's class, -1 of an OOD image."""
+    place = {wnid: number for number, wnid in enumerate(ilsvrc2012_classes())}
     if part == "imagenet_r":
-        place = {wnid: number for number, wnid in enumerate(ilsvrc2012_classes())}
-        return lambda native: place[native.partition("/")[0]]
-    if part not in ("imagenet", "val_imagenet", "imagenet_c"):
-        return lambda native: -1
-    source = _needed(_VAL, part, sources)
-    index = {wnid: number for number, wnid in enumerate(ilsvrc2012_classes())}
-    classes = [index[source.categories.names[one]] for one in class_of_images(source).tolist()]
-    label = {one.partition(":")[2]: number for one, number in zip(source.image_ids.tolist(), classes, strict=True)}
-    return lambda native: label[native.rpartition("/")[2]]
+        return [place[native.partition("/")[0]] for native in natives]
+    if part not in ("imagenet", "val_imagenet"):
+        return [-1] * len(natives)
+    return [place[source.categories.names[one]] for one in class_of_images(source)[positions].tolist()]
 
 
-def _suffixes(ids: Sequence[str], part: str, sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield the suffix of each file, as the source has it; blanks of its name are underscores in the id."""
-    source = _needed(_NINCO, part, sources)
-    names = source.images.file_names.tolist()
-    suffix = {
-        one: name.replace(" ", "_")[len(name) - _suffix_length(name) :]
-        for one, name in zip(source.image_ids.tolist(), names, strict=True)
-    }
-    yield from (suffix[one] for one in ids)
-
-
-def _suffix_length(name: str) -> int:
-    file = name.rpartition("/")[2].encode()
-    return len(file) - len(stems(file + b"\n").rstrip(b"\n"))
-
-
-def _needed(slot: str, part: str, sources: Mapping[str, Source]) -> Source:
-    if slot not in sources:
-        raise ExportError(
-            "A source is needed for paths or labels",
-            where=f"part {part}",
-            expected=f"--source {slot}=PATH",
-        )
-    return sources[slot]
+def _suffix(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[len(stems(f"{name}\n".encode()).decode()) - 1 :]
 
 
 def _chunks(lines: Sequence[str]) -> Iterator[bytes]:
