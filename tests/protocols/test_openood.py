@@ -23,29 +23,10 @@ from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_source
 from curation.sources.published_list import read_published
 from tests.real_files import provided, real_files
+from tests.worlds.openood import lay
 
 NAME = "openood/imagenet-1k-published"
 RULES = ("imagenet", "val_imagenet", "ssb_hard", "ninco", "inaturalist", "textures", "openimage_o", "val_openimage_o")
-
-
-def lay(folder: Path) -> dict[str, Path]:
-    """Three ILSVRC images of each of four classes, and a few images of every other set."""
-    files = {
-        "imagenet-val": "".join(f"ILSVRC2012_val_{n:08}.JPEG {n % 4}\n" for n in range(12)),
-        "val_imagenet": "".join(f"imagenet_1k/val/ILSVRC2012_val_{n:08}.JPEG {n % 4}\n" for n in (2, 5)),
-        "ssb": json.dumps({one: [f"{one}_{n}.JPEG" for n in (7, 3)] for one in (*hard_classes()[:3], "n00005787")}),
-        "ninco": "image_location,class\nx/high heels/high heels_001_a.jpg,high heels\nx/owl/owl_002_b.GIF,owl\n",
-        "inaturalist": "image_location,species,taxon\n00aa.jpg,Quercus,Plantae\n00bb.jpg,Quercus,Plantae\n",
-        "textures": "banded/banded_0004.jpg\nbanded/banded_0002.jpg\n",
-        "openimage_o": "ff01.jpg\nff02.jpg\nff03.jpg\n",
-        "val_openimage_o": "openimage_o/images/ff02.jpg -1\n",
-    }
-    suffixes = {"ssb": ".json", "ninco": ".csv", "inaturalist": ".csv"}
-    paths = {}
-    for name, text in files.items():
-        paths[name] = folder / f"{name}{suffixes.get(name, '.txt')}"
-        paths[name].write_text(text, encoding="utf-8")
-    return paths
 
 
 def opened(paths: dict[str, Path]) -> dict[str, Any]:
