@@ -76,7 +76,8 @@ def test_another_name_is_none() -> None:
 
 def implementation(name: str) -> Any:
     made: Any = getattr(curation, name)
-    return importlib.import_module("curation.audit.run").audit if name == "audit" else made
+    packages = ("audit", "identify")
+    return getattr(importlib.import_module(f"curation.{name}.run"), name) if name in packages else made
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -302,14 +303,14 @@ def test_a_value_of_another_kind_is_told_with_what_is_expected(call: Any, says: 
 
 def test_numbers_of_a_result_are_asked_by_name() -> None:
     result: Any = curation.evaluate("voc", truth=TRUTH, detections=FOUND)
-    for call in (lambda: result[3], lambda: result.table(3), lambda: result.figure(None), lambda: result.save(5)):
+    for ask, key in ((result.__getitem__, 3), (result.table, 3), (result.figure, None), (result.save, 5)):
         with pytest.raises(curation.CurationError, match="cannot use this value of"):
-            call()
+            ask(key)
 
 
 def test_what_stands_for_a_value() -> None:
     kinds: Any = {"a": 5, "several": "x", "path": "p", "paths": {"n": "p"}, "many": ["a", Path("b")]}
-    assert everything(**kinds) == (5, ("x",), Path("p"), {"n": Path("p")}, (Path("a"), Path("b")))  # type: ignore[arg-type]
+    assert everything(**kinds) == (5, ("x",), Path("p"), {"n": Path("p")}, (Path("a"), Path("b")))
     assert everything(a=1, several={"b", "a"}, path=Path("p"), paths={}, many=())[1] == ("a", "b")  # type: ignore[arg-type]
 
 

@@ -48,6 +48,7 @@ ALLOWED = {
         "figure_style",
     },
     "review": GROUND | {"sources", "manifest", "similarity", "decisions", "proposals", "publishing"},
+    "identify": GROUND | {"sources", "manifest"},
     "audit": GROUND | {"sources", "similarity", "manifest", "benchmarks", "figure_style"},
     "baselines": GROUND | {"sources", "manifest", "evaluation", "benchmarks"},
 }

@@ -5,12 +5,17 @@ Every reader takes the text of a value and returns the value, or raises `Protoco
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from curation.errors import ProtocolError
+from curation.input_files import read_declaration
 
 if TYPE_CHECKING:
     from curation.hierarchy import Wordnet
@@ -19,6 +24,7 @@ MOST_IMAGES = 1_000_000
 """Largest number of images that a list may be asked for."""
 LARGEST_SEED = 2**32 - 1
 _DIGEST = " sha256:"
+Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,28 @@ def salt(default: str, meaning: str) -> Parameter:
         return text
 
     return Parameter("salt", default, read, meaning)
+
+
+def declared(text: str, record: type[Record], name: str, missing: str, expected: str) -> tuple[Record, str]:
+    """Return what the value of a parameter declares, JSON itself or a TOML or JSON file, and where that stands.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    missing, expected : str
+        What to say of a text that is neither.
+    """
+    where = f"--set {name}"
+    if text.startswith("{"):
+        try:
+            return msgspec.json.decode(text, type=record), where
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise ProtocolError("The declaration cannot be read", where=where, found=str(error)[:200]) from None
+    # Path.exists raises for a text that is too long for a name.
+    if not os.path.exists(text):  # noqa: PTH110
+        raise ProtocolError(missing, where=where, expected=expected, found=repr(text[:80]))
+    return read_declaration(Path(text), record, ProtocolError), text[:200]
 
 
 def stated(parameters: Mapping[str, Any], declared: Sequence[Parameter]) -> dict[str, Any]:

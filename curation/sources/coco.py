@@ -27,8 +27,7 @@ from curation.sources.integrity import (
     check_resolved,
     check_unique,
     positions,
-    select,
-    sound_boxes,
+    sound_objects,
 )
 from curation.sources.source import (
     POSES,
@@ -107,14 +106,14 @@ def parse_coco(
     where = _where(content.name, "annotations", records)
     objects = _objects(records, image_ids, category_ids, where)
     objects = replace(objects, original=_originals(records, categories, space))
-    keep, dropped = sound_boxes(objects.boxes, objects.areas, bad_boxes, where)
+    kept, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
         dataset,
         part,
         namespace=space,
         images=images,
         categories=categories,
-        objects=objects if keep is None else select(objects, keep),
+        objects=kept,
         files=(FileRecord(content.name, content.sha256, content.size, len(objects)),),
         dropped=dropped,
     )

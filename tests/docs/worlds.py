@@ -343,6 +343,15 @@ def classes_and_one_list(folder: Path) -> None:
         (folder / "scores" / f"{name}.csv").write_text(f"image,score\n{rows}")
 
 
+def known_lists(folder: Path) -> None:
+    """Draw a folder of lists with the page's declaration, and a list that is short by two images."""
+    train = [f"shape_{number:05d}.png" for number in range(300)]
+    write_lines(folder / "known" / "train.txt", train)
+    write_lines(folder / "known" / "test.txt", [f"test_{number:04d}.png" for number in range(80)])
+    write_lines(folder / "mine.txt", train[2:])
+    (folder / "known" / "lists.toml").write_text(data_of("docs/identify.md", "toml")[0])
+
+
 WORLDS: dict[str, Callable[[Path], None]] = {
     "README.md": voc_and_coco,
     "docs/audit.md": audited_lists,
@@ -351,6 +360,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/findmeifyoucan.md": pair_of_ones_own,
     "docs/hierarchy.md": edits,
     "docs/id_lists.md": lists_alone,
+    "docs/identify.md": known_lists,
     "docs/imagenet.md": ilsvrc2012,
     "docs/imagenetood.md": classes_and_one_list,
     "docs/leaderboard.md": rows_of_a_leaderboard,

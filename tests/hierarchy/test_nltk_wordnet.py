@@ -129,7 +129,7 @@ def test_commands_say_which_wordnet_answers(nltk_corpora: Path, capsys: pytest.C
     shown = capsys.readouterr()
     assert "labradoodle" in shown.out
     assert shown.err == (
-        "WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks 82108 of the 82115 of WordNet 3.0, and 1 are its own\n"
+        "warning: WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks 82108 of the 82115 of WordNet 3.0, and 1 are its own\n"
     )
     assert main(["hierarchy", "similarity", "dog", "canine", *given, "--json"]) == 0
     assert '"origin": "WordNet 3.1 (NLTK\'s tiny) nouns"' in capsys.readouterr().out

@@ -8,18 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from curation.benchmarks.facts import facts_of
+from curation.benchmarks.parameters import declared
 from curation.errors import CurationError, ProtocolError
 from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.hierarchy import descendants
 from curation.hierarchy.synset_maps import DATASETS, synset_map
 from curation.hierarchy.synset_maps import DATASETS as SYNSET_MAPS
-from curation.input_files import read_declaration
 from curation.manifest.manifest import NAME
 from curation.sources.datasets import family, namespace_of
 from curation.sources.slots import SourceSlot
@@ -200,25 +199,15 @@ def read_pair(text: str) -> str:
 
     Raises
     ------
-    MissingFileError
-        The text is neither of the two nor a file.
     ProtocolError
-        The file is no such declaration, or does not hold together.
+        The text is neither of the two nor a file; the file is no such declaration, or does not hold together.
     """
     if text in PAIRS:
         return text
-    if text.startswith("{"):
-        declared, where = _decoded(text), "--set pair"
-    else:
-        if len(text) > 4096 or "\0" in text or not Path(text).is_file():
-            raise ProtocolError(
-                "There is no such pair of ID classes and OOD sources",
-                where="--set pair",
-                expected=f"{', '.join(PAIRS)}, or a TOML or JSON file such as\n{EXAMPLE}",
-                found=repr(text[:80]),
-            )
-        declared, where = read_declaration(Path(text), Pair, ProtocolError), text[:200]
-    complete = _with_sources(declared)
+    missing = "There is no such pair of ID classes and OOD sources"
+    expected = f"{', '.join(PAIRS)}, or a TOML or JSON file such as\n{EXAMPLE}"
+    pair, where = declared(text, Pair, "pair", missing, expected)
+    complete = _with_sources(pair)
     _check(complete, where)
     # Category names are keys here, in any script: canonical JSON admits ASCII keys alone.
     return msgspec.json.encode(complete, order="deterministic").decode("utf-8")
@@ -226,16 +215,7 @@ def read_pair(text: str) -> str:
 
 def pair_of(text: str) -> Pair:
     """Return the pair that a value of the parameter ``pair`` stands for."""
-    return PAIRS[text] if text in PAIRS else _decoded(text)
-
-
-def _decoded(text: str) -> Pair:
-    try:
-        return msgspec.json.decode(text, type=Pair)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ProtocolError(
-            "The declaration of the pair cannot be read", where="--set pair", found=str(error)[:200]
-        ) from None
+    return PAIRS[text] if text in PAIRS else msgspec.json.decode(text, type=Pair)
 
 
 def _with_sources(pair: Pair) -> Pair:

@@ -9,19 +9,17 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
 from curation.benchmarks.facts import fact
 from curation.benchmarks.imagenet.images import Formula
-from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, whole, wordnet_parameter
+from curation.benchmarks.parameters import LARGEST_SEED, Parameter, choice, declared, whole, wordnet_parameter
 from curation.canonical import canonical_json
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import leaves_under
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.input_files import read_declaration
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
@@ -196,29 +194,16 @@ def read_protocol(text: str) -> str:
 
     Raises
     ------
-    MissingFileError
-        The text is neither of the three nor a file.
     ProtocolError
-        The file is not such a declaration, or names what cannot be superclasses.
+        The text is neither of the three nor a file; the file is not such a declaration, or names what cannot be
+        superclasses.
     """
     if text in RULES:
         return text
-    if text.startswith("{"):
-        try:
-            declared = msgspec.json.decode(text, type=Declaration)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise ProtocolError("The protocol's declaration cannot be read", found=str(error)[:200]) from None
-    else:
-        if not Path(text).exists():
-            raise ProtocolError(
-                "There is no such ImageNet protocol",
-                where="--set protocol",
-                expected=f"{', '.join(RULES)}, or a TOML or JSON file",
-                found=repr(text[:80]),
-            )
-        declared = read_declaration(Path(text), Declaration, ProtocolError)
-    _check(declared, text[:200])
-    return canonical_json(msgspec.to_builtins(declared)).decode("utf-8")
+    expected = f"{', '.join(RULES)}, or a TOML or JSON file"
+    own, where = declared(text, Declaration, "protocol", "There is no such ImageNet protocol", expected)
+    _check(own, where)
+    return canonical_json(msgspec.to_builtins(own)).decode("utf-8")
 
 
 def declaration_of(text: str) -> Declaration:
@@ -228,14 +213,14 @@ def declaration_of(text: str) -> Declaration:
     return msgspec.json.decode(text, type=Declaration)
 
 
-def _check(declared: Declaration, where: str) -> None:
-    named = [*declared.known, *declared.negative, *declared.unknown]
+def _check(own: Declaration, where: str) -> None:
+    named = [*own.known, *own.negative, *own.unknown]
     wrong = ""
-    if not _NAME.fullmatch(declared.name) or declared.name in RULES:
-        wrong = f"name {declared.name[:40]!r}"
-    elif not is_cut(declared.cut):
-        wrong = f"cut {declared.cut[:40]!r}"
-    elif not declared.known:
+    if not _NAME.fullmatch(own.name) or own.name in RULES:
+        wrong = f"name {own.name[:40]!r}"
+    elif not is_cut(own.cut):
+        wrong = f"cut {own.cut[:40]!r}"
+    elif not own.known:
         wrong = "no known superclass"
     elif repeated := sorted({one for one in named if named.count(one) > 1}):
         wrong = f"{repeated[0][:40]!r} twice"

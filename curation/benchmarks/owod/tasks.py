@@ -24,6 +24,7 @@ from curation.sources.integrity import BadBoxes
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from curation.storage import read_bytes
+from curation.text_table import printable
 
 SOURCES = ("train", "test")
 EXAMPLE = """name = "mylab/shapes"
@@ -322,7 +323,7 @@ def _quoted(text: str) -> str:
 
 def _file_of(source: Source) -> str:
     name = source.files[0].name if source.files else source.dataset
-    return "".join(character if character.isprintable() else "?" for character in name)
+    return printable(name, "?")
 
 
 def read_task_settings(path: Path) -> dict[str, str]:
