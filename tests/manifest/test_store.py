@@ -19,8 +19,7 @@ from curation.errors import (
     UsageError,
 )
 from curation.manifest import store
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import manifest_files, read_manifest, write_manifest
+from curation.manifest.manifest import Manifest, manifest_files, read_manifest, write_manifest
 
 Make = Callable[..., Manifest]
 
