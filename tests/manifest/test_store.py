@@ -18,7 +18,7 @@ from curation.errors import (
     MissingListError,
     UsageError,
 )
-from curation.manifest import store
+from curation.manifest import manifest as store
 from curation.manifest.manifest import Manifest, manifest_files, read_manifest, write_manifest
 
 Make = Callable[..., Manifest]

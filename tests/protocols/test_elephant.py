@@ -98,7 +98,7 @@ def test_parts_by_hand(draw: Draw) -> None:
     assert manifest.ids("wr1-id") == coco_ids([9, 12, 500, 600, 131_081])
     assert set(manifest.ids("wr0.4-hash")) < set(manifest.ids("wr1-hash")) < set(manifest.ids("wilderness"))
     check_header(manifest.header, where="")
-    check_lists(manifest, where="")
+    check_lists(manifest.header, manifest.lists, where="")
 
 
 def test_counts_by_hand(draw: Draw) -> None:

@@ -48,7 +48,7 @@ def figures(manifest: Manifest) -> dict[str, Any]:
 
 def sound(manifest: Manifest) -> Manifest:
     check_header(manifest.header, where="built")
-    check_lists(manifest, where="built")
+    check_lists(manifest.header, manifest.lists, where="built")
     assert all(bool(figure.explanation) == (figure.paper != figure.obtained) for figure in manifest.header.figures)
     return manifest
 

@@ -73,7 +73,7 @@ def sources(tmp_path: Path) -> dict[str, Source]:
 def built(sources: dict[str, Source]) -> Manifest:
     manifest = BENCHMARK.build(sources, read_parameters(BENCHMARK, {}))
     check_header(manifest.header, where="here")
-    check_lists(manifest, where="here")
+    check_lists(manifest.header, manifest.lists, where="here")
     return manifest
 
 

@@ -81,7 +81,7 @@ def built(sources: dict[str, Source], **settings: str) -> Manifest:
     settings = {"val_size": "5", "exemplars": "3", **settings}
     manifest = BENCHMARK.build(sources, read_parameters(BENCHMARK, settings))
     check_header(manifest.header, where="here")
-    check_lists(manifest, where="here")
+    check_lists(manifest.header, manifest.lists, where="here")
     return manifest
 
 
