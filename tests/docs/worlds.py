@@ -12,7 +12,7 @@ import numpy as np
 
 from curation.cli import main
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.docs.pages import ROOT, blocks_of
 from tests.evaluation.ood_reference import EXAMPLE

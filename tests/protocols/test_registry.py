@@ -11,7 +11,7 @@ import pytest
 from curation.benchmarks.registry import benchmarks, find_benchmark
 from curation.errors import UsageError
 from curation.manifest.locate import manifest_folders
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 
 
 def test_names_and_near_names() -> None:
