@@ -1,6 +1,7 @@
 """The Semantic Shift Benchmark: its lists from drawn data sets of the right classes, and from the real files."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,13 @@ import pytest
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.registry import find_benchmark
-from curation.benchmarks.ssb.lists import PROBLEMS, build
+from curation.benchmarks.ssb.lists import PROBLEMS, build, declare
 from curation.cli import main
 from curation.errors import ProtocolError
 from curation.hierarchy.hierarchy import ancestors
 from curation.hierarchy.wordnet import wordnet
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.imagenet import read_imagenet
 from curation.sources.published_list import read_published
 from tests.protocols.osod3_world import cub
@@ -120,6 +121,20 @@ def test_scores_of_a_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert found["oscr"]["exact"]["unknown"]["ccr_at_fpr"]["0.001"] == 0.5
 
 
+@pytest.mark.parametrize("problem", ["aircraft", "scars"])
+def test_classes_of_data_sets_without_a_reader_are_declared(problem: str) -> None:
+    declared = declare({}, parameters(problem=problem))
+    committed = read_manifest(Path(__file__).parents[2] / "manifests/ssb" / problem / "1.0.0")
+    assert declared.digest == committed.digest
+    stated = PROBLEMS[problem]["classes"]
+    roles = Counter(entry.role for entry in declared.header.classes)
+    assert roles == {"known": len(stated["known"]), "unknown": sum(map(len, stated.values())) - len(stated["known"])}
+    with pytest.raises(ProtocolError, match="no reader of the images"):
+        build({}, parameters(problem=problem))
+    with pytest.raises(ProtocolError, match="built, and not declared"):
+        declare({}, parameters(problem="cub"))
+
+
 @real_files("cub200_and_signs")
 def check_cub_is_exact(shared: Path, tmp_path: Path) -> None:
     root = str(shared / "data/cub200")
@@ -145,6 +160,14 @@ def check_the_class_lists_are_those_of_the_authors(shared: Path) -> None:
         }
         unknown = {name for names in roles.values() for name in names}
         assert len(unknown) + {"imagenet": 1000, "cub": 100, "aircraft": 50, "scars": 98}[problem] == size
+    names = json.loads((folder / "index_to_class_name.json").read_text())
+    for problem in ("aircraft", "scars"):
+        assert list(names[problem].values()) == PROBLEMS[problem]["names"]
+    # Class k of the authors is CUB's k + 1.
+    own = dict(line.split() for line in (shared / "data/cub200/classes.txt").read_text().splitlines())
+    assert {int(key) + 1: name for key, name in names["cub"].items()} == {
+        int(key): name.partition(".")[2] for key, name in own.items()
+    }
     files = read_published(folder / "imagenet_21k_val_files.json").lists[0]
     assert (len(files), len(files.groups), len(set(np.bincount(files.group_of)))) == (99_000, 1_980, 1)
     pairs = {
