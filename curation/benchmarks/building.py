@@ -21,7 +21,8 @@ from curation.manifest.locate import find_manifest, load_manifest, manifest_fold
 from curation.manifest.locate import is_approximate as is_approximate
 from curation.manifest.manifest import Manifest
 from curation.manifest.store import read_manifest
-from curation.sources.slots import Reading, open_slots, require_slots
+from curation.sources.given import open_slots
+from curation.sources.slots import Reading, require_slots
 from curation.sources.source import Source
 
 
