@@ -263,7 +263,8 @@ def _chosen_lines(header: Header, part: PartEntry, one: ListSlice, lines: tuple[
 def _ids(words: Sequence[str], namespaces: Sequence[str], one: ListSlice, path: Path) -> tuple[str, ...]:
     ids = []
     for number, word in enumerate(words, start=one.first):
-        text = namespaced_by_form(word, namespaces)
+        # Lists of photos name them with their suffix, which is no part of an id.
+        text = namespaced_by_form(word if "/" in word else bare_id(word), namespaces)
         if text is None:
             raise ManifestError(
                 "A line of the published list is no image id of its sources",
