@@ -18,8 +18,7 @@ from curation.cli import main
 from curation.errors import DigestMismatchError
 from curation.manifest.header import classes_in
 from curation.manifest.importing import import_lists, list_slices, pin_lists
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from tests.real_files import provided, real_files
 
