@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from curation.benchmarks.verification import verify as verify
     from curation.errors import CurationError as CurationError
     from curation.evaluation.leaderboard.board import leaderboard as leaderboard
+    from curation.identify.run import identify as identify
     from curation.interface import evaluate as evaluate
     from curation.interface import export as export
     from curation.interface import load as load
@@ -37,6 +38,7 @@ _HOMES = {
     "diff": "curation.manifest.diff:diff",
     "evaluate": "curation.interface:evaluate",
     "export": "curation.interface:export",
+    "identify": "curation.identify",
     "import_lists": "curation.benchmarks.building:import_published",
     "leaderboard": "curation.evaluation.leaderboard.board:leaderboard",
     "load": "curation.interface:load",
@@ -45,7 +47,7 @@ _HOMES = {
     "pull": "curation.publishing.hub:pull",
     "verify": "curation.benchmarks.verification:verify",
 }
-"""Where each public name is; ``audit`` is a package that can be called."""
+"""Where each public name is; ``audit`` and ``identify`` are packages that can be called."""
 __all__ = [
     "CurationError",
     "Manifest",
@@ -56,6 +58,7 @@ __all__ = [
     "diff",
     "evaluate",
     "export",
+    "identify",
     "import_lists",
     "leaderboard",
     "load",

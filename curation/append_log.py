@@ -7,12 +7,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from curation.errors import MissingFileError, UsageError
+from curation.errors import CurationError, MissingFileError, UsageError
+from curation.json_keys import each_key_once
 from curation.ledger import lock, refuse_input
 from curation.storage import make_folder, sync
+from curation.text_table import printable
 
 _MODE = 0o644
+_MAX_LINE = 64 << 10
 
 
 def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
@@ -47,12 +51,50 @@ def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
     return recovered
 
 
-def is_cut_off(line: bytes) -> bool:
+def require_json_lines(path: Path, error: type[CurationError], kind: str) -> None:
+    """Raise an `error` unless the name of a file ends in ``.jsonl``."""
+    if path.suffix.lower() != ".jsonl":
+        raise error(f"A {kind} is JSON Lines", where=str(path), expected=".jsonl", found=repr(path.suffix[:20]))
+
+
+def filled_lines(data: bytes) -> tuple[list[tuple[int, bytes]], str]:
+    """Return number and text of each line that is not blank, and the beginning of a last line that a kill cut off.
+
+    The latter is ``""`` where there is none; the line is then among the others.
+    """
+    lines = data.split(b"\n")
+    filled = [(number, text) for number, line in enumerate(lines, start=1) if (text := line.strip(b" \t\r"))]
+    if not filled or filled[-1][0] < len(lines) or not _is_cut_off(filled[-1][1]):
+        return filled, ""
+    return filled[:-1], printable(filled[-1][1][:60].decode("utf-8", "replace"), "?")
+
+
+def parsed_line(line: bytes, error: type[CurationError], where: str) -> Any:
+    """Return what the JSON of one line says; a line too long, no JSON, or with a key twice is an `error`."""
+    require_length(line, error, where)
+    try:
+        return json.loads(line.decode("utf-8"), object_pairs_hook=each_key_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as found:
+        shown = printable(str(found), "?")[:200]
+        raise error("A line is not JSON", where=where, expected="one object a line", found=shown) from None
+
+
+def require_length(line: bytes, error: type[CurationError], where: str) -> None:
+    """Raise an `error` for a line that is longer than any is written."""
+    if len(line) > _MAX_LINE:
+        raise error("A line is too long", where=where, expected=f"at most {_MAX_LINE:,} bytes", found=f"{len(line):,}")
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _is_cut_off(line: bytes) -> bool:
     """Return whether a last line may be the beginning of a JSON object that a kill cut off, and not other text."""
-    return line[:2] in (b"{", b'{"') and not is_json_object(line)
+    return line[:2] in (b"{", b'{"') and not _is_json_object(line)
 
 
-def is_json_object(line: bytes) -> bool:
+def _is_json_object(line: bytes) -> bool:
     """Return whether a line is a whole JSON object, and not the beginning of one."""
     try:
         return isinstance(json.loads(line), dict)
@@ -83,10 +125,10 @@ def _mend(handle: int, path: Path) -> int:
     if not size or os.pread(handle, 1, size - 1) == b"\n":
         return 0
     tail = _last_line(handle, size)
-    if is_json_object(tail):
+    if _is_json_object(tail):
         os.write(handle, b"\n")
         return 0
-    if not is_cut_off(tail):
+    if not _is_cut_off(tail):
         raise UsageError(
             "The last line is not the beginning of a line of this tool",
             where=str(path),

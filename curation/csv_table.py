@@ -1,4 +1,4 @@
-"""Tables as CSV that a spreadsheet cannot be made to run: the one place where cells are written.
+"""Tables as CSV: the rows of users' files, and the one place where cells are written, which no spreadsheet can run.
 
 Names come from somebody's files. A spreadsheet takes a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a
 carriage return for a formula (OWASP, "CSV Injection"), and a formula may start programs or send the table away. Such a
@@ -9,9 +9,12 @@ Numbers stay as they are, also where they are given as text.
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+from curation.errors import CurationError
 
 _ACTIVE = ("=", "+", "-", "@", "\t", "\r")
 _MARK = "'"
@@ -39,6 +42,34 @@ class _Lines(list[str]):
 
     def write(self, row: str) -> None:
         self.append(f"{row[:-2]}\n")
+
+
+def csv_rows(
+    data: bytes, error: type[CurationError], what: str, *, where: str, delimiter: str = ",", strict: bool = False
+) -> list[list[str]]:
+    """Return the rows of CSV in UTF-8; other bytes, and what is no CSV, are an `error` that says `what`.
+
+    Parameters
+    ----------
+    strict : bool
+        Whether a quote that is not closed, or followed by text, is refused.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict))
+    except (UnicodeDecodeError, csv.Error) as found:
+        raise error(what, where=where, found=str(found)[:200]) from None
+
+
+def csv_header(line: bytes, error: type[CurationError], *, where: str, delimiter: str = ",") -> tuple[str, ...]:
+    """Return the column names of a table's first line; no CSV in UTF-8, or a name that stands twice, is an `error`."""
+    try:
+        names = tuple(next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter), ()))
+    except (UnicodeDecodeError, csv.Error) as found:
+        raise error("The header of the table cannot be read", where=where, found=str(found)[:200]) from None
+    if len(set(names)) != len(names):
+        raise error("Two columns of the table have one name", where=where, found=", ".join(names)[:200])
+    return names
 
 
 def inert_cell(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation import storage
 from curation.csv_table import as_csv
+from curation.text_table import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -151,6 +152,6 @@ def save_figure(
 
 def plain(text: str, limit: int = 32) -> str:
     """Return a name as matplotlib may draw it: no formula, no control characters, at most `limit` characters."""
-    printable = "".join(character if character.isprintable() else "?" for character in text)
-    short = printable if len(printable) <= limit else printable[: limit - 1] + "…"
+    shown = printable(text, "?")
+    short = shown if len(shown) <= limit else shown[: limit - 1] + "…"
     return short.replace("\\", "/").replace("$", r"\$")

@@ -18,7 +18,7 @@ import msgspec
 from curation.canonical import sha256_of_bytes
 from curation.errors import CurationError, SourceError, UsageError
 from curation.json_keys import SMALL as LARGEST_SEARCHED
-from curation.json_keys import refuse_repeated_keys, repeated_key
+from curation.json_keys import decode_json, repeated_key
 from curation.storage import open_binary, read_bytes
 
 GZIP = b"\x1f\x8b"
@@ -262,17 +262,10 @@ def read_declaration(
         It is neither TOML nor JSON, or has other fields or types than the record.
     """
     data = read_bytes(path, kind=kind, most=_MOST_BYTES_OF_DECLARATION, error=error)
+    what, expected = f"The {kind} cannot be read", example or f"fields {', '.join(record.__struct_fields__)}"
     if path.suffix.lower() != ".toml":
-        refuse_repeated_keys(data, str(path), error)
+        return decode_json(data, record, error, what, where=str(path), expected=expected)
     try:
-        text = data.decode("utf-8")
-        if path.suffix.lower() == ".toml":
-            return msgspec.convert(tomllib.loads(text), type=record)
-        return msgspec.json.decode(text, type=record)
+        return msgspec.convert(tomllib.loads(data.decode("utf-8")), type=record)
     except (tomllib.TOMLDecodeError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        raise error(
-            f"The {kind} cannot be read",
-            where=str(path),
-            expected=example or f"fields {', '.join(record.__struct_fields__)}",
-            found=str(problem)[:300],
-        ) from None
+        raise error(what, where=str(path), expected=expected, found=str(problem)[:300]) from None

@@ -1,19 +1,44 @@
-"""Keys that stand twice in one JSON object: a decoder keeps the last and drops the first without a word."""
+"""JSON of users' files, decoded into a type; a key that stands twice in one object is refused.
+
+A decoder keeps the last of two equal keys and drops the first without a word.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from curation.errors import CurationError
 
+Decoded = TypeVar("Decoded")
 SMALL = 1 << 20
 _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 _NEXT = re.compile(rb"[ \t\r\n]*,")
+
+
+def decode_json(
+    data: bytes,
+    form: type[Decoded],
+    error: type[CurationError],
+    what: str,
+    *,
+    where: str,
+    expected: str | None = None,
+    hint: str | None = None,
+) -> Decoded:
+    """Return what some JSON says; what is malformed or of another form is an `error` that says `what`.
+
+    Keys that stand twice are refused as by `refuse_repeated_keys`.
+    """
+    refuse_repeated_keys(data, where, error)
+    try:
+        return msgspec.json.decode(data, type=form)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as found:
+        raise error(what, where=where, expected=expected, found=str(found)[:200], hint=hint) from None
 
 
 def refuse_repeated_keys(data: bytes, where: str, error: type[CurationError], *, everywhere: bool = False) -> None:

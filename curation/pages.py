@@ -11,6 +11,8 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from curation.text_table import printable
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -60,8 +62,8 @@ def _environment() -> Environment:
 
 def clean(text: str, limit: int = 80) -> str:
     """Return a text from a file for HTML: escaped, without control characters, not longer than `limit`."""
-    printable = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
-    return escape(printable if len(printable) <= limit else printable[: limit - 1] + "…")
+    shown = printable(text)
+    return escape(shown if len(shown) <= limit else shown[: limit - 1] + "…")
 
 
 def plain(text: object) -> str:
@@ -84,7 +86,7 @@ def block(text: str, language: str = "") -> str:
     """Return a code block, and a blank line after it; no line of the text closes its fence."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return "\n".join([f"{fence}{language}", *map(_printable, text.splitlines()), fence, "\n"])
+    return "\n".join([f"{fence}{language}", *(printable(line, " ") for line in text.splitlines()), fence, "\n"])
 
 
 def count(number: int | None) -> str:
@@ -93,8 +95,4 @@ def count(number: int | None) -> str:
 
 
 def _one_line(text: object) -> str:
-    return " ".join(_printable(str(text)).split())
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else " " for sign in text)
+    return " ".join(printable(str(text), " ").split())

@@ -23,9 +23,9 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def printable(text: str) -> str:
-    """Return a text from a file without the control characters that could steer a terminal."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+def printable(text: str, instead: str = "\N{REPLACEMENT CHARACTER}") -> str:
+    """Return a text from a file with a sign instead of each control character, which could steer a terminal."""
+    return "".join(character if character.isprintable() else instead for character in text)
 
 
 def table_lines(table: Table, *, width: int | None = None) -> list[str]:

@@ -26,6 +26,7 @@ VERBS: dict[str, str] = {
     "show": "print a manifest",
     "verify": "check a manifest against its digests, its sources, or an authors' list",
     "diff": "compare two manifests",
+    "identify": "say which published list a file is, by what it holds and not by its name",
     "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
     "embed": "photos, boxes or texts as vectors of an encoder, kept in a store that resumes",
     "neighbors": "nearest images of a reference set, and how alike whole sets are",

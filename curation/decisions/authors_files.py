@@ -19,6 +19,7 @@ from curation.errors import CurationError, DecisionError
 from curation.ids import coco_native
 from curation.sources.datasets import family, namespace_of
 from curation.storage import read_bytes
+from curation.text_table import printable
 
 if TYPE_CHECKING:
     import yaml
@@ -178,7 +179,7 @@ def _keyed(pairs: Sequence[tuple[str, Any]], where: str) -> Keyed:
 
 def _problem(error: Exception) -> str:
     text = str(getattr(error, "problem", None) or error)
-    return "".join(c if c.isprintable() else " " for c in text)[:200]
+    return printable(text, " ")[:200]
 
 
 _COCO_NUMBER = re.compile(r"[1-9][0-9]{0,11}|0")

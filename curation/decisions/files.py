@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,18 +12,17 @@ from typing import Any
 
 import msgspec
 
-from curation.append_log import append_lines, is_cut_off
+from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines
 from curation.csv_table import as_csv, cell_text
 from curation.decisions.authors_files import parse_json_selection, parse_yaml_selection
 from curation.decisions.decision import Decision, check_decision, row_of
 from curation.errors import CurationError, DecisionError, UsageError
 from curation.ids import native_of
 from curation.input_files import InputFile
-from curation.json_keys import each_key_once
 from curation.sources.datasets import namespace_of
 from curation.storage import write_bytes
+from curation.text_table import printable
 
-MAX_LINE_BYTES = 64 << 10
 REQUIRED = ("image_id", "dataset", "stage", "action")
 _DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:(?:[.,]\d+)?[eE][+-]\d+|[.,]0+)")
 
@@ -39,17 +37,8 @@ def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
     DecisionError
         A line is too long, no JSON object, or no decision.
     """
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    last = len(lines)
-    decisions: list[Decision] = []
-    for number, line in enumerate(lines, start=1):
-        text = line.strip(b" \t\r")
-        if not text:
-            continue
-        if number == last and is_cut_off(text):
-            return decisions, text[:60].decode("utf-8", "replace")
-        decisions.append(_from_json(text, f"{name}, line {number}"))
-    return decisions, ""
+    lines, torn = filled_lines(data.removeprefix(b"\xef\xbb\xbf"))
+    return [_from_json(text, f"{name}, line {number}") for number, text in lines], torn
 
 
 def parse_csv(data: bytes, name: str) -> list[Decision]:
@@ -97,19 +86,7 @@ def checked_decision(fields: dict[str, Any], where: str) -> Decision:
 
 
 def _from_json(text: bytes, where: str) -> Decision:
-    if len(text) > MAX_LINE_BYTES:
-        raise DecisionError(
-            "A line is too long for a decision",
-            where=where,
-            expected=f"at most {MAX_LINE_BYTES} bytes",
-            found=str(len(text)),
-        )
-    try:
-        fields = json.loads(text.decode("utf-8"), object_pairs_hook=each_key_once)
-    except (ValueError, RecursionError) as error:
-        raise DecisionError(
-            "A line is not JSON", where=where, expected="one object a line", found=_plain(str(error))
-        ) from None
+    fields = parsed_line(text, DecisionError, where)
     if not isinstance(fields, dict):
         raise DecisionError(
             "A line is no JSON object", where=where, expected="one object a line", found=type(fields).__name__
@@ -192,7 +169,7 @@ def _namespaced(image: Any, dataset: Any) -> Any:
 
 
 def _plain(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)[:200]
+    return printable(text, "?")[:200]
 
 
 MAX_BYTES = 256 << 20
@@ -324,13 +301,7 @@ class DecisionLog:
     """
 
     def __init__(self, path: Path) -> None:
-        if path.suffix.lower() != ".jsonl":
-            raise DecisionError(
-                "A decisions log is JSON Lines",
-                where=str(path),
-                expected=".jsonl",
-                found=repr(path.suffix[:20]),
-            )
+        require_json_lines(path, DecisionError, "decisions log")
         self.path = path
         self.recovered = 0
 

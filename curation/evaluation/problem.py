@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from curation.errors import EvaluationError
 from curation.input_files import read_plain
-from curation.json_keys import refuse_repeated_keys
+from curation.json_keys import decode_json
 from curation.manifest.header import unknown_index
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
@@ -170,13 +170,7 @@ Form = TypeVar("Form")
 def read_class_file(path: Path, form: type[Form], example: str, *, what: str = "class file") -> Form:
     """Return a JSON file of classes in a form; one that is not of it is an `EvaluationError` that shows an example."""
     data = read_plain(path, kind="class file")
-    refuse_repeated_keys(data, str(path), EvaluationError)
-    try:
-        return msgspec.json.decode(data, type=form)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EvaluationError(
-            f"The {what} cannot be read", where=str(path), expected=example, found=str(error)[:200]
-        ) from None
+    return decode_json(data, form, EvaluationError, f"The {what} cannot be read", where=str(path), expected=example)
 
 
 class _ClassFile(msgspec.Struct):

@@ -7,20 +7,17 @@ Images has a tree in JSON.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from curation.canonical import sha256_of_lines
+from curation.csv_table import csv_rows
 from curation.errors import HierarchyError, UsageError
 from curation.hierarchy.hierarchy import children, descendants, leaves_under, require_acyclic
 from curation.input_files import utf8_text
-from curation.json_keys import refuse_repeated_keys
+from curation.json_keys import decode_json
 from curation.storage import read_bytes
 
 if TYPE_CHECKING:
@@ -143,7 +140,7 @@ def read_open_images(tree: Path, names: Path | None = None, *, parts: bool = Fal
         below = [*_entries(entry, "Subcategory", tree), *(_entries(entry, "Part", tree) if parts else ())]
         pending += [(one, node) for one in reversed(below)]
     require_acyclic(graph, str(tree))
-    for node, name in _names(names) if names is not None else ():
+    for node, name in read_open_images_names(names).items() if names is not None else ():
         if node in graph:
             graph.nodes[node]["lemmas"] = name.replace(" ", "_")
     return graph
@@ -158,11 +155,8 @@ def read_json_tree(path: Path) -> Any:
         There is no such file, or it is not JSON, or repeats a key.
     """
     data = read_bytes(path, kind="class hierarchy")
-    refuse_repeated_keys(data, str(path), HierarchyError)
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HierarchyError("The class hierarchy is not JSON", where=str(path), found=str(error)[:200]) from None
+    found: Any = decode_json(data, object, HierarchyError, "The class hierarchy is not JSON", where=str(path))
+    return found
 
 
 def _label_name(entry: Any, path: Path) -> str:
@@ -184,12 +178,11 @@ def _entries(entry: Any, key: str, path: Path) -> list[Any]:
     return found
 
 
-def _names(path: Path) -> list[tuple[str, str]]:
-    try:
-        rows = list(csv.reader(io.StringIO(read_bytes(path, kind="list of class names").decode("utf-8-sig"))))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise HierarchyError("The class names are not a CSV file", where=str(path), found=str(error)[:200]) from None
-    return [(row[0], row[1]) for row in rows if len(row) >= 2 and row[1].isprintable()]
+def read_open_images_names(path: Path) -> dict[str, str]:
+    """Return the name of each label of ``class-descriptions-boxable.csv``; rows without a printable one are skipped."""
+    data = read_bytes(path, kind="list of class names")
+    rows = csv_rows(data, HierarchyError, "The class names are not a CSV file", where=str(path))
+    return {row[0]: row[1] for row in rows if len(row) >= 2 and row[1].isprintable()}
 
 
 def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import msgspec
 from curation.errors import ProposalError
 from curation.ids import native_of
 from curation.input_files import InputFile, json_rows
-from curation.json_keys import refuse_repeated_keys
+from curation.json_keys import decode_json
 from curation.proposals.id_classes import IdClass, name_key, owners
 from curation.proposals.proposal import Evidence, Input, decimal_text
 from curation.storage import read_bytes
@@ -73,16 +73,9 @@ def read_categories(path: Path, classes: Sequence[IdClass]) -> dict[int, str]:
         The file has no such table, a number stands twice, or no category is an ID class.
     """
     data = read_bytes(path, kind="category table")
-    refuse_repeated_keys(data, str(path), ProposalError)
-    try:
-        table = msgspec.json.decode(data, type=_Table).categories
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProposalError(
-            "The category table cannot be read",
-            where=str(path),
-            expected='{"categories": [{"id": 1, "name": "person"}, …]}',
-            found=str(error)[:200],
-        ) from None
+    example = '{"categories": [{"id": 1, "name": "person"}, …]}'
+    what = "The category table cannot be read"
+    table = decode_json(data, _Table, ProposalError, what, where=str(path), expected=example).categories
     numbers = [one.id for one in table]
     if len(set(numbers)) < len(numbers):
         raise ProposalError("A category number stands twice", where=str(path))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from curation.csv_table import csv_rows
 from curation.errors import HierarchyError, ProposalError
 from curation.hierarchy import Wordnet, open_wordnet
 from curation.hierarchy.synset_maps import DATASETS, synset_map
@@ -207,11 +206,9 @@ def read_synset_map(path: Path) -> dict[str, str]:
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    try:
-        text = read_bytes(path, kind="synset map").decode("utf-8-sig")
-        rows = list(csv.reader(io.StringIO(text), delimiter="\t" if path.suffix.lower() == ".tsv" else ","))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ProposalError("The synset map is no table", where=str(path), found=str(error)[:120]) from None
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    data = read_bytes(path, kind="synset map")
+    rows = csv_rows(data, ProposalError, "The synset map is no table", where=str(path), delimiter=delimiter)
     kept = [(number, row) for number, row in enumerate(rows, 1) if row and not row[0].startswith("#")]
     return kept[1:] if kept and [cell.strip().lower() for cell in kept[0][1]] == ["name", "synset"] else kept
 

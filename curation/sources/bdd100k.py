@@ -10,16 +10,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from curation.errors import AnnotationFormatError, MissingFileError, UsageError
-from curation.json_keys import refuse_repeated_keys
-from curation.sources.content import SmallFiles, check_name
-from curation.sources.integrity import (
-    BadBoxes,
-    check_policy,
-    check_unique,
-    select,
-    sound_boxes,
-)
+from curation.errors import AnnotationFormatError, MissingFileError
+from curation.json_keys import decode_json
+from curation.sources.content import SmallFiles, check_name, require_one
+from curation.sources.integrity import check_policy, check_unique, sound_objects
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Categories, Images, Objects, Source
 from curation.storage import open_binary
 
@@ -135,14 +130,7 @@ def locate_bdd100k(path: Path, part: str) -> Bdd100kPlace:
             expected=", ".join(place.format(part=part or "PART") for place in _PLACES),
             found=f"labels of {', '.join(offered)}" if offered else None,
         )
-    if len(found) > 1:
-        raise UsageError(
-            f"The folder holds labels of {part} of several kinds",
-            where=str(path),
-            expected="one of them",
-            found=", ".join(str(one.relative_to(path)) for one in found),
-            hint=f"--source bdd100k@{part}={found[0]}",
-        )
+    require_one(found, path, f"The folder holds labels of {part} of several kinds", f"bdd100k@{part}")
     return locate_bdd100k(found[0], part)
 
 
@@ -187,8 +175,7 @@ def parse_bdd100k(content: SmallFiles, *, part: str, dataset: str, bad_boxes: Ba
     check_unique(natives, "image name", lambda row: f"{single}: image {row}")
     rows, dropped = _rows(frames, single)
     categories = _categories(rows)
-    objects = _objects(rows, categories)
-    keep, bad = sound_boxes(objects.boxes, objects.areas, bad_boxes, lambda row: rows[row].where)
+    objects, bad = sound_objects(_objects(rows, categories), bad_boxes, lambda row: rows[row].where)
     return Source.of(
         dataset,
         part,
@@ -199,7 +186,7 @@ def parse_bdd100k(content: SmallFiles, *, part: str, dataset: str, bad_boxes: Ba
             heights=np.full(len(natives), HEIGHT, np.int32),
         ),
         categories=categories,
-        objects=objects if keep is None else select(objects, keep),
+        objects=objects,
         files=(content.record(single, list(content.data), len(rows)),),
         dropped=dropped | bad,
     )
@@ -208,18 +195,11 @@ def parse_bdd100k(content: SmallFiles, *, part: str, dataset: str, bad_boxes: Ba
 def _frames(data: bytes, name: str) -> Sequence[_Frame]:
     """Return the images of a file: a list of them, an object that holds it, or one image with its frames."""
     data = data.removeprefix(b"\xef\xbb\xbf")
-    refuse_repeated_keys(data, name, AnnotationFormatError)
-    try:
-        if data.lstrip().startswith(b"["):
-            return msgspec.json.decode(data, type=list[_Frame])
-        file = msgspec.json.decode(data, type=_File)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise AnnotationFormatError(
-            "The label file is malformed",
-            where=name,
-            expected="a list of frames with name and labels, or one image with name and frames",
-            found=str(error)[:200],
-        ) from None
+    what = "The label file is malformed"
+    expected = "a list of frames with name and labels, or one image with name and frames"
+    if data.lstrip().startswith(b"["):
+        return decode_json(data, list[_Frame], AnnotationFormatError, what, where=name, expected=expected)
+    file = decode_json(data, _File, AnnotationFormatError, what, where=name, expected=expected)
     if not file.name:
         return file.frames
     return [_Frame(file.name, [label for frame in file.frames for label in frame.objects or ()])]

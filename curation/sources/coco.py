@@ -20,16 +20,15 @@ from curation.json_keys import refuse_repeated_keys
 from curation.sources.content import FileContent
 from curation.sources.datasets import COCO_CATEGORIES, family, namespace_of
 from curation.sources.integrity import (
-    BadBoxes,
     Ids,
     Where,
     check_policy,
     check_resolved,
     check_unique,
     positions,
-    select,
-    sound_boxes,
+    sound_objects,
 )
+from curation.sources.slots import BadBoxes
 from curation.sources.source import (
     POSES,
     Bools,
@@ -107,14 +106,14 @@ def parse_coco(
     where = _where(content.name, "annotations", records)
     objects = _objects(records, image_ids, category_ids, where)
     objects = replace(objects, original=_originals(records, categories, space))
-    keep, dropped = sound_boxes(objects.boxes, objects.areas, bad_boxes, where)
+    kept, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
         dataset,
         part,
         namespace=space,
         images=images,
         categories=categories,
-        objects=objects if keep is None else select(objects, keep),
+        objects=kept,
         files=(FileRecord(content.name, content.sha256, content.size, len(objects)),),
         dropped=dropped,
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, SourceError
+from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, SourceError, UsageError
 from curation.ids import check_native
 from curation.input_files import filled_lines, plain
 from curation.sources.integrity import check_unique
@@ -144,6 +144,18 @@ def paths_below(root: Path, names: Sequence[str]) -> list[str]:
     """Return the path of each name below a folder; one that leads outside it is a `PathEscapeError`."""
     # Resolving links costs more than reading a small file, so a name of plain characters is not resolved.
     return [f"{root}/{name}" if _PLAIN_NAME.match(name) else str(inside(root, name)) for name in names]
+
+
+def require_one(found: Sequence[Path], root: Path, what: str, source: str) -> None:
+    """Raise a `UsageError` that says `what` where a folder holds several files of which one is meant."""
+    if len(found) > 1:
+        raise UsageError(
+            what,
+            where=str(root),
+            expected="one of them",
+            found=", ".join(str(one.relative_to(root)) for one in found),
+            hint=f"--source {source}={found[0]}",
+        )
 
 
 def listed_names(data: bytes, where: str) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ import numpy as np
 from curation.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
 from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name
-from curation.sources.integrity import BadBoxes, check_policy, check_unique, select, sound_boxes
+from curation.sources.integrity import check_policy, check_unique, sound_objects
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Categories, Images, Int32s, Int64s, Objects, Source
 
 FILES = ("images.txt", "classes.txt", "image_class_labels.txt", "bounding_boxes.txt", "train_test_split.txt")
@@ -69,13 +70,9 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
         check_name(row[1], f"{_IMAGES}: line {number}")
     check_unique(names, "image name", lambda row: f"{_IMAGES}: line {row + 1}")
     chosen = np.flatnonzero(_in_part(rows, part))
-    objects = _objects(rows, chosen)
     where = {int(row): line for line, row in enumerate(_aligned(rows, _BOXES)[0].tolist(), start=1)}
-    keep, dropped = sound_boxes(
-        objects.boxes,
-        objects.areas,
-        bad_boxes,
-        lambda row: f"{_BOXES}: line {where.get(int(chosen[row]), row + 1)}",
+    objects, dropped = sound_objects(
+        _objects(rows, chosen), bad_boxes, lambda row: f"{_BOXES}: line {where.get(int(chosen[row]), row + 1)}"
     )
     return Source.of(
         dataset,
@@ -86,7 +83,7 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
             file_names=[rows[_IMAGES][row][1] for row in chosen.tolist()],
         ),
         categories=_categories(rows),
-        objects=objects if keep is None else select(objects, keep),
+        objects=objects,
         files=tuple(content.record(name, [name], len(rows[name])) for name in FILES),
         dropped=dropped,
     )

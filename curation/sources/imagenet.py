@@ -9,9 +9,7 @@ names by class; JSON of counts by class, which has no names at all.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,14 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-import msgspec
 import numpy as np
 
+from curation.csv_table import csv_rows
 from curation.errors import AnnotationFormatError, ImageIdError, MissingFileError, UsageError
 from curation.ids import check_native
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.input_files import utf8_text
-from curation.json_keys import refuse_repeated_keys
+from curation.json_keys import decode_json
 from curation.sources.content import FileContent
 from curation.sources.integrity import check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
@@ -345,7 +343,8 @@ def _solution(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
     """Read Kaggle's ``ImageId,PredictionString``: the wnid and a box, several times over."""
     names: list[str] = []
     classes: list[str] = []
-    for number, row in enumerate(_csv_rows(lines[1:], path), start=2):
+    rows = csv_rows("\n".join(lines[1:]).encode(), AnnotationFormatError, "The list is no CSV", where=str(path))
+    for number, row in enumerate(rows, start=2):
         words = row[1].split() if len(row) == 2 else []
         wnids = set(words[::5])
         if len(wnids) != 1 or not is_wnid(words[0]) or len(words) % 5 > 1:
@@ -353,13 +352,6 @@ def _solution(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
         names.append(f"{stem(row[0])}.JPEG")
         classes.append(words[0])
     return names, classes
-
-
-def _csv_rows(lines: list[str], path: Path) -> list[list[str]]:
-    try:
-        return list(csv.reader(io.StringIO("\n".join(lines))))
-    except csv.Error as error:
-        raise AnnotationFormatError("The list is no CSV", where=str(path), found=str(error)[:200]) from None
 
 
 def _validation_wnids(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
@@ -405,13 +397,8 @@ _LAYOUTS: dict[str, Callable[[list[str], Path], tuple[list[str], list[str]]]] = 
 
 
 def _from_json(text: str, path: Path) -> tuple[list[str], list[str], bool]:
-    try:
-        stated = msgspec.json.decode(text, type=dict[str, list[str] | int])
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise AnnotationFormatError(
-            "The list is not JSON of names or counts by wnid", where=str(path), found=str(error)[:200]
-        ) from None
-    refuse_repeated_keys(text.encode("utf-8"), str(path), AnnotationFormatError)
+    what = "The list is not JSON of names or counts by wnid"
+    stated = decode_json(text.encode(), dict[str, list[str] | int], AnnotationFormatError, what, where=str(path))
     if strangers := [wnid for wnid in stated if not is_wnid(wnid)]:
         _refuse(path, 1, strangers[0], "wnids as keys")
     counts = {wnid: value for wnid, value in stated.items() if isinstance(value, int)}

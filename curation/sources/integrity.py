@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from curation.errors import BoxError, DanglingIdError, DuplicateIdError, UsageError
-from curation.sources.slots import BadBoxes as BadBoxes
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
 
 Ids = Int64s | list[str]
@@ -87,17 +87,14 @@ def check_resolved(places: Int32s, references: Ids, kind: str, where: Where) -> 
     )
 
 
-def sound_boxes(boxes: Floats, areas: Floats, policy: BadBoxes, where: Where) -> tuple[Bools | None, dict[str, int]]:
-    """Return which boxes to keep (None: all) and how many were dropped, by reason.
+def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Objects, dict[str, int]]:
+    """Return the objects without those whose box is bad, and how many these were, by reason.
 
     A box is bad when a number is not finite, its width, height or area is negative, or a coordinate is beyond
     ±1,000,000 pixels. A box of no size, or one that sticks out of its image, is a fact and is kept.
 
     Parameters
     ----------
-    boxes : ndarray of float64, shape (m, 4)
-        ``x, y, w, h`` in pixels.
-    areas : ndarray of float64, shape (m,)
     policy : {"error", "drop"}
     where : callable
         Names the record of a row.
@@ -108,13 +105,14 @@ def sound_boxes(boxes: Floats, areas: Floats, policy: BadBoxes, where: Where) ->
         A box is bad and the policy is ``error``.
     """
     check_policy(policy)
+    boxes, areas = objects.boxes, objects.areas
     # One pass over the extremes clears a sound file; a NaN fails every comparison.
     if not len(boxes) or (
         np.abs(boxes).max() <= MAX_COORDINATE
         and boxes[:, 2:].min() >= 0
         and 0 <= areas.min() <= areas.max() <= _MAX_AREA
     ):
-        return None, {}
+        return objects, {}
     reasons = _reasons(boxes, areas)
     if policy == "error":
         bad = {reason: int(np.flatnonzero(mask)[0]) for reason, mask in reasons.items() if mask.any()}
@@ -127,7 +125,7 @@ def sound_boxes(boxes: Floats, areas: Floats, policy: BadBoxes, where: Where) ->
             hint="--bad-boxes drop (bad_boxes='drop') leaves such records out and counts them",
         )
     keep = ~np.logical_or.reduce(list(reasons.values()))
-    return keep, {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
+    return select(objects, keep), {f"box {reason}": int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
 
 
 def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:

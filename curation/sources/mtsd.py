@@ -12,8 +12,8 @@ import numpy as np
 
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
 from curation.sources.content import SmallFiles, listed_names, paths_below
-from curation.sources.integrity import BadBoxes, check_policy, select, sound_boxes
-from curation.sources.slots import Seam as Seam
+from curation.sources.integrity import check_policy, sound_objects
+from curation.sources.slots import BadBoxes, Seam
 from curation.sources.source import Categories, Images, Objects, Source
 from curation.storage import inside, read_bytes
 
@@ -140,9 +140,7 @@ def parse_mtsd(
     objects: Objects | None = None
     dropped: dict[str, int] = {}
     if photos:
-        every = _objects(signs, categories)
-        keep, dropped = sound_boxes(every.boxes, every.areas, bad_boxes, lambda row: signs[row].where)
-        objects = every if keep is None else select(every, keep)
+        objects, dropped = sound_objects(_objects(signs, categories), bad_boxes, lambda row: signs[row].where)
     if crossing:
         dropped[f"sign across the seam of a panorama: {_DONE[seam]}"] = crossing
     records = [content.record(split, [split], len(keys))]

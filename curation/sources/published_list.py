@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -331,6 +331,7 @@ class _Lines:
     numbers: Int32s
     starts: Int32s
     ends: Int32s
+    breaks: Int32s
     before: Int32s
     labels: Int32s
     is_imglist: Bools
@@ -484,7 +485,8 @@ def _lines_of(block: bytes, before: int, traits: Counter[str]) -> tuple[_Lines, 
     return lines, len(breaks), len(strange), odd
 
 
-def _with_labels(block: bytes, buffer: Any, numbers: Int64s, starts: Int64s, ends: Int64s) -> _Lines:
+def _with_labels(block: bytes, buffer: Any, lines: tuple[Int64s, Int64s, Int64s, Int64s]) -> _Lines:
+    numbers, starts, ends, breaks = lines
     before, labels = ends.copy(), np.full(len(ends), NO_LABEL, np.int32)
     is_label, has_path = np.zeros(len(ends), np.bool_), np.zeros(len(ends), np.bool_)
     is_bare, is_sentence = has_path.copy(), has_path.copy()
@@ -635,8 +637,9 @@ def _joined(texts: Iterable[str]) -> bytes:
     return "".join(f"{text}\n" for text in texts).encode()
 
 
-class _Image(ListedImage, frozen=True):
+class _Image(msgspec.Struct, frozen=True):
     id: int | str = ""
+    file_name: str = ""
 
 
 class _Coco(msgspec.Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from curation.csv_table import csv_header
 from curation.errors import AnnotationFormatError, DanglingIdError, ImageIdError, UsageError
 from curation.ids import check_native, native_of
 from curation.sources.content import FileContent
@@ -338,7 +338,8 @@ def _delimited(content: FileContent, delimiter: str) -> dict[str, list[Any]]:
     import pyarrow
     from pyarrow import csv as arrow_csv
 
-    names = _header(content, delimiter)
+    line = content.data[:_MAX_HEADER].split(b"\n", 1)[0]
+    names = csv_header(line, AnnotationFormatError, where=f"{content.name}: row 1", delimiter=delimiter)
     table = arrow_csv.read_csv(
         pyarrow.BufferReader(content.data),
         # Cells stay texts: a reader that guesses types would turn 000012 into 12.
@@ -349,23 +350,6 @@ def _delimited(content: FileContent, delimiter: str) -> dict[str, list[Any]]:
         ),
     )
     return {name: table.column(name).to_pylist() for name in names}
-
-
-def _header(content: FileContent, delimiter: str) -> list[str]:
-    line = content.data[:_MAX_HEADER].split(b"\n", 1)[0].rstrip(b"\r")
-    try:
-        names = next(csv.reader([line.decode("utf-8")], delimiter=delimiter))
-    except (UnicodeDecodeError, csv.Error, StopIteration) as error:
-        raise AnnotationFormatError(
-            "The header of the table cannot be read", where=f"{content.name}: row 1", found=str(error)[:200]
-        ) from None
-    if len(set(names)) != len(names):
-        raise AnnotationFormatError(
-            "Two columns of the table have one name",
-            where=f"{content.name}: row 1",
-            found=", ".join(names)[:200],
-        )
-    return names
 
 
 def _parquet(content: FileContent) -> dict[str, list[Any]]:

@@ -21,13 +21,8 @@ from curation.errors import AnnotationFormatError, ImageIdError, MissingFileErro
 from curation.ids import check_native
 from curation.sources.content import record_of_many
 from curation.sources.datasets import VOC_NAMES, namespace_of
-from curation.sources.integrity import (
-    BadBoxes,
-    check_policy,
-    check_unique,
-    select,
-    sound_boxes,
-)
+from curation.sources.integrity import check_policy, check_unique, sound_objects
+from curation.sources.slots import BadBoxes
 from curation.sources.source import (
     POSES,
     Bools,
@@ -315,14 +310,14 @@ def parse_voc(content: VocContent, *, dataset: str, bad_boxes: BadBoxes = "error
     names = rows.required("name")
     categories = _categories(rows, names, dataset)
     objects = _objects(rows, names, categories.index())
-    keep, dropped = sound_boxes(objects.boxes, objects.areas, bad_boxes, rows.where)
+    kept, dropped = sound_objects(objects, bad_boxes, rows.where)
     listed, annotated = content.files
     return Source.of(
         dataset,
         content.part,
         images=_images(content.stems, records),
         categories=categories,
-        objects=objects if keep is None else select(objects, keep),
+        objects=kept,
         files=(
             listed,
             FileRecord(annotated.name, annotated.sha256, annotated.size, len(objects), annotated.files),

@@ -9,8 +9,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.header import Supersedes
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest, write_manifest
+from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 
 
 def test_protocols(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,7 +26,7 @@ def test_protocols(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypat
     text = capsys.readouterr().out
     assert "voc2007-test" in text
     assert "cpython_set" in text
-    assert "comes with curation" in text
+    assert "comes with" in text
 
 
 def test_manifests_at_hand_and_a_damaged_one(

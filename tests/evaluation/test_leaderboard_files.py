@@ -71,7 +71,7 @@ def damage(change: Callable[[dict[str, Any]], Any]) -> str:
         ),
         (damage(lambda row: row["reported"].update(lost=-(10**40))), "too large"),
         (damage(lambda row: row["evaluator"].update(algorithm=10**40)), "too large"),
-        ('{"x": "' + "y" * (64 << 10) + '"}', "too long for a row"),
+        ('{"x": "' + "y" * (64 << 10) + '"}', "too long"),
     ],
 )
 def test_a_line_that_is_no_row_is_one_error_that_names_it(tmp_path: Path, line: str, message: str) -> None:

@@ -10,9 +10,8 @@ from curation.cli import main
 from curation.errors import HierarchyError, MissingExtraError, MissingFileError
 from curation.hierarchy import open_wordnet
 from curation.hierarchy.hierarchy import parents
-from curation.hierarchy.nltk_wordnet import nltk_wordnet
 from curation.hierarchy.noun_table import NounLine, embedded_sense_keys, read_noun_lines
-from curation.hierarchy.wordnet import wnid, wordnet
+from curation.hierarchy.wordnet import nltk_wordnet, wnid, wordnet
 from tests.hierarchy.drawn_wordnet import CANINE, DOG, SMALL, database, written
 from tests.hierarchy.nltk_oracle import nltk_graph
 
@@ -129,7 +128,7 @@ def test_commands_say_which_wordnet_answers(nltk_corpora: Path, capsys: pytest.C
     shown = capsys.readouterr()
     assert "labradoodle" in shown.out
     assert shown.err == (
-        "WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks 82108 of the 82115 of WordNet 3.0, and 1 are its own\n"
+        "warning: WordNet 3.1 (NLTK's tiny): 8 nouns: it lacks 82108 of the 82115 of WordNet 3.0, and 1 are its own\n"
     )
     assert main(["hierarchy", "similarity", "dog", "canine", *given, "--json"]) == 0
     assert '"origin": "WordNet 3.1 (NLTK\'s tiny) nouns"' in capsys.readouterr().out

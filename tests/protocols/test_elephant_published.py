@@ -10,7 +10,7 @@ from curation.benchmarks.registry import find_recipe, recipes
 from curation.cli import main
 from curation.errors import UsageError
 from curation.manifest.importing import list_slices, pin_lists
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from tests.real_files import provided, real_files
 
 NAME = "elephant/wr1-prob-published"
@@ -53,7 +53,7 @@ def test_a_recipe_by_a_name_that_is_near() -> None:
     with pytest.raises(UsageError) as error:
         find_recipe("elephant/wr1-published")
     assert NAME in str(error.value.hint)
-    assert {name.partition("/")[0] for name in recipes()} == {"elephant", "owod"}
+    assert {name.partition("/")[0] for name in recipes()} >= {"elephant", "owod"}
 
 
 @real_files("owod_lists")

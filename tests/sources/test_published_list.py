@@ -77,7 +77,7 @@ def test_blocks_do_not_change_what_is_read(tmp_path: Path, monkeypatch: pytest.M
 
 def test_distinct_is_sorted_by_code_point() -> None:
     assert distinct("b\n\uff5e\na\nB\n\U0001f600\nb\n".encode()).decode() == "B\na\nb\n\uff5e\n\U0001f600\n"
-    many = [b"%d" % (n * 7919 % 150_000) for n in range(200_000)]
+    many = [b"%d" % (n * 7919 % 150_000) for n in range(200_000)] + [b"a\xc3\xa9 long one", b"0"]
     assert distinct(b"\n".join(many) + b"\n") == b"\n".join(sorted(set(many))) + b"\n"
     assert distinct(b"") == b""
 

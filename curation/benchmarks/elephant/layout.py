@@ -20,7 +20,7 @@ from curation.benchmarks.elephant.lists import known_images
 from curation.benchmarks.elephant.orders import difference_order, image_numbers
 from curation.errors import ExportError
 from curation.ids import native_number
-from curation.json_keys import refuse_repeated_keys
+from curation.json_keys import decode_json
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, LabelView, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import Format, Request
@@ -342,11 +342,7 @@ def _require_stated(manifest: Manifest, slot: str, path: Path, data: bytes) -> N
 
 
 def _decoded(data: bytes, path: Path) -> _File:
-    refuse_repeated_keys(data, str(path), ExportError)
-    try:
-        return msgspec.json.decode(data, type=_File)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ExportError("The annotation file is not COCO JSON", where=str(path), found=str(error)[:200]) from None
+    return decode_json(data, _File, ExportError, "The annotation file is not COCO JSON", where=str(path))
 
 
 def _treatments(

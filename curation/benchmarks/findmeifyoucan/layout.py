@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from curation.errors import ExportError, HierarchyError, PublishError, UsageError
-from curation.hierarchy.class_trees import read_json_tree
+from curation.hierarchy.class_trees import read_json_tree, read_open_images_names
 from curation.manifest.header import Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import PartImages, locate_images
@@ -22,7 +20,6 @@ from curation.publishing.formats.plan import Plan, PlannedFile, first_repeated, 
 from curation.publishing.member import Member
 from curation.publishing.tables import PlannedTable
 from curation.sources.source import Int64s, Source
-from curation.storage import read_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -461,7 +458,7 @@ def open_images_categories(tree: Path, names: Path) -> tuple[Category, ...]:
     HierarchyError
         A file is not what it should be, or a class has no name.
     """
-    named = _names(names)
+    named = read_open_images_names(names)
     found: dict[str, Category] = {}
     pending: list[tuple[Any, tuple[str, ...]]] = [(one, ()) for one in reversed(_below(read_json_tree(tree), tree))]
     visits = 0
@@ -488,11 +485,3 @@ def _below(entry: Any, path: Path) -> list[Any]:
     if not isinstance(found, list):
         raise HierarchyError("Subcategory of the class hierarchy is no array", where=str(path), found=repr(found)[:80])
     return found
-
-
-def _names(path: Path) -> dict[str, str]:
-    try:
-        rows = list(csv.reader(io.StringIO(read_bytes(path, kind="list of class names").decode("utf-8-sig"))))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise HierarchyError("The class names are not a CSV file", where=str(path), found=str(error)[:200]) from None
-    return {row[0]: row[1] for row in rows if len(row) >= 2 and row[1].isprintable()}

@@ -18,12 +18,13 @@ from curation.benchmarks.parameters import MOST_IMAGES
 from curation.errors import CurationError, CurationWarning, ProtocolError, UsageError
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, TaskEntry
-from curation.manifest.manifest import NAME, PART_NAME
+from curation.manifest.soundness import NAME, PART_NAME
 from curation.sources.datasets import namespace_of
-from curation.sources.integrity import BadBoxes
 from curation.sources.opening import open_source
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
 from curation.storage import read_bytes
+from curation.text_table import printable
 
 SOURCES = ("train", "test")
 EXAMPLE = """name = "mylab/shapes"
@@ -322,7 +323,7 @@ def _quoted(text: str) -> str:
 
 def _file_of(source: Source) -> str:
     name = source.files[0].name if source.files else source.dataset
-    return "".join(character if character.isprintable() else "?" for character in name)
+    return printable(name, "?")
 
 
 def read_task_settings(path: Path) -> dict[str, str]:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
-from curation.append_log import append_lines, is_cut_off
+from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
 from curation.canonical import sha256_of_bytes, sha256_of_value
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.measures import Better, measure_of, ranked
+from curation.evaluation.measures import Better, Data, Scored, measure_of, ranked
 from curation.evaluation.protocols import measures_of, report_of
-from curation.evaluation.result import Data, Report, Scored
-from curation.json_keys import each_key_once
 from curation.storage import read_bytes
+from curation.text_table import printable
 from curation.version import __version__
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 64 << 20
-MAX_LINE_BYTES = 64 << 10
 MAX_TEXT = 200
 MAX_ENTRIES = 64
 MAX_COUNT = 2**63 - 1
@@ -138,10 +135,10 @@ def rows_of(result: Data, name: str | None = None) -> list[Row]:
 
 def _plain(text: str) -> str:
     """Return the beginning of a text, without characters that could steer a terminal."""
-    return "".join(one if one.isprintable() else "?" for one in text)[:MAX_TEXT]
+    return printable(text, "?")[:MAX_TEXT]
 
 
-def _row(report: Report, result: Data, one: Scored, name: str) -> Row:
+def _row(report: Any, result: Data, one: Scored, name: str) -> Row:
     manifest = one.manifest or result.get("manifest")
     digests = {part: file["sha256"] for part, file in one.predictions.items()}
     return Row(
@@ -268,16 +265,16 @@ def append_rows(path: Path, rows: Sequence[Row]) -> int:
     LeaderboardError
         The suffix is not ``.jsonl``, or a row is too long.
     """
-    _require_suffix(path)
+    require_json_lines(path, LeaderboardError, "leaderboard file")
     lines = [msgspec.json.encode(row) + b"\n" for row in rows]
     for line in lines:
-        _require_length(line, "new row")
+        require_length(line, LeaderboardError, "new row")
     return append_lines(path, b"".join(lines), kind="leaderboard file")
 
 
 def check_appendable(path: Path) -> None:
     """Raise `LeaderboardError` if rows could not be appended to a file: another suffix, or it holds something else."""
-    _require_suffix(path)
+    require_json_lines(path, LeaderboardError, "leaderboard file")
     if path.exists():
         read_rows(path)
 
@@ -292,42 +289,15 @@ def read_rows(path: Path) -> ReadRows:
     LeaderboardError
         It is too large, or a line of it is no row; the message names the line.
     """
-    _require_suffix(path)
+    require_json_lines(path, LeaderboardError, "leaderboard file")
     data = read_bytes(path, kind="leaderboard file", most=MAX_BYTES, error=LeaderboardError)
-    lines = data.split(b"\n")
-    rows: list[tuple[int, Row]] = []
-    for number, line in enumerate(lines, start=1):
-        text = line.strip(b" \t\r")
-        if not text:
-            continue
-        if number == len(lines) and is_cut_off(text):
-            torn = _plain(text[:60].decode("utf-8", "replace"))
-            return ReadRows(tuple(rows), sha256_of_bytes(data), torn)
-        rows.append((number, _parsed(text, f"{path.name}, line {number}")))
-    return ReadRows(tuple(rows), sha256_of_bytes(data))
-
-
-def _require_suffix(path: Path) -> None:
-    if path.suffix.lower() != ".jsonl":
-        raise LeaderboardError(
-            "A leaderboard file is JSON Lines",
-            where=str(path),
-            expected=".jsonl",
-            found=repr(path.suffix[:20]),
-        )
-
-
-def _require_length(line: bytes, where: str) -> None:
-    if len(line) > MAX_LINE_BYTES:
-        _refuse("A line is too long for a row", where, f"at most {MAX_LINE_BYTES} bytes", str(len(line)))
+    lines, torn = filled_lines(data)
+    rows = tuple((number, _parsed(text, f"{path.name}, line {number}")) for number, text in lines)
+    return ReadRows(rows, sha256_of_bytes(data), torn)
 
 
 def _parsed(text: bytes, where: str) -> Row:
-    _require_length(text, where)
-    try:
-        fields = json.loads(text.decode("utf-8"), object_pairs_hook=each_key_once, parse_constant=_refused)
-    except (ValueError, RecursionError) as error:
-        _refuse("A line is not JSON", where, "one object a line", _plain(str(error)))
+    fields = parsed_line(text, LeaderboardError, where)
     version = fields.get("schema_version") if isinstance(fields, dict) else None
     if version != SCHEMA_VERSION and isinstance(version, int):
         raise LeaderboardError(
@@ -343,7 +313,3 @@ def _parsed(text: bytes, where: str) -> Row:
         _refuse("A line is no row of a leaderboard", where, "the fields of docs/leaderboard.md", _plain(str(error)))
     _check_row(row, where)
     return row
-
-
-def _refused(text: str) -> None:
-    raise ValueError(f"{text} is no JSON number")

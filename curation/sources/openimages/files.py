@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
+from curation.csv_table import csv_rows
 from curation.errors import (
     AnnotationFormatError,
     CurationError,
@@ -21,7 +20,7 @@ from curation.errors import (
     UsageError,
 )
 from curation.input_files import beginning
-from curation.sources.content import FileContent
+from curation.sources.content import FileContent, require_one
 from curation.sources.openimages.keys import Keys, hex_texts, id_text, id_words, ordered, runs_of
 from curation.sources.openimages.rows import REQUIRED
 from curation.sources.openimages.streamed_csv import StreamedCsv
@@ -150,14 +149,7 @@ def locate_openimages(path: Path, part: str) -> OpenImagesPaths:
             expected=", ".join(name.format(part=part or "PART") for name in _BOXES),
             found=f"boxes of {', '.join(offered)}" if offered else "no …-annotations-bbox.csv",
         )
-    if len(found) > 1:
-        raise UsageError(
-            f"The folder holds several box files of {part}",
-            where=str(path),
-            expected="one of them",
-            found=", ".join(str(one.relative_to(path)) for one in found),
-            hint=f"--source openimages@{part}={found[0]}",
-        )
+    require_one(found, path, f"The folder holds several box files of {part}", f"openimages@{part}")
     return _beside(found[0], part, (path, found[0].parent, found[0].parent.parent))
 
 
@@ -189,12 +181,8 @@ def read_descriptions(content: FileContent) -> dict[str, str]:
     DuplicateIdError
         A key stands twice.
     """
-    try:
-        rows = list(csv.reader(io.StringIO(content.data.decode("utf-8-sig")), strict=True))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise AnnotationFormatError(
-            "The class descriptions are not CSV in UTF-8", where=content.name, found=str(error)[:200]
-        ) from None
+    what = "The class descriptions are not CSV in UTF-8"
+    rows = csv_rows(content.data, AnnotationFormatError, what, where=content.name, strict=True)
     names: dict[str, str] = {}
     for number, row in enumerate(rows, start=1):
         if not row or (number == 1 and row[0] == "LabelName"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.canonical import sha256_of_stream
+from curation.csv_table import csv_header
 from curation.errors import AnnotationFormatError
 from curation.input_files import GZIP, Unpacking, beginning
 from curation.sources.content import require_unchanged, stamp_of
@@ -202,16 +202,8 @@ class _Stream:
 
 
 def _header(path: Path) -> tuple[str, ...]:
-    where = f"{path.name}: row 1"
     line = (beginning(path, _MAX_HEADER, kind="table").splitlines() or [b""])[0]
-    try:
-        names = tuple(next(csv.reader([line.decode("utf-8-sig")]), ()))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise AnnotationFormatError(
-            "The header of the table cannot be read", where=where, found=str(error)[:200]
-        ) from None
+    names = csv_header(line, AnnotationFormatError, where=f"{path.name}: row 1")
     if not any(names):
         raise AnnotationFormatError("The table is empty", where=path.name, expected="a header and rows")
-    if len(set(names)) != len(names):
-        raise AnnotationFormatError("Two columns of the table have one name", where=where, found=", ".join(names)[:200])
     return names

@@ -1,0 +1,197 @@
+"""What a list is compared by: digests from the strictest to the loosest, and hashes of its images.
+
+A hash is the first eight bytes of the SHA-256 of a stem, read as a big-endian number. The smallest 1,024 of a list are
+its *sketch*: the share of a sketch that lies in another list estimates how much of the one the other holds. The sum of
+all hashes, modulo 2^64, tells a union of lists that share nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.sources.published_list import NO_LABEL, PublishedList, blocks_of, distinct
+
+Hashes = npt.NDArray[np.uint64]
+SKETCH = 1024
+_NAMESPACED = re.compile(rb"^[a-z0-9][a-z0-9_.-]*:(?=[^/\\:\n]*$)", re.MULTILINE)
+_ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
+
+
+class Fingerprint:
+    """A list of images, by all that it can be told from others by; each digest is made when it is asked for.
+
+    Attributes
+    ----------
+    sha256 : str
+        Hex digest of the bytes of its file; empty where it comes from none.
+    key : str
+        Name of the list within its file.
+    listed : PublishedList
+    namespaced : bool
+        Whether its entries had a namespace, ``coco:``, which is taken off: it is this tool's own.
+    """
+
+    def __init__(self, listed: PublishedList, sha256: str = "") -> None:
+        self.sha256 = sha256
+        self.key = listed.name
+        self.listed = listed
+        self.namespaced = b":" in listed.paths and len(_NAMESPACED.findall(listed.paths)) == len(listed)
+        if self.namespaced:
+            bare = _NAMESPACED.sub(b"", listed.paths)
+            self.listed = PublishedList(listed.name, bare, listed.lines, listed.labels, odd=listed.odd)
+
+    @property
+    def lines(self) -> int:
+        """Entries, repeats counted."""
+        return len(self.listed)
+
+    @cached_property
+    def stems(self) -> int:
+        """Distinct stems."""
+        return self.listed.distinct_stems.count(b"\n")
+
+    @cached_property
+    def parent_stems(self) -> int:
+        """Distinct pairs of folder and stem."""
+        if self.stems == self.lines:
+            return self.lines
+        return self.listed.distinct_parent_stems.count(b"\n")
+
+    @property
+    def folded(self) -> bool:
+        """Whether images of several folders share a stem, so that only both together name one."""
+        return self.stems < self.parent_stems
+
+    @property
+    def images(self) -> int:
+        """Distinct images."""
+        return self.parent_stems if self.folded else self.stems
+
+    @cached_property
+    def sequence(self) -> str:
+        """Digest of the stems in their order."""
+        return _hex(self.listed.stems)
+
+    @cached_property
+    def repeats(self) -> str:
+        """Digest of the sorted stems, repeats kept."""
+        if self.lines == self.stems:
+            return self.sha256_stems
+        return _hex(b"\n".join(sorted(self.listed.stems.split(b"\n")[:-1])) + b"\n")
+
+    @cached_property
+    def sha256_stems(self) -> str:
+        """Digest of the distinct stems, sorted (S1)."""
+        return _hex(self.listed.distinct_stems)
+
+    @cached_property
+    def sha256_parent_stems(self) -> str:
+        """Digest of the distinct pairs of folder and stem, sorted (S2)."""
+        return _hex(self.listed.distinct_parent_stems)
+
+    @cached_property
+    def sha256_numbers(self) -> str:
+        """Digest of the distinct stems without the zeros before numbers; empty where no stem is a number."""
+        return _hex(self._numbers) if self._number_lengths else ""
+
+    @cached_property
+    def numbers(self) -> int:
+        """Distinct stems without the zeros before numbers; fewer than stems where numbers of two lengths are equal."""
+        return self._numbers.count(b"\n") if self.mixes_lengths else self.stems
+
+    @cached_property
+    def _numbers(self) -> bytes:
+        return distinct(_ZEROS.sub(b"", self.listed.distinct_stems))
+
+    @property
+    def mixes_lengths(self) -> bool:
+        """Whether stems that are numbers have several lengths: numbers of several data sets may be equal by chance."""
+        return len(self._number_lengths) > 1
+
+    @cached_property
+    def _number_lengths(self) -> frozenset[int]:
+        """Return how many digits those stems have that are nothing but digits."""
+        found: set[int] = set()
+        for block in blocks_of(self.listed.distinct_stems):
+            buffer = np.frombuffer(block, np.uint8)
+            others = np.flatnonzero((buffer < ord("0")) | (buffer > ord("9")))
+            feeds = buffer[others] == ord("\n")
+            # Between two line feeds, or before the first, stands nothing but digits.
+            alone = feeds & np.concatenate([[True], feeds[:-1]])
+            found.update(np.unique(np.diff(others, prepend=-1)[alone] - 1).tolist())
+        return frozenset(found - {0})
+
+    @cached_property
+    def sha256_labels(self) -> str:
+        """Digest of the sorted pairs of folder, stem and label; empty where the list has no labels."""
+        if self.listed.labels is None:
+            return ""
+        return _hex(b"\n".join(sorted(b"%s %d" % pair for pair in set(self.labelled()))))
+
+    def labelled(self) -> list[tuple[bytes, int]]:
+        """Return stem (with its folder where stems repeat) and label of each entry that has one."""
+        if self.listed.labels is None:
+            return []
+        own = self.listed.parent_stems if self.folded else self.listed.stems
+        pairs = zip(own.split(b"\n"), self.listed.labels.tolist(), strict=False)
+        return [pair for pair in pairs if pair[1] != NO_LABEL]
+
+    def keys(self, *, folded: bool) -> bytes:
+        """Return the distinct stems, or such with their folder, a line feed after each."""
+        return self.listed.distinct_parent_stems if folded else self.listed.distinct_stems
+
+    def hashes(self, *, folded: bool) -> Hashes:
+        """Return the hashes of its keys, ascending."""
+        if folded and self.listed.parent_stems != self.listed.stems:
+            return self._parent_hashes
+        return self._stem_hashes
+
+    @cached_property
+    def _stem_hashes(self) -> Hashes:
+        return hashes_of(self.listed.distinct_stems)
+
+    @cached_property
+    def _parent_hashes(self) -> Hashes:
+        return hashes_of(self.listed.distinct_parent_stems)
+
+    @property
+    def sketch(self) -> Hashes:
+        """The smallest hashes of its images."""
+        return self.hashes(folded=self.folded)[:SKETCH]
+
+    @property
+    def hash_sum(self) -> int:
+        """Sum of the hashes of its images, modulo 2^64."""
+        return sum_of(self.hashes(folded=self.folded))
+
+
+def hashes_of(keys: bytes) -> Hashes:
+    """Return the hash of each line of a text, ascending."""
+    return np.sort(hashes_in_order(keys))
+
+
+def hashes_in_order(keys: bytes) -> Hashes:
+    """Return the hash of each line of a text."""
+    sha256 = hashlib.sha256
+    pieces = [b"".join([sha256(key).digest()[:8] for key in block.split(b"\n")[:-1]]) for block in blocks_of(keys)]
+    return np.frombuffer(b"".join(pieces), ">u8").astype(np.uint64)
+
+
+def sum_of(hashes: Hashes) -> int:
+    """Return the sum of hashes modulo 2^64."""
+    return int(hashes.sum(dtype=np.uint64))
+
+
+def of_ids(ids: list[str], name: str = "") -> Fingerprint:
+    """Return the fingerprint of ids of a manifest, ``coco:000000397133``, whose namespaces are taken off."""
+    natives = "".join(f"{one.partition(':')[2]}\n" for one in ids).encode()
+    return Fingerprint(PublishedList(name, natives, np.arange(1, len(ids) + 1, dtype=np.int32)))
+
+
+def _hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

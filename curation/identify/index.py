@@ -1,0 +1,401 @@
+"""The index of known lists: who published which list, by digests, counts and sketches, without the lists themselves.
+
+`make_index` makes one from a folder of lists and a small file that declares them; `read_index` reads it. The file is a
+line that names the format, a line of JSON, and the sketches as big-endian numbers. The same lists make the same bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+import msgspec
+import numpy as np
+
+from curation.errors import MissingFileError, SourceError, UsageError
+from curation.identify.fingerprint import SKETCH, Fingerprint, Hashes, of_ids
+from curation.input_files import utf8_text
+from curation.sources.published_list import Form, ListDigests, read_published
+from curation.storage import inside, read_bytes
+
+MAGIC = b"curation-lists 1\n"
+DECLARATION = "lists.toml"
+SUFFIXES = (".txt", ".csv", ".json", ".lst")
+MAX_FILES = 20_000
+DIGEST_COLUMNS = (
+    "file", "lines", "distinct_stems", "distinct_parent_stems", "labels", "sha256_bytes", "sha256_stems",
+    "sha256_parent_stems",
+)  # fmt: skip
+
+
+class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One list of the index.
+
+    Attributes
+    ----------
+    name : str
+        ``openood/test_ssb_hard``: the short name of its source and its file without suffix.
+    benchmark, part, version, licence : str
+        Whose list it is, which part of the benchmark, in which repository and commit, and under which terms.
+    defects : tuple of str
+        What is known about it.
+    successor : str
+        What to use instead, or beside it.
+    manifest : str
+        ``NAME@VERSION#PART`` of the manifest of this package that holds the list.
+    file, key, form : str
+        Path of its file, its name within the file, and how the file is written.
+    lines, stems, parent_stems, numbers : int
+        Entries; distinct stems; distinct pairs of folder and stem; distinct stems without zeros before numbers.
+    labels : str
+        Lowest and highest label, ``0..999``.
+    sha256, sequence, repeats, sha256_stems, sha256_parent_stems, sha256_numbers, sha256_labels : str
+        As `curation.identify.fingerprint.Fingerprint` has them.
+    hash_sum : int
+    """
+
+    name: str
+    benchmark: str
+    part: str = ""
+    version: str = ""
+    licence: str = ""
+    defects: tuple[str, ...] = ()
+    successor: str = ""
+    manifest: str = ""
+    file: str = ""
+    key: str = ""
+    form: Form = "id list"
+    lines: int
+    stems: int
+    parent_stems: int
+    numbers: int
+    labels: str = ""
+    sha256: str = ""
+    sequence: str
+    repeats: str
+    sha256_stems: str
+    sha256_parent_stems: str
+    sha256_numbers: str = ""
+    sha256_labels: str = ""
+    hash_sum: int
+
+    @property
+    def folded(self) -> bool:
+        """Whether images of several folders share a stem."""
+        return self.stems < self.parent_stems
+
+    @property
+    def called(self) -> str:
+        """The name that the list is published under, in small letters; empty of a part of a manifest."""
+        return (
+            ""
+            if self.manifest
+            else (self.key or PurePosixPath(self.name).name.removesuffix(PurePosixPath(self.file).suffix)).lower()
+        )
+
+    @property
+    def images(self) -> int:
+        """Distinct images."""
+        return max(self.stems, self.parent_stems) if self.folded else self.stems
+
+    @property
+    def title(self) -> str:
+        """Benchmark and part."""
+        return f"{self.benchmark}, {self.part}" if self.part else self.benchmark
+
+
+@dataclass(frozen=True)
+class ListIndex:
+    """Known lists with their sketches, in the order of the index."""
+
+    lists: tuple[KnownList, ...]
+    sketches: tuple[Hashes, ...]
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    def joined(self, other: ListIndex) -> ListIndex:
+        """Return this index and what another one has beside it; the same bytes stand once."""
+        known = {(one.sha256, one.key) for one in self.lists if one.sha256}
+        more = [row for row, one in enumerate(other.lists) if (one.sha256, one.key) not in known]
+        return ListIndex(
+            self.lists + tuple(other.lists[row] for row in more),
+            self.sketches + tuple(other.sketches[row] for row in more),
+        )
+
+
+class _Head(msgspec.Struct, frozen=True):
+    sketches_sha256: str
+    lists: tuple[KnownList, ...]
+
+
+def packaged_index() -> Path:
+    """Return the index that comes with this package."""
+    return Path(__file__).with_name("published.index")
+
+
+def read_index(path: Path) -> ListIndex:
+    """Read an index.
+
+    Raises
+    ------
+    MissingFileError
+        It does not exist.
+    SourceError
+        It is no index, or damaged.
+    """
+    data = read_bytes(path, kind="index")
+    hint = "make it again: curation identify --make-index DIR --out FILE"
+    if not data.startswith(MAGIC):
+        raise SourceError(
+            "The file is no index of lists", where=str(path), expected=MAGIC.decode().strip(),
+            found=ascii(data[: len(MAGIC)]), hint=hint,
+        )  # fmt: skip
+    end = data.find(b"\n", len(MAGIC))
+    try:
+        head = msgspec.json.decode(data[len(MAGIC) : end], type=_Head)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise SourceError("The index is damaged", where=str(path), found=str(error)[:200], hint=hint) from None
+    tail = memoryview(data)[end + 1 :]
+    sizes = [min(SKETCH, one.images) for one in head.lists]
+    if hashlib.sha256(tail).hexdigest() != head.sketches_sha256 or len(tail) != 8 * sum(sizes):
+        raise SourceError(
+            "The index is damaged", where=str(path), expected=f"{8 * sum(sizes):,} bytes of sketches",
+            found=f"{len(tail):,} bytes of another digest", hint=hint,
+        )  # fmt: skip
+    numbers = np.frombuffer(tail, ">u8").astype(np.uint64)
+    return ListIndex(head.lists, tuple(np.split(numbers, np.cumsum(sizes)[:-1])) if sizes else ())
+
+
+def index_bytes(index: ListIndex) -> bytes:
+    """Return the bytes of an index, the same for the same lists; lists are sorted by name."""
+    order = sorted(range(len(index)), key=lambda row: (index.lists[row].name, index.lists[row].key))
+    tail = b"".join(index.sketches[row].astype(">u8").tobytes() for row in order)
+    head = _Head(hashlib.sha256(tail).hexdigest(), tuple(index.lists[row] for row in order))
+    return MAGIC + msgspec.json.encode(head) + b"\n" + tail
+
+
+@dataclass(frozen=True)
+class MadeIndex:
+    """An index just made from a folder.
+
+    Attributes
+    ----------
+    index : ListIndex
+    digests : str
+        CSV of counts and digests of the lists that are files of one list, `DIGEST_COLUMNS`.
+    undeclared : tuple of str
+        Files of the folder that the declaration does not name.
+    passed_over : mapping of str to str
+        Files that are no lists of images, and why.
+    """
+
+    index: ListIndex
+    digests: str
+    undeclared: tuple[str, ...] = ()
+    passed_over: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    file: str
+    name: str = ""
+    part: str = ""
+    defects: tuple[str, ...] = ()
+    successor: str = ""
+
+
+class _Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    name: str
+    benchmark: str
+    version: str = ""
+    licence: str = ""
+    folder: str = ""
+    defects: tuple[str, ...] = ()
+    successor: str = ""
+    lists: tuple[_Declared, ...]
+
+
+class _Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    source: tuple[_Source, ...] = ()
+    manifests: tuple[str, ...] = ()
+
+
+def make_index(folder: Path, declaration: Path | None = None) -> MadeIndex:
+    """Make an index of the lists below a folder.
+
+    Parameters
+    ----------
+    declaration : Path, optional
+        A TOML file (docs/identify.md); else ``lists.toml`` of the folder, and where there is none, every list below
+        the folder is taken under its path.
+
+    Raises
+    ------
+    MissingFileError
+        The folder, the declaration, or a declared file does not exist.
+    UsageError
+        The declaration is malformed, two lists have one name, or there is no list.
+    PathEscapeError
+        A declared file lies outside the folder.
+    AnnotationFormatError
+        A declared file is no list.
+    """
+    if not folder.is_dir():
+        raise MissingFileError("The folder of lists does not exist", where=str(folder))
+    if declaration is None and (folder / DECLARATION).is_file():
+        declaration = folder / DECLARATION
+    made = _Making(folder)
+    if declaration is None:
+        made.take_all()
+    else:
+        made.take(_declared(declaration), declaration)
+    if not made.lists:
+        raise UsageError(
+            "There is no list of images", where=str(folder), expected=f"files that end in {', '.join(SUFFIXES)}",
+            found="; ".join(f"{name}: {why}" for name, why in list(made.passed_over.items())[:3]) or "no such file",
+        )  # fmt: skip
+    return made.result()
+
+
+def list_files(folder: Path) -> list[Path]:
+    """Return the files below a folder that may hold lists, those of a folder before those of its subfolders."""
+    found = [
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in SUFFIXES and not _is_hidden(path.relative_to(folder)) and path.is_file()
+    ]
+    if len(found) > MAX_FILES:
+        raise UsageError(
+            "The folder holds too many files", where=str(folder), expected=f"at most {MAX_FILES:,}",
+            found=f"{len(found):,}", hint="name the files, or a folder below",
+        )  # fmt: skip
+    return sorted(found, key=lambda path: _place(path.relative_to(folder).as_posix()))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _place(name: str) -> tuple[tuple[bool, str], ...]:
+    *folders, file = name.split("/")
+    return (*((True, one) for one in folders), (False, file))
+
+
+def _declared(path: Path) -> _Declaration:
+    try:
+        text = utf8_text(
+            read_bytes(path, kind="declaration"), str(path), UsageError, "The declaration is not UTF-8 text"
+        )
+        return msgspec.convert(tomllib.loads(text), _Declaration)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise UsageError(
+            "The declaration of lists is malformed", where=str(path), found=str(error)[:200],
+            expected="[[source]] tables, see docs/identify.md",
+        ) from None  # fmt: skip
+
+
+class _Making:
+    """Collects the lists of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lists: dict[tuple[str, str], tuple[KnownList, Hashes]] = {}
+        self.rows: dict[str, tuple[object, ...]] = {}
+        self.undeclared: tuple[str, ...] = ()
+        self.passed_over: dict[str, str] = {}
+
+    def take_all(self) -> None:
+        for path in list_files(self.folder):
+            name = path.relative_to(self.folder).as_posix()
+            try:
+                self._take_file(path, name, name, declared=False, benchmark=self.folder.resolve().name)
+            except SourceError as error:
+                self.passed_over[name] = error.what
+
+    def take(self, declared: _Declaration, where: Path) -> None:
+        taken: set[Path] = set()
+        for source in declared.source:
+            for one in source.lists:
+                for path in self._files(source, one, where):
+                    taken.add(path)
+                    below = path.relative_to(self.folder / source.folder).as_posix().removesuffix(".txt")
+                    self._take_file(
+                        path, f"{source.name}/{one.name or below}", path.relative_to(self.folder).as_posix(),
+                        benchmark=source.benchmark, part=one.part.replace("{stem}", path.stem),
+                        version=source.version, licence=source.licence, defects=one.defects + source.defects,
+                        successor=one.successor or source.successor,
+                    )  # fmt: skip
+        for name in declared.manifests:
+            self._take_manifest(name)
+        others = [path for path in list_files(self.folder) if path not in taken]
+        self.undeclared = tuple(path.relative_to(self.folder).as_posix() for path in others)
+
+    def _files(self, source: _Source, one: _Declared, where: Path) -> list[Path]:
+        home = inside(self.folder, source.folder) if source.folder else self.folder
+        pattern = "*" in one.file
+        found = sorted(home.glob(one.file)) if pattern and home.is_dir() else [inside(home, one.file)]
+        if not found or not all(path.is_file() for path in found):
+            raise MissingFileError(
+                "A declared list does not exist", where=f"{where}: {source.name}", found=f"{source.folder}/{one.file}"
+            )
+        return [home / path.relative_to(home) if pattern else path for path in found]
+
+    def _take_file(self, path: Path, name: str, file: str, *, declared: bool = True, **facts: object) -> None:
+        read = read_published(path)
+        if not read.lists:
+            if declared:
+                raise UsageError("A declared file is no list of images", where=str(path), found=read.form)
+            self.passed_over[file] = f"it holds {read.form}, no list of images"
+        for one in read.lists:
+            shown = f"{name}#{one.name}" if one.name else name
+            self._add(shown, Fingerprint(one, read.sha256), {**facts, "file": file, "form": read.form})
+        if len(read.lists) == 1:
+            digests = ListDigests.of(read.lists[0], read.sha256)
+            self.rows[file] = tuple(getattr(digests, column) for column in DIGEST_COLUMNS[1:])
+
+    def _take_manifest(self, name: str) -> None:
+        from curation.manifest.locate import load_manifest
+
+        manifest = load_manifest(name)
+        header = manifest.header
+        parts: dict[tuple[str, ...], list[str]] = {}
+        for part in header.parts:
+            if part.name in manifest.lists:
+                parts.setdefault(tuple(manifest.lists[part.name]), []).append(part.name)
+        for ids, names in parts.items():
+            facts = {
+                "benchmark": header.name, "part": ", ".join(names), "version": header.version,
+                "manifest": f"{header.name}@{header.version}#{names[0]}",
+            }  # fmt: skip
+            self._add(f"{header.name}@{header.version}#{names[0]}", of_ids(list(ids)), facts)
+
+    def _add(self, name: str, found: Fingerprint, facts: Mapping[str, object]) -> None:
+        if (name, found.key) in self.lists:
+            raise UsageError("Two lists of the index have one name", where=str(self.folder), found=name)
+        entry = KnownList(
+            name=name, key=found.key, lines=found.lines, stems=found.stems, parent_stems=found.parent_stems,
+            numbers=found.numbers, labels=found.listed.label_range, sha256=found.sha256, sequence=found.sequence,
+            repeats=found.repeats, sha256_stems=found.sha256_stems, sha256_parent_stems=found.sha256_parent_stems,
+            sha256_numbers=found.sha256_numbers, sha256_labels=found.sha256_labels, hash_sum=found.hash_sum,
+            **facts,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self.lists[name, found.key] = (entry, found.sketch)
+
+    def result(self) -> MadeIndex:
+        entries = [self.lists[name] for name in sorted(self.lists)]
+        index = ListIndex(tuple(entry for entry, _ in entries), tuple(sketch for _, sketch in entries))
+        return MadeIndex(index, _digest_table(self.rows), self.undeclared, dict(self.passed_over))
+
+
+def _digest_table(rows: Mapping[str, Sequence[object]]) -> str:
+    """Return the table of digests; names of files stand as they are, so that it can be compared with others'."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(DIGEST_COLUMNS)
+    writer.writerows((file, *rows[file]) for file in sorted(rows, key=_place))
+    return text.getvalue()

@@ -1,0 +1,424 @@
+"""`identify`: says which published lists some files are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from curation.arguments import checked
+from curation.errors import MissingFileError, SourceError, UsageError
+from curation.identify.fingerprint import Fingerprint
+from curation.identify.index import KnownList, ListIndex, list_files, packaged_index, read_index
+from curation.identify.matching import HINT, LEVELS, Match, Relation, Union, matches, relations, union
+from curation.identify.references import References
+from curation.short_repr import html_table
+from curation.sources.published_list import ListDigests, OddLine, PublishedFile, PublishedList, read_published
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Place = str | PathLike[str]
+"""Where a file or folder lies."""
+Verdict = Literal["identified", "related", "hint", "unknown"]
+SHOWN = 5
+"""Relatives that are told of."""
+
+
+@dataclass(frozen=True)
+class Identified:
+    """What is known of one list.
+
+    Attributes
+    ----------
+    file, key : str
+        Its file as it was given, and its name in a file of several lists.
+    form : str
+        How the file is written (see `curation.sources.published_list.Form`).
+    listed : PublishedList, optional
+        The list as it was read; None where the file holds no list of images.
+    sha256 : str
+        Hex digest of the file.
+    images : int
+        Distinct images: stems, or such with their folder where stems repeat.
+    matches : tuple of Match
+        Equal known lists, the best level first.
+    relations : tuple of Relation
+        Where none is equal: known lists that share images, the most alike first; see `nearest`.
+    union : Union, optional
+    findings : tuple of str
+        What a reader should know: a name that promises another list, lines left out, defects.
+    """
+
+    file: str
+    key: str
+    form: str
+    listed: PublishedList | None
+    sha256: str
+    images: int = 0
+    matches: tuple[Match, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    union: Union | None = None
+    findings: tuple[str, ...] = ()
+
+    @cached_property
+    def digests(self) -> ListDigests | None:
+        """Counts and digests of the list."""
+        return None if self.listed is None else ListDigests.of(self.listed, self.sha256)
+
+    @property
+    def best(self) -> tuple[Match, ...]:
+        """The matches of the best level."""
+        return tuple(one for one in self.matches if one.level == self.matches[0].level)
+
+    @property
+    def nearest(self) -> tuple[Relation, ...]:
+        """The known lists that share enough to be named."""
+        return tuple(one for one in self.relations if one.is_named)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Equal to a known list; part of, around or near one; a hint; or unknown."""
+        if self.matches:
+            return "hint" if self.matches[0].level == HINT else "identified"
+        is_related = self.union is not None or any(one.kind != "shares" for one in self.nearest)
+        return "related" if is_related else "unknown"
+
+    @property
+    def name(self) -> str:
+        """The file, and the list in it."""
+        return f"{self.file}#{self.key}" if self.key else self.file
+
+    def lines(self) -> Iterator[str]:
+        """Yield the answer for people."""
+        if self.listed is None:
+            yield f"{self.name}: no list of images ({self.form})"
+        else:
+            labels = self.listed.label_range
+            yield (
+                f"{self.name}: {self.form}, {len(self.listed):,} lines, {self.images:,} images"
+                f"{f', labels {labels}' if labels else ''}"
+            )
+        for one in self.matches:
+            yield from _match_lines(one, first=one is self.matches[0], best=one in self.best)
+        if not self.matches:
+            yield from self._relative_lines()
+        yield from (f"  note: {text}" for text in self.findings)
+
+    def _relative_lines(self) -> Iterator[str]:
+        if self.union is not None:
+            yield f"  {_union_text(self.union)}"
+            if not self.union.others:
+                return
+        if self.verdict == "unknown":
+            yield "  unknown: no known list is equal to it, holds it, or lies in it"
+        if few := sum(not one.exact and not one.is_named for one in self.relations):
+            lists = "1 further list" if few == 1 else f"{few} further lists"
+            yield f"  it may share images with {lists}: too few to estimate by sketches; --lists DIR counts them"
+        alike: dict[str, list[Relation]] = {}
+        for one in self.nearest:
+            alike.setdefault(one.known.sha256_stems, []).append(one)
+        for first, *others in list(alike.values())[:SHOWN]:
+            yield f"  {_relation_text(first)}"
+            if others:
+                yield f"    the same images: {', '.join(one.known.name for one in others)}"
+        if len(alike) > SHOWN:
+            yield f"  and {len(alike) - SHOWN} further lists that share images"
+
+    def data(self) -> dict[str, Any]:
+        """Return the answer as JSON data."""
+        return {
+            "file": self.file,
+            "list": self.key,
+            "form": self.form,
+            "verdict": self.verdict,
+            "digests": asdict(self.digests) if self.digests else None,
+            "matches": [
+                {"level": one.level, "meaning": LEVELS[one.level], **_facts(one.known), "labels": one.labels,
+                 "labels_differ": one.labels_differ, "note": one.note}
+                for one in self.matches
+            ],
+            "relations": [
+                {"kind": one.kind, **_facts(one.known), "shared": one.shared, "missing": one.missing,
+                 "extra": one.extra, "exact": one.exact, "most_wrong": round(one.most_wrong, 4),
+                 "missing_examples": one.missing_examples, "extra_examples": one.extra_examples}
+                for one in self.nearest
+            ],
+            "union": self.union and {
+                "lists": [one.name for one in self.union.parts], "others": self.union.others, "exact": self.union.exact
+            },
+            "findings": list(self.findings),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Identification:
+    """What is known of some files.
+
+    Attributes
+    ----------
+    lists : tuple of Identified
+        One a list, in the order of the files.
+    known : int
+        Lists that they were held against.
+    passed_over : dict of str to str
+        Files of folders that are no lists, and why.
+    """
+
+    lists: tuple[Identified, ...]
+    known: int
+    passed_over: dict[str, str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether each list is identified, related to a known one, or a hint says which it is."""
+        return all(one.verdict != "unknown" for one in self.lists)
+
+    def text(self) -> str:
+        """Return the answer for people."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for one in self.lists:
+            yield from one.lines()
+        yield from (f"passed over: {name}: {why}" for name, why in self.passed_over.items())
+
+    def data(self) -> dict[str, Any]:
+        """Return the answer as JSON data."""
+        return {
+            "known_lists": self.known,
+            "lists": [one.data() for one in self.lists],
+            "passed_over": dict(self.passed_over),
+        }
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each list and each equal or related known list; a row without one where unknown."""
+        import pandas as pd
+
+        rows = []
+        for one in self.lists:
+            base = {"file": one.file, "list": one.key, "verdict": one.verdict}
+            found = [
+                {"relation": LEVELS[match.level], "level": match.level, **_row(match.known), "exact": True}
+                for match in one.matches
+            ] or [
+                {"relation": relation.kind, **_row(relation.known), "shared": relation.shared,
+                 "missing": relation.missing, "extra": relation.extra, "exact": relation.exact}
+                for relation in one.nearest
+            ]  # fmt: skip
+            rows += [base | row for row in found or [{}]]
+        columns = (
+            "file", "list", "verdict", "relation", "level", "name", "benchmark", "part", "version", "shared",
+            "missing", "extra", "exact",
+        )  # fmt: skip
+        return pd.DataFrame(rows, columns=list(columns)).astype(
+            dict.fromkeys(("level", "shared", "missing", "extra"), "Int64")
+        )
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{Path(one.file).name}: {_short(one)}" for one in self.lists[:SHOWN])
+        return f"<Identification of {len(self.lists)}, {shown}{', …' if len(self.lists) > SHOWN else ''}>"
+
+    def _repr_html_(self) -> str:
+        """Return a small table for a notebook."""
+        rows = [(one.name, one.verdict, _short(one)) for one in self.lists]
+        return html_table(("list", "verdict", "known list"), rows, caption="identify")
+
+
+@checked
+def identify(*files: Place, lists: Place | Sequence[Place] = (), index: Place | None = None) -> Identification:
+    """Say which published lists some files are, by what they hold and never by their names.
+
+    Parameters
+    ----------
+    *files : str or path
+        Lists of any published form; of a folder, every list below it.
+    lists : str, path or sequence of them
+        Folders of lists that are known beside the index, and with which shared images can be counted.
+    index : str or path, optional
+        An index in place of the one that comes with this package (see `curation.identify.index.make_index`).
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    UsageError
+        No file is given, or a folder holds no list.
+    MissingFileError
+        A file or folder does not exist.
+    AnnotationFormatError
+        A file is no list.
+
+    Examples
+    --------
+    >>> from curation.identify.run import identify
+    >>> from curation.manifest.manifest import packaged_manifests
+    >>> identify(packaged_manifests() / "elephant/val2017/1.0.0/ids/wr0.1-hash.txt")
+    <Identification of 1, wr0.1-hash.txt: elephant/val2017@1.0.0#wr0.1-hash>
+    """
+    if not files:
+        raise UsageError("No list is given", expected="files or folders of lists")
+    known = read_index(Path(index) if index is not None else packaged_index())
+    given = [lists] if isinstance(lists, str | PathLike) else list(lists)
+    references = References(known, tuple(Path(one) for one in given))
+    read, passed_over = _read(files)
+    answers = [one for name, file in read for one in _identified(name, file, references)]
+    return Identification(tuple(answers), len(references.index), passed_over)
+
+
+def _read(places: Sequence[Place]) -> tuple[Iterator[tuple[str, PublishedFile]], dict[str, str]]:
+    """Return the files one after the other, and those of folders that are no lists, which are found on the way."""
+    passed_over: dict[str, str] = {}
+    folders = [Path(one) for one in places if Path(one).is_dir()]
+    for one in places:
+        if not Path(one).exists():
+            raise MissingFileError("The list does not exist", where=str(one))
+    below = {folder: list_files(folder) for folder in folders}
+    if empty := [folder for folder in folders if not below[folder]]:
+        raise UsageError("There is no list of images", where=str(empty[0]), found="no .txt, .csv, .json or .lst file")
+
+    def reading() -> Iterator[tuple[str, PublishedFile]]:
+        for one in places:
+            for path in below.get(Path(one), [Path(one)]):
+                try:
+                    yield str(path), read_published(path)
+                except SourceError as error:
+                    if Path(one) not in below:
+                        raise
+                    passed_over[str(path)] = error.what
+
+    return reading(), passed_over
+
+
+def _identified(name: str, file: PublishedFile, references: References) -> Iterator[Identified]:
+    if not file.lists:
+        words = "class names" if file.classes else "names"
+        yield Identified(
+            name, "", file.form, None, file.sha256, findings=(f"it holds {words}; known lists are lists of images",)
+        )
+    for one in file.lists:
+        asked = Fingerprint(one, file.sha256)
+        index = references.index
+        equal = matches(asked, index, references)
+        related = relations(asked, index, references) if not equal else ()
+        findings = (
+            *_readings(asked, one.odd, one.odd_lines),
+            *file.notes,
+            *_name_findings(Path(name).stem if not one.name else one.name, equal, index),
+        )
+        yield Identified(
+            file=name, key=one.name, form=file.form, listed=asked.listed, sha256=file.sha256, images=asked.images,
+            matches=equal, relations=related, union=union(asked, related, references) if related else None,
+            findings=findings,
+        )  # fmt: skip
+
+
+def _readings(asked: Fingerprint, odd: int, odd_lines: Sequence[OddLine]) -> Iterator[str]:
+    if asked.namespaced:
+        yield "the namespaces before its ids were taken off"
+    if asked.folded:
+        yield (
+            f"{asked.stems:,} stems name {asked.parent_stems:,} images: a stem is no id here, folder and stem are "
+            "compared together"
+        )
+    if odd:
+        first = odd_lines[0]
+        yield f"{odd:,} {'line is' if odd == 1 else 'lines are'} odd; line {first.line}: {first.reason}: {first.text!r}"
+
+
+def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Iterator[str]:
+    """Hold the name of a list against what it is: a name is a claim."""
+    bearers = [one for one in index.lists if one.called == called.lower()]
+    certain = [one.known for one in equal if one.level < HINT]
+    if not bearers:
+        return
+    here = [one for one in bearers if one in certain]
+    others = _titles(one for one in bearers if one not in certain)
+    if here and others:
+        yield f"it is called {called}: it is the list of {_titles(here)}, not that of {others}"
+    elif not here and certain:
+        yield f"it is called {called} like a list of {others}, and is another: {_titles(certain)}"
+    elif not here:
+        yield f"it is called {called} like a list of {others}, and is not equal to it"
+
+
+def _titles(known: Any) -> str:
+    return " and ".join(dict.fromkeys(one.benchmark for one in known))
+
+
+def _short(one: Identified) -> str:
+    if one.matches:
+        return " = ".join(match.known.name for match in one.best[:3]) + (", …" if len(one.best) > 3 else "")
+    if one.union is not None:
+        return " + ".join(part.name for part in one.union.parts)
+    return f"{one.nearest[0].kind} {one.nearest[0].known.name}" if one.verdict == "related" else "unknown"
+
+
+def _match_lines(one: Match, *, first: bool, best: bool) -> Iterator[str]:
+    known = one.known
+    head = "is" if one.level < HINT else "may be"
+    yield f"  {head if first else 'also'} {known.title} [{known.name}]: {LEVELS[one.level]}"
+    if one.note:
+        yield f"    {one.note}"
+    if one.labels and one.level > 1:
+        yield f"    labels: {_labels_text(one)}"
+    if not best:
+        return
+    facts = [text for text in (known.version, known.licence and f"licence {known.licence}") if text]
+    if facts:
+        yield f"    from {'; '.join(facts)}"
+    yield from (f"    known: {text}" for text in known.defects)
+    if known.successor:
+        yield f"    see {known.successor}"
+
+
+def _labels_text(one: Match) -> str:
+    if one.labels == "differ" and one.labels_differ is not None:
+        return f"{one.labels_differ:,} differ"
+    return {"same": "the same", "differ": "they differ", "only here": "the known list has none"}.get(
+        one.labels, f"none here, {one.known.labels} there"
+    )
+
+
+def _relation_text(one: Relation) -> str:
+    about = "" if one.exact else "about "
+    known = f"{one.known.title} [{one.known.name}]"
+    words = {"part of": "is part of", "holds": "holds all of", "near": "is near", "shares": "shares images with"}
+    counts = (
+        f"{about}{one.shared:,} shared, {about}{one.missing:,} of its {one.known.images:,} missing, "
+        f"{about}{one.extra:,} more"
+    )
+    examples = [
+        f"{name}: {', '.join(found)}{', …' if count > len(found) else ''}"
+        for name, found, count in (
+            ("missing", one.missing_examples, one.missing), ("more", one.extra_examples, one.extra)
+        )
+        if found
+    ]  # fmt: skip
+    lies = "of its images lie outside this list" if one.kind == "holds" else "of the images here lie outside it"
+    wrong = f"; by sketch: at most {one.most_wrong:.1%} {lies} (95 %)" if one.most_wrong else ""
+    return f"{words[one.kind]} {known}: {counts}{wrong}{'; ' + '; '.join(examples) if examples else ''}"
+
+
+def _union_text(found: Union) -> str:
+    names = " and ".join(f"{one.title} [{one.name}]" for one in found.parts)
+    if not found.others:
+        return f"is the union of {names}"
+    return f"holds {names}, and {'' if found.exact else 'at most '}{found.others:,} other images"
+
+
+def _facts(known: KnownList) -> dict[str, Any]:
+    return {
+        "name": known.name, "benchmark": known.benchmark, "part": known.part, "version": known.version,
+        "licence": known.licence, "defects": list(known.defects), "successor": known.successor,
+        "manifest": known.manifest,
+    }  # fmt: skip
+
+
+def _row(known: KnownList) -> dict[str, str]:
+    return {"name": known.name, "benchmark": known.benchmark, "part": known.part, "version": known.version}

@@ -1,0 +1,533 @@
+"""`identify`: a list is told through every disguise, counted where it is available, and unknown where it is."""
+
+import csv
+import json
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import curation
+from curation.cli import main
+from curation.errors import AnnotationFormatError, MissingFileError, SourceError, UsageError
+from curation.identify.fingerprint import SKETCH
+from curation.identify.index import index_bytes, make_index, packaged_index, read_index
+from curation.identify.run import Identification, Identified, identify
+from curation.manifest.manifest import packaged_manifests
+from tests.real_files import real_files
+
+DECLARATION = """
+[[source]]
+name = "one"
+benchmark = "First"
+version = "org/first abc1234"
+licence = "MIT"
+folder = "first"
+lists = [
+  { file = "train.txt", part = "train" },
+  { file = "test.txt", part = "test", defects = ["three images stand twice"], successor = "nothing" },
+  { file = "photos.txt", part = "photos" },
+  { file = "parts/*.txt", part = "part {stem}" },
+]
+
+[[source]]
+name = "two"
+benchmark = "Second"
+folder = "second"
+lists = [
+  { file = "train.txt", part = "train" },
+  { file = "same.txt", name = "renamed", part = "the first one's train" },
+  { file = "folders.txt", part = "images in folders" },
+]
+"""
+HEAD = '[[source]]\nname="x"\nbenchmark="X"\n'
+TRAIN = [f"{n * 7919 % 10**6:012d}" for n in range(1, 4001)]
+TEST = [f"2008_{n:06d}" for n in range(1, 301)] + [f"2008_{n:06d}" for n in (3, 5, 7)]
+PHOTOS = [f"photos/c{n % 40}/IMG_{n * 31:07d}.JPEG {n % 40}" for n in range(1, 2501)]
+A, B = [f"a_{n}" for n in range(1500)], [f"b_{n}" for n in range(1200)]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lists")
+    written = {
+        "first/train.txt": TRAIN,
+        "first/test.txt": TEST,
+        "first/photos.txt": PHOTOS,
+        "first/parts/a.txt": A,
+        "first/parts/b.txt": B,
+        "second/train.txt": [f"{n:06d}" for n in range(1, 2001)],
+        "second/same.txt": TRAIN,
+        "second/folders.txt": [f"x/class_{n}/img_{k}.png" for n in range(60) for k in range(30)],
+        "second/classes.txt": ["cat", "hot dog"],
+    }
+    for name, lines in written.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in lines))
+    (folder / "lists.toml").write_text(DECLARATION)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def index(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("index") / "own.index"
+    path.write_bytes(index_bytes(make_index(world).index))
+    return path
+
+
+def asked(path: Path, index: Path, lines: list[str] | str | bytes, **options: Any) -> Identified:
+    text = lines if isinstance(lines, bytes) else (lines if isinstance(lines, str) else "\n".join(lines)).encode()
+    path.write_bytes(text)
+    (one,) = identify(path, index=index, **options).lists
+    return one
+
+
+def shuffled(lines: list[str]) -> list[str]:
+    return random.Random(1).sample(lines, len(lines))
+
+
+def images(ids: list[str]) -> list[dict[str, Any]]:
+    return [{"id": n, "file_name": f"{one}.jpg"} for n, one in enumerate(ids)]
+
+
+DISGUISES: Mapping[str, Callable[[list[str]], Any]] = {
+    "as it is": lambda ids: "".join(f"{one}\n" for one in ids),
+    "no final line feed": lambda ids: ids,
+    "shuffled": shuffled,
+    "repeated": lambda ids: [*ids, *ids[:50]],
+    "returns": lambda ids: "\r\n".join(ids),
+    "byte order mark": lambda ids: "\ufeff" + "\n".join(ids),
+    "suffix": lambda ids: [f"{one}.jpg" for one in ids],
+    "suffix in capitals": lambda ids: [f"{one}.JPEG" for one in ids],
+    "folder": lambda ids: [f"data/val2014/{one}.jpg" for one in ids],
+    "backslashes": lambda ids: [f"D:\\data\\{one}.png" for one in ids],
+    "coco prefix": lambda ids: [f"COCO_val2014_{one}.jpg" for one in ids],
+    "absolute": lambda ids: [f"/data//coco/{one}.jpg" for one in ids],
+    "climbing": lambda ids: [f"../../{one}.jpg" for one in ids],
+    "blanks and empty lines": lambda ids: "\n\n".join(f"  {one}\t" for one in ids),
+    "labels": lambda ids: [f"coco/{one}.jpg {n % 9}" for n, one in enumerate(ids)],
+    "voc labels": lambda ids: [f"{one}  {n % 2 * 2 - 1}" for n, one in enumerate(ids)],
+    "namespaces": lambda ids: [f"coco:{one}" for one in ids],
+    "array": json.dumps,
+    "coco json": lambda ids: json.dumps({"images": images(ids), "categories": []}),
+    "groups": lambda ids: json.dumps({f"n{n:08d}": ids[n::70] for n in range(70)}),
+    "table": lambda ids: ["index,image_location,decision", *(f"{n},x/{one}.png,o" for n, one in enumerate(ids))],
+    "xml": lambda ids: [f"Annotations/{one}.xml" for one in ids],
+}  # fmt: skip
+LEVELS = {"as it is": 1, "shuffled": 3, "repeated": 4, "groups": 3}
+
+
+@pytest.mark.parametrize("name", DISGUISES)
+def test_a_disguised_list_is_told(tmp_path: Path, index: Path, name: str) -> None:
+    one = asked(tmp_path / "list.txt", index, DISGUISES[name](TRAIN))
+    assert one.verdict == "identified"
+    assert [match.known.name for match in one.best] == ["one/train", "two/renamed"]
+    assert one.best[0].level == LEVELS.get(name, 2)
+
+
+def test_zeros_before_numbers_are_a_hint(tmp_path: Path, index: Path) -> None:
+    one = asked(tmp_path / "list.txt", index, [str(int(text)) for text in TRAIN])
+    assert (one.verdict, one.matches[0].level) == ("hint", 6)
+    assert "numbers of several lengths" in one.matches[0].note
+    assert identify(tmp_path / "list.txt", index=index).ok
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_foreign_lists_are_unknown(tmp_path: Path, index: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    forms = (
+        "{:08x}",
+        "{:09d}",
+        "frame_{:05d}",
+        "foreign/{:06d}.jpg 3",
+        "n0{:07d}_77",
+        "{:016d}",
+        "v{:d}",
+        "{:x}.png",
+        "s{:d}_{:d}",
+        "IMG{:d}",
+    )
+    lines = [forms[seed].format(draw.randrange(10**8), seed) for _ in range(3000)]
+    one = asked(tmp_path / "t1_train.txt", index, lines)
+    assert (one.verdict, one.nearest, one.union) == ("unknown", (), None)
+    assert main(["identify", str(tmp_path / "t1_train.txt"), "--index", str(index)]) == 1
+
+
+def test_short_numbers_that_meet_by_chance_name_no_relative(tmp_path: Path, index: Path, world: Path) -> None:
+    lines = [f"{n:06d}" for n in range(1990, 8000)]
+    one = asked(tmp_path / "list.txt", index, lines, lists=world)
+    assert (one.verdict, one.nearest) == ("unknown", ())
+    assert [relation.shared for relation in one.relations if relation.known.name == "two/train"] == [11]
+
+
+def test_a_list_without_some_images_is_counted_where_the_list_is_available(
+    tmp_path: Path, index: Path, world: Path
+) -> None:
+    lines = [*TRAIN[:100], *TRAIN[130:]]
+    about = asked(tmp_path / "less.txt", index, lines).nearest[0]
+    assert (about.kind, about.known.name, about.exact) in (
+        ("near", "one/train", False),
+        ("part of", "one/train", False),
+    )
+    assert (about.missing, about.extra) == (30, 0)
+    counted = asked(tmp_path / "less.txt", index, lines, lists=world).nearest[0]
+    assert (counted.kind, counted.exact, counted.shared, counted.missing, counted.extra) == (
+        "part of",
+        True,
+        3970,
+        30,
+        0,
+    )
+    assert counted.missing_examples == tuple(sorted(TRAIN[100:130])[:3])
+    text = identify(tmp_path / "less.txt", index=index, lists=world).text()
+    assert "3,970 shared, 30 of its 4,000 missing, 0 more" in text
+    assert "about" not in text
+
+
+def test_more_images_than_a_known_list(tmp_path: Path, index: Path, world: Path) -> None:
+    more = [*TRAIN, *(f"more_{n}" for n in range(40))]
+    one = asked(tmp_path / "more.txt", index, more, lists=str(world)).nearest[0]
+    assert (one.kind, one.shared, one.missing, one.extra) == ("holds", 4000, 0, 40)
+    assert one.extra_examples == ("more_0", "more_1", "more_10")
+
+
+def test_a_small_part_of_a_long_list_needs_the_list(tmp_path: Path, index: Path, world: Path) -> None:
+    one = asked(tmp_path / "few.txt", index, TRAIN[:12])
+    assert one.verdict in ("unknown", "related")
+    counted = asked(tmp_path / "few.txt", index, TRAIN[:12], lists=world)
+    assert counted.verdict == "related"
+    assert (counted.nearest[0].kind, counted.nearest[0].shared) == ("part of", 12)
+
+
+def test_a_union_of_lists_that_share_nothing_is_told_by_sums(tmp_path: Path, index: Path) -> None:
+    one = asked(tmp_path / "both.txt", index, shuffled([*A, *B]))
+    assert one.union is not None
+    assert ([part.name for part in one.union.parts], one.union.others) == (["one/parts/a", "one/parts/b"], 0)
+    assert "is the union of First, part a [one/parts/a] and First, part b" in "\n".join(one.lines())
+
+
+def test_a_union_is_named_only_where_nothing_is_left(tmp_path: Path, index: Path, world: Path) -> None:
+    lines = [*A, *B, *(f"c_{n}" for n in range(9))]
+    one = asked(tmp_path / "both.txt", index, lines, lists=world)
+    assert one.union is not None
+    assert ([part.name for part in one.union.parts], one.union.others) == (["one/parts/a", "one/parts/b"], 9)
+    assert "and 9 other images" in "\n".join(one.lines())
+
+
+def test_stems_that_repeat_are_compared_with_their_folder(tmp_path: Path, index: Path) -> None:
+    lines = [f"y/class_{n}/img_{k}.png" for k in range(30) for n in range(60)]
+    one = asked(tmp_path / "r.txt", index, [*lines, lines[0]])
+    assert (one.best[0].known.name, one.best[0].level) == ("two/folders", 5)
+    assert any("a stem is no id here" in text for text in one.findings)
+    # The same names alone do not make it the same list.
+    other = asked(tmp_path / "r.txt", index, [f"img_{k}.png" for k in range(30)])
+    assert other.verdict == "unknown"
+
+
+def test_labels_are_compared_apart(tmp_path: Path, index: Path, world: Path) -> None:
+    same = asked(tmp_path / "p.txt", index, [line.replace("photos/", "p/") for line in PHOTOS])
+    assert (same.best[0].known.name, same.best[0].labels) == ("one/photos", "same")
+    changed = [f"{line.rsplit(' ', 1)[0]} 0" if n < 7 else line for n, line in enumerate(PHOTOS)]
+    other = asked(tmp_path / "p.txt", index, changed)
+    assert (other.best[0].level, other.best[0].labels, other.best[0].labels_differ) == (2, "differ", None)
+    counted = asked(tmp_path / "p.txt", index, changed, lists=world)
+    assert counted.best[0].labels_differ == 7
+    assert "labels: 7 differ" in "\n".join(counted.lines())
+    none = asked(tmp_path / "p.txt", index, [line.rsplit(" ", 1)[0] for line in PHOTOS])
+    assert none.best[0].labels == "only there"
+
+
+def test_a_name_is_a_claim(tmp_path: Path, index: Path) -> None:
+    right = asked(tmp_path / "train.txt", index, TRAIN)
+    assert right.findings == ("it is called train: it is the list of First, not that of Second",)
+    wrong = asked(tmp_path / "photos.txt", index, TRAIN)
+    assert "it is called photos like a list of First, and is another: First and Second" in wrong.findings
+    foreign = asked(tmp_path / "renamed.txt", index, ["x1", "x2"])
+    assert foreign.findings == ("it is called renamed like a list of Second, and is not equal to it",)
+    assert asked(tmp_path / "anything.txt", index, TRAIN).findings == ()
+
+
+def test_a_count_is_never_evidence(tmp_path: Path, index: Path) -> None:
+    one = asked(tmp_path / "list.txt", index, [f"k{n}" for n in range(len(TRAIN))])
+    assert one.verdict == "unknown"
+
+
+def test_repeats_that_differ_are_told(tmp_path: Path, index: Path) -> None:
+    one = asked(tmp_path / "list.txt", index, sorted(set(TEST)))
+    assert (one.best[0].known.name, one.best[0].level) == ("one/test", 4)
+    assert one.best[0].note == "300 lines here, 303 there: repeats differ"
+    text = "\n".join(one.lines())
+    assert "known: three images stand twice" in text
+    assert "see nothing" in text
+
+
+def test_files_of_several_lists_and_of_classes(tmp_path: Path, index: Path) -> None:
+    (tmp_path / "splits.json").write_text(json.dumps({"train": TRAIN, "val": ["000001x", "000002x"]}))
+    (tmp_path / "classes.txt").write_text("cat\nhot dog\n")
+    found = identify(tmp_path / "splits.json", tmp_path / "classes.txt", index=index)
+    assert [(one.key, one.verdict) for one in found.lists] == [
+        ("train", "identified"),
+        ("val", "unknown"),
+        ("", "unknown"),
+    ]
+    assert not found.ok
+    assert "no list of images (class names)" in found.text()
+
+
+def test_a_folder_is_read_whole_and_odd_files_are_passed_over(tmp_path: Path, index: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "test.txt").write_text("\n".join(TEST))
+    (tmp_path / "damaged.txt").write_bytes(b"\x00\x01")
+    (tmp_path / ".hidden.txt").write_text("x1\n")
+    found = identify(tmp_path, index=index)
+    assert [Path(one.file).relative_to(tmp_path).as_posix() for one in found.lists] == ["a/test.txt", "b/test.txt"]
+    assert list(found.passed_over.values()) == ["The file is not text"]
+    assert found.ok
+    with pytest.raises(AnnotationFormatError, match="not text"):
+        identify(tmp_path / "damaged.txt", index=index)
+
+
+def test_odd_lines_are_told(tmp_path: Path, index: Path) -> None:
+    one = asked(tmp_path / "list.txt", index, [*TRAIN, "folder/"])
+    assert one.verdict == "identified"
+    assert one.findings == ("1 line is odd; line 4001: it names a folder: 'folder/'",)
+
+
+def test_a_list_of_one_line(tmp_path: Path, index: Path) -> None:
+    assert asked(tmp_path / "list.txt", index, ["k_1.jpg"]).verdict == "unknown"
+
+
+def test_the_same_lists_make_the_same_bytes(world: Path, index: Path, tmp_path: Path) -> None:
+    made = make_index(world)
+    assert made.undeclared == ("second/classes.txt",)
+    assert index_bytes(made.index) == index.read_bytes()
+    read = read_index(index)
+    assert read.lists == tuple(sorted(made.index.lists, key=lambda one: one.name))
+    assert [len(one) for one in read.sketches] == [min(SKETCH, one.images) for one in read.lists]
+    assert index_bytes(read) == index.read_bytes()
+    names = {one.name: one.title for one in read.lists}
+    assert names["one/parts/a"] == "First, part a"
+    rows = list(csv.DictReader(made.digests.splitlines()))
+    assert [row["file"] for row in rows][:3] == ["first/photos.txt", "first/test.txt", "first/train.txt"]
+    assert (rows[0]["labels"], rows[1]["lines"], rows[1]["distinct_stems"]) == ("0..39", "303", "300")
+
+
+def test_without_a_declaration_every_list_is_taken(world: Path, tmp_path: Path) -> None:
+    made = make_index(world / "second")
+    assert [one.name for one in made.index.lists] == ["folders.txt", "same.txt", "train.txt"]
+    assert made.passed_over == {"classes.txt": "it holds class names, no list of images"}
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "told"),
+    [
+        ("[[source]\n", UsageError, "malformed"),
+        ('[[source]]\nname = "x"\n', UsageError, "malformed"),
+        (HEAD + 'lists=[{file="absent.txt"}]', MissingFileError, "does not exist"),
+        (HEAD + 'lists=[{file="no/*.txt"}]', MissingFileError, "does not exist"),
+        (HEAD + 'lists=[{file="second/classes.txt"}]', UsageError, "no list of images"),
+        (HEAD + 'lists=[{file="../x.txt"}]', curation.CurationError, "leads"),
+        (HEAD + 'lists=[{file="first/test.txt"},{file="first/test.txt"}]', UsageError, "one name"),
+        ("", UsageError, "no list of images"),
+    ],
+)  # fmt: skip
+def test_declarations_that_cannot_serve(
+    world: Path, tmp_path: Path, text: str, error: type[Exception], told: str
+) -> None:
+    (tmp_path / "own.toml").write_text(text)
+    with pytest.raises(error, match=told):
+        make_index(world, tmp_path / "own.toml")
+
+
+def test_indexes_that_cannot_be_read(tmp_path: Path, index: Path, world: Path) -> None:
+    data = index.read_bytes()
+    for name, content in {"other": b"PK", "cut": data[:-8], "changed": data[:-1] + b"?", "head": data[:60]}.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(SourceError):
+            identify(world / "first/test.txt", index=tmp_path / name)
+    with pytest.raises(MissingFileError):
+        identify(world / "first/test.txt", index=tmp_path / "absent")
+    with pytest.raises(MissingFileError):
+        identify(tmp_path / "absent.txt")
+    with pytest.raises(UsageError, match="No list"):
+        identify()
+
+
+def test_command(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = tmp_path / "own.index"
+    assert main(["identify", "--make-index", str(world), "--out", str(own), "--digests", str(tmp_path / "d.csv")]) == 0
+    assert "8 lists, 17,303 lines" in capsys.readouterr().out
+    assert main(["identify", str(world / "first/test.txt"), "--index", str(own), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["known_lists"], told["lists"][0]["verdict"]) == (8, "identified")
+    assert told["lists"][0]["matches"][0]["name"] == "one/test"
+    assert told["lists"][0]["digests"]["distinct_stems"] == 300
+    assert main(["identify", "--out", str(own)]) == 2
+    assert main(["identify", "--make-index", str(world)]) == 2
+    assert main(["identify", str(own), "--make-index", str(world), "--out", str(own)]) == 2
+    assert main(["identify"]) == 2
+
+
+def test_from_python(world: Path, index: Path) -> None:
+    found = curation.identify(world / "first/test.txt", world / "first/parts", index=index)
+    assert isinstance(found, Identification)
+    assert "<Identification of 3, test.txt: one/test" in repr(found)
+    assert "one/test" in found._repr_html_()
+    frame = found.frame()
+    assert frame["name"].tolist() == ["one/test", "one/parts/a", "one/parts/b"]
+    assert frame["level"].tolist() == [1, 1, 1]
+
+
+def test_the_packaged_index_knows_the_packaged_manifests() -> None:
+    index = read_index(packaged_index())
+    assert len(index) >= 180
+    from_manifests = [one for one in index.lists if one.manifest]
+    assert len(from_manifests) >= 25
+    one = packaged_manifests() / "owod/m-owodb/1.0.0/ids/t1-test.txt"
+    (found,) = identify(one).lists
+    assert {match.known.name for match in found.matches} >= {
+        "owod/m-owodb@1.0.0#t1-test", "ore/all_task_test", "prob/TOWOD/owod_all_task_test",
+    }  # fmt: skip
+
+
+def test_the_packaged_index_states_what_stems_and_numbers_cannot_tell() -> None:
+    known = {one.name: one for one in read_index(packaged_index()).lists}
+    photos = known["openood/test_imagenet_r"]
+    assert (photos.lines, photos.stems, photos.parent_stems, photos.images) == (30_000, 970, 30_000, 30_000)
+    # Without their zeros, ids of VOC and of COCO become one number.
+    mixed = known["ore/all_task_test"]
+    assert (mixed.lines, mixed.stems, mixed.numbers) == (10_246, 9_119, 9_058)
+    assert known["openood/test_imagenet_o"].stems == 2_000
+
+
+def test_lists_of_manifests_are_counted_without_further_files(tmp_path: Path) -> None:
+    ids = (packaged_manifests() / "elephant/val2017/1.0.0/ids/wilderness.txt").read_text().split()
+    (tmp_path / "list.txt").write_text("\n".join(one.removeprefix("coco:") for one in ids[5:]))
+    (found,) = identify(tmp_path / "list.txt").lists
+    mine = next(one for one in found.nearest if one.known.name == "elephant/val2017@1.0.0#wilderness")
+    assert (mine.kind, mine.exact, mine.missing, mine.extra) == ("part of", True, 5, 0)
+
+
+@real_files("atlas_lists")
+def check_the_index_is_made_again_from_the_published_files(
+    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declaration = packaged_index().with_name("lists.toml")
+    out, digests = tmp_path / "own.index", tmp_path / "digests.csv"
+    command = ["identify", "--make-index", str(shared / "data"), "--declaration", str(declaration)]
+    assert main([*command, "--out", str(out), "--digests", str(digests)]) == 0
+    assert out.read_bytes() == packaged_index().read_bytes()
+    published = (shared / "data/atlas/digests.csv").read_text()
+    made = digests.read_text().splitlines(keepends=True)
+    names = {row["file"] for row in csv.DictReader(published.splitlines())}
+    kept = [line for line, row in zip(made[1:], csv.DictReader(made), strict=True) if row["file"] in names]
+    assert made[0] + "".join(kept) == published
+    # What the published table leaves out: JSON, verdicts' labels, and the one list whose name speaks of classes.
+    more = {row["file"] for row in csv.DictReader(made)} - names
+    assert {one for one in more if one.startswith(("atlas/", "owod/"))} == {
+        "atlas/ninco/labels_of_other_datasets/OOD_iNaturalist_MOS_labels.csv", "atlas/rwd/Aquatic/train.json",
+        "atlas/rwd/Medical/annotations.json", "atlas/rwd/Medical/test.json", "atlas/rwd/Medical/train.json",
+        "atlas/ssb/imagenet_21k_val_files.json", "owod/published/opendet/wilderness_ids.json",
+        "owod/published/ore/t1_known_test.txt",
+    }  # fmt: skip
+
+
+@real_files("atlas_lists")
+def check_published_lists_are_told(shared: Path, tmp_path: Path) -> None:
+    data = shared / "data"
+
+    def best(path: Path) -> list[str]:
+        (one,) = identify(path).lists
+        return [match.known.name for match in one.best]
+
+    def known(path: Path) -> set[str]:
+        (one,) = identify(path).lists
+        return {match.known.name for match in one.matches}
+
+    tasks = {"ore/t3_train", "owdetr/t3_train", "prob/TOWOD/owod_t3_train"}
+    for name in (
+        "atlas/prob/TOWOD/owod_t3_train.txt",
+        "owod/published/ore/t3_train.txt",
+        "owod/published/owdetr/t3_train.txt",
+    ):
+        assert known(data / name) >= tasks
+    assert best(data / "owod/published/reowod/t2_ft.txt") == ["reowod/t2_ft"]
+    (one,) = identify(data / "owod/published/reowod/t2_ft.txt").lists
+    assert one.findings == (
+        "it is called t2_ft: it is the list of RE-OWOD (2022), not that of M-OWODB (ORE, CVPR 2021) and "
+        "S-OWODB (OW-DETR, CVPR 2022)",
+    )
+    # OpenOOD's textures are ViM's with the order; its NINCO is NINCO's, its iNaturalist that of MOS.
+    textures = identify(data / "atlas/openood/imagenet/test_textures.txt").lists[0].matches
+    assert [(match.level, match.known.name) for match in textures] == [(1, "openood/test_textures"), (2, "vim/texture")]
+    assert "ninco/NINCO_OOD_classes.csv" in known(data / "atlas/openood/imagenet/test_ninco.txt")
+    assert len(known(data / "atlas/openood/imagenet/test_inaturalist.txt")) == 2
+    # 24 of DIOR's training numbers are numbers of val2017 too, without their zeros: no relative.
+    dior = (data / "atlas/rwd/Aerial/train.txt").read_text().split()
+    val2017 = {int(one) for one in (data / "coco/val2017_ids.txt").read_text().split()}
+    assert sum(int(one.removesuffix(".jpg")) in val2017 for one in dior) == 24
+    (found,) = identify(data / "atlas/rwd/Aerial/train.txt").lists
+    assert [match.known.name for match in found.matches] == ["rwd/Aerial/train"]
+    # The broken list of OpenDet.
+    copy = tmp_path / "voc_coco_15000_test.txt"
+    copy.write_bytes((data / "owod/published/ore/t1_known_test.txt").read_bytes())
+    assert {"opendet/voc_coco_15000_test", "ore/t1_known_test"} <= known(copy)
+
+
+@real_files("atlas_lists")
+def check_unions_and_parts_of_published_lists(shared: Path, tmp_path: Path) -> None:
+    openood = shared / "data/atlas/openood/imagenet"
+    lines = [
+        line for name in ("test", "val") for line in (openood / f"{name}_openimage_o.txt").read_text().splitlines()
+    ]
+    both = tmp_path / "both.txt"
+    both.write_text("\n".join(lines))
+    assert {match.known.name for match in identify(both).lists[0].matches} == {"vim/openimage_o"}
+    # Without ViM's own list the sum of hashes names the two that make it.
+    index = read_index(packaged_index())
+    rows = [row for row, one in enumerate(index.lists) if not one.name.startswith("vim/")]
+    own = type(index)(tuple(index.lists[row] for row in rows), tuple(index.sketches[row] for row in rows))
+    (tmp_path / "own.index").write_bytes(index_bytes(own))
+    (found,) = identify(both, index=tmp_path / "own.index").lists
+    assert found.union is not None
+    assert [one.name for one in found.union.parts] == ["openood/test_openimage_o", "openood/val_openimage_o"]
+    assert (found.union.others, found.union.exact) == (0, True)
+    # Less 30 of 49,000: about from the sketch, counted from the list.
+    hard = (openood / "test_ssb_hard.txt").read_text().splitlines()
+    less = tmp_path / "less.txt"
+    less.write_text("\n".join(hard[:500] + hard[530:]))
+    about = identify(less).lists[0].nearest[0]
+    assert (about.known.name, about.exact, about.missing) == ("openood/test_ssb_hard", False, 30)
+    counted = identify(less, lists=openood).lists[0].nearest[0]
+    assert (counted.kind, counted.exact, counted.shared, counted.missing) == ("part of", True, 48_970, 30)
+    # SSB's files hold OpenOOD's near set.
+    (ssb,) = identify(shared / "data/atlas/ssb/imagenet_21k_val_files.json").lists
+    assert ssb.verdict == "identified"
+
+
+@real_files("atlas_lists")
+def check_disguised_published_lists_are_told(shared: Path, tmp_path: Path) -> None:
+    ids = (shared / "data/owod/published/reowod/t2_ft.txt").read_text().split()
+    for name, disguise in DISGUISES.items():
+        made = disguise(ids)
+        (tmp_path / "list.txt").write_text(made if isinstance(made, str) else "\n".join(made))
+        (one,) = identify(tmp_path / "list.txt").lists
+        assert one.verdict == "identified", name
+        assert [match.known.name for match in one.best] == ["reowod/t2_ft"], name
+
+
+@real_files("atlas_lists")
+def check_labels_of_imagenet_o_and_names_of_imagenet_r(shared: Path, tmp_path: Path) -> None:
+    openood = shared / "data/atlas/openood/imagenet"
+    text = (openood / "test_imagenet_r.txt").read_text().splitlines()
+    (tmp_path / "r.txt").write_text("\n".join(shuffled([*text, text[0]])))
+    (one,) = identify(tmp_path / "r.txt").lists
+    assert (one.best[0].known.name, one.best[0].level) == ("openood/test_imagenet_r", 5)
+    lines = (openood / "val_imagenet.txt").read_text().splitlines()
+    (tmp_path / "v.txt").write_text("\n".join(f"{line.rsplit(' ', 1)[0]} 0" for line in lines))
+    (one,) = identify(tmp_path / "v.txt", lists=openood).lists
+    assert (one.best[0].labels, one.best[0].labels_differ) == ("differ", 4_995)
