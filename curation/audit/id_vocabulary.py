@@ -214,7 +214,7 @@ def _key_of(text: str, namespace: str = "") -> int | str:
     if not colon or not _PREFIX.match(text):
         return text
     if space in NAMESPACES:
-        native = native_of(native, space)
+        native = str(native_of(native, space))
         form = NAMESPACES.index(space)
         if len(native) == len(_TEMPLATES[form]) and native.isascii():
             data = np.frombuffer(native.encode(), np.uint8)
@@ -223,7 +223,7 @@ def _key_of(text: str, namespace: str = "") -> int | str:
                 return form * BLOCK + int(numbers[0])
     if space == namespace:
         bare = native.isascii() and native.isdigit() and len(native) <= MAX_DIGITS
-        return (BARE + len(native)) * BLOCK + int(native) if bare else native
+        return int((BARE + len(native)) * BLOCK + int(native)) if bare else native
     return f"{space}:{native}"
 
 
@@ -267,12 +267,14 @@ class Vocabulary:
     @cached_property
     def forms(self) -> Int64s:
         """The form of each id, shape (u,)."""
-        return self.keys // BLOCK
+        forms: Int64s = self.keys // BLOCK
+        return forms
 
     @cached_property
     def numbers(self) -> Int64s:
         """The number that each id holds, shape (u,); for texts, their position among them."""
-        return self.keys % BLOCK
+        numbers: Int64s = self.keys % BLOCK
+        return numbers
 
     @cached_property
     def namespace_names(self) -> tuple[str, ...]:

@@ -121,8 +121,8 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
 
     Every form that `curation.sources.published_list` tells is read: one id a line, with a label or without, tables,
     arrays, COCO JSON, whose images count. Files that name classes are no lists. A file that is nothing of this is
-    passed over and named. Where COCO JSON with annotations lies beside a text file of its name, the text is the list and the
-    JSON its labels.
+    passed over and named. Where COCO JSON with annotations lies beside a text file of its name, the text is the
+    list and the JSON its labels.
 
     Ids without a namespace get one by their form: 12 digits are COCO's, 6 digits up to 009963 are VOC2007's, and
     ``2008_000008`` is VOC2012's. Integers in JSON, numbers of other lengths and other texts get `namespace`.

@@ -26,12 +26,10 @@ import numpy as np
 from curation.errors import AnnotationFormatError, UsageError
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys
-from curation.sources.id_list import ListedImage
-from curation.sources.source import Bools, Int32s, Int64s
 from curation.sources.stems import (
     IMAGE_SUFFIXES,
     before_suffix,
-    blocks,
+    blocks_of,
     distinct,
     firsts,
     gathered,
@@ -39,6 +37,9 @@ from curation.sources.stems import (
     with_folder,
     with_suffix,
 )
+
+if TYPE_CHECKING:
+    from curation.sources.source import Bools, Int32s, Int64s
 
 Form = Literal[
     "imglist", "voc list", "id list", "class names", "csv", "json array", "json groups", "json lists", "class roles",
@@ -58,7 +59,6 @@ OUTER_BLANKS = "ids with blanks around them"
 LABELS = "ids with a label {} beside them"
 FOLDERS = "ids with a folder before them"
 SUFFIXES = "ids with the suffix of a photo"
-NO_LAST_BREAK = "no line feed ends it: it has one line more than `wc -l` says"
 
 _FEW_LABELS = 3
 _LONGEST_NAME = 255
@@ -183,9 +183,9 @@ class PublishedList:
         """What stands around the names of images and had to be understood, with the number of entries."""
         found = dict(self.traits) | {LABELS.format(text): count for text, count in self._labels()}
         if self.has_folders:
-            found[FOLDERS] = sum(with_folder(block) for block in blocks(self.paths))
+            found[FOLDERS] = sum(with_folder(block) for block in blocks_of(self.paths))
         if not self.are_stems and b"." in self.paths:
-            found[SUFFIXES] = sum(with_suffix(block) for block in blocks(self.paths))
+            found[SUFFIXES] = sum(with_suffix(block) for block in blocks_of(self.paths))
         return {trait: count for trait, count in found.items() if count}
 
     def _labels(self) -> Iterator[tuple[str, int]]:
@@ -234,6 +234,8 @@ class PublishedFile:
         What a reader should know of the file, such as image ids that stand twice.
     annotated : bool
         Whether COCO JSON has annotations beside its images.
+    ended : bool
+        Whether a text ends in a line feed; without, it has one line more than ``wc -l`` says.
     """
 
     path: Path
@@ -245,6 +247,7 @@ class PublishedFile:
     renamed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     annotated: bool = False
+    ended: bool = True
 
 
 @dataclass(frozen=True)
@@ -350,15 +353,15 @@ class _Lines:
 
 
 def _from_text(data: bytes, path: Path) -> dict[str, Any]:
-    notes = () if data.endswith(b"\n") else (NO_LAST_BREAK,)
-    if notes:
+    ended = data.endswith(b"\n")
+    if not ended:
         data += b"\n"
     if (count := _numbers_alone(data)) is not None:
         one = PublishedList("", data, np.arange(1, count + 1, dtype=np.int32), are_stems=True)
-        return {"form": "id list", "lists": (one,), "notes": notes}
+        return {"form": "id list", "lists": (one,), "ended": ended}
     odd: list[OddLine] = []
     refused, number, parts, traits = 0, 0, list[_Lines](), Counter[str]()
-    for block in blocks(data):
+    for block in blocks_of(data):
         _require_utf8(block, str(path))
         lines, count, strange, reasons = _lines_of(block, number, traits)
         parts.append(lines)
@@ -397,7 +400,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
         "", paths, numbers, labels, odd=refused, odd_lines=tuple(odd), blank=blank,
         traits={name: traits[name] for name in (RETURNS, OUTER_BLANKS) if traits[name]},
     )  # fmt: skip
-    return {"form": form, "lists": (one,), "notes": notes}
+    return {"form": form, "lists": (one,), "ended": ended}
 
 
 def _numbers_alone(data: bytes) -> int | None:
@@ -481,7 +484,7 @@ def _lines_of(block: bytes, before: int, traits: Counter[str]) -> tuple[_Lines, 
         for row in strange[:_SHOWN].tolist()
     ]  # fmt: skip
     rows = np.flatnonzero(filled & (reasons == 0))
-    lines = _with_labels(block, buffer, rows + before + 1, starts[rows], ends[rows])
+    lines = _with_labels(block, buffer, (rows + before + 1, starts[rows], ends[rows], breaks[rows]))
     return lines, len(breaks), len(strange), odd
 
 
@@ -503,19 +506,20 @@ def _with_labels(block: bytes, buffer: Any, lines: tuple[Int64s, Int64s, Int64s,
         while len(moving):
             moving = moving[_BLANK[buffer[before[moving] - 1]]]
             before[moving] -= 1
-        slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\")))
-        has_path = np.searchsorted(slashes, before) > np.searchsorted(slashes, starts)
-        bare = np.flatnonzero(is_label & ~has_path)
-        has_path[bare] = before_suffix(buffer, starts[bare], before[bare]) < before[bare]
-        is_bare = np.searchsorted(blanks, before) == np.searchsorted(blanks, starts)
-        is_sentence = (np.searchsorted(blanks, ends) > np.searchsorted(blanks, starts)) & ~has_path
-        words = np.flatnonzero(is_sentence)
-        inner = np.searchsorted(slashes, ends[words]) > np.searchsorted(slashes, starts[words])
-        is_sentence[words] = ~inner & (before_suffix(buffer, starts[words], ends[words]) == ends[words])
+        has_path[rows] = before_suffix(buffer, starts[rows], before[rows]) < before[rows]
+        rows = rows[~has_path[rows]]
+        slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\"))) if len(rows) else blanks[:0]
+        has_path[rows] = np.searchsorted(slashes, before[rows]) > np.searchsorted(slashes, starts[rows])
+        is_bare[rows] = np.searchsorted(blanks, before[rows]) == np.searchsorted(blanks, starts[rows])
+        words = np.flatnonzero((last >= 0) & (place > starts) & (place < ends) & ~has_path)
+        if len(words):
+            slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\")))
+            inner = np.searchsorted(slashes, ends[words]) > np.searchsorted(slashes, starts[words])
+            is_sentence[words] = ~inner & (before_suffix(buffer, starts[words], ends[words]) == ends[words])
     near_zero = (labels >= -1) & (labels <= 1)
     return _Lines(
-        block, numbers.astype(np.int32), starts.astype(np.int32), ends.astype(np.int32), before.astype(np.int32),
-        labels, is_label & has_path, is_label & ~has_path & is_bare & near_zero, is_sentence,
+        block, numbers.astype(np.int32), starts.astype(np.int32), ends.astype(np.int32), breaks.astype(np.int32),
+        before.astype(np.int32), labels, is_label & has_path, is_label & ~has_path & is_bare & near_zero, is_sentence,
     )  # fmt: skip
 
 
@@ -537,10 +541,10 @@ def _numbers_of(buffer: Any, starts: Int64s, ends: Int64s) -> tuple[Int64s, Bool
 def _texts_of(one: _Lines, ends: Int32s | None = None) -> bytes:
     if not len(one.numbers):
         return b""
-    buffer = np.frombuffer(one.block, np.uint8)
-    breaks = np.flatnonzero(buffer == _LINE_FEED)
-    closing = breaks[np.searchsorted(breaks, one.ends)]
-    return gathered(buffer, (one.starts, one.ends if ends is None else ends), (closing, closing + 1))
+    closing = one.breaks.astype(np.int64)
+    return gathered(
+        np.frombuffer(one.block, np.uint8), (one.starts, one.ends if ends is None else ends), (closing, closing + 1)
+    )
 
 
 def _labelled(parts: Sequence[_Lines], form: Form) -> tuple[bytes, Int32s, list[OddLine]]:

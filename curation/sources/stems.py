@@ -8,16 +8,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curation.sources.source import Int32s, Int64s
+if TYPE_CHECKING:
+    from curation.sources.source import Int32s, Int64s
 
 IMAGE_SUFFIXES = ("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "xml", "nii.gz")
 """Suffixes that a stem does not have, in any case; one is taken off. What else follows a dot belongs to the name."""
 
 _BLOCK = 8 << 20
+_WIDEST_COLUMN = 1 << 30
 _LINE_FEED, _SLASH, _ZERO = 10, 47, 48
 
 
@@ -31,32 +33,40 @@ def stems(paths: bytes, *, parents: int = 0) -> bytes:
     >>> stems(b"a/b\\c d.JPEG\n000005\n", parents=1).split()
     [b'b/c_d', b'000005']
     """
-    return b"".join(_stems_of_block(block, parents) for block in blocks(paths))
+    return b"".join(_stems_of_block(block, parents) for block in blocks_of(paths))
 
 
 def distinct(texts: bytes) -> bytes:
     """Return the lines of a text each once, sorted by code point, a line feed after each."""
-    lines = texts.split(b"\n")
-    lines.pop()
-    if not lines:
+    breaks = np.flatnonzero(np.frombuffer(texts, np.uint8) == _LINE_FEED)
+    if not len(breaks):
         return b""
-    longest = max(map(len, lines))
-    if len(lines) > 100_000 and longest <= 64 and len(lines) * longest < 1 << 30:
-        # Fixed width sorts several times faster; no entry holds a zero byte, with which it is filled up.
-        column = np.array(lines)
-        if not (column[1:] > column[:-1]).all():
-            column.sort()
-            lines = column[np.concatenate([[True], column[1:] != column[:-1]])].tolist()
-    else:
-        lines = sorted(set(lines))
-    return b"\n".join(lines) + b"\n"
+    starts = firsts(breaks)
+    widths = breaks - starts
+    width = int(widths.max()) + 1
+    if width * len(breaks) > _WIDEST_COLUMN:
+        return b"".join(line + b"\n" for line in sorted(set(texts.split(b"\n")[:-1])))
+    # A column of fixed width, filled up with zeros that no entry holds, sorts several times faster than objects.
+    column = np.zeros(len(breaks), f"S{width}")
+    for length in np.flatnonzero(np.bincount(widths)).tolist():
+        if length:
+            rows = np.flatnonzero(widths == length)
+            windows = np.ndarray(len(texts) - length + 1, f"S{length}", buffer=texts, strides=1)
+            column[rows] = windows[starts[rows]]
+    if not (column[1:] > column[:-1]).all():
+        column.sort()
+        column = column[np.concatenate([[True], column[1:] != column[:-1]])]
+    # There is room for the line feed: the column is wider by one.
+    cells = column.view(np.uint8)
+    cells[np.arange(len(column)) * width + np.strings.str_len(column)] = _LINE_FEED
+    return cells.tobytes().translate(None, b"\0")
 
 
-def blocks(text: bytes) -> Iterator[bytes]:
-    """Yield a text in pieces of whole lines, so that columns of positions stay small."""
-    start = 0
-    while len(text) - start > _BLOCK:
-        end = text.rfind(b"\n", start, start + _BLOCK) + 1 or text.find(b"\n", start) + 1 or len(text)
+def blocks_of(text: bytes, size: int = 0) -> Iterator[bytes]:
+    """Yield a text in pieces of whole lines, by default of 8 MiB: columns of their positions stay small."""
+    start, size = 0, size or _BLOCK
+    while len(text) - start > size:
+        end = text.rfind(b"\n", start, start + size) + 1 or text.find(b"\n", start) + 1 or len(text)
         yield text[start:end]
         start = end
     if start < len(text):
@@ -91,6 +101,7 @@ def _stems_of_block(paths: bytes, parents: int) -> bytes:
 
 
 def firsts(breaks: Int64s) -> Int64s:
+    """Return where lines begin, from where their line feeds stand."""
     return np.concatenate([[0], breaks[:-1] + 1]).astype(np.int64)
 
 
@@ -117,6 +128,7 @@ def with_suffix(paths: bytes) -> int:
 
 
 def before_suffix(buffer: Any, starts: Int64s, ends: Int64s) -> Int64s:
+    """Return where names end without the suffix of an image."""
     shorter = ends.copy()
     filled = np.flatnonzero(ends > starts)
     lasts = buffer[ends[filled] - 1] | 0x20

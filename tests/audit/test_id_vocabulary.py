@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from curation.audit.id_vocabulary import NAMESPACES, Vocabulary, named, numbered_together
 from curation.canonical import sha256_of_lines
 from curation.manifest.importing import namespaced_by_form
-from curation.sources.published_list import stems
+from curation.sources.stems import stems
 
 
 def vocabulary(*lists: list[str], namespace: str = "") -> tuple[Vocabulary, list[list[int]]]:
