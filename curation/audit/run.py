@@ -16,7 +16,7 @@ from curation.audit.judgement import judged
 from curation.audit.lists import ListSet, read_lists
 from curation.audit.manifest_target import manifest_target
 from curation.audit.report import Report, RuleResult
-from curation.audit.rule import Rule, Severity
+from curation.audit.rule import NOTHING, Rule, Severity
 from curation.audit.rules import RULES, chosen_rules
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
 from curation.errors import UsageError
@@ -109,7 +109,7 @@ def audit(
     if exemplars < 1:
         raise UsageError("--exemplars needs a number of 1 or more", found=str(exemplars))
     reading = reading or Reading()
-    chosen = chosen_rules(rules) if rules else RULES
+    chosen = chosen_rules(rules) if rules else None
     subject = target if isinstance(target, Manifest) else subject_of(target)
     slots = source_slots(subject, sources or {})
     _require_names(exhaustive, photos or {}, [slot.name for slot in slots])
@@ -144,12 +144,14 @@ def audit(
     return replace(report, forensics=forensics(lists, given), fail_on=fail_on)
 
 
-def run_audit(target: AuditTarget, rules: Sequence[Rule] = RULES) -> Report:
-    """Return what some rules say of a target."""
+def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:
+    """Return what some rules say of a target; or all, those of published lists where they have something to judge."""
     from tqdm import tqdm
 
-    progress = tqdm(rules, desc="rules", disable=None, leave=False)
-    return Report(target, tuple(RuleResult(rule, judged(rule, target)) for rule in progress))
+    progress = tqdm(rules or RULES, desc="rules", disable=None, leave=False)
+    results = (RuleResult(rule, judged(rule, target)) for rule in progress)
+    told = (one for one in results if rules or not one.rule.of_published_lists or one.outcome.verdict != NOTHING)
+    return Report(target, tuple(told))
 
 
 def subject_of(place: Place) -> Manifest | Path:

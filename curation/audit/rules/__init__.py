@@ -5,7 +5,15 @@ from __future__ import annotations
 import difflib
 
 from curation.audit.rule import Check, Rule
-from curation.audit.rules import annotation, class_openness, data, label_integrity, task_increment
+from curation.audit.rules import (
+    annotation,
+    class_openness,
+    data,
+    label_integrity,
+    published_classes,
+    published_lists,
+    task_increment,
+)
 from curation.benchmarks.facts import facts_of
 from curation.errors import UsageError
 
@@ -15,6 +23,8 @@ _CHECKS: dict[str, Check] = {
     **annotation.CHECKS,
     **label_integrity.CHECKS,
     **data.CHECKS,
+    **published_lists.CHECKS,
+    **published_classes.CHECKS,
 }
 
 RULES: tuple[Rule, ...] = tuple(
