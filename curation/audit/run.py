@@ -17,7 +17,7 @@ from curation.audit.lists import ListSet, read_lists
 from curation.audit.manifest_target import manifest_target
 from curation.audit.report import Report, RuleResult
 from curation.audit.rule import NOTHING, Rule, Severity
-from curation.audit.rules import RULES, chosen_rules
+from curation.audit.rules import PUBLISHED_RULES, RULES, chosen_rules
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
 from curation.errors import UsageError
 from curation.ids import ImageId
@@ -148,7 +148,7 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
     """Return what some rules say of a target; or all, those of published lists where they have something to judge."""
     from tqdm import tqdm
 
-    progress = tqdm(rules or RULES, desc="rules", disable=None, leave=False)
+    progress = tqdm(rules or (*RULES, *PUBLISHED_RULES), desc="rules", disable=None, leave=False)
     results = (RuleResult(rule, judged(rule, target)) for rule in progress)
     told = (one for one in results if rules or not one.rule.of_published_lists or one.outcome.verdict != NOTHING)
     return Report(target, tuple(told))

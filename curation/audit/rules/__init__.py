@@ -27,11 +27,14 @@ _CHECKS: dict[str, Check] = {
     **published_classes.CHECKS,
 }
 
-RULES: tuple[Rule, ...] = tuple(
+_EVERY = tuple(
     Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})
     for name, facts in facts_of(__package__).items()
 )
-"""All rules, in the order of a report; what each says stands in ``facts.toml``."""
+RULES: tuple[Rule, ...] = tuple(rule for rule in _EVERY if not rule.of_published_lists)
+"""The rules of a sound benchmark, in the order of a report; what each says stands in ``facts.toml``."""
+PUBLISHED_RULES: tuple[Rule, ...] = tuple(rule for rule in _EVERY if rule.of_published_lists)
+"""What names, sizes and labels of a folder's lists say, held against the lists; told where there is something."""
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
@@ -44,8 +47,8 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
     """
     wanted = [name.strip().upper() for name in names.split(",") if name.strip()]
     for name in wanted:
-        if not any(rule.name.startswith(name) for rule in RULES):
-            every = [rule.name for rule in RULES]
+        if not any(rule.name.startswith(name) for rule in _EVERY):
+            every = [rule.name for rule in _EVERY]
             near = difflib.get_close_matches(name, every, cutoff=0.5)
             raise UsageError(
                 "There is no such rule",
@@ -53,4 +56,4 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
                 expected=", ".join(every),
                 hint=f"did you mean {near[0]}?" if near else None,
             )
-    return tuple(rule for rule in RULES if any(rule.name.startswith(name) for name in wanted))
+    return tuple(rule for rule in _EVERY if any(rule.name.startswith(name) for name in wanted))

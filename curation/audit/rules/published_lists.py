@@ -104,8 +104,9 @@ def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
                 yield Finding("pass", f"{one.name} in {two.name}", text=f"all {shared:,} ids stand in the larger list")
                 continue
             missing = np.setdiff1d(one.unique, two.unique)[:SHOWN_EXAMPLES]
+            datasets = _by_dataset(lists, one, two)
             text = (
-                f"the lists are not nested: of {len(one.unique):,} ids the larger one shares {shared:,}{_by_dataset(lists, one, two)}; "
+                f"the lists are not nested: of {len(one.unique):,} ids the larger one shares {shared:,}{datasets}; "
                 f"it is short by {len(one.unique) - shared:,}"
             )
             examples = tuple(lists.vocabulary.ids(missing))
