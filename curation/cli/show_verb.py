@@ -50,8 +50,8 @@ class Options(SourceOptions):
 
 def run(options: Options) -> Answer:
     """Print the manifest, every digest checked on the way."""
-    from curation.cli.manifest_tables import manifest_data, manifest_tables
     from curation.manifest.locate import load_manifest
+    from curation.manifest.tables import manifest_data, manifest_tables
 
     idle = [name for name in ("source", "csv", "figure") if getattr(options, name)]
     if idle and not options.composition:

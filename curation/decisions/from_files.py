@@ -195,7 +195,7 @@ def apply_from_files(
     strict
         refuse stale decisions, undecided images, images both near and far, and lines cut off
     sources
-        a raw dataset of the manifest, to count objects anew: its root, an annotation file, or a table (repeatable)
+        to count objects anew
     """
     rule = rule or ConflictRule()
     if len(reason) > 1000 or (reason and not reason.isprintable()):
