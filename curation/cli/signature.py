@@ -58,7 +58,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from curation.arguments import alternatives
+from curation.arguments import alternatives, annotations_of
 from curation.cli.outputs import Output
 from curation.key_value import pairs as pairs
 
@@ -196,13 +196,10 @@ def _parameters(function: Callable[..., Any]) -> list[tuple[str, inspect.Paramet
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of the parameters alone: a result's type need not be importable where options are read."""
+    """Return the types of the parameters, or of the fields of a record."""
     if isinstance(function, type):
         return typing.get_type_hints(function, include_extras=True)
-    function = inspect.unwrap(function)
-    annotated = {name: one for name, one in function.__annotations__.items() if name != "return"}
-    holder: Any = types.SimpleNamespace(__annotations__=annotated)
-    return typing.get_type_hints(holder, function.__globals__, include_extras=True)
+    return annotations_of(function, extras=True)
 
 
 def _group_in(hint: Any) -> Callable[..., Any] | None:
