@@ -45,7 +45,16 @@ class Options(FormatOptions, SourceOptions):
     part: tuple[str, ...] = ()
     each: bool = False
     format: Literal[
-        "coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagenet-csv", "imagefolder", "findmeifyoucan"
+        "coco",
+        "voc",
+        "yolo",
+        "txt",
+        "owod",
+        "elephant-json",
+        "imagenet-csv",
+        "imagefolder",
+        "findmeifyoucan",
+        "openood-imglist",
     ]
     out: Annotated[Path, FileOrNewFolder(), "PATH"]
     images: tuple[Annotated[str, "[NAME=]ROOT"], ...] = ()

@@ -22,6 +22,8 @@ from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest, check_header, check_ids
 from curation.sources.id_list import ListedImages, bare_id
+from curation.sources.listed import natives_of, only_list
+from curation.sources.published_list import read_published as read_list
 from curation.storage import read_bytes
 
 LISTS = "published-lists"
@@ -237,18 +239,27 @@ def _versions(headers: Iterable[Header]) -> dict[str, str]:
 def _part_ids(
     header: Header, slices: Mapping[str, ListSlice], files: Mapping[str, PublishedFile]
 ) -> dict[str, tuple[str, ...]]:
-    lines = {name: file.lines() for name, file in files.items()}
     namespaces = {entry.name: entry.namespace for entry in header.sources}
+    entries: dict[tuple[str, str], Sequence[str]] = {}
     lists = {}
     for part in header.parts:
         one = slices[part.name]
-        chosen = _chosen_lines(header, part, one, lines[one.file])
         spaces = sorted({namespaces[name] for name in part.sources if name in namespaces})
-        lists[part.name] = _ids(chosen, spaces, one, files[one.file].path)
+        file = files[one.file]
+        space = spaces[0] if _any_form(spaces) else ""
+        if (one.file, space) not in entries:
+            entries[one.file, space] = file.natives(space) if space else file.lines()
+        chosen = _chosen_lines(header, part, one, entries[one.file, space])
+        lists[part.name] = _ids(chosen, spaces, one, file.path)
     return lists
 
 
-def _chosen_lines(header: Header, part: PartEntry, one: ListSlice, lines: tuple[str, ...]) -> tuple[str, ...]:
+def _any_form(namespaces: Sequence[str]) -> bool:
+    """Return whether lists of a name space may be of any published form: those of COCO and VOC are ids alone."""
+    return len(namespaces) == 1 and namespaces[0] not in NATIVE_FORMS
+
+
+def _chosen_lines(header: Header, part: PartEntry, one: ListSlice, lines: Sequence[str]) -> Sequence[str]:
     last = len(lines) if one.last is None else one.last
     if one.last is not None and not one.first <= last <= len(lines):
         raise ManifestError(
@@ -302,7 +313,7 @@ def _pinned_source(entry: SourceEntry, files: Mapping[str, PublishedFile]) -> So
     if entry.name != LISTS:
         return entry
     pinned = tuple(
-        FileEntry(name=name, sha256=file.sha256, size=len(file.data), rows=len(file.lines()))
+        FileEntry(name=name, sha256=file.sha256, size=len(file.data), rows=file.rows)
         for name, file in sorted(files.items())
     )
     return msgspec.structs.replace(entry, files=pinned)
@@ -349,6 +360,21 @@ class PublishedFile:
     data: bytes
     sha256: str
 
+    @property
+    def rows(self) -> int:
+        """Lines, one without an end at the end of the file included."""
+        return self.data.count(b"\n") + (not self.data.endswith(b"\n") if self.data else 0)
+
+    def natives(self, namespace: str) -> Sequence[str]:
+        """Return the ids of an imglist, table or JSON within a name space, in file order.
+
+        Raises
+        ------
+        AnnotationFormatError
+            See `curation.sources.listed.only_list` and `natives_of`.
+        """
+        return natives_of(only_list(read_list(self.path)), namespace, str(self.path))
+
     def lines(self) -> tuple[str, ...]:
         """Return the words of the lines in file order, repeats kept.
 
@@ -358,13 +384,12 @@ class PublishedFile:
             The file is not UTF-8, or a line is empty or no single word.
         """
         words = _from_text(self.data, self.path)
-        count = self.data.count(b"\n") + (not self.data.endswith(b"\n") if self.data else 0)
-        if len(words) != count:
+        if len(words) != self.rows:
             raise ManifestError(
                 "A published list has empty lines",
                 where=str(self.path),
                 expected="one id a line",
-                found=f"{len(words)} ids on {count} lines",
+                found=f"{len(words)} ids on {self.rows} lines",
             )
         return tuple(str(word) for word in words)
 
@@ -403,7 +428,8 @@ def read_published(path: Path, ids: Sequence[str]) -> list[str]:
     Parameters
     ----------
     path : Path
-        ``.txt``: one id a line. ``.json``: an array of ids, or COCO JSON, whose ``images`` count.
+        ``.txt``: one id a line. ``.json``: an array of ids, or COCO JSON, whose ``images`` count. For datasets other
+        than COCO and VOC any published form (`curation.sources.published_list`).
     ids : sequence of str
         Ids of the part. Bare ids take its namespace; with several namespaces, the one in whose form they are
         written, else the one under which the part knows them.
@@ -415,12 +441,15 @@ def read_published(path: Path, ids: Sequence[str]) -> list[str]:
     ManifestError
         It is not such a list.
     """
+    known = set(ids)
+    namespaces = sorted({one.partition(":")[0] for one in known})
+    if _any_form(namespaces):
+        space = namespaces[0]
+        return [f"{space}:{native}" for native in natives_of(only_list(read_list(path)), space, str(path))]
     data = read_plain(path, kind="published list")
     if len(data) > _MAX_BYTES:
         raise ManifestError("The published list is too large to be one", where=str(path), found=f"{len(data)} bytes")
     entries = _from_json(data, path) if path.suffix.lower() == ".json" else _from_text(data, path)
-    known = set(ids)
-    namespaces = sorted({one.partition(":")[0] for one in known})
     return [_namespaced(entry, namespaces, known) for entry in entries]
 
 

@@ -27,6 +27,7 @@ class DatasetFacts:
 
 _STATED = tomllib.loads(resources.files("curation.sources").joinpath("datasets.toml").read_text(encoding="utf-8"))
 _BY_FAMILY = {name: DatasetFacts(licence, media_redistributable=False) for name, licence in _STATED["licences"].items()}
+_FOLDERS: Mapping[str, int] = _STATED["folders_in_ids"]
 _OTHER = DatasetFacts("not stated", media_redistributable=False)
 
 COCO_CATEGORIES: tuple[tuple[int, str, str], ...] = tuple(map(tuple, _STATED["coco"]["categories"]))
@@ -53,6 +54,16 @@ def namespace_of(dataset: str) -> str:
         The name of the dataset cannot be a namespace.
     """
     return ImageId("coco" if family(dataset) == "coco" else dataset, "0").namespace
+
+
+def is_listed(dataset: str) -> bool:
+    """Return whether a dataset is read from lists of any published form."""
+    return dataset in _FOLDERS
+
+
+def folders_in_ids(namespace: str) -> int:
+    """Return how many folders before the stem of a file belong to an id: 1 for ``dtd:banded/banded_0002``."""
+    return _FOLDERS.get(namespace, 0)
 
 
 def facts_of(dataset: str) -> DatasetFacts:

@@ -17,10 +17,11 @@ from curation.sources.content import FileContent, SmallFiles, paths_below
 from curation.sources.cub200 import FILES as CUB200_FILES
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, parse_cub200
-from curation.sources.datasets import family
+from curation.sources.datasets import family, is_listed
 from curation.sources.id_list import parse_id_list
 from curation.sources.imagenet import read_imagenet
 from curation.sources.integrity import BadBoxes, check_policy
+from curation.sources.listed import FORMS, read_listed
 from curation.sources.mtsd import Seam, locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
 from curation.sources.openimages import parse_openimages
 from curation.sources.openimages.files import OpenImagesContent, is_box_file, locate_openimages, offered_parts
@@ -73,11 +74,18 @@ def open_source(
         The files are not what they should be.
     """
     check_policy(bad_boxes)
+    if is_listed(dataset) and path.is_file() and path.suffix.lower() in FORMS and not _is_boxes(path, dataset):
+        return frozen(read_listed(path, dataset=dataset, part=part))
     if family(dataset) == "imagenet" and path.exists():
         # A million names are listed anew each time: to know that a folder is unchanged is to list it.
         return frozen(read_imagenet(path, dataset=dataset, part=part, split=split))
     own = _own_layout(path, dataset, part, bad_boxes, seam)
     return _open(own or _raw_files(path, dataset, part, bad_boxes, split), _cache(cache))
+
+
+def _is_boxes(path: Path, dataset: str) -> bool:
+    """Return whether a file of Open Images holds more than names: boxes, or a table with classes."""
+    return family(dataset) == "openimages" and path.suffix.lower() != ".txt"
 
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:

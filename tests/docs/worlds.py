@@ -315,6 +315,43 @@ def known_lists(folder: Path) -> None:
     (folder / "known" / "lists.toml").write_text(data_of("docs/identify.md", "toml")[0])
 
 
+def openood_files(folder: Path) -> None:
+    """Draw the files of OpenOOD's makers, scores of two runs on the sets that they make, and verdicts."""
+    from tests.worlds.openood import lay
+
+    names = {"imagenet-val": "val.txt", "ssb": "imagenet_21k_val_files.json", "ninco": "NINCO_OOD_classes.csv",
+             "inaturalist": "OOD_iNaturalist_MOS_labels.csv", "textures": "texture.txt"}  # fmt: skip
+    for name, path in lay(folder).items():
+        path.rename(folder / names.get(name, f"{name}.txt"))
+    sets = {
+        "imagenet": [f"ILSVRC2012_val_{n:08}" for n in range(12) if n not in (2, 5)],
+        "textures": ["banded/banded_0002", "banded/banded_0004"],
+        "ninco": ["high heels/high heels_001_a", "owl/owl_002_b"],
+    }
+    for seed, run in enumerate(("scores", "more")):
+        rng = random.Random(seed)
+        (folder / run).mkdir()
+        for name, images in sets.items():
+            rows = "".join(f"{image}.jpg,{rng.random()},0,0\n" for image in images)
+            (folder / run / f"{name}.csv").write_text(f"image,score,label,prediction\n{rows}")
+    verdict = {"image_id": "dtd:banded/banded_0002", "dataset": "textures", "stage": "manual", "action": "remove"}
+    (folder / "verdicts.jsonl").write_text(json.dumps(verdict) + "\n")
+
+
+def classes_and_one_list(folder: Path) -> None:
+    """Draw scores of ImageNet's images and of two OOD sets, and lists that name these."""
+    rng = random.Random(4)
+    names = {"imagenet": 40, "ninco": 30, "imagenetood": 30}
+    for below in ("scores", "lists"):
+        (folder / below).mkdir()
+    for name, n in names.items():
+        paths = [f"{name}/n{number % 3:08}/{name}_{number}.jpg" for number in range(n)]
+        if name != "imagenet":
+            (folder / "lists" / f"{name}.txt").write_text("".join(f"{path} -1\n" for path in paths))
+        rows = "".join(f"{path},{rng.random()}\n" for path in paths)
+        (folder / "scores" / f"{name}.csv").write_text(f"image,score\n{rows}")
+
+
 WORLDS: dict[str, Callable[[Path], None]] = {
     "README.md": voc_and_coco,
     "docs/audit.md": audited_lists,
@@ -325,9 +362,12 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/id_lists.md": lists_alone,
     "docs/identify.md": known_lists,
     "docs/imagenet.md": ilsvrc2012,
+    "docs/imagenetood.md": classes_and_one_list,
     "docs/leaderboard.md": rows_of_a_leaderboard,
     "docs/manifests.md": manifests_of_ones_own,
+    "docs/ninco.md": classes_and_one_list,
     "docs/ood_metrics.md": ood_files,
+    "docs/openood.md": openood_files,
     "docs/openimages.md": photos_without_sizes,
     "docs/oscr.md": class_scores,
     "docs/owod.md": shapes_with_tasks,

@@ -13,7 +13,7 @@ import jsonschema  # type: ignore[import-untyped]
 from curation.benchmarks.osod3.truth import OUTSIDE
 from curation.cli import main
 from curation.evaluation.result import schema_text
-from tests.worlds import coco, elephant, findmeifyoucan, imagenet, osod3, owod, voc
+from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, osod3, owod, voc
 from tests.worlds.expected import committed
 
 SCHEMA = json.loads(schema_text())
@@ -87,6 +87,12 @@ def findmeifyoucan_run(folder: Path, profile: str, rule: str) -> Run:
     return Run("findmeifyoucan", tuple(words), {"results": {"ood": committed("findmeifyoucan")[rule]}})
 
 
+def image_ood_run(folder: Path, protocol: str) -> Run:
+    words = [protocol, "--scores", str(image_ood.files(folder, protocol)["scores"]), "--profile", "all"]
+    expected = {"runs": {"scores": {"published": committed("image_ood")[protocol]}}}
+    return Run("image_ood", tuple(words), expected)
+
+
 def voc_run(folder: Path, form: str) -> Run:
     paths = voc.files(folder)
     words = ("voc", "--no-cache", "--truth", paths["truth"], "--detections", paths[form])
@@ -115,3 +121,4 @@ def every_run(folder: Path) -> Iterator[Run]:
     yield from (osod3_run(place(), outside, engine) for outside in OUTSIDE for engine in ENGINES)
     yield from (findmeifyoucan_run(place(), "all", rule) for rule in findmeifyoucan.THRESHOLDS)
     yield from (classifiers_run(place(), protocol) for protocol in ("imagenet", "ssb"))
+    yield from (image_ood_run(place(), protocol) for protocol in image_ood.SETS)

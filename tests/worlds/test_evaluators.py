@@ -10,13 +10,14 @@ from curation.benchmarks.osod3.evaluation import PROFILES as OSOD3_PROFILES
 from curation.benchmarks.osod3.truth import OUTSIDE
 from curation.benchmarks.owod.measures import PROFILES as OWOD_PROFILES
 from curation.evaluation.oscr import GRIDS
-from tests.worlds import findmeifyoucan, imagenet, osod3
+from tests.worlds import findmeifyoucan, image_ood, imagenet, osod3
 from tests.worlds.expected import committed, differences
 from tests.worlds.runs import (
     classifiers_run,
     coco_run,
     elephant_run,
     findmeifyoucan_run,
+    image_ood_run,
     osod3_run,
     owod_run,
     voc_run,
@@ -99,6 +100,20 @@ def test_the_osod3_world_tells_the_variants_apart() -> None:
     assert delete["AP_unk"] < ignore["AP_unk"]
     assert delete["curves"]["clean"] != delete["curves"]["voc"]
     assert (delete["AP_per_class"]["owl"], delete["AP_per_class"]["fox"]) == (None, 0)
+
+
+@pytest.mark.parametrize("protocol", image_ood.SETS)
+def test_image_level_ood_in_every_variant(tmp_path: Path, protocol: str) -> None:
+    run = image_ood_run(tmp_path, protocol)
+    assert differences(run.result(), run.expected) == []
+
+
+def test_the_image_ood_world_tells_the_variants_apart() -> None:
+    openood, ninco = (committed("image_ood")[name]["ood"] for name in ("openood", "ninco"))
+    # Every score has as many ID as OOD images: steps are equal, and scikit-learn's ROC has few points.
+    assert (openood["exact"]["textures"]["FPR95"], openood["openood"]["textures"]["FPR95"]) == (0.96, 1)
+    assert ninco["exact"]["classes"]["FPR95"] != ninco["ninco"]["classes"]["FPR95"]
+    assert ninco["exact"]["classes"]["AUROC"] != ninco["exact"]["ninco"]["AUROC"]
 
 
 @pytest.mark.parametrize("protocol", ["imagenet", "ssb"])
