@@ -124,7 +124,7 @@ def export(
 def _from_hub(target: str) -> Manifest | None:
     """Return the one manifest of a publication, None where the hub cannot be asked or has none of the name."""
     from curation.errors import MissingExtraError, PublishError
-    from curation.manifest.store import read_manifest
+    from curation.manifest.manifest import read_manifest
     from curation.publishing.hub import pull
     from curation.sources.cache import default_folder
 
@@ -187,7 +187,7 @@ def evaluate(name: Any, **inputs: Any) -> Result:
 
     if not isinstance(name, str):
         raise UsageError("There is no such protocol", expected=", ".join(protocols()), found=shown(name))
-    function = evaluation_of(name)
+    function: Callable[..., Result] = evaluation_of(name)
     if "variants" in inputs:
         inputs = _with_variants(function, inputs, name)
     with TemporaryDirectory(prefix="curation-") as folder:

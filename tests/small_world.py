@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.benchmarks.elephant import lists as elephant
-from curation.manifest.store import write_manifest
+from curation.manifest.manifest import write_manifest
 from curation.sources.coco import read_coco
 from curation.sources.voc import read_voc
 

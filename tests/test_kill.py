@@ -15,7 +15,7 @@ import pytest
 
 from curation.cli import main
 from curation.ledger import LEDGER
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from tests.small_world import SmallWorld, write_detections, write_small_world
 
 KILLS = 26

@@ -8,7 +8,7 @@ import pytest
 from curation.benchmarks.building import is_approximate
 from curation.cli import main
 from curation.manifest.locate import INDEX_FILE, index_text, load_manifest, manifest_folders, manifest_index
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from tests.real_files import real_files
 
 ROOT = Path(__file__).parents[1] / "manifests"

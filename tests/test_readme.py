@@ -9,7 +9,7 @@ import pytest
 
 from curation.benchmarks.owod.tasks import read_task_file
 from curation.cli import main
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from tests.docs.pages import blocks_of, commands_of
 from tests.docs.worlds import data_of, draw_detections, lay
 from tests.review.conftest import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)

@@ -15,8 +15,7 @@ from curation.manifest.header import (
     Rule,
     SourceEntry,
 )
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import write_manifest
+from curation.manifest.manifest import Manifest, write_manifest
 
 COCO = SourceEntry(
     name="coco",

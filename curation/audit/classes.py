@@ -14,7 +14,7 @@ from curation.errors import CurationError, UsageError
 from curation.input_files import read_declaration
 from curation.manifest.header import ClassEntry, ClassRole, Header, TaskEntry
 from curation.manifest.locate import find_manifest
-from curation.manifest.store import HEADER_FILE, read_manifest
+from curation.manifest.manifest import HEADER_FILE, read_manifest
 from curation.sources.datasets import COCO_NAMES_OF_VOC
 
 UNKNOWN_NAME = "unknown"

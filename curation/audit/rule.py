@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from curation.audit.target import AuditTarget
+from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 
 Severity = Literal["error", "warning", "info"]
 Verdict = Literal["fail", "warn", "undecidable", "info", "pass", "not applicable"]
@@ -23,8 +22,6 @@ PRINCIPLES: Mapping[str, str] = {
 
 VERDICTS: tuple[Verdict, ...] = ("fail", "warn", "undecidable", "info", "pass", "not applicable")
 """Strongest first: the verdict of a rule is the strongest among those of its findings."""
-
-SHOWN_EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)

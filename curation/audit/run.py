@@ -23,8 +23,7 @@ from curation.errors import UsageError
 from curation.ids import ImageId
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import HEADER_FILE
+from curation.manifest.manifest import HEADER_FILE, Manifest
 from curation.sources.datasets import family
 from curation.sources.given import as_source
 from curation.sources.slots import Reading, SourceSlot, open_slots

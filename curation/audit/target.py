@@ -16,7 +16,6 @@ import numpy as np
 
 from curation.audit.classes import ClassNames, TaskClasses
 from curation.audit.id_vocabulary import Vocabulary
-from curation.audit.rule import SHOWN_EXAMPLES
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
 from curation.short_repr import short_repr
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
@@ -28,6 +27,8 @@ LIST_ROLES: tuple[str, ...] = ("train", "finetune", "val", "test", "wilderness")
 
 _DIGIT = re.compile("[0-9]")
 
+SHOWN_EXAMPLES = 5
+"""Images, or other examples, that a finding names."""
 DEFAULT_EXEMPLARS = 50
 """Images of each known class that a finetuning list should hold (ORE's paper)."""
 

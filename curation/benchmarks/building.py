@@ -17,10 +17,9 @@ from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.errors import CurationError, ManifestError, UsageError
 from curation.manifest.header import Figure, Header
 from curation.manifest.importing import import_lists, pin_lists
-from curation.manifest.locate import find_manifest, load_manifest, manifest_folders, manifest_roots
-from curation.manifest.locate import is_approximate as is_approximate
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
+from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
+from curation.manifest.manifest import is_approximate as is_approximate
 from curation.sources.slots import Reading, open_slots, require_slots
 from curation.sources.source import Source
 

@@ -9,7 +9,7 @@ from curation.cli.decisions_verb import conflict_table, note_table
 from curation.cli.output import Answer, Table, counted_examples, table_lines
 from curation.cli.outputs import NEW_MANIFEST
 from curation.decisions.from_files import Replayed, apply_from_files
-from curation.manifest.store import write_manifest
+from curation.manifest.manifest import write_manifest
 
 
 def run(replayed: Annotated[Replayed, apply_from_files], /, *, out: Annotated[Path, NEW_MANIFEST, "DIR"]) -> Answer:

@@ -53,7 +53,7 @@ def run(options: Options) -> Answer:
     from curation.identify.run import identify
 
     answer = identify(*options.files, lists=options.lists, index=options.index)
-    return Answer(answer.data(), map(printable, answer.text().split("\n")), int(not answer.ok))
+    return Answer(answer.data, map(printable, answer.text().split("\n")), int(not answer.ok))
 
 
 def _made(options: Options, folder: Path) -> Answer:

@@ -151,14 +151,8 @@ def _write_index(options: Options) -> list[str]:
 def _manifests(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return the available manifests; a damaged one is warned of and left out, a circle of versions refused."""
     from curation.errors import CurationError, VersionChainError
-    from curation.manifest.locate import (
-        manifest_folders,
-        manifest_roots,
-        packaged_manifests,
-        require_folder_of_manifests,
-        superseded_by,
-    )
-    from curation.manifest.store import read_manifest
+    from curation.manifest.locate import manifest_folders, require_folder_of_manifests, superseded_by
+    from curation.manifest.manifest import manifest_roots, packaged_manifests, read_manifest
 
     for folder in folders:
         require_folder_of_manifests(folder)

@@ -7,7 +7,8 @@ from typing import Any
 
 from curation.cli.output import Table
 from curation.manifest.header import Figure, Header, LabelView, PartEntry
-from curation.manifest.manifest import Manifest, header_as_data
+from curation.manifest.manifest import Manifest
+from curation.manifest.soundness import header_as_data
 
 _LONGEST_VALUE = 600
 """Characters of a parameter that are shown: recorded decisions have tens of thousands."""

@@ -29,14 +29,17 @@ __all__ = [
 ]
 
 
+Data = Mapping[str, Any] | Sequence[Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a command has to say.
 
     Attributes
     ----------
-    data : mapping or sequence
-        What ``--json`` prints.
+    data : mapping or sequence, or a function that makes it
+        What ``--json`` prints; made only then.
     lines : iterable of str
         What is printed else.
     status : int
@@ -45,16 +48,16 @@ class Answer:
         What is done once the answer is printed.
     """
 
-    data: Mapping[str, Any] | Sequence[Any]
+    data: Data | Callable[[], Data]
     lines: Iterable[str]
     status: int = 0
     then: Callable[[], None] | None = None
 
 
-def emit(data: Mapping[str, Any] | Sequence[Any], lines: Iterable[str], *, as_json: bool) -> None:
+def emit(data: Data | Callable[[], Data], lines: Iterable[str], *, as_json: bool) -> None:
     """Print a result: the data as JSON, or the lines."""
     if as_json:
-        print(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(data() if callable(data) else data, indent=1, ensure_ascii=False, allow_nan=False))
         return
     for line in lines:
         print(line)

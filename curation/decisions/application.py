@@ -15,7 +15,8 @@ from curation.decisions.replay import Ineffective
 from curation.decisions.resolution import Resolution
 from curation.errors import DecisionError, UsageError
 from curation.manifest.header import Figure, Header, PartEntry, Rule, Supersedes, classes_in
-from curation.manifest.manifest import PART_NAME, VERSION, Manifest
+from curation.manifest.manifest import Manifest
+from curation.manifest.soundness import PART_NAME, VERSION
 from curation.manifest.views import count_annotated, count_objects, locate_images
 from curation.sources.source import Source
 

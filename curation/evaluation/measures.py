@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Better = Literal["higher", "lower"]
@@ -22,6 +22,8 @@ UNITS: dict[Unit, str] = {
     "score": "in the unit of the scores",
 }
 Number = int | float
+Data = Mapping[str, Any]
+"""A result, or a section of one, as its JSON holds it."""
 Step = str | int
 _PARAMETER = re.compile(r"\{([a-z_]+)\}")
 
@@ -149,3 +151,57 @@ def _at(value: Any, path: Sequence[Step], parameters: dict[str, str]) -> Iterato
                 yield from _at(below, rest, {**parameters, is_parameter[1]: str(key)})
         elif step in value:
             yield from _at(value[step], rest, parameters)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """One method on one part under one variant: its numbers, and what tells whether another one is comparable.
+
+    Attributes
+    ----------
+    variant : str
+    numbers : mapping
+        The section of a result that the paths of the measures lead into.
+    method : str
+        Its name, by default that of the file of its predictions.
+    score : str
+        Which of the method's scores, ``""`` where there is but one.
+    part, task, split, case : str
+        What was scored; ``""`` where a protocol knows no such thing.
+    truth : mapping
+        What names the ground truth: digests, and what was left out of it.
+    predictions : mapping of str to mapping
+        Records of the files that hold the predictions: ``sha256`` and ``reported``.
+    settings : dict of str to str
+        Choices that change the numbers: rows that differ here are not comparable.
+    operating_point : dict of str to str
+        What belongs to the method, or tells where it was read; rows may differ here.
+    pinned : bool
+        Whether manifest and part say which images were scored.
+    manifest : mapping or None
+        Name, version and digest, where a result has one for each case; else the result's own.
+    of_several : bool
+        Whether a result may hold several methods, which then tell its numbers apart.
+    """
+
+    variant: str
+    numbers: Data
+    method: str
+    truth: Data
+    predictions: Mapping[str, Data]
+    part: str = ""
+    task: str = ""
+    split: str = ""
+    case: str = ""
+    score: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    operating_point: dict[str, str] = field(default_factory=dict)
+    pinned: bool = True
+    manifest: Data | None = None
+    of_several: bool = False
+
+    @property
+    def label(self) -> str:
+        """Return what tells this one apart in its result, ``t1/clean``."""
+        method = self.method if self.of_several else ""
+        return "/".join(filter(None, (self.task, self.split, self.case, method, self.score, self.variant)))

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module, metadata, resources, util
 from types import ModuleType
+from typing import Any
 
 from curation.errors import UsageError
 from curation.evaluation.measures import Measure, ranked
-from curation.evaluation.result import Report, Result
 
 _PLAIN = {"voc": "curation.evaluation.voc", "coco": "curation.evaluation.coco_engine"}
 _ROOMS = "curation.benchmarks"
@@ -53,8 +53,8 @@ def protocols() -> tuple[str, ...]:
     return (*_own(), *(name for name in offered if name not in _own()))
 
 
-def evaluation_of(protocol: str) -> Callable[..., Result]:
-    """Return the function that evaluates a protocol.
+def evaluation_of(protocol: str) -> Callable[..., Any]:
+    """Return the function that evaluates a protocol, a `curation.evaluation.result.Result`.
 
     Raises
     ------
@@ -64,15 +64,15 @@ def evaluation_of(protocol: str) -> Callable[..., Result]:
     return _known(protocol, "evaluation").evaluate  # type: ignore[no-any-return]
 
 
-def report_of(protocol: str) -> Report:
-    """Return how the results of a protocol show themselves.
+def report_of(protocol: str) -> Any:
+    """Return the `curation.evaluation.result.Report` of a protocol: how its results show themselves.
 
     Raises
     ------
     UsageError
         There is no such protocol.
     """
-    return _known(protocol, "report").REPORT  # type: ignore[no-any-return]
+    return _known(protocol, "report").REPORT
 
 
 def measures_of(protocol: str) -> Sequence[Measure]:

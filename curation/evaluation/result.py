@@ -44,7 +44,9 @@ from typing import TYPE_CHECKING, Any
 from curation.arguments import checked
 from curation.csv_table import as_csv
 from curation.errors import UsageError
+from curation.evaluation.measures import Data as Data
 from curation.evaluation.measures import Measure, Number, ranked
+from curation.evaluation.measures import Scored as Scored
 from curation.text_table import Table as TextTable
 from curation.text_table import printable, table_lines
 from curation.version import __version__
@@ -55,7 +57,6 @@ if TYPE_CHECKING:
     from curation.evaluation.leaderboard.rows import Row
     from curation.figure_style import Picture
 
-Data = Mapping[str, Any]
 SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 1}
 """Of the JSON: `schema_text` has it in full."""
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
@@ -191,60 +192,6 @@ class Drawing:
     name: str
     draw: Callable[[Path], list[Path]] | None
     missing: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
-    """One method on one part under one variant: its numbers, and what tells whether another one is comparable.
-
-    Attributes
-    ----------
-    variant : str
-    numbers : mapping
-        The section of a result that the paths of the measures lead into.
-    method : str
-        Its name, by default that of the file of its predictions.
-    score : str
-        Which of the method's scores, ``""`` where there is but one.
-    part, task, split, case : str
-        What was scored; ``""`` where a protocol knows no such thing.
-    truth : mapping
-        What names the ground truth: digests, and what was left out of it.
-    predictions : mapping of str to mapping
-        Records of the files that hold the predictions: ``sha256`` and ``reported``.
-    settings : dict of str to str
-        Choices that change the numbers: rows that differ here are not comparable.
-    operating_point : dict of str to str
-        What belongs to the method, or tells where it was read; rows may differ here.
-    pinned : bool
-        Whether manifest and part say which images were scored.
-    manifest : mapping or None
-        Name, version and digest, where a result has one for each case; else the result's own.
-    of_several : bool
-        Whether a result may hold several methods, which then tell its numbers apart.
-    """
-
-    variant: str
-    numbers: Data
-    method: str
-    truth: Data
-    predictions: Mapping[str, Data]
-    part: str = ""
-    task: str = ""
-    split: str = ""
-    case: str = ""
-    score: str = ""
-    settings: dict[str, str] = field(default_factory=dict)
-    operating_point: dict[str, str] = field(default_factory=dict)
-    pinned: bool = True
-    manifest: Data | None = None
-    of_several: bool = False
-
-    @property
-    def label(self) -> str:
-        """Return what tells this one apart in its result, ``t1/clean``."""
-        method = self.method if self.of_several else ""
-        return "/".join(filter(None, (self.task, self.split, self.case, method, self.score, self.variant)))
 
 
 @dataclass(frozen=True, slots=True)

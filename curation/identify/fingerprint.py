@@ -19,7 +19,6 @@ from curation.sources.published_list import NO_LABEL, PublishedList, blocks_of, 
 Hashes = npt.NDArray[np.uint64]
 SKETCH = 1024
 _NAMESPACED = re.compile(rb"^[a-z0-9][a-z0-9_.-]*:(?=[^/\\:\n]*$)", re.MULTILINE)
-_DIGITS = re.compile(rb"^[0-9]+$", re.MULTILINE)
 _ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
 
 
@@ -98,23 +97,34 @@ class Fingerprint:
     @cached_property
     def sha256_numbers(self) -> str:
         """Digest of the distinct stems without the zeros before numbers; empty where no stem is a number."""
-        return _hex(self._numbers) if self._numbers else ""
+        return _hex(self._numbers) if self._number_lengths else ""
 
     @cached_property
     def numbers(self) -> int:
         """Distinct stems without the zeros before numbers; fewer than stems where numbers of two lengths are equal."""
-        return self._numbers.count(b"\n") if self._numbers else self.stems
+        return self._numbers.count(b"\n") if self.mixes_lengths else self.stems
 
     @cached_property
     def _numbers(self) -> bytes:
-        if not _DIGITS.search(self.listed.distinct_stems):
-            return b""
         return distinct(_ZEROS.sub(b"", self.listed.distinct_stems))
 
-    @cached_property
+    @property
     def mixes_lengths(self) -> bool:
         """Whether stems that are numbers have several lengths: numbers of several data sets may be equal by chance."""
-        return len({len(one) for one in _DIGITS.findall(self.listed.distinct_stems)}) > 1
+        return len(self._number_lengths) > 1
+
+    @cached_property
+    def _number_lengths(self) -> frozenset[int]:
+        """Return how many digits those stems have that are nothing but digits."""
+        found: set[int] = set()
+        for block in blocks_of(self.listed.distinct_stems):
+            buffer = np.frombuffer(block, np.uint8)
+            others = np.flatnonzero((buffer < ord("0")) | (buffer > ord("9")))
+            feeds = buffer[others] == ord("\n")
+            # Between two line feeds, or before the first, stands nothing but digits.
+            alone = feeds & np.concatenate([[True], feeds[:-1]])
+            found.update(np.unique(np.diff(others, prepend=-1)[alone] - 1).tolist())
+        return frozenset(found - {0})
 
     @cached_property
     def sha256_labels(self) -> str:

@@ -31,7 +31,6 @@ LEAST_SHARE, LEAST_IMAGES = 0.01, 50
 _NEAR = 0.5
 _FEW_HITS = 8
 _COUNTED = 16
-_LONG = 100_000
 _MOST_IN_UNION = 4
 _UNION_CANDIDATES = 40
 _EXAMPLES = 3
@@ -210,10 +209,10 @@ def relations(asked: Fingerprint, index: ListIndex, references: References) -> t
 
 def _hits(asked: Fingerprint, index: ListIndex) -> Iterator[tuple[int, int, int]]:
     """Yield row of each known list, how much of its sketch is in the list asked about, and how much could be."""
-    # Where a long list tells its images by their stems, those of a list that cannot are not looked for.
-    with_folders = asked.folded or asked.lines <= _LONG
     for row, known in enumerate(index.lists):
-        if known.folded and not with_folders:
+        # A list with more stems than a known one of which several images share a stem can hold it, or most of it, only
+        # where its own images share stems too.
+        if known.folded and not asked.folded and asked.stems > known.stems:
             continue
         sketch = index.sketches[row]
         hashes = asked.hashes(folded=known.folded)

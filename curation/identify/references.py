@@ -74,8 +74,7 @@ class References:
 
 
 def _of_manifest(name: str, known: KnownList) -> Fingerprint | None:
-    from curation.manifest.locate import packaged_manifests
-    from curation.manifest.store import read_manifest
+    from curation.manifest.manifest import packaged_manifests, read_manifest
 
     target, _, part = name.partition("#")
     found = of_ids(list(read_manifest(packaged_manifests() / target.replace("@", "/")).lists[part]))

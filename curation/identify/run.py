@@ -256,7 +256,7 @@ def identify(*files: Place, lists: Place | Sequence[Place] = (), index: Place | 
     Examples
     --------
     >>> from curation.identify.run import identify
-    >>> from curation.manifest.locate import packaged_manifests
+    >>> from curation.manifest.manifest import packaged_manifests
     >>> identify(packaged_manifests() / "elephant/val2017/1.0.0/ids/wr0.1-hash.txt")
     <Identification of 1, wr0.1-hash.txt: elephant/val2017@1.0.0#wr0.1-hash>
     """

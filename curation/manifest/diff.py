@@ -26,7 +26,8 @@ import msgspec
 from curation.arguments import checked
 from curation.manifest.header import ClassEntry, Header, PartEntry
 from curation.manifest.locate import load_manifest
-from curation.manifest.manifest import Manifest, header_as_data, version_numbers
+from curation.manifest.manifest import Manifest
+from curation.manifest.soundness import header_as_data, version_numbers
 
 Verdict = Literal["none", "patch", "minor", "major"]
 _LONGEST = 80

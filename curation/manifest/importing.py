@@ -20,7 +20,8 @@ from curation.ids import NATIVE_FORMS, native_of
 from curation.input_files import filled_lines, read_plain
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
-from curation.manifest.manifest import Manifest, check_header, check_ids
+from curation.manifest.manifest import Manifest
+from curation.manifest.soundness import check_header, check_ids
 from curation.sources.id_list import ListedImages, bare_id
 from curation.sources.listed import natives_of, only_list
 from curation.sources.published_list import read_published as read_list

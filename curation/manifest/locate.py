@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,33 +11,11 @@ from typing import Any
 
 from curation.errors import DigestMismatchError, ManifestError, UsageError
 from curation.manifest.header import Header
-from curation.manifest.manifest import Manifest, require_earlier, version_numbers
-from curation.manifest.store import HEADER_FILE, read_manifest
+from curation.manifest.manifest import HEADER_FILE, Manifest, manifest_roots, read_manifest
+from curation.manifest.soundness import require_earlier, version_numbers
 
-VARIABLE = "CURATION_MANIFESTS"
 _DEPTH = 4
 _ALIKE = 0.7
-
-
-def packaged_manifests() -> Path:
-    """Return the folder of manifests that come with this package: inside it once installed, beside it in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    installed = package / "manifests"
-    return installed if installed.is_dir() else package.parent / "manifests"
-
-
-def manifest_roots(more: Iterable[Path] = ()) -> list[Path]:
-    """Return the folders searched for manifests by name, the first to have one wins.
-
-    They are ``./manifests``, those of ``$CURATION_MANIFESTS``, `more`, and last what comes with this package.
-    """
-    named = os.environ.get(VARIABLE, "")
-    return [
-        Path("manifests"),
-        *(Path(one) for one in named.split(os.pathsep) if one),
-        *more,
-        packaged_manifests(),
-    ]
 
 
 def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
@@ -126,24 +103,6 @@ def _superseding_all(folders: list[Path]) -> Path | None:
 def load_manifest(target: str | Path) -> Manifest:
     """Return the manifest that a path or name denotes (see `find_manifest`, `read_manifest`)."""
     return read_manifest(find_manifest(str(target)))
-
-
-def is_approximate(header: Header) -> bool:
-    """Return whether a list was selected by presence labels instead of annotations."""
-    evidence = ("wilderness_evidence", "train_evidence")
-    return any(header.rule.parameters.get(name) == "presence" for name in evidence)
-
-
-def keep_approximate_out(manifest: Manifest, out: Path) -> None:
-    """Raise `UsageError` where an approximate list would land among the manifests that others trust."""
-    trusted = [root for root in manifest_roots() if out.resolve().is_relative_to(root.resolve())]
-    if trusted and is_approximate(manifest.header):
-        raise UsageError(
-            "An approximate list does not go among the trusted manifests",
-            where=f"--out {out}",
-            expected="annotations with boxes, or a folder elsewhere",
-            found=f"a table of image and class, and a folder below {trusted[0]}",
-        )
 
 
 def _folders_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:

@@ -1,33 +1,54 @@
-"""`Manifest`: a header and its id lists, the frozen outcome of a protocol."""
+"""`Manifest`: a header and its id lists, the frozen outcome of a protocol.
+
+On disk it is written whole or not at all, and read only when every byte is what the digest stands for.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from curation.arguments import checked
-from curation.canonical import canonical_json, sha256_of_bytes, sha256_of_lines
+from curation.canonical import canonical_json, sha256_of_bytes
 from curation.errors import (
-    CurationError,
     DigestMismatchError,
     ManifestError,
+    MissingFileError,
     MissingListError,
-    VersionChainError,
+    UsageError,
 )
-from curation.ids import parse_image_id
-from curation.manifest.header import SCHEMA_VERSION, ClassRole, Header, LabelView, PartEntry, SourceEntry
+from curation.input_files import utf8_text
+from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry
+from curation.manifest.soundness import (
+    VERSION,
+    check_header,
+    check_lists,
+    header_as_data,
+    needs_every_list,
+    require_earlier,
+)
 from curation.short_repr import cut, html_table
+from curation.storage import inside, publishing_folder, read_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from curation.sources.slots import SourceSlot
+
+
+HEADER_FILE = "manifest.json"
+LIST_FOLDER = "ids"
+MAX_HEADER_BYTES = 16 << 20
+MAX_LIST_BYTES = 512 << 20
+VARIABLE = "CURATION_MANIFESTS"
 
 
 @dataclass(frozen=True)
@@ -141,16 +162,13 @@ class Manifest:
 
     @checked
     def save(self, folder: Path | str) -> Path:
-        """Write the manifest as a folder that appears whole, and return it (see `curation.manifest.store`).
+        """Write the manifest as a folder that appears whole, and return it (see `write_manifest`).
 
         Raises
         ------
         UsageError
             Another manifest is there, or an approximate list would land among the trusted manifests.
         """
-        from curation.manifest.locate import keep_approximate_out
-        from curation.manifest.store import write_manifest
-
         keep_approximate_out(self, Path(folder))
         write_manifest(self, Path(folder))
         return Path(folder)
@@ -177,315 +195,267 @@ class Manifest:
         )
 
 
-def header_as_data(header: Header) -> dict[str, Any]:
-    """Return the header as plain dicts, lists, strings and integers.
+class _StoredHeader(Header, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The header as the file holds it, with the digest it claims."""
 
-    Every field is present but those that the schema gained later: they are left out where they hold their default, so
-    that a manifest made before keeps its digest.
-    """
-    data: dict[str, Any] = msgspec.to_builtins(header)
-    _omit_default(data, "tasks", Header)
-    for source in data["sources"]:
-        _omit_default(source, "exhaustive", SourceEntry)
-    for part in data["parts"]:
-        _omit_default(part, "task", PartEntry)
-        _omit_default(part, "repeats", PartEntry)
-        _omit_default(part["view"], "previous", LabelView)
-        _omit_default(part["view"], "depiction", LabelView)
-    return data
+    digest: str
 
 
-def _omit_default(data: dict[str, Any], field: str, record: type[msgspec.Struct]) -> None:
-    defaults = dict(zip(reversed(record.__struct_fields__), reversed(record.__struct_defaults__), strict=False))
-    if data[field] in (defaults[field], []):
-        del data[field]
+class _Version(msgspec.Struct, frozen=True):
+    """The one field that is read before the structure is known."""
+
+    schema_version: int
 
 
-NAME = r"[a-z0-9][a-z0-9_.]*(?:-[a-z0-9_.]+)*(?:/[a-z0-9][a-z0-9_.]*(?:-[a-z0-9_.]+)*)?"
-"""A manifest's name: lower-case words joined by ``-``, at most one ``/``."""
-VERSION = r"(?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5})"
-"""A semantic version without pre-release marks."""
-PART_NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
-"""A part's name, which is also the stem of its id file: no separator, no leading dot."""
-SLOT_NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
-"""A source's name as in ``--source NAME=PATH``."""
-DIGEST = r"sha256:[0-9a-f]{64}"
-MAX_NAME_LENGTH = 120
-LARGEST_INDEX = 2**31 - 2
-"""Category ids fit 32 bits, and the one after the last too."""
-TAXONOMIES = ("closed-set", "OSOD-I", "OSOD-II", "OSOD-III", "OWOD", "OSC")
-BOX_COUNTS = (*get_args(ClassRole), "difficult", "crowd")
-"""Keys of `PartEntry.boxes`: objects by role, and the subsets ``difficult`` and ``crowd``."""
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    """Write a manifest as a folder that appears whole: ``manifest.json`` and ``ids/PART.txt``.
 
-# The common case in one match; ids beyond ASCII take the slow path through `parse_image_id`.
-_PLAIN_ID = re.compile(r"[a-z][a-z0-9_]{0,31}:[!-~](?:[ -~]{0,253}[!-~])?")
-_PLAIN_LINES = re.compile(rf"(?:{_PLAIN_ID.pattern}\n)*+")
-
-
-def check_header(header: Header, *, where: str) -> None:
-    """Raise `ManifestError` unless the names, digests, references and counts of a header hold together.
-
-    Parameters
-    ----------
-    where : str
-        The file the header came from, for the message.
-    """
-    if header.schema_version != SCHEMA_VERSION:
-        _refuse(where, "schema_version", str(SCHEMA_VERSION), str(header.schema_version))
-    _match(NAME, header.name, where, "name", longest=MAX_NAME_LENGTH)
-    _match(VERSION, header.version, where, "version")
-    if header.taxonomy not in TAXONOMIES:
-        _refuse(where, "taxonomy", ", ".join(TAXONOMIES), header.taxonomy)
-    _check_digests(header, where)
-    _check_classes(header, where)
-    _check_sources(header, where)
-    _check_parts(header, where)
-    _check_tasks(header, where)
-    _check_superclass(header, where)
-    if header.origin != "declared" and any(part.sha256 is None for part in header.parts):
-        _refuse(where, "origin", "declared where a part has no digest", header.origin)
-
-
-def check_lists(manifest: Manifest, *, where: str) -> None:
-    """Raise `ManifestError` unless every part has its list, and each list is well formed and as its entry says.
+    Writing the same manifest to the same place again does nothing.
 
     Raises
     ------
-    DigestMismatchError
-        A list is not the one whose digest the header states.
+    ManifestError
+        The manifest is inconsistent: see `curation.manifest.soundness`.
+    UsageError
+        The folder holds something else already: a published manifest is never edited.
     """
-    pinned = {part.name: part for part in manifest.header.parts if part.sha256 is not None}
-    if not needs_every_list(manifest.header, manifest.lists) <= set(manifest.lists) <= set(pinned):
-        _refuse(
-            where,
-            "lists",
-            ", ".join(sorted(pinned)) or "none",
-            ", ".join(sorted(manifest.lists)) or "none",
-        )
-    for name, ids in manifest.lists.items():
-        part = pinned[name]
-        check_ids(ids, part, where=f"{where}: ids/{name}.txt")
-        digest = sha256_of_lines(ids)
-        if digest != part.sha256:
-            raise DigestMismatchError(
-                "A list is not the one whose digest its manifest states",
-                where=f"{where}: ids/{name}.txt",
-                expected=part.sha256,
-                found=digest,
-            )
-    _check_subsets(manifest, where)
-
-
-def needs_every_list(header: Header, present: Iterable[str]) -> set[str]:
-    """Return the parts whose lists must lie beside a header, given the lists that do.
-
-    A declared manifest may lack any list; an authors' one, whose lists are not passed on, has all of them or none.
-    """
-    may_lack_them = header.origin == "declared" or (header.origin == "as_published" and not list(present))
-    return set() if may_lack_them else {part.name for part in header.parts if part.sha256 is not None}
-
-
-def check_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
-    """Raise `ManifestError` unless a list has the stated length, well-formed unique ids, and the stated order."""
-    # One match for all, unless an id could hide a line end.
-    if not _PLAIN_LINES.fullmatch("".join(f"{text}\n" for text in ids)) or any("\n" in text for text in ids):
-        for line, text in enumerate(ids, start=1):
-            if not _PLAIN_ID.fullmatch(text):
-                _check_id(text, f"{where}, line {line}")
-    if len(ids) != part.images:
-        _refuse(where, "images", str(part.images), str(len(ids)))
-    repeats = len(ids) - len(set(ids))
-    if repeats and not part.repeats:
-        raise ManifestError("A list names an image twice", where=where, found=_first_repeated(ids))
-    if repeats != part.repeats:
-        _refuse(where, "repeats", str(part.repeats), str(repeats))
-    if part.order == "code_point" and list(ids) != sorted(ids):
-        raise ManifestError("A list is not sorted by code point", where=where, found=_first_unsorted(ids))
-
-
-def _check_id(text: str, where: str) -> None:
-    try:
-        parse_image_id(text)
-    except CurationError as error:
-        raise ManifestError(
-            error.what, where=where, expected=error.expected, found=error.found or repr(text[:80])
-        ) from None
-
-
-def _first_repeated(ids: Sequence[str]) -> str:
-    seen: set[str] = set()
-    for line, text in enumerate(ids, start=1):
-        if text in seen:
-            return f"{text} again on line {line}"
-        seen.add(text)
-    return ""
-
-
-def _first_unsorted(ids: Sequence[str]) -> str:
-    for line in range(1, len(ids)):
-        if ids[line] < ids[line - 1]:
-            return f"{ids[line]} on line {line + 1} after {ids[line - 1]}"
-    return ""
-
-
-def _check_subsets(manifest: Manifest, where: str) -> None:
-    for part in manifest.header.parts:
-        if part.subset_of in manifest.lists and part.name in manifest.lists:
-            outside = set(manifest.lists[part.name]) - set(manifest.lists[part.subset_of])
-            if outside:
-                raise ManifestError(
-                    f"Part {part.name!r} is not inside part {part.subset_of!r} as its entry says",
-                    where=where,
-                    found=f"{len(outside)} ids outside, first {min(outside)}",
-                )
-
-
-def require_earlier(header: Header, chain: Sequence[str]) -> None:
-    """Raise `VersionChainError` unless the version that a header supersedes is an earlier one.
-
-    A chain of versions that only falls can neither end in itself nor run in a circle.
-
-    Parameters
-    ----------
-    chain : sequence of str
-        The folders through which the header was reached, for the message.
-    """
-    link = header.supersedes
-    if link is not None and version_numbers(link.version) >= version_numbers(header.version):
-        raise VersionChainError(
-            "A manifest supersedes itself, or a version that is not earlier",
-            where=" > ".join(chain),
-            expected=f"{header.name} {header.version} to supersede a version before {header.version}",
-            found=link.version,
-            hint="remove the folder that is wrong, or fetch it again",
-        )
-
-
-def version_numbers(version: str) -> tuple[int, ...]:
-    """Return a version such that a later one is larger."""
-    return tuple(int(number) for number in version.split("."))
-
-
-def _check_digests(header: Header, where: str) -> None:
-    pinned = [("decisions", header.decisions), ("completes", header.completes)]
-    pinned += [(f"parts[{part.name}].sha256", part.sha256) for part in header.parts]
-    pinned += [
-        (f"sources[{source.name}].files[{file.name}].sha256", file.sha256)
-        for source in header.sources
-        for file in source.files
-    ]
-    if header.supersedes is not None:
-        _match(VERSION, header.supersedes.version, where, "supersedes.version")
-        require_earlier(header, [where])
-        pinned.append(("supersedes.digest", header.supersedes.digest))
-    for field, digest in pinned:
-        if digest is not None:
-            _match(DIGEST, digest, where, field)
-
-
-def _check_classes(header: Header, where: str) -> None:
-    _unique((entry.name for entry in header.classes), where, "classes: name")
-    names = [name for entry in header.classes for name in {entry.name, *entry.aliases}]
-    _unique(names, where, "classes: name or alias")
-    _unique((entry.index for entry in header.classes if entry.index != -1), where, "classes: index")
-    for entry in header.classes:
-        if not -1 <= entry.index <= LARGEST_INDEX:
-            _refuse(where, f"classes[{entry.name}].index", f"-1 to {LARGEST_INDEX}", str(entry.index))
-        if entry.role == "previous":
-            _refuse(
-                where,
-                f"classes[{entry.name}].role",
-                "a role of its own: previous follows from tasks",
-                "previous",
-            )
-        if entry.role == "known" and entry.index == -1:
-            _refuse(where, f"classes[{entry.name}].index", "0 or more for a known class", "-1")
-
-
-def _check_sources(header: Header, where: str) -> None:
-    _unique((source.name for source in header.sources), where, "sources: name")
-    for source in header.sources:
-        _match(SLOT_NAME, source.name, where, "sources: name")
-        for file in source.files:
-            if min(file.size, file.rows, file.files) < 0:
-                _refuse(where, f"sources[{source.name}].files[{file.name}]", "counts of 0 or more", "less")
-        _check_counts(source.dropped, where, f"sources[{source.name}].dropped")
-
-
-def _check_tasks(header: Header, where: str) -> None:
-    """Check names and references alone: whether the tasks make a sound benchmark is for the audit to say."""
-    _unique((task.name for task in header.tasks), where, "tasks: name")
-    roles = {entry.name: entry.role for entry in header.classes}
-    for task in header.tasks:
-        _match(PART_NAME, task.name, where, "tasks: name")
-        for name in task.introduced:
-            if roles.get(name) != "known":
-                _refuse(where, f"tasks[{task.name}].introduced", "classes with the role known", f"{name!s:.80}")
-    for part in header.parts:
-        if part.task and part.task not in (task.name for task in header.tasks):
-            _refuse(where, f"parts[{part.name[:64]}].task", "a task or an empty text", part.task)
-
-
-def _check_superclass(header: Header, where: str) -> None:
-    """OSOD-III: known and unknown classes together are the super-class, but for those listed as left out."""
-    if header.taxonomy != "OSOD-III":
+    check_header(manifest.header, where=str(folder))
+    check_lists(manifest.header, manifest.lists, where=str(folder))
+    if (folder / HEADER_FILE).exists():
+        _require_same(manifest, folder)
         return
-    listed = header.rule.parameters
-    members, left_out = listed.get("superclass_members"), listed.get("superclass_left_out", ())
-    if not isinstance(members, tuple) or not isinstance(left_out, tuple):
-        _refuse(where, "rule.parameters.superclass_members", "the classes of the super-class", "none")
-    played = {entry.name for entry in header.classes if entry.role in ("known", "unknown")}
-    if outside := sorted(played - set(members)):
-        _refuse(where, "classes", "known and unknown classes within the super-class", ", ".join(outside[:5]))
-    if missing := sorted(set(map(str, members)) - played - set(left_out)):
-        _refuse(
-            where,
-            "classes",
-            "a role for every class of the super-class, or its name in rule.parameters.superclass_left_out",
-            ", ".join(missing[:5]),
+    with publishing_folder(folder) as partial:
+        for name, data in manifest_files(manifest).items():
+            path = partial / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+
+
+def manifest_files(manifest: Manifest) -> dict[str, bytes]:
+    """Return the bytes of every file of a manifest's folder, by relative name."""
+    files = {HEADER_FILE: _header_bytes(manifest)}
+    for name in sorted(manifest.lists):
+        files[f"{LIST_FOLDER}/{name}.txt"] = "".join(f"{line}\n" for line in manifest.lists[name]).encode()
+    return files
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return the manifest of a folder (or of its ``manifest.json``), every digest checked.
+
+    Raises
+    ------
+    MissingFileError
+        There is no manifest at this place.
+    VersionChainError
+        It supersedes itself or a later version, or a version beside it does.
+    ManifestError
+        The header is not JSON, has other fields or types than the schema, or does not hold together; a list is
+        missing, superfluous, malformed, unsorted, or names an image twice.
+    DigestMismatchError
+        The bytes of the header or of a list are not those of its digest. The message names the file.
+    """
+    folder = path.parent if path.name == HEADER_FILE else path
+    header, claimed, data = _read_header(folder / HEADER_FILE)
+    _check_digest(header, claimed, data, folder / HEADER_FILE)
+    check_header(header, where=str(folder / HEADER_FILE))
+    _check_chain(header, folder)
+    at_hand = _lists_at_hand(header, folder)
+    pinned = [part for part in header.parts if part.name in at_hand]
+    manifest = Manifest(header=header, lists={part.name: _read_list(folder, part) for part in pinned})
+    check_lists(manifest.header, manifest.lists, where=str(folder))
+    return manifest
+
+
+def _check_chain(header: Header, folder: Path) -> None:
+    """Follow the versions that a manifest supersedes through the folders beside it; none may lead back."""
+    chain = [folder]
+    while (link := header.supersedes) is not None:
+        chain.append(folder.parent / link.version)
+        try:
+            earlier, _, _ = _read_header(chain[-1] / HEADER_FILE)
+        except (ManifestError, MissingFileError):
+            # What is damaged there is told when it is read itself.
+            return
+        following = earlier.supersedes
+        if (earlier.name, earlier.version) != (header.name, link.version) or following is None:
+            return
+        if re.fullmatch(VERSION, following.version) is None:
+            return
+        require_earlier(earlier, [*map(str, chain), str(folder.parent / following.version)])
+        header = earlier
+
+
+def _header_bytes(manifest: Manifest) -> bytes:
+    stored: dict[str, Any] = {"digest": manifest.digest, **header_as_data(manifest.header)}
+    return (json.dumps(stored, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+
+
+def _require_same(manifest: Manifest, folder: Path) -> None:
+    try:
+        present = read_manifest(folder)
+    except (ManifestError, MissingFileError) as error:
+        raise UsageError(
+            "The output folder holds a damaged manifest",
+            where=str(folder),
+            found=str(error.what),
+            hint="remove it, or choose another --out",
+        ) from error
+    if present.digest != manifest.digest:
+        raise UsageError(
+            "The output folder holds another manifest, and a published manifest is never edited",
+            where=str(folder),
+            expected=manifest.digest,
+            found=f"{present.header.name} {present.header.version}, {present.digest}",
+            hint="choose another --out; `curation diff` compares the two",
         )
-    if left_out and not listed.get("superclass_left_out_because"):
-        _refuse(where, "rule.parameters.superclass_left_out_because", "a reason", "none")
+    if present.lists.keys() != manifest.lists.keys():
+        raise UsageError(
+            "The output folder holds the same manifest with other lists available",
+            where=str(folder),
+            expected=f"{len(manifest.lists)} lists",
+            found=f"{len(present.lists)} lists",
+            hint="choose another --out",
+        )
 
 
-def _check_parts(header: Header, where: str) -> None:
-    names = [part.name for part in header.parts]
-    _unique(names, where, "parts: name")
-    sources = {source.name for source in header.sources}
-    for part in header.parts:
-        field = f"parts[{part.name[:64]}]"
-        _match(PART_NAME, part.name, where, "parts: name")
-        if (part.images is None) != (part.sha256 is None):
-            _refuse(where, field, "images and sha256 both stated or both null", "one of the two")
-        if part.subset_of and (part.subset_of not in names or part.subset_of == part.name):
-            _refuse(where, f"{field}.subset_of", "another part or an empty text", part.subset_of)
-        if not part.sources or (part.sha256 is not None and not set(part.sources) <= sources):
-            _refuse(where, f"{field}.sources", ", ".join(sorted(sources)), ", ".join(part.sources))
-        if unnamed := set(part.boxes) - set(BOX_COUNTS):
-            _refuse(where, f"{field}.boxes", ", ".join(BOX_COUNTS), ", ".join(sorted(unnamed)))
-        _check_counts({"images": part.images or 0, "repeats": part.repeats, **part.boxes}, where, field)
-        if not 0 <= (part.annotated_images or 0) <= (part.images or 0):
-            _refuse(where, f"{field}.annotated_images", f"0 to {part.images}", str(part.annotated_images))
+def _read_header(path: Path) -> tuple[Header, str, bytes]:
+    data = read_bytes(path, kind="manifest", most=MAX_HEADER_BYTES, error=ManifestError)
+    _check_version(data, path)
+    try:
+        stored = msgspec.json.decode(data, type=_StoredHeader)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ManifestError(
+            "The manifest does not have the structure of one",
+            where=str(path),
+            expected="the fields and types of curation/manifest/schema.json",
+            found=str(error)[:300],
+        ) from None
+    fields = {name: getattr(stored, name) for name in Header.__struct_fields__}
+    return Header(**fields), stored.digest, data
 
 
-def _check_counts(counts: dict[str, int], where: str, field: str) -> None:
-    for name, count in counts.items():
-        if count < 0:
-            _refuse(where, f"{field}.{name}", "0 or more", str(count))
+def _check_version(data: bytes, path: Path) -> None:
+    try:
+        version = msgspec.json.decode(data, type=_Version).schema_version
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ManifestError("The manifest is not readable JSON", where=str(path), found=str(error)[:300]) from None
+    if version != SCHEMA_VERSION:
+        raise ManifestError(
+            "The manifest has a schema version that this program does not know",
+            where=str(path),
+            expected=str(SCHEMA_VERSION),
+            found=str(version),
+            hint="pip install --upgrade curation",
+        )
 
 
-def _unique(values: Iterable[object], where: str, field: str) -> None:
-    seen: set[object] = set()
-    for value in values:
-        if value in seen:
-            _refuse(where, field, "each once", f"{value!s:.80} twice")
-        seen.add(value)
+def _lists_at_hand(header: Header, folder: Path) -> set[str]:
+    """Return the parts whose id files lie in the folder; one too few or too many is an error."""
+    expected = {f"{part.name}.txt" for part in header.parts if part.sha256 is not None}
+    lists = folder / LIST_FOLDER
+    present = {entry.name for entry in lists.iterdir()} if lists.is_dir() else set()
+    needed = {f"{name}.txt" for name in needs_every_list(header, present)}
+    if missing := sorted(needed - present):
+        raise ManifestError(
+            "An id list of the manifest is missing",
+            where=str(lists / missing[0]),
+            hint="fetch the folder again",
+        )
+    if extra := sorted(present - expected):
+        raise ManifestError(
+            "The id folder holds a file that the manifest does not name",
+            where=str(lists),
+            expected=", ".join(sorted(expected)) or "no file",
+            found=repr(extra[0][:100]),
+        )
+    return {name.removesuffix(".txt") for name in present}
 
 
-def _match(pattern: str, text: str, where: str, field: str, *, longest: int = 300) -> None:
-    if len(text) > longest or not re.fullmatch(pattern, text):
-        _refuse(where, field, f"a text of the form {pattern}", repr(text[:100]))
+def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
+    path = inside(folder, f"{LIST_FOLDER}/{part.name}.txt")
+    data = read_bytes(path, kind="id list", most=MAX_LIST_BYTES, error=ManifestError)
+    digest = sha256_of_bytes(data)
+    if digest != part.sha256:
+        raise DigestMismatchError(
+            "The bytes of an id list are not those whose digest the manifest states",
+            where=str(path),
+            expected=part.sha256,
+            found=digest + _line_ends(data),
+            hint="fetch the file again; a changed list needs a new version",
+        )
+    return _lines(data, path)
 
 
-def _refuse(where: str, field: str, expected: str, found: str) -> NoReturn:
-    raise ManifestError("A manifest is inconsistent", where=f"{where}: {field}", expected=expected, found=found[:300])
+def _line_ends(data: bytes) -> str:
+    return " (it has CRLF line ends)" if b"\r\n" in data else ""
+
+
+def _lines(data: bytes, path: Path) -> tuple[str, ...]:
+    text = utf8_text(data, str(path), ManifestError, "An id list is not UTF-8", encoding="utf-8")
+    if text and not text.endswith("\n"):
+        raise ManifestError("An id list has no final line feed", where=str(path), found=repr(text[-40:]))
+    if "\r" in text:
+        raise ManifestError(
+            "An id list has carriage returns", where=str(path), expected="line feeds alone", found="CRLF"
+        )
+    return tuple(text.split("\n")[:-1])
+
+
+def _check_digest(header: Header, claimed: str, data: bytes, path: Path) -> None:
+    manifest = Manifest(header=header, lists={})
+    if claimed != manifest.digest:
+        raise DigestMismatchError(
+            "The header of the manifest is not the one its digest stands for",
+            where=str(path),
+            expected=claimed[:100],
+            found=manifest.digest,
+            hint="fetch the file again; a changed header needs a new version",
+        )
+    # Same value in other bytes: a repeated key, a missing default, a space. One byte string for one manifest.
+    if data != _header_bytes(manifest):
+        raise DigestMismatchError(
+            "The bytes of the manifest are not the form that curation writes",
+            where=str(path),
+            expected=sha256_of_bytes(_header_bytes(manifest)),
+            found=sha256_of_bytes(data) + _line_ends(data),
+            hint="fetch the file again",
+        )
+
+
+def packaged_manifests() -> Path:
+    """Return the folder of manifests that come with this package: inside it once installed, beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "manifests"
+    return installed if installed.is_dir() else package.parent / "manifests"
+
+
+def manifest_roots(more: Iterable[Path] = ()) -> list[Path]:
+    """Return the folders searched for manifests by name, the first to have one wins.
+
+    They are ``./manifests``, those of ``$CURATION_MANIFESTS``, `more`, and last what comes with this package.
+    """
+    named = os.environ.get(VARIABLE, "")
+    return [
+        Path("manifests"),
+        *(Path(one) for one in named.split(os.pathsep) if one),
+        *more,
+        packaged_manifests(),
+    ]
+
+
+def is_approximate(header: Header) -> bool:
+    """Return whether a list was selected by presence labels instead of annotations."""
+    evidence = ("wilderness_evidence", "train_evidence")
+    return any(header.rule.parameters.get(name) == "presence" for name in evidence)
+
+
+def keep_approximate_out(manifest: Manifest, out: Path) -> None:
+    """Raise `UsageError` where an approximate list would land among the manifests that others trust."""
+    trusted = [root for root in manifest_roots() if out.resolve().is_relative_to(root.resolve())]
+    if trusted and is_approximate(manifest.header):
+        raise UsageError(
+            "An approximate list does not go among the trusted manifests",
+            where=f"--out {out}",
+            expected="annotations with boxes, or a folder elsewhere",
+            found=f"a table of image and class, and a folder below {trusted[0]}",
+        )

@@ -21,7 +21,7 @@ from curation.errors import (
     PublishError,
     UsageError,
 )
-from curation.manifest.manifest import DIGEST, VERSION, version_numbers
+from curation.manifest.soundness import DIGEST, VERSION, version_numbers
 from curation.publishing.publication import (
     MAX_RECORD_BYTES,
     RECORD_FILE,

@@ -12,8 +12,8 @@ import msgspec
 
 from curation.canonical import sha256_of_file, sha256_of_value
 from curation.errors import CanonicalFormError, CurationError, PublicationMismatchError
-from curation.manifest.manifest import DIGEST, VERSION, Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import Manifest, read_manifest
+from curation.manifest.soundness import DIGEST, VERSION
 from curation.publishing.formats.plan import json_bytes
 from curation.publishing.parquet import content_digest, read_parquet, schema_of
 from curation.storage import inside, read_bytes
@@ -211,7 +211,7 @@ def verify_repository(folder: Path) -> Publication:
     PublicationMismatchError
         Something is missing, or not as stated; the message names the file.
     ManifestError, DigestMismatchError
-        A manifest does not hold together (see `curation.manifest.store.read_manifest`).
+        A manifest does not hold together (see `curation.manifest.manifest.read_manifest`).
     """
     publication = read_publication(folder)
     for path, file in publication.files.items():

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -26,8 +26,9 @@ import numpy as np
 from curation.errors import AnnotationFormatError, UsageError
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys
-from curation.sources.id_list import ListedImage
-from curation.sources.source import Bools, Int32s, Int64s
+
+if TYPE_CHECKING:
+    from curation.sources.source import Bools, Int32s, Int64s
 
 Form = Literal[
     "imglist", "voc list", "id list", "class names", "csv", "json array", "json groups", "json lists", "class roles",
@@ -381,6 +382,7 @@ class _Lines:
     numbers: Int32s
     starts: Int32s
     ends: Int32s
+    breaks: Int32s
     before: Int32s
     labels: Int32s
     is_imglist: Bools
@@ -463,10 +465,12 @@ def _lines_of(block: bytes, before: int) -> tuple[_Lines, int, list[OddLine]]:
     ]
     filled[list(reasons)] = False
     rows = np.flatnonzero(filled)
-    return _with_labels(block, buffer, rows + before + 1, starts[rows], ends[rows]), len(breaks), strange
+    lines = _with_labels(block, buffer, (rows + before + 1, starts[rows], ends[rows], breaks[rows]))
+    return lines, len(breaks), strange
 
 
-def _with_labels(block: bytes, buffer: Any, numbers: Int64s, starts: Int64s, ends: Int64s) -> _Lines:
+def _with_labels(block: bytes, buffer: Any, lines: tuple[Int64s, Int64s, Int64s, Int64s]) -> _Lines:
+    numbers, starts, ends, breaks = lines
     before, labels = ends.copy(), np.full(len(ends), NO_LABEL, np.int32)
     is_label, has_path = np.zeros(len(ends), np.bool_), np.zeros(len(ends), np.bool_)
     is_bare = has_path.copy()
@@ -483,15 +487,16 @@ def _with_labels(block: bytes, buffer: Any, numbers: Int64s, starts: Int64s, end
         while len(moving):
             moving = moving[_BLANK[buffer[before[moving] - 1]]]
             before[moving] -= 1
-        slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\")))
-        has_path = np.searchsorted(slashes, before) > np.searchsorted(slashes, starts)
-        bare = np.flatnonzero(is_label & ~has_path)
-        has_path[bare] = _before_suffix(buffer, starts[bare], before[bare]) < before[bare]
-        is_bare = np.searchsorted(blanks, before) == np.searchsorted(blanks, starts)
+        has_path[rows] = _before_suffix(buffer, starts[rows], before[rows]) < before[rows]
+        rows = rows[~has_path[rows]]
+        if len(rows):
+            slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\")))
+            has_path[rows] = np.searchsorted(slashes, before[rows]) > np.searchsorted(slashes, starts[rows])
+            is_bare[rows] = np.searchsorted(blanks, before[rows]) == np.searchsorted(blanks, starts[rows])
     near_zero = (labels >= -1) & (labels <= 1)
     return _Lines(
-        block, numbers.astype(np.int32), starts.astype(np.int32), ends.astype(np.int32), before.astype(np.int32),
-        labels, is_label & has_path, is_label & ~has_path & is_bare & near_zero,
+        block, numbers.astype(np.int32), starts.astype(np.int32), ends.astype(np.int32), breaks.astype(np.int32),
+        before.astype(np.int32), labels, is_label & has_path, is_label & ~has_path & is_bare & near_zero,
     )  # fmt: skip
 
 
@@ -513,10 +518,10 @@ def _numbers_of(buffer: Any, starts: Int64s, ends: Int64s) -> tuple[Int64s, Bool
 def _texts_of(one: _Lines, ends: Int32s | None = None) -> bytes:
     if not len(one.numbers):
         return b""
-    buffer = np.frombuffer(one.block, np.uint8)
-    breaks = np.flatnonzero(buffer == _LINE_FEED)
-    closing = breaks[np.searchsorted(breaks, one.ends)]
-    return _gathered(buffer, (one.starts, one.ends if ends is None else ends), (closing, closing + 1))
+    closing = one.breaks.astype(np.int64)
+    return _gathered(
+        np.frombuffer(one.block, np.uint8), (one.starts, one.ends if ends is None else ends), (closing, closing + 1)
+    )
 
 
 def _labelled(parts: Sequence[_Lines], form: Form) -> tuple[bytes, Int32s, list[OddLine]]:
@@ -615,8 +620,9 @@ def _joined(texts: Iterable[str]) -> bytes:
     return "".join(f"{text}\n" for text in texts).encode()
 
 
-class _Image(ListedImage, frozen=True):
+class _Image(msgspec.Struct, frozen=True):
     id: int | str = ""
+    file_name: str = ""
 
 
 class _Coco(msgspec.Struct, frozen=True):

@@ -104,7 +104,7 @@ def decode(out: Path) -> float:
 def build(out: Path) -> float:
     """Return the seconds from files to a written manifest."""
     from curation.benchmarks.elephant import BENCHMARK
-    from curation.manifest.store import write_manifest
+    from curation.manifest.manifest import write_manifest
     from curation.sources.opening import open_source
 
     shutil.rmtree(out / "build-manifest", ignore_errors=True)

@@ -55,7 +55,7 @@ def build(out: Path) -> float:
     """Return the seconds from files to a written manifest."""
     from curation.benchmarks.building import read_parameters
     from curation.benchmarks.owod import BENCHMARK
-    from curation.manifest.store import write_manifest
+    from curation.manifest.manifest import write_manifest
     from curation.sources.opening import open_source
 
     shutil.rmtree(out / "owod-manifest", ignore_errors=True)

@@ -10,7 +10,7 @@ import pytest
 from curation.cli import main
 from curation.decisions.decision import Decision
 from curation.decisions.files import write_decisions
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from tests.small_world import SmallWorld, write_small_world
 from tests.test_kill import is_killed_after, leftovers, start
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.manifest.store import write_manifest
+from curation.manifest.manifest import write_manifest
 from tests.audit.benchmark_world import LISTS, TASKS, TEST, TRAIN, World
 from tests.worlds.coco_file import coco_content, write_json
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from tests.small_world import SmallWorld, write_small_world
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.worlds.coco_file import coco_content, write_json
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 
 TASKS = """
 name = "mylab/shapes"

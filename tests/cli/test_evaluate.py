@@ -8,7 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.ledger import LEDGER, command
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from curation.storage import write_text
 from tests.small_world import write_small_world
 from tests.worlds import elephant

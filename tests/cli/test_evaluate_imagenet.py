@@ -8,7 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.ledger import LEDGER
-from curation.manifest.store import write_manifest
+from curation.manifest.manifest import write_manifest
 from tests.evaluation.open_set_manifests import LISTS, TEST_LABELS, VAL_LABELS, open_set_manifest, write_truth
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 

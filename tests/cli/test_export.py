@@ -17,8 +17,7 @@ from curation.benchmarks.building import read_parameters
 from curation.benchmarks.elephant import BENCHMARK
 from curation.benchmarks.elephant import lists as elephant
 from curation.cli import main
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest, write_manifest
+from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.coco import read_coco
 from curation.sources.voc import read_voc
 from tests.real_files import real_files

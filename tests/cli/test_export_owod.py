@@ -19,8 +19,7 @@ from curation.cli import main
 from curation.evaluation.problem import tasks_of_manifest
 from curation.evaluation.truth import task_truth
 from curation.manifest.header import ClassEntry, TaskEntry
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import write_manifest
+from curation.manifest.manifest import Manifest, write_manifest
 from curation.manifest.views import view_objects
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC

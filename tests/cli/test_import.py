@@ -9,7 +9,7 @@ import pytest
 from curation.benchmarks.owod.splits import RECIPES
 from curation.cli import main
 from curation.manifest.importing import list_slices
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 
 NAME = "owod/s-owodb-published"
 

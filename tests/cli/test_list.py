@@ -9,8 +9,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.header import Supersedes
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest, write_manifest
+from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 
 
 def test_protocols(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

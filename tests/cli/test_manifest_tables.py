@@ -8,8 +8,7 @@ import pytest
 
 from curation.cli.manifest_tables import figure_table, manifest_data, manifest_tables, part_table
 from curation.manifest.header import Figure, Header, Supersedes, TaskEntry
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import Manifest, read_manifest
 
 
 @pytest.fixture(scope="module")

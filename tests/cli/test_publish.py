@@ -13,7 +13,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.locate import load_manifest, manifest_folders
-from curation.manifest.store import read_manifest, write_manifest
+from curation.manifest.manifest import read_manifest, write_manifest
 from curation.publishing.publication import read_publication, verify_repository
 from curation.review.images import part_images
 from curation.sources.photos import PhotoFolder

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from tests.small_world import write_small_world
 
 
@@ -65,8 +65,7 @@ def test_hostile_text_cannot_steer_the_terminal(
 ) -> None:
     import msgspec
 
-    from curation.manifest.manifest import Manifest
-    from curation.manifest.store import write_manifest
+    from curation.manifest.manifest import Manifest, write_manifest
 
     manifest = read_manifest(folder)
     header = msgspec.structs.replace(manifest.header, notes=("\x1b[2Jgone\x07",))

@@ -10,7 +10,7 @@ import pytest
 
 from curation.cli import main
 from curation.manifest.composition import compose
-from curation.manifest.store import write_manifest
+from curation.manifest.manifest import write_manifest
 from tests.task_world import TaskWorld, write_task_world
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.small_world import SmallWorld, write_small_world

@@ -11,8 +11,7 @@ from curation.decisions.application import Application, apply_decisions
 from curation.decisions.decision import Decision
 from curation.decisions.resolution import resolve
 from curation.errors import DecisionError, UsageError
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import manifest_files, read_manifest, write_manifest
+from curation.manifest.manifest import Manifest, manifest_files, read_manifest, write_manifest
 from curation.sources.source import Source
 
 

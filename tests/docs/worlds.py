@@ -12,7 +12,7 @@ import numpy as np
 
 from curation.cli import main
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.docs.pages import ROOT, blocks_of
 from tests.evaluation.ood_reference import EXAMPLE
@@ -306,15 +306,6 @@ def review_without_a_database(folder: Path) -> None:
         book.record(keys, "near", reason="stripes", reviewer=reviewer)
 
 
-def known_lists(folder: Path) -> None:
-    """Draw a folder of lists with the page's declaration, and a list that is short by two images."""
-    train = [f"shape_{number:05d}.png" for number in range(300)]
-    write_lines(folder / "known" / "train.txt", train)
-    write_lines(folder / "known" / "test.txt", [f"test_{number:04d}.png" for number in range(80)])
-    write_lines(folder / "mine.txt", train[2:])
-    (folder / "known" / "lists.toml").write_text(data_of("docs/identify.md", "toml")[0])
-
-
 def openood_files(folder: Path) -> None:
     """Draw the files of OpenOOD's makers, scores of two runs on the sets that they make, and verdicts."""
     from tests.worlds.openood import lay
@@ -350,6 +341,15 @@ def classes_and_one_list(folder: Path) -> None:
             (folder / "lists" / f"{name}.txt").write_text("".join(f"{path} -1\n" for path in paths))
         rows = "".join(f"{path},{rng.random()}\n" for path in paths)
         (folder / "scores" / f"{name}.csv").write_text(f"image,score\n{rows}")
+
+
+def known_lists(folder: Path) -> None:
+    """Draw a folder of lists with the page's declaration, and a list that is short by two images."""
+    train = [f"shape_{number:05d}.png" for number in range(300)]
+    write_lines(folder / "known" / "train.txt", train)
+    write_lines(folder / "known" / "test.txt", [f"test_{number:04d}.png" for number in range(80)])
+    write_lines(folder / "mine.txt", train[2:])
+    (folder / "known" / "lists.toml").write_text(data_of("docs/identify.md", "toml")[0])
 
 
 WORLDS: dict[str, Callable[[Path], None]] = {

@@ -15,7 +15,7 @@ from curation.errors import AnnotationFormatError, MissingFileError, SourceError
 from curation.identify.fingerprint import SKETCH
 from curation.identify.index import index_bytes, make_index, packaged_index, read_index
 from curation.identify.run import Identification, Identified, identify
-from curation.manifest.locate import packaged_manifests
+from curation.manifest.manifest import packaged_manifests
 from tests.real_files import real_files
 
 DECLARATION = """

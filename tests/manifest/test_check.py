@@ -7,7 +7,8 @@ import pytest
 
 from curation.errors import ManifestError
 from curation.manifest.header import ClassEntry, Header, Supersedes, TaskEntry
-from curation.manifest.manifest import Manifest, check_header, check_lists
+from curation.manifest.manifest import Manifest
+from curation.manifest.soundness import check_header, check_lists
 
 Make = Callable[..., Manifest]
 
@@ -31,7 +32,7 @@ def with_classes(header: Header, *extra: ClassEntry) -> Header:
 
 def test_the_example_is_sound(manifest: Manifest) -> None:
     check_header(manifest.header, where="here")
-    check_lists(manifest, where="here")
+    check_lists(manifest.header, manifest.lists, where="here")
 
 
 @pytest.mark.parametrize("name", ["elephant", "elephant/val2017", "find-me/bdd100k-v2", "a.b_c/d"])
@@ -134,16 +135,16 @@ def test_a_subset_must_be_inside(make_manifest: Make) -> None:
     rest = msgspec.structs.replace(base.header.parts[1], subset_of="closed")
     header = msgspec.structs.replace(base.header, parts=(base.header.parts[0], rest))
     with pytest.raises(ManifestError, match="not inside") as caught:
-        check_lists(Manifest(header=header, lists=base.lists), where="here")
+        check_lists(header, base.lists, where="here")
     assert "toy:3" in str(caught.value)
 
 
 def test_lists_are_those_of_the_parts(manifest: Manifest) -> None:
     with pytest.raises(ManifestError, match="inconsistent"):
-        check_lists(Manifest(header=manifest.header, lists={"closed": manifest.lists["closed"]}), where="here")
+        check_lists(manifest.header, {"closed": manifest.lists["closed"]}, where="here")
 
 
 def test_length_is_checked(manifest: Manifest) -> None:
     header = with_part(manifest.header, images=3)
     with pytest.raises(ManifestError, match="inconsistent"):
-        check_lists(Manifest(header=header, lists=manifest.lists), where="here")
+        check_lists(header, manifest.lists, where="here")

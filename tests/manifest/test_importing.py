@@ -18,8 +18,7 @@ from curation.errors import (
 )
 from curation.manifest.header import Figure, Header, PartEntry, Rule, SourceEntry
 from curation.manifest.importing import LISTS, ListSlice, import_lists, list_slices, pin_lists
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest, write_manifest
+from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 
 MIXED = "000012\n2008_000008\n000000000012\n000012\n000000000009\n"
 TRAIN = "000000000139\n000000000009\n000000000025\n"

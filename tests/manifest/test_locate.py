@@ -8,9 +8,8 @@ import pytest
 
 from curation.errors import ManifestError
 from curation.manifest.header import Supersedes
-from curation.manifest.locate import find_manifest, load_manifest, manifest_folders, packaged_manifests
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import write_manifest
+from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
+from curation.manifest.manifest import Manifest, packaged_manifests, write_manifest
 
 
 @pytest.fixture

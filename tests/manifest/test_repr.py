@@ -8,8 +8,7 @@ import pytest
 
 from curation.audit.run import run_audit
 from curation.manifest.locate import manifest_folders
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import Manifest, read_manifest
 from tests.audit.benchmark_world import World
 
 ROOT = Path(__file__).parents[2] / "manifests"

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from curation.manifest.header import ClassEntry, LabelView, PartEntry, TaskEntry, classes_in, unknown_index
-from curation.manifest.manifest import Manifest, header_as_data
+from curation.manifest.manifest import Manifest
+from curation.manifest.soundness import header_as_data
 from curation.manifest.views import view_objects
 from curation.sources.source import Source
 

@@ -18,9 +18,8 @@ from curation.errors import (
     MissingListError,
     UsageError,
 )
-from curation.manifest import store
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import manifest_files, read_manifest, write_manifest
+from curation.manifest import manifest as store
+from curation.manifest.manifest import Manifest, manifest_files, read_manifest, write_manifest
 
 Make = Callable[..., Manifest]
 

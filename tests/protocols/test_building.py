@@ -12,8 +12,7 @@ from curation.benchmarks.elephant import BENCHMARK
 from curation.benchmarks.elephant.lists import build
 from curation.errors import ManifestError, ProtocolError, UsageError
 from curation.manifest.header import Figure
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest, write_manifest
+from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.source import Source
 
 Draw = Callable[..., Source]

@@ -14,7 +14,8 @@ from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
 from curation.benchmarks.parts import voc_classes as class_entries
 from curation.errors import PresenceOnlyError, ProtocolError
-from curation.manifest.manifest import Manifest, check_header, check_lists
+from curation.manifest.manifest import Manifest
+from curation.manifest.soundness import check_header, check_lists
 from curation.manifest.verify import verify_lists, verify_sources
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
@@ -97,7 +98,7 @@ def test_parts_by_hand(draw: Draw) -> None:
     assert manifest.ids("wr1-id") == coco_ids([9, 12, 500, 600, 131_081])
     assert set(manifest.ids("wr0.4-hash")) < set(manifest.ids("wr1-hash")) < set(manifest.ids("wilderness"))
     check_header(manifest.header, where="")
-    check_lists(manifest, where="")
+    check_lists(manifest.header, manifest.lists, where="")
 
 
 def test_counts_by_hand(draw: Draw) -> None:

@@ -9,7 +9,8 @@ import pytest
 from curation.benchmarks.building import complete, read_parameters, rebuild
 from curation.benchmarks.findmeifyoucan import BENCHMARK
 from curation.errors import ProtocolError
-from curation.manifest.manifest import Manifest, check_header, check_lists
+from curation.manifest.manifest import Manifest
+from curation.manifest.soundness import check_header, check_lists
 from curation.manifest.views import view_objects
 from curation.sources.source import Source
 from tests.protocols.findmeifyoucan_world import build, coco, decided, listed, natives, open_images
@@ -47,7 +48,7 @@ def figures(manifest: Manifest) -> dict[str, Any]:
 
 def sound(manifest: Manifest) -> Manifest:
     check_header(manifest.header, where="built")
-    check_lists(manifest, where="built")
+    check_lists(manifest.header, manifest.lists, where="built")
     assert all(bool(figure.explanation) == (figure.paper != figure.obtained) for figure in manifest.header.figures)
     return manifest
 

@@ -15,8 +15,7 @@ from curation.benchmarks.imagenet import BENCHMARK
 from curation.benchmarks.imagenet.lists import FIGURES, TABLE_1, TRAIN, VAL, build, class_partition, default_name
 from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest, write_manifest
+from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
 from tests.hierarchy.drawn_wordnet import database, rows_above, written

@@ -7,7 +7,7 @@ import pytest
 from curation.benchmarks.imagenet.lists import FIGURES, TABLE_1
 from curation.cli import main
 from curation.manifest.locate import manifest_folders
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import read_manifest
 from tests.real_files import real_files
 
 ROOT = Path(__file__).parents[2] / "manifests"

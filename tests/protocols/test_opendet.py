@@ -9,7 +9,8 @@ import pytest
 from curation.benchmarks.building import read_parameters, rebuild
 from curation.benchmarks.opendet import BENCHMARK
 from curation.benchmarks.opendet.lists import OTHERS
-from curation.manifest.manifest import Manifest, check_header, check_lists
+from curation.manifest.manifest import Manifest
+from curation.manifest.soundness import check_header, check_lists
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.opening import open_source
@@ -72,7 +73,7 @@ def sources(tmp_path: Path) -> dict[str, Source]:
 def built(sources: dict[str, Source]) -> Manifest:
     manifest = BENCHMARK.build(sources, read_parameters(BENCHMARK, {}))
     check_header(manifest.header, where="here")
-    check_lists(manifest, where="here")
+    check_lists(manifest.header, manifest.lists, where="here")
     return manifest
 
 

@@ -8,8 +8,7 @@ from curation.benchmarks.building import read_parameters
 from curation.benchmarks.osod3 import BENCHMARK
 from curation.benchmarks.osod3.lists import declare
 from curation.benchmarks.osod3.problems import INNER_NODES, NAMES, SUPERCLASSES
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import Manifest, read_manifest
 from tests.real_files import real_files
 
 

@@ -10,8 +10,7 @@ from curation.benchmarks.building import read_parameters
 from curation.benchmarks.osod3 import BENCHMARK
 from curation.benchmarks.osod3.lists import declare
 from curation.cli import main
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest, write_manifest
+from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from tests.protocols.osod3_native import GROUPS, write_open_images, write_signs
 
 

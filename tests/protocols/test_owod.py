@@ -12,7 +12,8 @@ from curation.benchmarks.building import complete, is_approximate, read_paramete
 from curation.benchmarks.owod import BENCHMARK
 from curation.benchmarks.owod.splits import SPLITS, VOC_CLASSES
 from curation.errors import ProtocolError, UsageError
-from curation.manifest.manifest import Manifest, check_header, check_lists
+from curation.manifest.manifest import Manifest
+from curation.manifest.soundness import check_header, check_lists
 from curation.manifest.views import view_objects
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES
@@ -80,7 +81,7 @@ def built(sources: dict[str, Source], **settings: str) -> Manifest:
     settings = {"val_size": "5", "exemplars": "3", **settings}
     manifest = BENCHMARK.build(sources, read_parameters(BENCHMARK, settings))
     check_header(manifest.header, where="here")
-    check_lists(manifest, where="here")
+    check_lists(manifest.header, manifest.lists, where="here")
     return manifest
 
 

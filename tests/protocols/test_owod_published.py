@@ -11,8 +11,7 @@ from curation.benchmarks.registry import find_recipe
 from curation.errors import DigestMismatchError, UsageError
 from curation.manifest.header import Header, classes_in, unknown_index
 from curation.manifest.importing import LISTS, import_lists, list_slices, pin_lists
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES
 from tests.real_files import provided, real_files
 

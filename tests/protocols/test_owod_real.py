@@ -9,8 +9,7 @@ from curation.benchmarks.building import read_parameters
 from curation.benchmarks.owod import BENCHMARK
 from curation.benchmarks.owod.splits import SPLITS
 from curation.canonical import sha256_of_lines
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.real_files import provided, real_files

@@ -14,8 +14,7 @@ from curation.benchmarks.imagenet.lists import TRAIN, VAL, build
 from curation.cli import main
 from curation.errors import ExportError, MissingFileError, UsageError
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import write_manifest
+from curation.manifest.manifest import Manifest, write_manifest
 from curation.publishing.formats.plan import write_plan
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source

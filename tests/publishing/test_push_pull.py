@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from curation.errors import DigestMismatchError, PublicationMismatchError, PublishError, UsageError
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import Manifest, read_manifest
 from curation.publishing.hub import HubRepository, pull, push
 from curation.publishing.publication import (
     RECORD_FILE,

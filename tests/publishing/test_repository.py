@@ -16,8 +16,7 @@ from curation.decisions.decision import Decision
 from curation.decisions.resolution import decisions_digest
 from curation.errors import PublishError, UsageError
 from curation.manifest.header import FileEntry
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import manifest_files
+from curation.manifest.manifest import Manifest, manifest_files
 from curation.publishing.croissant import check_croissant
 from curation.publishing.member import Member, published_lists
 from curation.publishing.publication import RECORD_FILE, read_publication, verify_repository

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from curation.audit.judgement import SOURCES, missing_lists
-from curation.audit.rule import SHOWN_EXAMPLES, Check, Finding, Outcome, not_applicable, undecidable
-from curation.audit.target import AuditedList, AuditTarget, lines_of
+from curation.audit.rule import Check, Finding, Outcome, not_applicable, undecidable
+from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget, lines_of
 from curation.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
 from curation.sources.photos import PhotoFolder

@@ -17,8 +17,8 @@ from curation.audit.judgement import (
     unlocated_finding,
 )
 from curation.audit.labels import uncovered, view_labels
-from curation.audit.rule import SHOWN_EXAMPLES, Check, Finding, Outcome, Verdict, joined, undecidable
-from curation.audit.target import AuditedList, AuditedSource, AuditTarget
+from curation.audit.rule import Check, Finding, Outcome, Verdict, joined, undecidable
+from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditedSource, AuditTarget
 from curation.sources.source import Bools, Int32s
 
 SIZES = "the width and height of the images in the annotation file"

@@ -17,8 +17,8 @@ from curation.audit.judgement import (
     unlocated_need,
 )
 from curation.audit.labels import file_labels, raw_labels, uncovered
-from curation.audit.rule import SHOWN_EXAMPLES, Check, Finding, joined, undecidable
-from curation.audit.target import AuditedList, AuditTarget
+from curation.audit.rule import Check, Finding, joined, undecidable
+from curation.audit.target import SHOWN_EXAMPLES, AuditedList, AuditTarget
 from curation.sources.source import Bools, Int32s, Int64s
 
 

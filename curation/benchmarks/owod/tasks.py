@@ -18,7 +18,7 @@ from curation.benchmarks.parameters import MOST_IMAGES
 from curation.errors import CurationError, CurationWarning, ProtocolError, UsageError
 from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, TaskEntry
-from curation.manifest.manifest import NAME, PART_NAME
+from curation.manifest.soundness import NAME, PART_NAME
 from curation.sources.datasets import namespace_of
 from curation.sources.integrity import BadBoxes
 from curation.sources.opening import open_source

@@ -7,16 +7,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
 from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
 from curation.canonical import sha256_of_bytes, sha256_of_value
 from curation.errors import LeaderboardError, UsageError
-from curation.evaluation.measures import Better, measure_of, ranked
+from curation.evaluation.measures import Better, Data, Scored, measure_of, ranked
 from curation.evaluation.protocols import measures_of, report_of
-from curation.evaluation.result import Data, Report, Scored
 from curation.storage import read_bytes
 from curation.text_table import printable
 from curation.version import __version__
@@ -139,7 +138,7 @@ def _plain(text: str) -> str:
     return printable(text, "?")[:MAX_TEXT]
 
 
-def _row(report: Report, result: Data, one: Scored, name: str) -> Row:
+def _row(report: Any, result: Data, one: Scored, name: str) -> Row:
     manifest = one.manifest or result.get("manifest")
     digests = {part: file["sha256"] for part, file in one.predictions.items()}
     return Row(
