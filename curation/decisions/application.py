@@ -475,6 +475,7 @@ def apply_decisions(
     coverage = coverage_on(manifest, resolution)
     work.replay(resolution.decisions)
     if variant is not None:
+        _require_judged(manifest, coverage, staleness)
         for one in coverage:
             work.now[one.part] -= left_out_by(variant, one, work.now[one.part])
     work.keep_subsets()
@@ -488,6 +489,20 @@ def apply_decisions(
         made = as_cleaned(made, manifest, coverage, variant, name=name, reviewers=reviewers)
         check_header(made.header, where=made.header.name)
     return Application(made, changes, tuple(work.ineffective), staleness, shared, coverage)
+
+
+def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:
+    """Refuse verdicts of which none is on an image: a list that they leave as it is would pass for a cleaned one."""
+    if any(one.total for one in coverage):
+        return
+    example = next((ids[0] for ids in manifest.lists.values() if ids), "no image")
+    raise DecisionError(
+        "No verdict is on an image of the list",
+        where=f"{manifest.header.name} {manifest.header.version}",
+        expected=f"decisions on images such as {example}",
+        found=" ".join(staleness.notes())[:300] or "no decision",
+        hint="curation decisions FILE … --dataset NAME, with the data set of the list",
+    )
 
 
 def coverage_on(manifest: Manifest, resolution: Resolution) -> tuple[Coverage, ...]:
@@ -553,11 +568,11 @@ def _check_version(version: str, manifest: Manifest, *, must_be_later: bool) -> 
     base = manifest.header.version
     if not re.fullmatch(VERSION, version) or (must_be_later and _numbers(version) <= _numbers(base)):
         raise UsageError(
-            "The version is not greater than that of the manifest",
+            "The version is not greater than that of the manifest" if must_be_later else "The version is malformed",
             where="--version",
             expected=f"MAJOR.MINOR.PATCH behind {base}" if must_be_later else "MAJOR.MINOR.PATCH",
             found=repr(version[:40]),
-            hint="other lists deserve a new major version: `curation diff` says which step",
+            hint="other lists deserve a new major version: `curation diff` says which step" if must_be_later else None,
         )
 
 

@@ -135,6 +135,8 @@ def _check_columns(columns: Sequence[str], where: str) -> None:
             where=where,
             expected=", ".join(known),
             found=_plain("; ".join(problems[:3])),
+            hint="curation decisions FILE --columns image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads a table "
+            "of any other form",
         )
 
 
@@ -147,15 +149,20 @@ def _from_cells(columns: Sequence[str], cells: Sequence[str], where: str) -> Dec
             found=str(len(cells)),
         )
     fields = dict(zip(columns, map(cell_text, cells), strict=True))
-    if _DAMAGED_NUMBER.fullmatch(fields["image_id"]):
+    refuse_number(fields["image_id"], "image_id", where)
+    return checked_decision(fields, where)
+
+
+def refuse_number(image: str, column: str, where: str) -> None:
+    """Raise `DecisionError` where a spreadsheet has turned an image id into a number."""
+    if _DAMAGED_NUMBER.fullmatch(image):
         raise DecisionError(
             "A spreadsheet has turned an image id into a number",
-            where=f"{where}: image_id",
+            where=f"{where}: {column}",
             expected="the id as a text; 0010e235 is no number",
-            found=repr(fields["image_id"]),
-            hint="write the file anew with the column image_id formatted as text",
+            found=repr(image),
+            hint=f"write the file anew with the column {column} formatted as text",
         )
-    return checked_decision(fields, where)
 
 
 def _namespaced(image: Any, dataset: Any) -> Any:

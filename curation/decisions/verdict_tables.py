@@ -33,6 +33,7 @@ from curation.decisions.files import (
     csv_text,
     read_decision_files,
     read_decisions,
+    refuse_number,
 )
 from curation.errors import CurationError, DecisionError, UsageError
 from curation.input_files import InputFile
@@ -230,6 +231,7 @@ class _Table:
         for place, (image, dataset) in enumerate(zip(ids, datasets, strict=True)):
             if not image or not image.isprintable():
                 _refuse("A row names no image", path.name, lines[place], "a path or an id", ascii(images[place])[:60])
+            refuse_number(image, self.columns["image_id"], f"{path.name}, line {lines[place]}")
             if not _STABLE_ID.match(image):
                 paths[dataset].append(place)
         for dataset, places in paths.items():
@@ -260,6 +262,8 @@ def _pieces(texts: Iterable[str]) -> list[str]:
 
 def _head(text: str, wanted: Iterable[str], name: str) -> tuple[list[str], str]:
     """Return the names of the columns, and what stands between cells: the one under which the wanted ones are there."""
+    if not text.strip():
+        raise DecisionError("The table is empty", where=name, expected="names of columns, and a verdict a line below")
     first = text.split("\n", 1)[0].rstrip("\r")
     heads = {}
     for separator in _SEPARATORS:

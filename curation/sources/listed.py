@@ -138,6 +138,6 @@ def _paths_below_root(one: PublishedList, where: str) -> bytes:
             "A path of the list leaves its root",
             where=f"{where}, line {one.lines[row]}",
             expected="a path below the root of the dataset",
-            found=ascii(found[0].decode("utf-8", "replace"))[:80],
+            found=ascii(paths[found.start() :].split(b"\n", 1)[0].decode("utf-8", "replace"))[:80],
         )
     return paths
