@@ -6,6 +6,7 @@ these 72 the list is shorter, and of its 5,088 images 4,787 are still unjudged. 
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -327,5 +328,5 @@ def lines_left(path: Path, made: Manifest) -> bytes:
     kept = set(made.ids(entry.name))
     ids = ids_of(one, source.namespace, str(path))
     gone = {line for line, image in zip(one.lines.tolist(), ids, strict=True) if image not in kept}
-    lines = InputFile(path, kind="list").data.split(b"\n")
-    return b"\n".join(line for number, line in enumerate(lines, start=1) if number not in gone)
+    lines = io.BytesIO(InputFile(path, kind="list").data)
+    return b"".join(line for number, line in enumerate(lines, start=1) if number not in gone)
