@@ -25,8 +25,8 @@ from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
 from curation.sources.datasets import family
-from curation.sources.given import as_source
-from curation.sources.slots import Reading, SourceSlot, open_slots
+from curation.sources.given import as_source, open_slots
+from curation.sources.slots import Reading, SourceSlot
 from curation.sources.source import Source
 
 Place = str | PathLike[str]

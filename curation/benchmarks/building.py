@@ -20,7 +20,8 @@ from curation.manifest.importing import import_lists, pin_lists
 from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
 from curation.manifest.manifest import is_approximate as is_approximate
-from curation.sources.slots import Reading, open_slots, require_slots
+from curation.sources.given import open_slots
+from curation.sources.slots import Reading, require_slots
 from curation.sources.source import Source
 
 

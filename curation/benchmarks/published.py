@@ -6,7 +6,8 @@ A table ``[published.KEY]`` of a room's ``facts.toml`` becomes a draft header;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 
@@ -87,6 +88,51 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     paper: str = ""
     tasks: str = ""
     datasets: dict[str, tuple[str, str]] = {}
+
+
+def drafts(
+    room: str,
+    *,
+    classes: tuple[ClassEntry, ...] = (),
+    aliases: Mapping[str, str] | None = None,
+    exhaustive: Mapping[str, tuple[str, ...]] | None = None,
+) -> dict[str, Callable[[], Header]]:
+    """Return the drafts of all published lists of a room, by the name of the manifest that they make.
+
+    Parameters
+    ----------
+    room : str
+        Package of the room.
+    classes : tuple of ClassEntry
+        Of lists without tasks; the classes of others are those of the table ``[tasks.KEY]`` that they name.
+    aliases, exhaustive : mapping
+        See `task_classes` and `draft`.
+    """
+
+    def make(key: str) -> Header:
+        stated = facts_of(room)
+        tasks = tasks_of(room).get(stated["published"][key].get("tasks", ""), ())
+        entries = task_classes(tasks, aliases or {}) if tasks else classes
+        return draft(room, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
+
+    return {stated["name"]: partial(make, key) for key, stated in facts_of(room)["published"].items()}
+
+
+def tasks_of(room: str) -> dict[str, tuple[TaskEntry, ...]]:
+    """Return the tasks of each table ``[tasks.KEY]`` of a room's facts, with the classes that they introduce."""
+    return {
+        key: tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in tasks.items())
+        for key, tasks in facts_of(room).get("tasks", {}).items()
+    }
+
+
+def task_classes(tasks: tuple[TaskEntry, ...], aliases: Mapping[str, str]) -> tuple[ClassEntry, ...]:
+    """Return the classes of some tasks, all known, indexed from 0 in task order, with another name where one has it."""
+    names = [name for task in tasks for name in task.introduced]
+    return tuple(
+        ClassEntry(name=name, role="known", index=index, aliases=(aliases[name],) if name in aliases else ())
+        for index, name in enumerate(names)
+    )
 
 
 def draft(

@@ -20,8 +20,9 @@ from curation.publishing.hub import HubRepository, Pushed, push
 from curation.publishing.member import Member, config_names, evidence_of, published_lists
 from curation.publishing.repository import Request, Written, check_repository_name, write_repository
 from curation.publishing.tables import PlannedTable, part_tables
+from curation.sources.given import open_slots
 from curation.sources.photos import PhotoFolder
-from curation.sources.slots import Reading, open_slots
+from curation.sources.slots import Reading
 from curation.storage import publishing_folder
 from curation.text_table import printable
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 GROUP = "curation.benchmarks"
 """The group of entry points under which another package offers a benchmark, named as the benchmark is."""
-ROOMS = ("elephant", "owod", "opendet", "imagenet", "findmeifyoucan", "osod3", "ssb", "openood", "ninco", "imagenetood")
+ROOMS = (
+    "elephant", "owod", "opendet", "imagenet", "findmeifyoucan", "osod3", "ssb", "openood", "ninco", "imagenetood",
+    "rwd", "nuowodb",
+)  # fmt: skip
 
 
 class Registry(NamedTuple):

@@ -24,7 +24,8 @@ from curation.manifest.verify import (
     verify_sources,
 )
 from curation.short_repr import html_table
-from curation.sources.slots import Reading, open_slots, require_slots
+from curation.sources.given import open_slots
+from curation.sources.slots import Reading, require_slots
 from curation.sources.source import Source
 
 if TYPE_CHECKING:

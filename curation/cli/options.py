@@ -71,7 +71,7 @@ class SourceOptions(BoxOptions):
 
     def open(self, slots: Sequence[SourceSlot], *, but: Collection[str] = ()) -> dict[str, Source]:
         """Return the sources that are given, by slot name, all `but` those of some names."""
-        from curation.sources.slots import open_slots
+        from curation.sources.given import open_slots
 
         given = {key: path for key, path in self.sources.items() if key.partition("@")[0] not in but}
         return open_slots(given, slots, self.reading)

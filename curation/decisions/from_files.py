@@ -29,7 +29,7 @@ from curation.manifest.diff import diff_manifests
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import namespace_of
-from curation.sources.slots import Reading, Sources, open_slots
+from curation.sources.slots import Reading, Sources
 
 _RANK = {"none": 0, "patch": 1, "minor": 2, "major": 3}
 NOTHING: Mapping[str, Any] = {}
@@ -268,6 +268,9 @@ def apply_from_files(
     sources
         a raw dataset of the manifest, to count objects anew: its root, an annotation file, or a table (repeatable)
     """
+    # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
+    from curation.sources.given import open_slots
+
     rule = rule or ConflictRule()
     if len(reason) > 1000 or (reason and not reason.isprintable()):
         raise UsageError("The reason is not one line of text", where="--reason")

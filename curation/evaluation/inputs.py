@@ -26,7 +26,7 @@ from curation.evaluation.readers import (
 from curation.evaluation.truth import Part, ground_truth
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
-from curation.sources.integrity import BadBoxes
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
 
 __all__ = [

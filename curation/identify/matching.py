@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from curation.identify.fingerprint import Fingerprint, Hashes, hashes_in_order, hashes_of, sum_of
+from curation.identify.fingerprint import Fingerprint, Hashes, hashes_in_order, sum_of
 from curation.identify.index import KnownList, ListIndex
-from curation.identify.references import References
+from curation.identify.references import Images, References
 from curation.sources.published_list import blocks_of
 
 LEVELS: Mapping[int, str] = {
@@ -34,6 +33,7 @@ _COUNTED = 16
 _MOST_IN_UNION = 4
 _UNION_CANDIDATES = 40
 _EXAMPLES = 3
+_EXAMPLE_BLOCK = 1 << 14
 
 Kind = Literal["part of", "holds", "near", "shares"]
 Labels = Literal["same", "differ", "only here", "only there", ""]
@@ -199,8 +199,8 @@ def relations(asked: Fingerprint, index: ListIndex, references: References) -> t
         known = relation.known
         if not relation.exact and (place < _COUNTED or relation.hits < _FEW_HITS):
             same = f"{known.sha256_stems} {known.folded and known.sha256_parent_stems}"
-            if same not in alike and (ids := references.ids(known)) is not None:
-                alike[same] = _counted(asked, known, ids)
+            if same not in alike and (images := references.images(known)) is not None:
+                alike[same] = _counted(asked, known, images)
             relation = replace(alike[same], known=known) if same in alike else relation
         if relation.shared:
             counted.append(relation)
@@ -248,17 +248,20 @@ def _kind(shared: int, missing: int, extra: int) -> Kind:
     return "near" if shared >= _NEAR * (shared + missing + extra) else "shares"
 
 
-def _counted(asked: Fingerprint, known: KnownList, ids: bytes) -> Relation:
-    theirs = hashes_in_order(ids)
-    _, is_shared = _places(theirs, asked.hashes(folded=known.folded))
-    shared = int(is_shared.sum())
-    missing, extra = len(theirs) - shared, len(asked.hashes(folded=known.folded)) - shared
-    lines = ids.split(b"\n")
-    return Relation(
-        _kind(shared, missing, extra), known, shared, missing, extra, exact=True, hits=shared,
-        missing_examples=tuple(lines[row].decode() for row in np.flatnonzero(~is_shared)[:_EXAMPLES].tolist()),
-        extra_examples=_examples(asked.keys(folded=known.folded), set(lines)) if extra else (),
-    )  # fmt: skip
+def _counted(asked: Fingerprint, known: KnownList, images: Images) -> Relation:
+    own, theirs = asked.hashes(folded=known.folded), images.hashes
+    few, many = sorted((own, theirs), key=len)
+    shared = int(_places(few, many)[1].sum())
+    missing, extra = len(theirs) - shared, len(own) - shared
+    counted = Relation(_kind(shared, missing, extra), known, shared, missing, extra, exact=True, hits=shared)
+    if not counted.is_named:
+        return counted
+    keys = asked.keys(folded=known.folded)
+    return replace(
+        counted,
+        missing_examples=_examples(images.keys, own) if missing else (),
+        extra_examples=_examples(keys, theirs) if extra else (),
+    )
 
 
 def _places(hashes: Hashes, own: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
@@ -267,9 +270,16 @@ def _places(hashes: Hashes, own: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDAr
     return places, own[places] == hashes
 
 
-def _examples(keys: bytes, known: set[bytes]) -> tuple[str, ...]:
-    lines = (line for block in blocks_of(keys) for line in block.split(b"\n")[:-1])
-    return tuple(line.decode() for line in islice((line for line in lines if line not in known), _EXAMPLES))
+def _examples(keys: bytes, hashes: Hashes) -> tuple[str, ...]:
+    """Return the first lines of a text whose hash is not among some."""
+    found: list[str] = []
+    for block in blocks_of(keys, _EXAMPLE_BLOCK):
+        _, is_there = _places(hashes_in_order(block), hashes)
+        lines = block.split(b"\n")
+        found += [lines[row].decode() for row in np.flatnonzero(~is_there)[: _EXAMPLES - len(found)].tolist()]
+        if len(found) == _EXAMPLES:
+            break
+    return tuple(found)
 
 
 def union(asked: Fingerprint, found: Sequence[Relation], references: References) -> Union | None:
@@ -288,11 +298,11 @@ def union(asked: Fingerprint, found: Sequence[Relation], references: References)
         return Union(parts, 0, exact=True)
     is_left, taken, exact = np.ones(len(own), np.bool_), list[KnownList](), True
     for one in inside:
-        ids = references.ids(one.known)
-        if ids is None:
+        images = references.images(one.known)
+        if images is None:
             exact = False
             continue
-        places, is_own = _places(hashes_of(ids), own)
+        places, is_own = _places(images.hashes, own)
         if is_own.all() and is_left[places].any():
             is_left[places] = False
             taken.append(one.known)

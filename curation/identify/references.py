@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from curation.errors import CurationError
-from curation.identify.fingerprint import Fingerprint, of_ids
+from curation.identify.fingerprint import Fingerprint, Hashes, of_ids
 from curation.identify.index import KnownList, ListIndex, make_index
 from curation.sources.published_list import read_published
 
 _Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """The images of a known list: distinct stems (with folder where stems repeat), a line feed after each; hashes."""
+
+    keys: bytes
+    hashes: Hashes
 
 
 class References:
@@ -26,6 +35,7 @@ class References:
     def __init__(self, index: ListIndex, folders: tuple[Path, ...] = ()) -> None:
         self._manifests = {_key(one): one for one in index.lists if one.manifest}
         self._files: dict[_Key, tuple[Path, KnownList]] = {}
+        self._images: dict[_Key, Images | None] = {}
         self.passed_over: dict[str, str] = {}
         for folder in folders:
             made = make_index(folder)
@@ -42,10 +52,14 @@ class References:
         """Return whether the images of a known list can be read."""
         return _key(known) in self._files or _key(known) in self._manifests
 
-    def ids(self, known: KnownList) -> bytes | None:
-        """Return its distinct stems (with folder where stems repeat), a line feed after each; None if not available."""
-        found = self._read(known)
-        return None if found is None else found.keys(folded=known.folded)
+    def images(self, known: KnownList) -> Images | None:
+        """Return the images of a known list, read once; None where it is not available."""
+        key = _key(known)
+        if key not in self._images:
+            found = self._read(known)
+            keys = b"" if found is None else found.keys(folded=known.folded)
+            self._images[key] = None if found is None else Images(keys, found.hashes(folded=known.folded))
+        return self._images[key]
 
     def labels_that_differ(self, index: ListIndex, row: int, asked: Fingerprint) -> int | None:
         """Return how many images have another label in a known list; None where its file is not available."""

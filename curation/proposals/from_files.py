@@ -21,8 +21,8 @@ from curation.proposals.proposal import Input, ProposalSet, read_proposals, thre
 from curation.proposals.propose import OodPool, Signals, propose
 from curation.proposals.set_distance import SetStatistics, statistics_of
 from curation.similarity.embeddings import Embeddings, open_embeddings
-from curation.sources.integrity import BadBoxes
 from curation.sources.opening import open_source, parts_at
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
 from curation.storage import read_bytes
 

@@ -37,7 +37,7 @@ from curation.similarity.set_similarity import (
     set_similarity,
 )
 from curation.sources.photos import PhotoFolder
-from curation.sources.slots import Reading, Sources, named_slots, open_slots
+from curation.sources.slots import Reading, Sources, named_slots
 from curation.storage import write_text
 
 _SHOWN = 5
@@ -220,6 +220,9 @@ def _photos(
     given: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading, *, boxes: bool
 ) -> list[Photo]:
     """Return the photos of sources, from the folder given for each, or else the root of the source."""
+    # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
+    from curation.sources.given import open_slots
+
     sources = open_slots(given, named_slots(given), reading)
     folders = {name: PhotoFolder(path) for name, path in ({"": photos} if isinstance(photos, Path) else photos).items()}
     if strange := [name for name in folders if name and name not in sources]:

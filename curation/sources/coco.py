@@ -20,7 +20,6 @@ from curation.json_keys import refuse_repeated_keys
 from curation.sources.content import FileContent
 from curation.sources.datasets import COCO_CATEGORIES, family, namespace_of
 from curation.sources.integrity import (
-    BadBoxes,
     Ids,
     Where,
     check_policy,
@@ -29,6 +28,7 @@ from curation.sources.integrity import (
     positions,
     sound_objects,
 )
+from curation.sources.slots import BadBoxes
 from curation.sources.source import (
     POSES,
     Bools,

@@ -10,7 +10,8 @@ import numpy as np
 from curation.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
 from curation.input_files import utf8_text
 from curation.sources.content import SmallFiles, check_name
-from curation.sources.integrity import BadBoxes, check_policy, check_unique, sound_objects
+from curation.sources.integrity import check_policy, check_unique, sound_objects
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Categories, Images, Int32s, Int64s, Objects, Source
 
 FILES = ("images.txt", "classes.txt", "image_class_labels.txt", "bounding_boxes.txt", "train_test_split.txt")

@@ -1,11 +1,13 @@
-"""Annotations however they are given: a path, a COCO dictionary, a DataFrame, a FiftyOne dataset or view, a `Source`.
+"""Annotations however they are given, one or several by name: `open_source`, `as_source`, `open_slots`.
 
-What is in memory is first written out as the bytes of a COCO file, so that one reader checks it, and its digest is that
-of the file which would hold it.
+They are a path, a COCO dictionary, a DataFrame, a FiftyOne dataset or view, or a `Source`. What is in memory is first
+written out as the bytes of a COCO file, so that one reader checks it, and its digest is that of the file which would
+hold it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +18,11 @@ import msgspec
 
 from curation.arguments import checked
 from curation.canonical import sha256_of_bytes
-from curation.errors import UsageError
+from curation.errors import MissingFileError, UsageError
 from curation.sources.coco import parse_coco
-from curation.sources.integrity import BadBoxes
-from curation.sources.mtsd import Seam
 from curation.sources.opening import open_source as open_path
+from curation.sources.opening import parts_at
+from curation.sources.slots import BadBoxes, Reading, Seam, SourceSlot
 from curation.sources.source import Source
 
 _BOX = ("x", "y", "w", "h")
@@ -208,3 +210,127 @@ def _of_view(view: Any) -> dict[str, Any]:
 def _pixels(shares: Sequence[float], metadata: Any) -> list[float]:
     sizes = (metadata.width, metadata.height, metadata.width, metadata.height)
     return [share * size for share, size in zip(shares, sizes, strict=True)]
+
+
+def open_slots(
+    given: Mapping[str, Any], slots: Sequence[SourceSlot], reading: Reading | None = None
+) -> dict[str, Source]:
+    """Return the sources that are given, by slot name.
+
+    A dataset's name stands for all its slots: of a root, those that it offers; of a file, the one that the file is.
+    ``NAME@PART`` says which part of the dataset is meant, where the slot takes any: ``--source coco@val2017=ROOT``.
+
+    Parameters
+    ----------
+    given : mapping of str to path or annotations
+        See `as_source` for what annotations may be.
+    slots : sequence of SourceSlot
+    reading : Reading, optional
+
+    Raises
+    ------
+    UsageError
+        A name is neither a slot nor a dataset, or a part is not the one that the slot takes.
+    """
+    reading = reading or Reading()
+    found = _parts(given)
+    names = [slot.name for slot in slots]
+    datasets = list(dict.fromkeys(slot.dataset for slot in slots))
+    for name in found:
+        if name not in (*names, *datasets):
+            raise UsageError(
+                "There is no such source here",
+                where=f"--source {name[:100]}",
+                expected=", ".join(names),
+                hint="curation list",
+            )
+    opened: dict[str, Source] = {}
+    for slot in slots:
+        if slot.name in found:
+            opened[slot.name] = _open(reading, slot, *found[slot.name])
+    for dataset in datasets:
+        if dataset in found and dataset not in names:
+            of_dataset = [slot for slot in slots if slot.dataset == dataset and slot.name not in opened]
+            opened |= _expand(reading, of_dataset, *found[dataset])
+    return opened
+
+
+def _parts(given: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    found: dict[str, tuple[str, Any]] = {}
+    for key, one in given.items():
+        name, _, part = key.partition("@")
+        if name in found:
+            raise UsageError(f"--source names {name!r} twice", where=key[:200])
+        found[name] = (part, Path(one) if isinstance(one, str) else one)
+    return found
+
+
+def _expand(reading: Reading, slots: Sequence[SourceSlot], part: str, path: Any) -> dict[str, Source]:
+    if part or not (isinstance(path, Path) and path.is_dir()):
+        # One part is meant: that of the option, else that of the file's name, else the required or only one left.
+        named = [slot for slot in slots if slot.part == (part or _part_in_name(path))]
+        left = [slot for slot in slots if slot.required] or list(slots)
+        if not part and not named and len(left) > 1:
+            raise UsageError(
+                "The file is one part of its dataset, and its name does not say which",
+                where=f"--source {left[0].dataset}={path}",
+                expected=" or ".join(f"--source {slot.name}=PATH" for slot in left),
+                found=getattr(path, "name", type(path).__name__),
+            )
+        slots = (named if part else named or left)[:1]
+    found: dict[str, Source] = {}
+    for slot in slots:
+        try:
+            found[slot.name] = _open(reading, slot, part, path)
+        except MissingFileError:
+            if slot.required or len(slots) == 1:
+                raise
+    if not found:
+        raise UsageError("The dataset has no such part here", where=f"--source …@{part}={path}", hint="curation list")
+    return found
+
+
+def _open(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Source:
+    if part and slot.part and part != slot.part:
+        raise UsageError(
+            f"Source {slot.name} is another part of its dataset",
+            where=f"--source {slot.name}@{part}",
+            expected=slot.part,
+            found=part,
+        )
+    return as_source(
+        path,
+        dataset=slot.dataset,
+        part=part or slot.part or _part_of(slot, path),
+        cache=reading.cache,
+        bad_boxes=reading.bad_boxes,
+        seam=reading.seam,
+    )
+
+
+def _part_of(slot: SourceSlot, path: Any) -> str:
+    """Return the part that a path stands for: named by the file, or the usual or only one of a root."""
+    if not isinstance(path, Path):
+        return slot.usual_part
+    if not path.is_dir():
+        return _part_in_name(path)
+    offered = parts_at(path, slot.dataset)
+    if slot.usual_part in offered:
+        return slot.usual_part
+    if len(offered) > 1:
+        raise UsageError(
+            "The root offers several parts",
+            where=f"--source {slot.name}={path}",
+            expected="one of them",
+            found=", ".join(offered),
+            hint=f"--source {slot.name}@{offered[0]}={path}",
+        )
+    return offered[0] if offered else slot.usual_part
+
+
+def _part_in_name(path: Any) -> str:
+    """Return the part that a file's name says, ``""`` for none: ``instances_val2017.json`` is val2017."""
+    if not isinstance(path, Path):
+        return ""
+    named = re.search(r"(?:^|_)((?:train|val|test)20[0-9]{2})(?=[_.]|$)", path.name)
+    return named[1] if named else ""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from curation.errors import BoxError, DanglingIdError, DuplicateIdError, UsageError
-from curation.sources.slots import BadBoxes as BadBoxes
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
 
 Ids = Int64s | list[str]

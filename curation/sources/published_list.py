@@ -285,11 +285,11 @@ def distinct(texts: bytes) -> bytes:
     return cells.tobytes().translate(None, b"\0")
 
 
-def blocks_of(text: bytes) -> Iterator[bytes]:
-    """Yield a text in pieces of whole lines, so that columns of positions stay small."""
-    start = 0
-    while len(text) - start > _BLOCK:
-        end = text.rfind(b"\n", start, start + _BLOCK) + 1 or text.find(b"\n", start) + 1 or len(text)
+def blocks_of(text: bytes, size: int = 0) -> Iterator[bytes]:
+    """Yield a text in pieces of whole lines, by default of 8 MiB: columns of their positions stay small."""
+    start, size = 0, size or _BLOCK
+    while len(text) - start > size:
+        end = text.rfind(b"\n", start, start + size) + 1 or text.find(b"\n", start) + 1 or len(text)
         yield text[start:end]
         start = end
     if start < len(text):

@@ -21,7 +21,8 @@ from curation.errors import AnnotationFormatError, ImageIdError, MissingFileErro
 from curation.ids import check_native
 from curation.sources.content import record_of_many
 from curation.sources.datasets import VOC_NAMES, namespace_of
-from curation.sources.integrity import BadBoxes, check_policy, check_unique, sound_objects
+from curation.sources.integrity import check_policy, check_unique, sound_objects
+from curation.sources.slots import BadBoxes
 from curation.sources.source import (
     POSES,
     Bools,

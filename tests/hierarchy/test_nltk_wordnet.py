@@ -10,9 +10,8 @@ from curation.cli import main
 from curation.errors import HierarchyError, MissingExtraError, MissingFileError
 from curation.hierarchy import open_wordnet
 from curation.hierarchy.hierarchy import parents
-from curation.hierarchy.nltk_wordnet import nltk_wordnet
 from curation.hierarchy.noun_table import NounLine, embedded_sense_keys, read_noun_lines
-from curation.hierarchy.wordnet import wnid, wordnet
+from curation.hierarchy.wordnet import nltk_wordnet, wnid, wordnet
 from tests.hierarchy.drawn_wordnet import CANINE, DOG, SMALL, database, written
 from tests.hierarchy.nltk_oracle import nltk_graph
 

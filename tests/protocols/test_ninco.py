@@ -13,8 +13,7 @@ from curation.benchmarks.registry import find_recipe
 from curation.errors import DigestMismatchError
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.importing import list_slices, pin_lists
-from curation.manifest.manifest import Manifest
-from curation.manifest.store import read_manifest
+from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.published_list import read_published
 from tests.real_files import provided, real_files
 

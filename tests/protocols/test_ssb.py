@@ -1,6 +1,7 @@
 """The Semantic Shift Benchmark: its lists from drawn data sets of the right classes, and from the real files."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ import pytest
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.registry import find_benchmark
-from curation.benchmarks.ssb.lists import PROBLEMS, build
+from curation.benchmarks.ssb.lists import PROBLEMS, build, declare
 from curation.cli import main
 from curation.errors import ProtocolError
+from curation.hierarchy.hierarchy import ancestors
+from curation.hierarchy.wordnet import wordnet
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.imagenet import read_imagenet
+from curation.sources.published_list import read_published
 from tests.protocols.osod3_world import cub
 from tests.real_files import real_files
 
@@ -117,6 +121,20 @@ def test_scores_of_a_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert found["oscr"]["exact"]["unknown"]["ccr_at_fpr"]["0.001"] == 0.5
 
 
+@pytest.mark.parametrize("problem", ["aircraft", "scars"])
+def test_classes_of_data_sets_without_a_reader_are_declared(problem: str) -> None:
+    declared = declare({}, parameters(problem=problem))
+    committed = read_manifest(Path(__file__).parents[2] / "manifests/ssb" / problem / "1.0.0")
+    assert declared.digest == committed.digest
+    stated = PROBLEMS[problem]["classes"]
+    roles = Counter(entry.role for entry in declared.header.classes)
+    assert roles == {"known": len(stated["known"]), "unknown": sum(map(len, stated.values())) - len(stated["known"])}
+    with pytest.raises(ProtocolError, match="no reader of the images"):
+        build({}, parameters(problem=problem))
+    with pytest.raises(ProtocolError, match="built, and not declared"):
+        declare({}, parameters(problem="cub"))
+
+
 @real_files("cub200_and_signs")
 def check_cub_is_exact(shared: Path, tmp_path: Path) -> None:
     root = str(shared / "data/cub200")
@@ -124,3 +142,44 @@ def check_cub_is_exact(shared: Path, tmp_path: Path) -> None:
     assert main(["build", "ssb", "--source", f"cub-train={root}", "--source", f"cub-test={root}", "--out", out]) == 0
     header = json.loads((tmp_path / "made/manifest.json").read_text("utf-8"))
     assert [one["explanation"] for one in header["figures"]] == [""] * 6
+
+
+@real_files("atlas_lists")
+def check_the_class_lists_are_those_of_the_authors(shared: Path) -> None:
+    """Known, unknown and all three difficulties partition each data set; what pairs known and unknown classes."""
+    folder = shared / "data/atlas/ssb"
+    for problem, size in (("imagenet", 2980), ("cub", 200), ("aircraft", 100), ("scars", 196)):
+        roles = dict(read_published(folder / f"{problem}_ssb_splits.json").classes)
+        stated = {level: list(map(str, names)) for level, names in PROBLEMS[problem]["classes"].items()}
+        if problem == "imagenet":
+            assert roles.pop("known") == tuple(ilsvrc2012_classes())
+        else:
+            assert sorted(roles.pop("known")) == sorted(stated.pop("known"))
+        assert {role.removeprefix("unknown/").lower(): sorted(names) for role, names in roles.items()} == {
+            level: sorted(names) for level, names in stated.items()
+        }
+        unknown = {name for names in roles.values() for name in names}
+        assert len(unknown) + {"imagenet": 1000, "cub": 100, "aircraft": 50, "scars": 98}[problem] == size
+    names = json.loads((folder / "index_to_class_name.json").read_text())
+    for problem in ("aircraft", "scars"):
+        assert list(names[problem].values()) == PROBLEMS[problem]["names"]
+    # Class k of the authors is CUB's k + 1.
+    own = dict(line.split() for line in (shared / "data/cub200/classes.txt").read_text().splitlines())
+    assert {int(key) + 1: name for key, name in names["cub"].items()} == {
+        int(key): name.partition(".")[2] for key, name in own.items()
+    }
+    files = read_published(folder / "imagenet_21k_val_files.json").lists[0]
+    assert (len(files), len(files.groups), len(set(np.bincount(files.group_of)))) == (99_000, 1_980, 1)
+    pairs = {
+        problem: json.loads((folder / f"{problem}_ssb_splits.json").read_text()).get("known_unknown_pairs")
+        for problem in PROBLEMS
+    }
+    assert pairs["scars"] is None
+    assert {level: len(one) for level, one in pairs["aircraft"].items()} == {"Hard": 7, "Medium": 8, "Easy": 0}
+    assert {level: len(one) for level, one in pairs["imagenet"].items()} == {"Hard": 980, "Easy": 1_000}
+    hard = [(one["known_class"], one["unknown_class"]) for one in pairs["imagenet"]["Hard"]]
+    graph = wordnet(above={name for pair in hard for name in pair})
+    above = {name: ancestors(graph, [name]) for pair in hard for name in pair}
+    # SSB's own table names relatives of WordNet: the pair of 155 hard classes lies above them, of 28 below.
+    assert sum(known in above[unknown] for known, unknown in hard) == 155
+    assert sum(unknown in above[known] for known, unknown in hard) == 28

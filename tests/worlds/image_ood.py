@@ -63,8 +63,8 @@ def curve(positive: list[int], negative: list[int]) -> Points:
     return [(sum(one >= level for one in positive), sum(one >= level for one in negative)) for level in levels]
 
 
-def aupr(positive: list[int], negative: list[int]) -> Fraction:
-    points = [(Fraction(0), Fraction(1))]
+def aupr(positive: list[int], negative: list[int], start: Fraction = Fraction(1)) -> Fraction:
+    points = [(Fraction(0), start)]
     points += [(Fraction(tp, len(positive)), Fraction(tp, tp + fp)) for tp, fp in curve(positive, negative)]
     return sum(((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(points)), Fraction(0))
 
@@ -92,9 +92,16 @@ def interpolated_fpr(ids: list[int], oods: list[int]) -> Fraction:
     return Fraction(sum(one >= threshold for one in oods), len(oods))
 
 
+def ranked_fpr(ids: list[int], oods: list[int]) -> Fraction:
+    threshold = sorted(ids)[round(Fraction(5, 100) * len(ids))]
+    return Fraction(sum(one > threshold for one in oods), len(oods))
+
+
 def fpr(variant: str, protocol: str, ids: list[int], oods: list[int]) -> Fraction:
     if protocol != "openood":
         return first_fpr(curve(ids, oods)) if variant == "exact" else interpolated_fpr(ids, oods)
+    if variant == "ssb":
+        return ranked_fpr(ids, oods)
     points = curve([-one for one in oods], [-one for one in ids])
     return first_fpr(points if variant == "exact" else kept_by_scikit_learn(points))
 
@@ -105,6 +112,7 @@ def rows(protocol: str, variant: str, id_sets: tuple[str, ...]) -> dict[str, Any
     ids = [score for _, score, _, _ in images]
     accuracy = Fraction(sum(label == answer for _, _, label, answer in images), len(images))
     oods = {name: [row[1] for row in drawn(name)] for name in SETS[protocol] if name not in ("imagenet", *SHIFTED)}
+    start = Fraction(1, 2) if variant == "ssb" else Fraction(1)
     groups = GROUPS if protocol == "openood" else {"imagenetood": ("imagenetood",)} if protocol != "ninco" else {}
     if protocol == "ninco":
         for one in CLASSES:
@@ -113,8 +121,8 @@ def rows(protocol: str, variant: str, id_sets: tuple[str, ...]) -> dict[str, Any
     found = {
         name: {
             "AUROC": auroc(ids, own),
-            "AUPR_IN": aupr(ids, own),
-            "AUPR_OUT": aupr([-one for one in own], [-one for one in ids]),
+            "AUPR_IN": aupr(ids, own, start),
+            "AUPR_OUT": aupr([-one for one in own], [-one for one in ids], start),
             "FPR95": fpr(variant, protocol, ids, own),
             "ACC": accuracy,
             "n": {"id": len(ids), "ood": len(own), "sets": 1},
@@ -133,7 +141,7 @@ def expected() -> dict[str, Any]:
     """Return every number of the three benchmarks, by protocol, setting, variant and row."""
     return {
         "openood": {
-            setting: {variant: rows("openood", variant, ids) for variant in ("exact", "openood")}
+            setting: {variant: rows("openood", variant, ids) for variant in ("exact", "openood", "ssb")}
             for setting, ids in (("ood", ("imagenet",)), ("fsood", ("imagenet", *SHIFTED)))
         },
         "ninco": {"ood": {variant: rows("ninco", variant, ("imagenet",)) for variant in ("exact", "ninco")}},

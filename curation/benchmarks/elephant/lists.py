@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -31,12 +30,11 @@ from curation.benchmarks.parts import (
     unread_entry,
     voc_classes,
 )
-from curation.benchmarks.published import draft
+from curation.benchmarks.published import drafts
 from curation.errors import ProtocolError, UsageError
 from curation.manifest.header import (
     ClassEntry,
     Figure,
-    Header,
     LabelView,
     Paper,
     PartEntry,
@@ -74,9 +72,7 @@ OFFICIAL_FIGURES = fact(_ROOM, "official", dict[str, tuple[str, ...]])
 TRAINING_FIGURES = fact(_ROOM, "training", dict[str, tuple[int, int, int]])
 """Images, objects and persons of the authors' four training files."""
 
-RECIPES: dict[str, Callable[[], Header]] = {
-    stated["name"]: partial(draft, _ROOM, key, classes=voc_classes()) for key, stated in _FACTS["published"].items()
-}
+RECIPES = drafts(_ROOM, classes=voc_classes())
 """Drafts of lists that others published, by the name of the manifest that they make."""
 
 

@@ -25,6 +25,7 @@ BENCHMARK = Benchmark(
         ("wilderness", "all annotated images without a known class"),
         ("wilderness-SIZE", "as many of them as the list of the paper has"),
     ),
-    page="docs/owod.md",
+    page="docs/opendet.md",
     build="curation.benchmarks.opendet.lists:build",
+    recipes="curation.benchmarks.opendet.lists:RECIPES",
 )

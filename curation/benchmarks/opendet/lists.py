@@ -24,6 +24,7 @@ from curation.benchmarks.parts import (
     source_entry,
     voc_classes,
 )
+from curation.benchmarks.published import drafts
 from curation.benchmarks.selection import Shown, hash_rank, shown
 from curation.errors import ProtocolError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
@@ -36,6 +37,8 @@ PAPER = fact(__package__, "paper", Paper)
 RANGES = {int(count): size for count, size in fact(__package__, "ranges", dict[str, int]).items()}
 WILDERNESS = fact(__package__, "wilderness", tuple[int, ...])
 OTHERS = fact(__package__, "others", tuple[str, ...])
+RECIPES = drafts(__package__, classes=voc_classes())
+"""The lists as their authors published them."""
 
 _RANGE_RULE = (
     "Images with a class among the first {count} of the 60 others (order of the open-world tasks), none of the later "

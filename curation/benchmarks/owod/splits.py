@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,10 @@ from curation.benchmarks.facts import fact, facts_of
 from curation.benchmarks.owod.tasks import SOURCES, TaskFile, parse_tasks
 from curation.benchmarks.parameters import Parameter, choice, salt, whole
 from curation.benchmarks.parts import source_entry, unread_entry
-from curation.benchmarks.published import draft
+from curation.benchmarks.published import drafts, task_classes, tasks_of
 from curation.errors import ProtocolError
 from curation.manifest.header import (
     ClassEntry,
-    Header,
     LabelView,
     Paper,
     PartEntry,
@@ -38,16 +36,14 @@ from curation.sources.source import Source
 _ROOM = __package__
 PAPERS = fact(_ROOM, "papers", dict[str, Paper])
 TRAIN_VIEW, KNOWN_VIEW, TEST_VIEW = fact(_ROOM, "views", dict[str, LabelView]).values()
-TASKS: dict[str, tuple[TaskEntry, ...]] = {
-    split: tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in tasks.items())
-    for split, tasks in facts_of(_ROOM)["tasks"].items()
-}
+TASKS = tasks_of(_ROOM)
 """Tasks of each split, with the classes that they introduce."""
 
 COCO_CLASSES: tuple[str, ...] = tuple(name for _, name, _ in COCO_CATEGORIES)
 """The 80 classes annotated on every image of COCO, in the order of their category ids."""
 VOC_CLASSES: tuple[str, ...] = tuple(COCO_NAMES_OF_VOC.values())
 """COCO's names of the 20 classes annotated on every image of VOC, in VOC's order."""
+_VOC_NAMES = {coco: voc for voc, coco in COCO_NAMES_OF_VOC.items() if coco != voc}
 COCO_TRAIN, COCO_VAL, VAL_LIST = "coco-train2017", "coco-val2017", "val-list"
 OFFICIAL_IMAGES = {COCO_TRAIN: 118_287, COCO_VAL: 5_000}
 CUSTOM = "custom"
@@ -55,17 +51,7 @@ CUSTOM = "custom"
 
 def class_entries(tasks: tuple[TaskEntry, ...]) -> tuple[ClassEntry, ...]:
     """Return the classes of some tasks, all known, indexed from 0 in task order, with VOC's names as aliases."""
-    voc_names = {coco: voc for voc, coco in COCO_NAMES_OF_VOC.items() if coco != voc}
-    names = [name for task in tasks for name in task.introduced]
-    return tuple(
-        ClassEntry(
-            name=name,
-            role="known",
-            index=index,
-            aliases=(voc_names[name],) if name in voc_names else (),
-        )
-        for index, name in enumerate(names)
-    )
+    return task_classes(tasks, _VOC_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +195,7 @@ _EXHAUSTIVE = {
 }
 
 
-def _draft(key: str) -> Header:
-    tasks = TASKS[facts_of(_ROOM)["published"][key]["tasks"]]
-    return draft(_ROOM, key, classes=class_entries(tasks), tasks=tasks, exhaustive=_EXHAUSTIVE)
-
-
-RECIPES: dict[str, Callable[[], Header]] = {
-    stated["name"]: partial(_draft, key) for key, stated in facts_of(_ROOM)["published"].items()
-}
+RECIPES = drafts(_ROOM, aliases=_VOC_NAMES, exhaustive=_EXHAUSTIVE)
 """The lists as their authors published them: drafts by the name of the manifest that they make."""
 
 

@@ -20,8 +20,8 @@ from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, TaskEntry
 from curation.manifest.soundness import NAME, PART_NAME
 from curation.sources.datasets import namespace_of
-from curation.sources.integrity import BadBoxes
 from curation.sources.opening import open_source
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
 from curation.storage import read_bytes
 from curation.text_table import printable

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.facts import fact, facts_of
-from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry
+from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.errors import ProtocolError
 from curation.ilsvrc2012 import ilsvrc2012_classes
-from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartRole
+from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, PartRole
 from curation.manifest.manifest import Manifest
 from curation.sources.slots import SourceSlot
 from curation.sources.source import Source
@@ -48,7 +48,7 @@ LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the data set, all of them needed."""
-    wanted = SLOTS_OF[parameters["problem"]]
+    wanted = SLOTS_OF.get(parameters["problem"], ())
     return tuple(replace(one, required=True) for one in SLOTS if one.name in wanted)
 
 
@@ -61,6 +61,13 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         A source is missing, or lacks one of the classes.
     """
     problem = parameters["problem"]
+    if problem not in SLOTS_OF:
+        raise ProtocolError(
+            "There is no reader of the images of this data set",
+            where=f"--set problem={problem}",
+            expected=" or ".join(SLOTS_OF),
+            hint=f"curation build ssb --set problem={problem} --declare --out DIR: its classes and their roles",
+        )
     if missing := [slot for slot in SLOTS_OF[problem] if slot not in sources]:
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
     first, second = (sources[slot] for slot in SLOTS_OF[problem])
@@ -102,6 +109,53 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         parameters=dict(parameters),
         figures=_figures(problem, {part.entry.name: len(part.ids) for part in parts}),
         notes=(_MEDIUM,) if "medium" in levels else (),
+    )
+
+
+def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the classes of a data set whose images no reader knows, with their roles, as a header without lists.
+
+    Raises
+    ------
+    ProtocolError
+        The lists of the data set can be built.
+    """
+    problem = parameters["problem"]
+    if problem in SLOTS_OF:
+        raise ProtocolError(
+            "The lists of this data set are built, and not declared",
+            where=f"--declare --set problem={problem}",
+            expected=f"curation build ssb --set problem={problem} without --declare",
+        )
+    stated = PROBLEMS[problem]
+    names = {level: [stated["names"][number] for number in numbers] for level, numbers in stated["classes"].items()}
+    unknown = [level for level in names if level != "known"]
+    classes = (
+        *(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names["known"])),
+        *(ClassEntry(name=name, role="unknown", index=-1) for level in unknown for name in names[level]),
+    )
+    slot = f"{stated['dataset'].replace('_', '-')}-test"
+    told = {"known": "Test images of known classes."}
+    for level in unknown:
+        told[level] = f"Test images of {level} unknown classes: {', '.join(names[level])}."
+    for name, held in LEVELS.items():
+        told[f"test-{name}"] = f"The known images and those of {' and '.join(held)} unknown classes."
+    return manifest_of(
+        [
+            PartEntry(name=name, role="test", sources=(slot,), selection=rule, view=LabelView())
+            for name, rule in told.items()
+        ],
+        name=f"ssb/{problem}",
+        title=f"Semantic Shift Benchmark: classes of {stated['title']}",
+        paper=PAPER,
+        taxonomy="OSC",
+        origin="declared",
+        classes=classes,
+        sources=[unread_entry(slot, stated["dataset"], "test", note="no reader of its images")],
+        protocol="ssb",
+        algorithm_version=1,
+        parameters=parameters,
+        notes=(_MEDIUM,),
     )
 
 

@@ -38,7 +38,7 @@ DEFINITION = (
     "the sets apart. Images that are left out stay out of a replicate too, so that a difference is that of paired "
     "values: the same draw with and without them. The mean of a group is taken in every replicate."
 )
-_NOTHING: Mapping[str, Path] = MappingProxyType({})
+_NOTHING: Mapping[str, Path | LeftOut] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +98,8 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         scores: Annotated[Mapping[str, Path] | Path, "[NAME=]PATH"],
         manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
         lists: Annotated[Path | None, "DIR"] = None,
-        profile: str = next(iter(benchmark.variants)),
-        without: Annotated[Mapping[str, Path], "NAME=LIST"] = _NOTHING,
+        profile: str | tuple[str, ...] = next(iter(benchmark.variants)),
+        without: Annotated[Mapping[str, Path | LeftOut], "NAME=LIST"] = _NOTHING,
         score_key: Annotated[str | None, "KEY"] = None,
         label_key: Annotated[str | None, "KEY"] = None,
         image_key: Annotated[str | None, "KEY"] = None,
@@ -119,9 +119,9 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
             its parts say which images each set has
         lists : Path, optional
             folder of imglists, test_SET.txt or SET.txt: images and labels, in the order of rows without names
-        profile : str
-            variant of the numbers, or all
-        without : mapping of str to Path
+        profile : str or tuple of str
+            variant of the numbers
+        without : mapping of str to Path or LeftOut
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
             decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
         score_key, label_key, image_key : str, optional
@@ -160,15 +160,21 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         notes += [note for one in found["lists"].values() for note in one["notes"]]
         return Result(report, _about(report.protocol, taken, runs, lists, left_out), found, notes=notes)
 
+    # The variants of a benchmark are data, and the words of an option at once.
+    choice: Any = Literal
+    names = tuple(benchmark.variants)
+    evaluate.__annotations__["profile"] = choice[(*names, "all")] | tuple[choice[names], ...]
     return evaluate
 
 
-def _rules(benchmark: Benchmark, profile: str) -> tuple[OodRules, ...]:
-    if profile == "all":
+def _rules(benchmark: Benchmark, profile: str | tuple[str, ...]) -> tuple[OodRules, ...]:
+    asked = (profile,) if isinstance(profile, str) else profile
+    if asked == ("all",):
         return tuple(benchmark.variants.values())
-    if profile not in benchmark.variants:
-        raise UsageError("Unknown profile", expected=", ".join((*benchmark.variants, "all")), found=repr(profile)[:80])
-    return (benchmark.variants[profile],)
+    if not asked or (unknown := [name for name in asked if name not in benchmark.variants]):
+        found = repr(unknown[0])[:80] if asked else "none"
+        raise UsageError("Unknown profile", expected=", ".join((*benchmark.variants, "all")), found=found)
+    return tuple(benchmark.variants[name] for name in dict.fromkeys(asked))
 
 
 def _named(scores: Mapping[str, Path] | Path) -> dict[str, Path]:

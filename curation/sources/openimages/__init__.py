@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from curation.errors import DanglingIdError
-from curation.sources.integrity import BadBoxes, check_policy, positions, select
+from curation.sources.integrity import check_policy, positions, select
 from curation.sources.openimages.boxes import BoxRows, read_boxes
 from curation.sources.openimages.files import (
     OpenImagesContent,
@@ -21,6 +21,7 @@ from curation.sources.openimages.files import (
     read_sizes,
 )
 from curation.sources.openimages.keys import Keys, hex_texts, ordered
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Categories, FileRecord, Floats, Images, Int32s, Objects, Source
 
 _ROWS_AT_ONCE = 1 << 20

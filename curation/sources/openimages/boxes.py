@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.errors import AnnotationFormatError, BoxError, DanglingIdError
-from curation.sources.integrity import BadBoxes
 from curation.sources.openimages.keys import Keys, id_text, runs_of
 from curation.sources.openimages.rows import (
     COORDINATES,
@@ -31,6 +30,7 @@ from curation.sources.openimages.rows import (
     scan_lines,
 )
 from curation.sources.openimages.streamed_csv import StreamedCsv
+from curation.sources.slots import BadBoxes
 from curation.sources.source import Bools, Floats, Int32s, Int64s
 
 _FLAGS = dict(zip(("occluded", "truncated", "crowd", "depiction", "inside"), FLAGS, strict=True))
