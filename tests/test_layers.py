@@ -28,14 +28,14 @@ GROUND = {
 }
 ALLOWED = {
     "sources": GROUND,
-    "hierarchy": GROUND,
+    "hierarchy": GROUND | {"sources", "manifest"},
     "cooccurrence": GROUND | {"sources", "figure_style"},
     "similarity": GROUND | {"sources", "figure_style"},
     "manifest": GROUND | {"sources"},
     "decisions": GROUND | {"sources", "manifest"},
     "proposals": GROUND | {"sources", "hierarchy", "similarity", "manifest", "decisions"},
     "publishing": GROUND | {"sources", "manifest", "decisions"},
-    "evaluation": GROUND | {"sources", "manifest", "decisions", "figure_style"},
+    "evaluation": GROUND | {"sources", "manifest", "decisions", "hierarchy", "figure_style"},
     "benchmarks": GROUND
     | {
         "sources",
@@ -49,7 +49,7 @@ ALLOWED = {
     },
     "review": GROUND | {"sources", "manifest", "similarity", "decisions", "proposals", "publishing"},
     "identify": GROUND | {"sources", "manifest"},
-    "audit": GROUND | {"sources", "similarity", "manifest", "benchmarks", "figure_style"},
+    "audit": GROUND | {"sources", "similarity", "hierarchy", "manifest", "benchmarks", "figure_style"},
     "baselines": GROUND | {"sources", "manifest", "evaluation", "benchmarks"},
 }
 BENCHMARKS = PACKAGE / "benchmarks"

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Table, printable, table_lines
+from curation.cli.outputs import OutputFile
+from curation.csv_table import as_csv
 from curation.errors import UsageError
+from curation.hierarchy.kinship import RELATIONS, ClassKin
 from curation.hierarchy.questions import Hierarchy, Nearness, Subtree, View, losses, nearness, nodes_of, subtree
+from curation.hierarchy.questions import kin as kin_of
+from curation.storage import write_text
 
 _SHOWN = 50
+_FIRST = 10
 
 
 def show(found: Annotated[Subtree, subtree], /, *, view: View) -> Answer:
@@ -82,5 +90,70 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
     return Answer({node: list(several) for node, several in found.lost.items()}, table_lines(table))
 
 
+def kin(
+    found: Annotated[tuple[ClassKin, ...], kin_of], /, *, csv: Annotated[Path | None, OutputFile()] = None
+) -> Answer:
+    """Print which unknown classes are, are below, or are above an in-distribution class; 1 where one is such a class.
+
+    Parameters
+    ----------
+    csv
+        write a row for each unknown class
+    """
+    rows = [row for one in found for row in one.rows]
+    if csv is not None:
+        write_text(csv, as_csv(list(rows[0]) if rows else ["set", "class"], [list(row.values()) for row in rows]))
+    data = {
+        "origin": found[0].origin if found else "",
+        "not_proven": list(_notes(found)),
+        "sets": [one.counts | {"classes_told": one.rows} for one in found],
+    }
+    return Answer(data, _kin_lines(found), 1 if any(one.of("same") for one in found) else 0)
+
+
+def _kin_lines(found: tuple[ClassKin, ...]) -> list[str]:
+    counts = [
+        (
+            one.name,
+            f"{one.counts['classes']:,}",
+            *(_with_images(one, one.of(relation)) for relation in RELATIONS),
+            f"{len(one.unknown.absent):,}",
+            f"{len(one.known.names):,}" + (f", {len(one.known.absent):,} not" if one.known.absent else ""),
+        )
+        for one in found
+    ]
+    columns = ("set", "classes", "in K", "below (images)", "above (images)", "not in the table", "known (K)")
+    lines = table_lines(Table(f"Related by {found[0].origin if found else 'WordNet'}", columns, tuple(counts)))
+    for one in found:
+        for relation, meaning in RELATIONS.items():
+            told = [row for row in one.rows if row["relation"] == relation]
+            table = Table(
+                f"{one.name}: {len(told)} {meaning}",
+                ("class", "nearest known", "edges", "known related", "images"),
+                tuple(
+                    (row["label"], row["nearest"], *(_text(row[key]) for key in ("edges", "known_related", "images")))
+                    for row in told[:_FIRST]
+                ),
+            )
+            lines += table_lines(table) if told else []
+            lines += [f"and {len(told) - _FIRST} more: --json or --csv FILE has all", ""] if told[_FIRST:] else []
+        absent = [f"{name}: {why}" for name, why in (*one.unknown.absent.items(), *one.known.absent.items())]
+        lines += [f"{one.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
+    return [printable(line) for line in lines] + [f"note: {text}" for text in _notes(found)]
+
+
+def _notes(found: tuple[ClassKin, ...]) -> Iterable[str]:
+    return dict.fromkeys(text for one in found for text in one.notes)
+
+
+def _with_images(one: ClassKin, names: tuple[str, ...]) -> str:
+    images = one.images_of(names)
+    return f"{len(names):,}" + ("" if images is None else f" ({images:,})")
+
+
+def _text(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
 METAVAR = "ACTION"
-COMMANDS = {"show": show, "find": find, "similarity": similarity, "dropped": dropped}
+COMMANDS = {"show": show, "find": find, "similarity": similarity, "dropped": dropped, "kin": kin}

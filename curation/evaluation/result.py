@@ -407,6 +407,20 @@ class Result:
         return rows_of(self.data, name)
 
     @checked
+    def append(self, file: Path | str, name: str | None = None) -> None:
+        """Add the rows of a leaderboard to a ``.jsonl`` file, made where there is none (see `rows`).
+
+        Raises
+        ------
+        LeaderboardError
+            The suffix is another, or the file holds something else.
+        """
+        from curation.evaluation.leaderboard.rows import append_rows, check_appendable
+
+        check_appendable(Path(file))
+        append_rows(Path(file), self.rows(name))
+
+    @checked
     def save(self, folder: Path | str) -> list[Path]:
         """Write figures with their CSV files, tables, and last ``results.json``; each file whole or absent.
 

@@ -1,22 +1,25 @@
-"""How near two nodes of a hierarchy are: path, Wu-Palmer and Leacock-Chodorow similarity, as NLTK defines them.
+"""How near two nodes of a hierarchy are, and which classes of one list are, are below, or are above one of another.
 
-Depth is counted in edges from the root. *Shallow* depth takes the shortest way up, *deep* depth the longest: in a
-hierarchy with several parents the two differ, and NLTK uses the shallow one to choose the common ancestor and the deep
-one to score it.
+Path, Wu-Palmer and Leacock-Chodorow similarity are as NLTK defines them. Depth is counted in edges from the root.
+*Shallow* depth takes the shortest way up, *deep* depth the longest: in a hierarchy with several parents the two differ,
+and NLTK uses the shallow one to choose the common ancestor and the deep one to score it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from curation.errors import HierarchyError
-from curation.hierarchy.hierarchy import above
+from curation.hierarchy.hierarchy import above, label
+from curation.hierarchy.synset_maps import Placed, placed
+from curation.hierarchy.wordnet import Wordnet, open_wordnet
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
@@ -24,6 +27,21 @@ if TYPE_CHECKING:
 _FAR = np.int32(1 << 20)
 NOUN_DEPTH = 19
 """Deep depth of the deepest noun of WordNet 3.0, instances included: NLTK's scale of Leacock-Chodorow."""
+
+Relation = Literal["same", "below", "above"]
+Kin = Literal["descendants", "all"]
+"""Which kin is meant: classes below a known one, or those above one too."""
+RELATIONS: Mapping[Relation, str] = {
+    "same": "is a known class",
+    "below": "below a known class: by definition its images are of that class",
+    "above": "above a known class: its images may be of that class",
+}
+NOT_PROVEN = (
+    "kinship is WordNet's, of classes: no image was looked at, and an unrelated class is not thereby clean",
+    "is-a need not be visual; siblings, which share a parent with a known class, are not counted",
+)
+"""What is said beside every count of relatives."""
+FILED = "classes are those of folders and file names, which need not be what the images show"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +171,186 @@ def nearest(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tu
     scores = wu_palmer(kin, nodes, known)
     best = np.argmax(np.where(np.isnan(scores), -math.inf, scores), axis=1)
     return [(known[place], float(scores[row, place])) for row, place in enumerate(best.tolist())]
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """What an unknown class is to known ones.
+
+    Attributes
+    ----------
+    relation : {"same", "below", "above"}
+        One that lies below a known class and above another one is ``below``: the stronger.
+    known : tuple of str
+        The known classes that it is, is below, or is above, the nearest first.
+    edges : int
+        Of the shortest way to the nearest.
+    """
+
+    relation: Relation
+    known: tuple[str, ...]
+    edges: int
+
+
+def relatives(graph: Graph, nodes: Collection[str], known: Collection[str]) -> dict[str, Relative]:
+    """Return what each node is to the known ones; nodes that are no relatives are not in it.
+
+    Equally near known nodes stand in the order given.
+
+    Examples
+    --------
+    >>> graph = open_wordnet().nouns(above=["n01580870", "n01580077"])
+    >>> relatives(graph, ["n01580870"], ["n01580077"])  # blue jay and jay
+    {'n01580870': Relative(relation='below', known=('n01580077',), edges=2)}
+    """
+    import networkx as nx
+
+    wanted, places = set(nodes), {node: place for place, node in enumerate(known)}
+    under: dict[str, list[tuple[int, str]]] = {}
+    for one in places:
+        for node, edges in nx.single_source_shortest_path_length(graph, one).items():
+            if edges and node in wanted:
+                under.setdefault(node, []).append((edges, one))
+    found: dict[str, Relative] = {}
+    for node in dict.fromkeys(nodes):
+        ways = nx.single_source_shortest_path_length(graph, node)
+        over = [(edges, one) for one, edges in ways.items() if one in places and edges]
+        near = sorted(over or under.get(node, []), key=lambda way: (way[0], places[way[1]]))
+        if node in places:
+            found[node] = Relative("same", (node,), 0)
+        elif near:
+            found[node] = Relative("below" if over else "above", tuple(one for _, one in near), near[0][0])
+    return found
+
+
+@dataclass(frozen=True)
+class ClassKin:
+    """A list of unknown classes held against known ones.
+
+    Attributes
+    ----------
+    name : str
+        Of the list.
+    origin : str
+        The hierarchy.
+    unknown, known : Placed
+        The classes with their synsets, and those that the hierarchy lacks: of these nothing is said.
+    relatives : dict of str to Relative
+        By name of the unknown class; its known ones are names too.
+    images : mapping of str to int, or None
+        Images of each unknown class, where a list tells them.
+    labels : dict of str to str
+        Class with its first word: ``n01580870 blue jay``.
+    filed : bool
+        Whether the unknown classes are those of files' folders or names.
+    """
+
+    name: str
+    origin: str
+    unknown: Placed
+    known: Placed
+    relatives: Mapping[str, Relative]
+    images: Mapping[str, int] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    filed: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be said beside its counts."""
+        return (*NOT_PROVEN, FILED) if self.filed else NOT_PROVEN
+
+    def of(self, *relations: Relation) -> tuple[str, ...]:
+        """Return the unknown classes with one of some relations, in the order of their list."""
+        return tuple(name for name, one in self.relatives.items() if one.relation in relations)
+
+    def kin(self, which: Kin) -> tuple[str, ...]:
+        """Return the classes below a known one, or also those above one; a class that is known itself is no kin."""
+        return self.of("below") if which == "descendants" else self.of("below", "above")
+
+    def images_of(self, names: Collection[str]) -> int | None:
+        """Return how many images some classes have; None where nothing tells."""
+        return None if self.images is None else sum(self.images.get(name, 0) for name in names)
+
+    @cached_property
+    def counts(self) -> dict[str, Any]:
+        """Classes and images of each relation, and what is not in the table."""
+        of = {relation: self.of(relation) for relation in RELATIONS}
+        return {
+            "set": self.name,
+            "classes": len(self.unknown.names),
+            "images": self.images_of(self.unknown.names),
+            "known": len(self.known.names),
+            **{relation: len(names) for relation, names in of.items()},
+            **{f"{relation}_images": self.images_of(names) for relation, names in of.items()},
+            "not_in_table": len(self.unknown.absent),
+            "known_not_in_table": len(self.known.absent),
+        }
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """A record an unknown class: ``none`` is no relative, ``not in the table`` is nothing known."""
+        return [self._row(name) for name in self.unknown.names]
+
+    def _row(self, name: str) -> dict[str, Any]:
+        one, absent = self.relatives.get(name), self.unknown.absent.get(name)
+        return {
+            "set": self.name,
+            "class": name,
+            "label": self.labels.get(name, name),
+            "relation": "not in the table" if absent else one.relation if one else "none",
+            "images": self.images_of([name]),
+            "nearest": self.labels[one.known[0]] if one else None,
+            "edges": one.edges if one else None,
+            "known_related": len(one.known) if one else 0,
+            "why": absent,
+        }
+
+
+def class_kin(
+    unknown: Sequence[str],
+    known: Sequence[str],
+    *,
+    within: Wordnet | Graph | None = None,
+    datasets: Sequence[str] = (),
+    images: Mapping[str, int] | None = None,
+    name: str = "",
+    filed: bool = False,
+) -> ClassKin:
+    """Return how unknown classes are related to known ones by WordNet, all parents kept.
+
+    Parameters
+    ----------
+    unknown, known : sequence of str
+        Ids of synsets, or names (see `curation.hierarchy.synset_maps.placed`).
+    within : Wordnet or networkx.DiGraph, optional
+        WordNet 3.0 by default.
+    datasets : sequence of str
+        Those whose hand-made maps say what a name means.
+    images : mapping of str to int, optional
+        Images of each unknown class.
+    name : str
+        Of the list of unknown classes.
+    filed : bool
+        See `ClassKin`.
+
+    Examples
+    --------
+    >>> found = class_kin(["n01580870", "antelope", "n99999999"], ["n01580077", "n02423022"])
+    >>> found.of("below"), found.of("above"), found.rows[1]["nearest"]
+    (('n01580870',), ('antelope',), 'n02423022 gazelle')
+    >>> found.unknown.absent
+    {'n99999999': 'not in the table of WordNet 3.0 nouns'}
+    """
+    chosen = open_wordnet() if within is None else within
+    graph, (first, second) = placed(chosen, (unknown, known), datasets)
+    named: dict[str, str] = {}
+    for one, node in second.nodes.items():
+        named.setdefault(node, one)
+    of_nodes = relatives(graph, list(first.nodes.values()), list(named))
+    found = {one: of_nodes[node] for one, node in first.nodes.items() if node in of_nodes}
+    by_name = {one: Relative(its.relation, tuple(named[k] for k in its.known), its.edges) for one, its in found.items()}
+    labels = {one: label(graph, node) for part in (first, second) for one, node in part.nodes.items()}
+    return ClassKin(name, str(graph.graph["origin"]), first, second, by_name, images, labels, filed)
 
 
 def _ways_to(kin: Kinship, rows: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

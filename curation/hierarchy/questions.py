@@ -1,4 +1,8 @@
-"""What one asks of a class hierarchy: what lies below, what a word means, how near two nodes are, what a tree loses."""
+"""What one asks of a class hierarchy.
+
+What lies below a node, what a word means, how near two nodes are, what a tree loses, and which classes of one list are
+related to those of another.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from curation.arguments import checked
 from curation.errors import CurationWarning, HierarchyError, UsageError
 from curation.hierarchy import hierarchy
+from curation.hierarchy.class_lists import ILSVRC, ClassSet, read_classes
 from curation.hierarchy.class_trees import read_edge_list
 from curation.hierarchy.hierarchy import (
     ancestors,
@@ -23,15 +28,25 @@ from curation.hierarchy.hierarchy import (
     parents,
     read_edits,
 )
-from curation.hierarchy.kinship import NOUN_DEPTH, kinship, leacock_chodorow, lowest_common, path_similarity, wu_palmer
-from curation.hierarchy.wordnet import open_told, open_wordnet, published_parents
+from curation.hierarchy.kinship import (
+    NOUN_DEPTH,
+    ClassKin,
+    class_kin,
+    kinship,
+    leacock_chodorow,
+    lowest_common,
+    path_similarity,
+    wu_palmer,
+)
+from curation.hierarchy.wordnet import Wordnet, open_told, open_wordnet, published_parents
 from curation.ilsvrc2012 import ilsvrc2012_classes
+from curation.manifest.manifest import Manifest
 from curation.storage import read_bytes
 
 if TYPE_CHECKING:
     from curation.hierarchy.hierarchy import Graph
 
-_ILSVRC, _ALL = "ilsvrc2012", "all"
+_ALL = "all"
 _DEEPEST = 60
 
 
@@ -75,6 +90,12 @@ class Hierarchy:
             graph = open_told(self.wordnet).nouns(above, instances=instances)
         return graph if self.edits is None else edited(graph, read_edits(self.edits))
 
+    def whole(self) -> Wordnet | Graph:
+        """Return a WordNet as it is, of which parts are taken; else the hierarchy, edits applied."""
+        if self.edges is None and self.edits is None and self.names is None:
+            return open_told(self.wordnet)
+        return self.graph()
+
 
 @dataclass(frozen=True, kw_only=True)
 class View(Hierarchy):
@@ -94,10 +115,10 @@ class View(Hierarchy):
 
     def chosen_leaves(self) -> Collection[str] | None:
         """Return the leaves that are counted, None for all nodes without a child."""
-        which = self.leaves or (_ALL if self.edges is not None else _ILSVRC)
+        which = self.leaves or (_ALL if self.edges is not None else ILSVRC)
         if which == _ALL:
             return None
-        if which == _ILSVRC:
+        if which == ILSVRC:
             return ilsvrc2012_classes()
         text = read_bytes(Path(which), kind="list of leaves").decode("utf-8", "replace")
         return tuple(dict.fromkeys(line.split()[0] for line in text.splitlines() if line.split()))
@@ -257,3 +278,83 @@ def losses(nodes: tuple[Annotated[str, "NODE"], ...], /, *, view: View | None = 
         {node: len(leaves_under(graph, node, leaves)) for node in lost},
         {one: label(graph, one) for node, several in lost.items() for one in (node, *several)},
     )
+
+
+@checked
+def kin(
+    unknown: Annotated[Manifest | Path | str, str],
+    known: Annotated[Manifest | Path | str | None, str] = None,
+    /,
+    *,
+    part: str = "",
+    images: Annotated[Path | None, "LIST"] = None,
+    datasets: Annotated[tuple[str, ...], "NAME"] = (),
+    of: Hierarchy | None = None,
+) -> tuple[ClassKin, ...]:
+    """Return how the unknown classes of a benchmark are related to its in-distribution classes by WordNet.
+
+    Parameters
+    ----------
+    unknown
+        the unknown classes: a manifest, a file of classes (wnids or names), SSB's JSON of known and unknown ones, or a
+        list of images in folders of wnids
+    known
+        the in-distribution classes: the same, or ilsvrc2012 (default: the known ones that the first names)
+    part
+        of a manifest: only the unknown classes of this part, counted by the names of its images
+    images
+        list that says how many images each unknown class has: imagenet_21k_val_files.json, an imglist
+    datasets
+        coco, voc or openimages: what a class name means is theirs, by hand (a manifest says so itself)
+
+    Raises
+    ------
+    UsageError
+        Nothing names known classes; a list tells no class.
+
+    Examples
+    --------
+    >>> found, = kin("imagenet/p1@1.0.0")
+    >>> found.counts["classes"], found.of("same", "below", "above")
+    (166, ())
+    """
+    asked = read_classes(unknown, part=part)
+    others = None if known is None else read_classes(known)
+    within = (of or Hierarchy()).whole()
+    counted = None if images is None else _counts_of(read_classes(images))
+    return tuple(
+        class_kin(
+            one.classes,
+            _known(one, others, unknown),
+            within=within,
+            datasets=datasets or one.datasets,
+            images=one.images if counted is None else counted,
+            name=one.name,
+            filed=one.filed,
+        )
+        for one in asked
+    )
+
+
+def _known(one: ClassSet, others: Sequence[ClassSet] | None, unknown: object) -> tuple[str, ...]:
+    if others is None and one.known is not None:
+        return one.known
+    named = {two.classes if two.known is None else two.known for two in others or ()}
+    if len(named) != 1:
+        raise UsageError(
+            "Which classes are in-distribution is not said"
+            if not named
+            else "Several lists of known classes are there",
+            where=str(unknown)[:200],
+            expected=f"a second list, or {ILSVRC} for the 1,000 classes of ILSVRC-2012",
+            found=None if not named else f"{len(named)} lists of classes",
+        )
+    return named.pop()
+
+
+def _counts_of(lists: Sequence[ClassSet]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for one in lists:
+        for name, count in (one.images or {}).items():
+            found[name] = found.get(name, 0) + count
+    return found

@@ -1,21 +1,29 @@
-"""Class names of COCO-80, VOC-20 and Open Images-601 as noun synsets of WordNet 3.0.
+"""Class names as noun synsets of WordNet: any list of them, and COCO-80, VOC-20 and Open Images-601 by hand.
 
-Two readings, by name. ``curated``: each name looked at by hand, with the reason wherever the first sense is not what
-the data set annotates. ``first_sense``: what ``wordnet.synsets(name)[0]`` returns, which makes a leopard a fur.
+Of the latter there are two readings, by name. ``curated``: each name looked at by hand, with the reason wherever the
+first sense is not what the data set annotates. ``first_sense``: what ``wordnet.synsets(name)[0]`` returns, which makes
+a leopard a fur.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from curation.errors import UsageError
+from curation.hierarchy.wordnet import Wordnet
+
+if TYPE_CHECKING:
+    from curation.hierarchy.hierarchy import Graph
 
 Reading = Literal["curated", "first_sense"]
 DATASETS = ("coco", "voc", "openimages")
 _FILE = "synset_maps.tsv"
+_ID = re.compile(r"n[0-9]{8,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +73,82 @@ def synset_map(dataset: str, reading: Reading = "curated") -> dict[str, str]:
         name: one.synset if reading == "curated" else one.first_sense for name, one in synset_choices(dataset).items()
     }
     return {name: synset for name, synset in chosen.items() if synset is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Classes in a hierarchy.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Every class once, as it is called.
+    nodes : dict of str to str
+        The node of each class that has one.
+    absent : dict of str to str
+        Why the others have none.
+    """
+
+    names: tuple[str, ...]
+    nodes: dict[str, str]
+    absent: dict[str, str]
+
+
+def placed(
+    within: Wordnet | Graph, lists: Sequence[Sequence[str]], datasets: Sequence[str] = ()
+) -> tuple[Graph, tuple[Placed, ...]]:
+    """Return lists of classes in a hierarchy, and the part of it that they need.
+
+    A class is found by its id; by the hand-made map of a data set; by a unique name such as ``dog.n.01``; or by a
+    lemma of one node alone, case aside. A word of several nodes is not guessed.
+
+    Parameters
+    ----------
+    within : Wordnet or networkx.DiGraph
+    lists : sequence of sequences of str
+    datasets : sequence of str
+        Of `DATASETS`: their maps are asked, the first goes before.
+    """
+    by_hand = {name: one for dataset in reversed(datasets) for name, one in synset_choices(dataset).items()}
+    names = dict.fromkeys(name for one in lists for name in one)
+    synsets = {name: one.synset for name in names if (one := by_hand.get(name)) is not None}
+    if isinstance(within, Wordnet):
+        ids = {one for one in (*names, *filter(None, synsets.values())) if one in within}
+        by_word = [name for name in names if not (name in synsets or _ID.fullmatch(name))]
+        graph = within.nouns(None if by_word else ids)
+    else:
+        graph, by_word = within, [name for name in names if name not in within]
+    bearing = _bearing(graph) if by_word else {}
+    nodes: dict[str, str] = {}
+    absent: dict[str, str] = {}
+    for name in names:
+        if name in graph:
+            nodes[name] = name
+        elif (synset := synsets.get(name)) is not None and synset in graph:
+            nodes[name] = synset
+        elif name in synsets:
+            absent[name] = by_hand[name].reason or f"not in the table of {graph.graph['origin']}"
+        elif len(several := bearing.get(name.strip().lower().replace(" ", "_"), [])) == 1:
+            nodes[name] = several[0]
+        elif several:
+            absent[name] = f"a word of {len(several)} synsets: {', '.join(several[:4])}"
+        else:
+            absent[name] = f"not in the table of {graph.graph['origin']}"
+    return graph, tuple(_of(tuple(dict.fromkeys(one)), nodes, absent) for one in lists)
+
+
+def _bearing(graph: Graph) -> dict[str, list[str]]:
+    """Return the nodes that bear each lemma or unique name."""
+    found: dict[str, list[str]] = {}
+    for node, data in graph.nodes(data=True):
+        for word in {str(data.get("name", "")).lower(), *str(data.get("lemmas", "")).lower().split(" ")}:
+            found.setdefault(word, []).append(node)
+    return found
+
+
+def _of(names: tuple[str, ...], nodes: dict[str, str], absent: dict[str, str]) -> Placed:
+    return Placed(
+        names,
+        {one: nodes[one] for one in names if one in nodes},
+        {one: absent[one] for one in names if one in absent},
+    )

@@ -115,8 +115,9 @@ class Identified:
                 return
         if self.verdict == "unknown":
             yield "  unknown: no known list is equal to it, holds it, or lies in it"
-        if any(not one.exact and not one.is_named for one in self.relations):
-            yield "  it is too short to tell by sketches what it shares with longer lists; --lists DIR counts that"
+        if few := sum(not one.exact and not one.is_named for one in self.relations):
+            lists = "1 further list" if few == 1 else f"{few} further lists"
+            yield f"  it may share images with {lists}: too few to estimate by sketches; --lists DIR counts them"
         alike: dict[str, list[Relation]] = {}
         for one in self.nearest:
             alike.setdefault(one.known.sha256_stems, []).append(one)

@@ -40,10 +40,10 @@ def measured(
     }
 
 
-def best(work: Callable[[], Any]) -> tuple[float, Any]:
+def best(work: Callable[[], Any], repeats: int = REPEATS) -> tuple[float, Any]:
     """Return the shortest time of some runs, and what the work returned."""
     times, result = [], None
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         gc.collect()
         began = time.perf_counter()
         result = work()

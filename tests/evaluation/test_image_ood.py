@@ -297,6 +297,13 @@ def test_files_that_are_refused(tmp_path: Path, name: str, text: str) -> None:
         read_image_scores(tmp_path / name)
 
 
+def test_lines_of_a_megabyte(tmp_path: Path) -> None:
+    for text in (f"image,score\n{'a' * 1_000_000},1\n", f"{'a' * 1_000_000},score\na,1\n"):
+        (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+        with pytest.raises(PredictionError, match="cannot be read"):
+            read_image_scores(tmp_path / "a.csv")
+
+
 def test_scores_that_are_not_finite(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
     write(run / "one.csv", ["a", "b", "c"], ["nan", "inf", -1])

@@ -13,6 +13,7 @@ import pytest
 from curation.errors import UsageError
 from curation.evaluation import coco_engine, voc
 from curation.evaluation.inputs import Reading
+from curation.evaluation.leaderboard.rows import read_rows
 from curation.evaluation.measures import Measure
 from curation.evaluation.result import (
     Column,
@@ -161,6 +162,8 @@ def test_json_follows_its_schema_and_tables_hold_its_numbers(protocol: str, tmp_
     assert read.equals(frame[list(read.columns)])
     (row,) = result.rows("mine")
     assert row.name == "mine"
+    result.append(tmp_path / "rows.jsonl", "mine")
+    assert [one for _, one in read_rows(tmp_path / "rows.jsonl").rows] == [row]
     assert {key: one.value for key, one in row.metrics.items()}.items() <= {
         key.removeprefix(f"{protocol}/"): value for key, value in result.flat().items()
     }.items()

@@ -394,6 +394,16 @@ def test_the_packaged_index_knows_the_packaged_manifests() -> None:
     }  # fmt: skip
 
 
+def test_the_packaged_index_states_what_stems_and_numbers_cannot_tell() -> None:
+    known = {one.name: one for one in read_index(packaged_index()).lists}
+    photos = known["openood/test_imagenet_r"]
+    assert (photos.lines, photos.stems, photos.parent_stems, photos.images) == (30_000, 970, 30_000, 30_000)
+    # Without their zeros, ids of VOC and of COCO become one number.
+    mixed = known["ore/all_task_test"]
+    assert (mixed.lines, mixed.stems, mixed.numbers) == (10_246, 9_119, 9_058)
+    assert known["openood/test_imagenet_o"].stems == 2_000
+
+
 def test_lists_of_manifests_are_counted_without_further_files(tmp_path: Path) -> None:
     ids = (packaged_manifests() / "elephant/val2017/1.0.0/ids/wilderness.txt").read_text().split()
     (tmp_path / "list.txt").write_text("\n".join(one.removeprefix("coco:") for one in ids[5:]))
@@ -457,7 +467,11 @@ def check_published_lists_are_told(shared: Path, tmp_path: Path) -> None:
     assert "ninco/NINCO_OOD_classes.csv" in known(data / "atlas/openood/imagenet/test_ninco.txt")
     assert len(known(data / "atlas/openood/imagenet/test_inaturalist.txt")) == 2
     # 24 of DIOR's training numbers are numbers of val2017 too, without their zeros: no relative.
-    assert identify(data / "atlas/rwd/Aerial/train.txt").lists[0].verdict == "identified"
+    dior = (data / "atlas/rwd/Aerial/train.txt").read_text().split()
+    val2017 = {int(one) for one in (data / "coco/val2017_ids.txt").read_text().split()}
+    assert sum(int(one.removesuffix(".jpg")) in val2017 for one in dior) == 24
+    (found,) = identify(data / "atlas/rwd/Aerial/train.txt").lists
+    assert [match.known.name for match in found.matches] == ["rwd/Aerial/train"]
     # The broken list of OpenDet.
     copy = tmp_path / "voc_coco_15000_test.txt"
     copy.write_bytes((data / "owod/published/ore/t1_known_test.txt").read_bytes())

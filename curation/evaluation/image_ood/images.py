@@ -17,7 +17,8 @@ from curation.evaluation.image_ood.scores import ImageScores
 from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.sources.published_list import NO_LABEL, read_published, stems
+from curation.sources.published_list import NO_LABEL, read_published
+from curation.sources.stems import stems
 
 UNJUDGED = "unjudged is not clean: {judged:,} of {images:,} images of {set} were judged, {removed:,} are left out"
 _LIST_SUFFIXES = (".txt", ".csv", ".json")

@@ -17,6 +17,7 @@ from curation.evaluation.problem import Floats, Int64s
 from curation.evaluation.score_files import Keys, keys_of_npz, read_npy, read_npz
 from curation.input_files import read_plain
 from curation.json_keys import refuse_repeated_keys
+from curation.sources.published_list import LONGEST_LINE
 
 SCORE_KEYS = ("score", "scores", "conf", "confidence")
 PREDICTION_KEYS = ("prediction", "predictions", "pred", "preds")
@@ -100,15 +101,22 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     for what, column in found.items():
         if len(column) != len(scores):
             _refuse(path, f"{len(scores)} scores and {len(column)} {what}")
-    images = found.get("images")
+    images = None if (names_of := found.get("images")) is None else tuple(map(str, _listed(names_of)))
+    # Columns of names are as wide as the longest of them.
+    if images is not None and max(map(len, images)) > LONGEST_LINE:
+        _refuse(path, f"an image name of {max(map(len, images)):,} characters")
     return ImageScores(
         scores.astype(np.float64),
-        None if images is None else tuple(map(str, np.asarray(images).tolist())),
+        images,
         _whole(found.get("predictions"), "predictions", path),
         _whole(found.get("labels"), "labels", path),
         {"name": path.name, "sha256": sha256_of_file(path), "rows": len(scores), "reported": {}},
         path,
     )
+
+
+def _listed(values: Any) -> list[Any]:
+    return values if isinstance(values, list) else np.asarray(values).tolist()
 
 
 def _whole(values: Any, what: str, path: Path) -> Int64s | None:
@@ -153,10 +161,16 @@ def _from_json(data: bytes, wanted: Mapping[str, tuple[str, ...]], path: Path) -
         if data.lstrip()[:1] == b"[":
             return {"scores": np.array(msgspec.json.decode(data, type=list[float]))}, []
         raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        found = {
-            what: np.array(msgspec.json.decode(raw[key], type=list[str | int] if what == "images" else list[float]))
+        chosen = {
+            what: raw[key]
             for what, keys in wanted.items()
             if (key := next((one for one in keys if one in raw), None)) is not None
+        }
+        found: dict[str, Any] = {
+            what: msgspec.json.decode(text, type=list[str | int])
+            if what == "images"
+            else np.array(msgspec.json.decode(text, type=list[float]))
+            for what, text in chosen.items()
         }
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         _refuse(path, str(error)[:200])

@@ -126,7 +126,8 @@ class ScoreSteps:
     def mirrored(self) -> ScoreSteps:
         """The steps of negated scores with ID and OOD exchanged: so OOD is the positive class."""
         below = self.n_ood - self.ood_above, self.n_id - np.append(0, self.id_at_least[:-1])
-        return ScoreSteps(below[0][::-1], below[1][::-1])
+        # Numbers from views that run backwards take twice the time.
+        return ScoreSteps(np.ascontiguousarray(below[0][::-1]), np.ascontiguousarray(below[1][::-1]))
 
     @classmethod
     def of(cls, id_scores: Floats, ood_scores: Floats) -> ScoreSteps:
