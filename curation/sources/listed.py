@@ -16,8 +16,9 @@ from curation.errors import AnnotationFormatError
 from curation.ids import ImageId, check_native, native_of
 from curation.sources.datasets import folders_in_ids, is_known, namespace_of
 from curation.sources.integrity import check_unique
-from curation.sources.published_list import PublishedFile, PublishedList, read_published, stems
+from curation.sources.published_list import PublishedFile, PublishedList, read_published
 from curation.sources.source import Categories, FileRecord, Images, Source
+from curation.sources.stems import stems
 
 FORMS = (".txt", ".csv", ".json")
 _CLIMBING = re.compile(rb"^(?:/|.*(?:^|/)\.\.(?:/|$))", re.MULTILINE)

@@ -19,7 +19,8 @@ from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.input_files import beginning
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.sources.published_list import NO_LABEL, read_published, stems
+from curation.sources.published_list import NO_LABEL, read_published
+from curation.sources.stems import stems
 
 UNJUDGED = "unjudged is not clean: {judged:,} of {images:,} images of {set} were judged, {removed:,} are left out"
 _HEAD = 4096
