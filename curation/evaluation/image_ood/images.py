@@ -141,6 +141,8 @@ class LeftOut:
         Those that somebody looked at, where the list comes from verdicts.
     file : dict
         Name and digest.
+    notes : tuple of str
+        What a reader must know of it.
     """
 
     name: str
@@ -149,6 +151,7 @@ class LeftOut:
     kept: Mapping[str, Images] = field(default_factory=dict)
     judged: Images | None = None
     file: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, given: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
