@@ -129,7 +129,7 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
             variant of the numbers
         without : mapping of str to Path or LeftOut
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
-            decisions remove (.jsonl), or those that a cleaned manifest lacks
+            decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
         without_kin : {"descendants", "all"}, optional
             the numbers once more without OOD images of classes below a known class in WordNet, or also of those above
             one; names and folders of images tell their classes
