@@ -384,10 +384,16 @@ def list_findings(found: Forensics) -> list[ListFinding]:
 
 def _told_odd(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
-        if one.source.read.odd:
-            text = f"{_lines(one.source.read.odd)} of {one.source.file} are no ids and were left out"
-            examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in one.source.read.odd_lines)
-            yield ListFinding("error", "odd lines", (one.name,), one.source.read.odd, text, examples)
+        read = one.source.read
+        left_out = read.odd - read.unlabelled
+        if read.odd:
+            parts = [
+                f"{_lines(left_out)} of {one.source.file} are no ids and were left out" if left_out else "",
+                f"{_lines(read.unlabelled)} of {one.source.file} have no label" if read.unlabelled else "",
+            ]
+            examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in read.odd_lines)
+            text = "; ".join(part for part in parts if part)
+            yield ListFinding("error", "odd lines", (one.name,), read.odd, text, examples)
 
 
 def _told_same_names(found: Forensics) -> Iterator[ListFinding]:
@@ -513,7 +519,7 @@ def _told_subsets(found: Forensics) -> Iterator[ListFinding]:
 
 def _told_labelled(found: Forensics) -> Iterator[ListFinding]:
     for one in found.facts:
-        labels = {name: n for name, n in one.source.read.traits.items() if " label " in name}
+        labels = {name: n for name, n in one.source.read.understood.items() if " label " in name}
         if labels:
             told = ", ".join(f"{n:,} {name}" for name, n in labels.items())
             text = f"{one.source.file} has a label beside its ids ({told}): all of them count"
@@ -586,7 +592,7 @@ def _list_data(one: ListFacts) -> dict[str, Any]:
         "blank": parsed.blank,
         "odd": parsed.odd,
         "odd_lines": [asdict(odd) for odd in parsed.odd_lines],
-        "understood": dict(parsed.traits),
+        "understood": dict(parsed.understood),
         "namespaces": dict(one.namespaces),
         "order": one.order,
         "consecutive": one.consecutive,

@@ -1,20 +1,29 @@
-"""Somebody's id lists, read from a folder or some files (see `curation.audit.list_forms` for what these may hold)."""
+"""Somebody's lists, read from a folder or some files (see `curation.sources.published_list`), and their ids named.
+
+An id is the stem of an entry. Where stems repeat in several folders, as ImageNet-R's do, it is folder and stem.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from curation.audit.id_vocabulary import Vocabulary, numbered_together
-from curation.audit.list_forms import NoListError, ParsedLines, lists_in
-from curation.errors import MissingFileError, UsageError
+from curation.audit.id_vocabulary import NAMESPACES, Named, Vocabulary, named, numbered_together
+from curation.errors import AnnotationFormatError, MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
+from curation.sources.published_list import (
+    CLASS_FILE,
+    EmptyListError,
+    PublishedFile,
+    PublishedList,
+    read_published,
+)
 from curation.sources.source import Int32s
 from curation.storage import inside
 
@@ -23,7 +32,10 @@ MAX_BYTES = 2 << 30
 """Of all lists together."""
 MAX_LISTS = 4096
 
-_SUFFIXES = (".txt", ".json")
+_SUFFIXES = (".txt", ".json", ".csv")
+_LONGEST_KEY = 200
+_FEW_STEMS = 0.9
+"""Where fewer stems than this share of the paths are distinct, the stem does not name an image."""
 
 
 @dataclass(frozen=True)
@@ -38,20 +50,23 @@ class IdList:
         Path of the file below the folder, ``ore/t2_ft.txt``.
     members : ndarray of int32, shape (n,)
         Position of each entry's id in `ListSet.vocabulary`.
-    read : ParsedLines
-        Line of each entry in the file, or its place in the JSON array; what is no id, and what had to be understood.
+    read : PublishedList
+        Line of each entry in the file, or its place in the JSON array; labels, groups, what is no entry.
     sha256 : str
         ``sha256:<hex>`` of the bytes of the file.
     size : int
         Bytes of the file.
+    by_folder : bool
+        Whether its ids are folder and stem, since stems repeat.
     """
 
     name: str
     file: str
     members: Int32s
-    read: ParsedLines
+    read: PublishedList
     sha256: str
     size: int
+    by_folder: bool = False
 
     def __len__(self) -> int:
         return len(self.members)
@@ -78,6 +93,10 @@ class ListSet:
         COCO JSON files with annotations, by the name of their list.
     skipped : mapping of str to str
         Files that are no lists of ids, and why.
+    files : mapping of str to PublishedFile
+        Every file that was understood, by its path below the folder; those that name classes hold no list.
+    root : Path
+        The folder.
     """
 
     name: str
@@ -85,6 +104,8 @@ class ListSet:
     vocabulary: Vocabulary
     labels: Mapping[str, Path] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, PublishedFile] = field(default_factory=dict)
+    root: Path = Path()
 
     def __len__(self) -> int:
         return len(self.lists)
@@ -98,9 +119,10 @@ class ListSet:
 def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
     """Return every list of a folder and its subfolders, or of some files.
 
-    A text file has one id a line. A JSON file is an array of ids, an object of such arrays, or COCO JSON, whose images
-    count. A file that is none of these is passed over and named. Where COCO JSON with annotations lies beside a text
-    file of its name, the text is the list and the JSON its labels.
+    Every form that `curation.sources.published_list` tells is read: one id a line, with a label or without, tables,
+    arrays, COCO JSON, whose images count. Files that name classes are no lists. A file that is nothing of this is
+    passed over and named. Where COCO JSON with annotations lies beside a text file of its name, the text is the
+    list and the JSON its labels.
 
     Ids without a namespace get one by their form: 12 digits are COCO's, 6 digits up to 009963 are VOC2007's, and
     ``2008_000008`` is VOC2012's. Integers in JSON, numbers of other lengths and other texts get `namespace`.
@@ -132,23 +154,34 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
         raise UsageError(
             "There is no list of image ids",
             where=str(root),
-            expected=".txt files with one id a line, or .json files",
-            found=reasons or "no such file",
+            expected=".txt files with one id a line, or .json or .csv files",
+            found=reasons or ("classes alone" if read.files else "no such file"),
         )
-    entries = sorted(read.found.items())
-    vocabulary, members = numbered_together([parsed.ids for _, (_, parsed, *_) in entries], namespace)
+    names = sorted(read.found)
+    vocabulary, members = numbered_together([read.found[name].ids for name in names], namespace)
     lists = tuple(
-        IdList(name, file, own, parsed, sha256, size)
-        for (name, (file, parsed, sha256, size)), own in zip(entries, members, strict=True)
+        IdList(name, one.file, own, one.read, f"sha256:{of.sha256}", of.size, one.by_folder)
+        for name, own in zip(names, members, strict=True)
+        for one in [read.found[name]]
+        for of in [read.files[one.file]]
     )
-    return ListSet(root.resolve().name, lists, vocabulary, read.labels, read.skipped)
+    return ListSet(root.resolve().name, lists, vocabulary, read.labels, read.skipped, read.files, root)
+
+
+@dataclass(frozen=True)
+class _Entries:
+    file: str
+    read: PublishedList
+    ids: Named
+    by_folder: bool
 
 
 @dataclass(frozen=True)
 class _Found:
-    found: dict[str, tuple[str, ParsedLines, str, int]] = field(default_factory=dict)
+    found: dict[str, _Entries] = field(default_factory=dict)
     labels: dict[str, Path] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    files: dict[str, PublishedFile] = field(default_factory=dict)
 
 
 def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
@@ -158,27 +191,73 @@ def _read_all(root: Path, paths: Sequence[Path], namespace: str) -> _Found:
     room = MAX_BYTES
     for path in tqdm(paths, desc="reading lists", unit=" files", disable=None, leave=False):
         relative = path.relative_to(root)
-        given = _given(inside(root, relative.as_posix()), room)
-        room -= given.size
+        file = relative.as_posix()
+        room -= _require_room(inside(root, file), room)
         try:
-            is_json = path.suffix.lower() == ".json"
-            parsed = list(lists_in(given.data, is_json=is_json, namespace=namespace))
-        except NoListError as reason:
-            read.skipped[relative.as_posix()] = str(reason)
+            published = _read(path)
+            lists = list(_named_lists(published))
+        except AnnotationFormatError as reason:
+            read.skipped[file] = _in_one_line(reason, path)
             continue
-        for key, lines, has_labels in parsed:
-            key = f"/{key}" if key else ""
-            name = relative.with_suffix("").as_posix() + key
-            if has_labels:
+        read.files[file] = published
+        if published.form == "class names" and not CLASS_FILE.search(path.stem):
+            names = published.classes[""]
+            read.skipped[file] = (
+                f"its {len(names):,} lines are words, as names of classes, and no ids: {names[0][:40]!r}"
+            )
+        for key, one in lists:
+            name = relative.with_suffix("").as_posix() + (f"/{key}" if key else "")
+            if published.annotated:
                 read.labels[name] = path
                 if name in read.found:
                     continue
             # An array of ids beside a text file of its name is a list of its own.
-            name = relative.as_posix() + key if name in read.found else name
-            read.found[name] = relative.as_posix(), lines, given.sha256, given.size
+            name = file + (f"/{key}" if key else "") if name in read.found else name
+            read.found[name] = _entries(file, one, namespace)
         if len(read.found) > MAX_LISTS:
             raise UsageError("There are too many lists to compare", where=str(root), expected=f"at most {MAX_LISTS:,}")
     return read
+
+
+def _read(path: Path) -> PublishedFile:
+    try:
+        return read_published(path)
+    except EmptyListError:
+        given = InputFile(path, kind="list")
+        blank = 0 if path.suffix.lower() == ".json" else given.data.count(b"\n")
+        one = PublishedList("", b"", np.empty(0, np.int32), blank=blank)
+        return PublishedFile(path, "id list", given.size, given.sha256.removeprefix("sha256:"), (one,))
+
+
+def _in_one_line(reason: AnnotationFormatError, path: Path) -> str:
+    line = (reason.where or "").removeprefix(str(path)).strip(" ,:")
+    told = f"{reason.what[0].lower()}{reason.what[1:]}"
+    return ": ".join(text for text in (told, line, reason.found) if text)
+
+
+def _named_lists(published: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
+    """Yield the lists of a file under the names that reports give them: ``val.txt`` in a JSON object is ``val``."""
+    lists = {one.name: one for one in published.lists}
+    if bad := [key for key in lists if key and (not key.isprintable() or len(key) > _LONGEST_KEY)]:
+        raise AnnotationFormatError("The name of a list in it is no name", found=repr(bad[0][:40]))
+    for key in sorted(lists):
+        short = key.removesuffix(".txt")
+        yield key if short in lists or not short else short, lists[key]
+
+
+def _entries(file: str, one: PublishedList, namespace: str) -> _Entries:
+    # Integers are written without leading zeros: six of their digits are not VOC's.
+    by_form = namespace in ("", *NAMESPACES) and not one.integers
+    ids = named(one.stems, by_form=by_form, namespace=namespace)
+    if not one.has_folders:
+        return _Entries(file, one, ids, by_folder=False)
+    whole = named(one.parent_stems, by_form=False)
+    by_folder = _distinct(ids) < _FEW_STEMS * _distinct(whole)
+    return _Entries(file, one, whole if by_folder else ids, by_folder)
+
+
+def _distinct(ids: Named) -> int:
+    return len(np.unique(ids.keys))
 
 
 def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
@@ -201,14 +280,15 @@ def _files(place: Path | Sequence[Path]) -> tuple[Path, list[Path]]:
 
 
 def _in_order(paths: Iterable[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: (path.suffix.lower() == ".json", path.as_posix()))
+    return sorted(paths, key=lambda path: (path.suffix.lower() != ".txt", path.as_posix()))
 
 
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _given(path: Path, room: int) -> InputFile:
+def _require_room(path: Path, room: int) -> int:
+    """Return the bytes of a file that is no larger than a list can be."""
     limit = min(MAX_FILE_BYTES, room)
     if (size := path.stat().st_size) > limit:
         raise UsageError(
@@ -218,4 +298,4 @@ def _given(path: Path, room: int) -> InputFile:
             found=f"{size:,}",
             hint="name the lists themselves, or move other files out of the folder",
         )
-    return InputFile(path, kind="list")
+    return size

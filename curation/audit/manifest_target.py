@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from curation.audit.classes import ClassNames, tasks_of_header
-from curation.audit.id_vocabulary import numbered_together
+from curation.audit.id_vocabulary import named, numbered_together
 from curation.audit.target import (
     DEFAULT_EXEMPLARS,
     AuditedList,
@@ -55,8 +55,6 @@ def manifest_target(
     UsageError
         A label file is given for a part that the manifest lacks.
     """
-    import pyarrow as pa
-
     # Ignored classes are neither known nor unknown: no rule speaks of them.
     kept = tuple(entry for entry in manifest.header.classes if entry.role != "ignored")
     header = msgspec.structs.replace(manifest.header, classes=kept)
@@ -69,8 +67,8 @@ def manifest_target(
         for entry in entries
         if entry.name in sources
     )
-    lists_of_parts = [pa.array(manifest.lists.get(part.name, ()), pa.large_string()) for part in header.parts]
-    vocabulary, members = numbered_together(lists_of_parts)
+    texts_of_parts = ["".join(f"{one}\n" for one in manifest.lists.get(part.name, ())) for part in header.parts]
+    vocabulary, members = numbered_together([named(text.encode(), as_written=True) for text in texts_of_parts])
     texts = vocabulary.ids()
     positions = [positions_of(texts, [one.raw])[1] for one in audited]
     tasks = tasks_of_header(header)

@@ -172,6 +172,9 @@ def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool)
     """Return whether the protocol gives the same digest, or at least the same lists, from these sources."""
     if manifest.header.origin == "as_published":
         return [Finding("rebuild", "manifest", "note", found="authors' lists: `curation import` checks them")]
+    if cleaned := manifest.header.rule.parameters.get("review_of"):
+        told = f"by `curation apply --variant` from {' '.join(map(str, cleaned))} and its decisions"  # type: ignore[arg-type]
+        return [Finding("rebuild", "manifest", "note", found=told)]
     protocol = find_benchmark(manifest.header.rule.protocol)
     if manifest.header.origin == "declared":
         return [Finding("rebuild", "manifest", "note", found="declared: `curation build` completes it")]

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from curation.sources.published_list import NO_LABEL, PublishedList, blocks_of, distinct
+from curation.sources.published_list import NO_LABEL, PublishedList
+from curation.sources.stems import blocks_of, distinct
 
 Hashes = npt.NDArray[np.uint64]
 SKETCH = 1024

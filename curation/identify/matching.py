@@ -12,7 +12,7 @@ import numpy.typing as npt
 from curation.identify.fingerprint import Fingerprint, Hashes, hashes_in_order, sum_of
 from curation.identify.index import KnownList, ListIndex
 from curation.identify.references import Images, References
-from curation.sources.published_list import blocks_of
+from curation.sources.stems import blocks_of
 
 LEVELS: Mapping[int, str] = {
     1: "the same bytes",

@@ -13,9 +13,9 @@ import csv
 import hashlib
 import io
 import re
-import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +26,17 @@ import numpy as np
 from curation.errors import AnnotationFormatError, UsageError
 from curation.input_files import InputFile
 from curation.json_keys import refuse_repeated_keys
+from curation.sources.stems import (
+    IMAGE_SUFFIXES,
+    before_suffix,
+    blocks_of,
+    distinct,
+    firsts,
+    gathered,
+    stems,
+    with_folder,
+    with_suffix,
+)
 
 if TYPE_CHECKING:
     from curation.sources.source import Bools, Int32s, Int64s
@@ -35,8 +46,6 @@ Form = Literal[
     "coco json", "map",
 ]  # fmt: skip
 
-IMAGE_SUFFIXES = ("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "xml", "nii.gz")
-"""Suffixes that a stem does not have, in any case; one is taken off. What else follows a dot belongs to the name."""
 MAX_BYTES = 1 << 30
 LONGEST_LINE = 4096
 NO_LABEL = -(1 << 31)
@@ -44,20 +53,35 @@ NO_LABEL = -(1 << 31)
 MOST_CLASS_NAMES = 30_000
 """ImageNet-21K has 21,843 names; a text without digits and with more lines is not taken for names of classes."""
 
+BYTE_ORDER_MARK = "byte order mark"
+RETURNS = "lines ended by CR LF"
+OUTER_BLANKS = "ids with blanks around them"
+LABELS = "ids with a label {} beside them"
+FOLDERS = "ids with a folder before them"
+SUFFIXES = "ids with the suffix of a photo"
+
+_FEW_LABELS = 3
+_LONGEST_NAME = 255
 _SHARE = 0.95
 _GROUPS = 50
 _SHOWN = 5
-_BLOCK = 8 << 20
 _LABEL_DIGITS = 9
 _LINE_FEED, _SLASH, _MINUS, _ZERO = 10, 47, 45, 48
 _BLANK = np.zeros(256, np.bool_)
 _BLANK[[32, 9, 13]] = True
-_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = np.zeros(256, np.bool_)
+_CONTROL[[*range(9), 11, 12, *range(14, 32), 127]] = True
+_AFTER_FOLDERS = re.compile(rb"[/\\]")
+_REASONS = (
+    "", "it names a folder", "it holds a control character", "it is not printable", "the line is too long",
+    f"its name is longer than {_LONGEST_NAME} characters",
+)  # fmt: skip
 _PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 _CLASS_COLUMNS = ("class", "label", "decision")
 _WNID = re.compile(r"n\d{8}")
-_CLASS_FILE = re.compile(r"class|known|names|categor", re.IGNORECASE)
+CLASS_FILE = re.compile(r"class|known|names|categor", re.IGNORECASE)
 _IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(one) for one in IMAGE_SUFFIXES) + r")\Z", re.IGNORECASE)
+_PART_NAME = re.compile(r"(?:.*[._/-])?(?:train|val|valid|validation|test)(?:[._/-].*|ing|[0-9]*)", re.IGNORECASE)
 _SPLIT_NAME = re.compile(r"train|val|test|split|known|\bi?ood\b|\bid\b|all", re.IGNORECASE)
 
 
@@ -101,6 +125,14 @@ class PublishedList:
         Lines that are left out, and entries without a label among such with one.
     odd_lines : tuple of OddLine
         The first few of them.
+    blank : int
+        Empty lines.
+    traits : mapping of str to int
+        How lines are written, with the number of them: `BYTE_ORDER_MARK`, `RETURNS`, `OUTER_BLANKS`.
+    integers : bool
+        Whether an entry is a number of JSON, without the zeros that its dataset may write.
+    are_stems : bool
+        Whether every entry is a number alone, its own stem.
     """
 
     name: str
@@ -111,6 +143,10 @@ class PublishedList:
     group_of: Int32s | None = None
     odd: int = 0
     odd_lines: tuple[OddLine, ...] = ()
+    blank: int = 0
+    traits: Mapping[str, int] = field(default_factory=dict)
+    integers: bool = False
+    are_stems: bool = False
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -118,12 +154,12 @@ class PublishedList:
     @cached_property
     def stems(self) -> bytes:
         """Stem of each entry, a line feed after each."""
-        return stems(self.paths)
+        return self.paths if self.are_stems else stems(self.paths)
 
     @cached_property
     def parent_stems(self) -> bytes:
         """Last folder and stem of each entry, ``banded/banded_0002``, a line feed after each."""
-        return stems(self.paths, parents=1)
+        return self.paths if self.are_stems else stems(self.paths, parents=1)
 
     @cached_property
     def distinct_stems(self) -> bytes:
@@ -136,6 +172,35 @@ class PublishedList:
         if self.parent_stems == self.stems:
             return self.distinct_stems
         return distinct(self.parent_stems)
+
+    @cached_property
+    def has_folders(self) -> bool:
+        """Whether a folder stands before an entry."""
+        return not self.are_stems and (b"/" in self.paths or b"\\" in self.paths)
+
+    @cached_property
+    def understood(self) -> Mapping[str, int]:
+        """What stands around the names of images and had to be understood, with the number of entries."""
+        found = dict(self.traits) | {LABELS.format(text): count for text, count in self._labels()}
+        if self.has_folders:
+            found[FOLDERS] = sum(with_folder(block) for block in blocks_of(self.paths))
+        if not self.are_stems and b"." in self.paths:
+            found[SUFFIXES] = sum(with_suffix(block) for block in blocks_of(self.paths))
+        return {trait: count for trait, count in found.items() if count}
+
+    def _labels(self) -> Iterator[tuple[str, int]]:
+        if self.labels is None:
+            return
+        values, counts = np.unique(self.labels[self.labels != NO_LABEL], return_counts=True)
+        if len(values) <= _FEW_LABELS:
+            yield from zip(map(str, values.tolist()), counts.tolist(), strict=True)
+        else:
+            yield self.label_range, int(counts.sum())
+
+    @property
+    def unlabelled(self) -> int:
+        """Entries without a label among such with one."""
+        return 0 if self.labels is None else int((self.labels == NO_LABEL).sum())
 
     @property
     def label_range(self) -> str:
@@ -167,6 +232,10 @@ class PublishedFile:
         Of a file that maps names to names.
     notes : tuple of str
         What a reader should know of the file, such as image ids that stand twice.
+    annotated : bool
+        Whether COCO JSON has annotations beside its images.
+    ended : bool
+        Whether a text ends in a line feed; without, it has one line more than ``wc -l`` says.
     """
 
     path: Path
@@ -177,6 +246,8 @@ class PublishedFile:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    annotated: bool = False
+    ended: bool = True
 
 
 @dataclass(frozen=True)
@@ -205,6 +276,10 @@ class ListDigests:
         )
 
 
+class EmptyListError(AnnotationFormatError):
+    """A file, or its array, has no entry."""
+
+
 def read_published(path: Path) -> PublishedFile:
     """Read a published file of any form, by what it holds; its name only helps to tell class names.
 
@@ -214,8 +289,10 @@ def read_published(path: Path) -> PublishedFile:
         The file does not exist or cannot be read.
     UsageError
         It is larger than a list can be.
+    EmptyListError
+        It has no entry.
     AnnotationFormatError
-        It is empty, no text, or JSON of no known form.
+        It is no text, or JSON of no known form.
     """
     try:
         size = path.stat().st_size
@@ -229,7 +306,7 @@ def read_published(path: Path) -> PublishedFile:
     given = InputFile(path, kind="list")
     data, where = given.data, str(path)
     if not data or data.isspace():
-        raise AnnotationFormatError("The list is empty", where=where, expected="at least one entry")
+        raise EmptyListError("The list is empty", where=where, expected="at least one entry")
     if data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
         read = _from_json(data, where)
     else:
@@ -243,135 +320,10 @@ def read_published(path: Path) -> PublishedFile:
                 found=ascii(", ".join(header))[:200],
             )  # fmt: skip
         read = _from_csv(data, header, where) if is_table else _from_text(data, path)
+        if given.has_byte_order_mark and read.get("lists"):
+            [one] = read["lists"]
+            read["lists"] = (replace(one, traits={BYTE_ORDER_MARK: 1, **one.traits}),)
     return PublishedFile(path, size=given.size, sha256=given.sha256.removeprefix("sha256:"), **read)
-
-
-def stems(paths: bytes, *, parents: int = 0) -> bytes:
-    r"""Return the stem of each line of a text, or with `parents` = 1 its last folder and stem.
-
-    Examples
-    --------
-    >>> stems(b"a/b\\c d.JPEG\n000005\nbenthos_0.9994893\nval/COCO_val2014_000000000042.jpg\n").split()
-    [b'c_d', b'000005', b'benthos_0.9994893', b'000000000042']
-    >>> stems(b"a/b\\c d.JPEG\n000005\n", parents=1).split()
-    [b'b/c_d', b'000005']
-    """
-    return b"".join(_stems_of_block(block, parents) for block in blocks_of(paths))
-
-
-def distinct(texts: bytes) -> bytes:
-    """Return the lines of a text each once, sorted by code point, a line feed after each."""
-    breaks = np.flatnonzero(np.frombuffer(texts, np.uint8) == _LINE_FEED)
-    if not len(breaks):
-        return b""
-    starts = _firsts(breaks)
-    widths = breaks - starts
-    width = int(widths.max()) + 1
-    if width * len(breaks) > MAX_BYTES:
-        return b"".join(line + b"\n" for line in sorted(set(texts.split(b"\n")[:-1])))
-    # A column of fixed width, filled up with zeros that no entry holds, sorts several times faster than objects.
-    column = np.zeros(len(breaks), f"S{width}")
-    for length in np.flatnonzero(np.bincount(widths)).tolist():
-        if length:
-            rows = np.flatnonzero(widths == length)
-            windows = np.ndarray(len(texts) - length + 1, f"S{length}", buffer=texts, strides=1)
-            column[rows] = windows[starts[rows]]
-    if not (column[1:] > column[:-1]).all():
-        column.sort()
-        column = column[np.concatenate([[True], column[1:] != column[:-1]])]
-    # There is room for the line feed: the column is wider by one.
-    cells = column.view(np.uint8)
-    cells[np.arange(len(column)) * width + np.strings.str_len(column)] = _LINE_FEED
-    return cells.tobytes().translate(None, b"\0")
-
-
-def blocks_of(text: bytes, size: int = 0) -> Iterator[bytes]:
-    """Yield a text in pieces of whole lines, by default of 8 MiB: columns of their positions stay small."""
-    start, size = 0, size or _BLOCK
-    while len(text) - start > size:
-        end = text.rfind(b"\n", start, start + size) + 1 or text.find(b"\n", start) + 1 or len(text)
-        yield text[start:end]
-        start = end
-    if start < len(text):
-        yield text[start:] if start else text
-
-
-def _stems_of_block(paths: bytes, parents: int) -> bytes:
-    if not paths.isascii():
-        paths = unicodedata.normalize("NFC", paths.decode()).encode()
-    paths = paths.replace(b"\\", b"/")
-    if b"//" in paths:
-        paths = re.sub(rb"/{2,}", b"/", paths)
-    if b" " in paths or b"\t" in paths:
-        paths = re.sub(rb"[ \t]+", b"_", paths)
-    if not (b"/" in paths or b"." in paths or b"COCO_" in paths):
-        return paths
-    buffer = np.frombuffer(paths, np.uint8)
-    breaks = np.flatnonzero(buffer == _LINE_FEED)
-    firsts = _firsts(breaks)
-    names = _after_last_slash(buffer, firsts, breaks)
-    starts = names
-    if parents:
-        inner = names > firsts
-        starts = firsts.copy()
-        # The slash before the name is not looked at: what stands before it ends at the one before that.
-        starts[inner] = _after_last_slash(buffer, firsts[inner], names[inner] - 1)
-    ends = _before_suffix(buffer, names, breaks)
-    prefixes = _coco_prefixes(buffer, names, ends) if b"COCO_" in paths else np.zeros(len(breaks), np.int64)
-    if not prefixes.any():
-        return _gathered(buffer, (starts, ends), (breaks, breaks + 1))
-    return _gathered(buffer, (starts, names), (names + prefixes, ends), (breaks, breaks + 1))
-
-
-def _firsts(breaks: Int64s) -> Int64s:
-    return np.concatenate([[0], breaks[:-1] + 1]).astype(np.int64)
-
-
-def _after_last_slash(buffer: Any, firsts: Int64s, ends: Int64s) -> Int64s:
-    slashes = np.flatnonzero(buffer == _SLASH)
-    if not len(slashes):
-        return firsts
-    found = np.searchsorted(slashes, ends) - 1
-    return np.maximum(np.where(found >= 0, slashes[found] + 1, 0), firsts)
-
-
-def _before_suffix(buffer: Any, starts: Int64s, ends: Int64s) -> Int64s:
-    shorter = ends.copy()
-    filled = np.flatnonzero(ends > starts)
-    lasts = buffer[ends[filled] - 1] | 0x20
-    for suffix in IMAGE_SUFFIXES:
-        wanted = f".{suffix}".encode()
-        rows = filled[lasts == wanted[-1]]
-        rows = rows[ends[rows] - starts[rows] > len(wanted)]
-        rows = rows[buffer[ends[rows] - len(wanted)] == wanted[0]]
-        for back, byte in enumerate(reversed(wanted[1:-1]), start=2):
-            rows = rows[(buffer[ends[rows] - back] | (0x20 if byte != 46 else 0)) == byte]
-        shorter[rows] = ends[rows] - len(wanted)
-    return shorter
-
-
-def _coco_prefixes(buffer: Any, starts: Int64s, ends: Int64s) -> Int64s:
-    """Return the length of ``COCO_val2014_`` where it stands before 12 digits, else 0."""
-    lengths = np.zeros(len(starts), np.int64)
-    for part in (b"train", b"val", b"test"):
-        fixed = b"COCO_" + part + b"20"
-        rows = np.flatnonzero(ends - starts == len(fixed) + 15)
-        texts = buffer[starts[rows, None] + np.arange(len(fixed) + 15)]
-        digits = (texts[:, len(fixed) :] >= _ZERO) & (texts[:, len(fixed) :] <= _ZERO + 9)
-        digits[:, 2] = texts[:, len(fixed) + 2] == ord("_")
-        good = (texts[:, : len(fixed)] == np.frombuffer(fixed, np.uint8)).all(1) & digits.all(1)
-        lengths[rows[good]] = len(fixed) + 3
-    return lengths
-
-
-def _gathered(buffer: Any, *spans: tuple[Int32s | Int64s, Int32s | Int64s]) -> bytes:
-    """Return the bytes of spans that do not overlap, in their order."""
-    edges = np.zeros((len(spans[0][0]), len(spans), 2), np.int64)
-    for place, (starts, ends) in enumerate(spans):
-        edges[:, place, 0], edges[:, place, 1] = starts, ends
-    lengths = np.diff(edges.ravel(), prepend=0, append=len(buffer))
-    kept = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
-    return bytes(buffer[kept])
 
 
 @dataclass(frozen=True)
@@ -387,35 +339,56 @@ class _Lines:
     labels: Int32s
     is_imglist: Bools
     is_voc: Bools
+    is_sentence: Bools
+
+    def odd_line(self, row: int, reason: str) -> OddLine:
+        """Return what is shown of a line."""
+        text = self.block[self.starts[row] : min(self.ends[row], self.starts[row] + 240)]
+        return OddLine(int(self.numbers[row]), reason, text.decode("utf-8", "ignore")[:60])
+
+    def without(self, rows: Int64s) -> _Lines:
+        """Return the lines but for some of them."""
+        columns = {name: np.delete(column, rows) for name, column in vars(self).items() if name != "block"}
+        return _Lines(self.block, **columns)
 
 
 def _from_text(data: bytes, path: Path) -> dict[str, Any]:
-    if not data.endswith(b"\n"):
+    ended = data.endswith(b"\n")
+    if not ended:
         data += b"\n"
+    if (count := _numbers_alone(data)) is not None:
+        one = PublishedList("", data, np.arange(1, count + 1, dtype=np.int32), are_stems=True)
+        return {"form": "id list", "lists": (one,), "ended": ended}
     odd: list[OddLine] = []
-    refused, number, parts = 0, 0, list[_Lines]()
+    refused, number, parts, traits = 0, 0, list[_Lines](), Counter[str]()
     for block in blocks_of(data):
         _require_utf8(block, str(path))
-        lines, count, strange = _lines_of(block, number)
+        lines, count, strange, reasons = _lines_of(block, number, traits)
         parts.append(lines)
         number += count
-        refused += len(strange)
-        odd += strange[: _SHOWN - len(odd)]
+        refused += strange
+        odd += reasons[: _SHOWN - len(odd)]
     entries = sum(len(one.numbers) for one in parts)
-    if refused > entries:
-        raise AnnotationFormatError(
-            "The file is no list of images", where=f"{path}, line {odd[0].line}", expected="one entry a line",
-            found=f"{odd[0].reason}; {refused:,} such lines of {entries + refused:,}",
-        )  # fmt: skip
     form: Form = "id list"
     for known, hits in (("imglist", sum(one.is_imglist.sum() for one in parts)),
                         ("voc list", sum(one.is_voc.sum() for one in parts))):  # fmt: skip
-        if hits >= _SHARE * entries:
+        if entries and hits >= _SHARE * entries:
             form = known  # type: ignore[assignment]
             break
     if form == "id list" and _are_class_names(parts, path.name):
         names = [line.decode() for one in parts for line in _texts_of(one).split(b"\n")[:-1]]
         return {"form": "class names", "classes": {"": tuple(names)}}
+    blank = number - refused - entries
+    if form == "id list":
+        parts, strange, reasons = _without_sentences(parts)
+        refused += strange
+        odd = sorted([*odd, *reasons], key=lambda one: one.line)[:_SHOWN]
+        entries -= strange
+    if refused > entries:
+        raise AnnotationFormatError(
+            "The file is no list of images", where=f"{path}, line {odd[0].line}", expected="one entry a line",
+            found=f"{odd[0].reason}; {refused:,} such lines of {entries + refused:,}",
+        )  # fmt: skip
     if form == "id list":
         paths, labels = b"".join(map(_texts_of, parts)), None
     else:
@@ -423,8 +396,36 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
         refused += len(without)
         odd = sorted([*odd, *without], key=lambda one: one.line)[:_SHOWN]
     numbers = np.concatenate([one.numbers for one in parts])
-    one = PublishedList("", paths, numbers, labels, odd=refused, odd_lines=tuple(odd))
-    return {"form": form, "lists": (one,)}
+    one = PublishedList(
+        "", paths, numbers, labels, odd=refused, odd_lines=tuple(odd), blank=blank,
+        traits={name: traits[name] for name in (RETURNS, OUTER_BLANKS) if traits[name]},
+    )  # fmt: skip
+    return {"form": form, "lists": (one,), "ended": ended}
+
+
+def _numbers_alone(data: bytes) -> int | None:
+    """Return the number of lines where each is a number and nothing else: most lists are, and one look tells."""
+    buffer = np.frombuffer(data, np.uint8)
+    if buffer[:_LONGEST_NAME].max() > _ZERO + 9 or buffer.max() > _ZERO + 9:
+        return None
+    count = data.count(b"\n")
+    if data.startswith(b"\n") or np.count_nonzero(buffer < _ZERO) != count or b"\n\n" in data:
+        return None
+    width = data.index(b"\n") + 1
+    if width * count != len(data) or not (buffer[width - 1 :: width] == _LINE_FEED).all():
+        width = int(np.diff(np.flatnonzero(buffer == _LINE_FEED), prepend=-1).max())
+    return count if width <= _LONGEST_NAME else None
+
+
+def _without_sentences(parts: Sequence[_Lines]) -> tuple[list[_Lines], int, list[OddLine]]:
+    """Return the lines of an id list without those of several words that name no file."""
+    kept, refused, odd = list[_Lines](), 0, list[OddLine]()
+    for one in parts:
+        rows = np.flatnonzero(one.is_sentence)
+        refused += len(rows)
+        odd += [one.odd_line(row, "it holds several words") for row in rows[: _SHOWN - len(odd)].tolist()]
+        kept.append(one.without(rows) if len(rows) else one)
+    return kept, refused, odd
 
 
 def _require_utf8(block: bytes, where: str) -> None:
@@ -436,44 +437,62 @@ def _require_utf8(block: bytes, where: str) -> None:
         raise AnnotationFormatError("The file is not UTF-8 text", where=where, found=str(error)[:200]) from None
 
 
-def _lines_of(block: bytes, before: int) -> tuple[_Lines, int, list[OddLine]]:
+def _lines_of(block: bytes, before: int, traits: Counter[str]) -> tuple[_Lines, int, int, list[OddLine]]:
     """Return the filled lines of a block, the number of all its lines, and those that cannot be an entry."""
     buffer = np.frombuffer(block, np.uint8)
     breaks = np.flatnonzero(buffer == _LINE_FEED)
-    starts, ends = _firsts(breaks), breaks.copy()
+    first = firsts(breaks)
+    starts, ends = first.copy(), breaks.copy()
+    short = breaks - first <= LONGEST_LINE
     for step, bound in ((-1, ends), (1, starts)):
-        rows = np.flatnonzero(ends > starts)
+        rows = np.flatnonzero(short & (ends > starts))
         while len(rows):
             rows = rows[_BLANK[buffer[bound[rows] - (step < 0)]]]
             bound[rows] += step
             rows = rows[ends[rows] > starts[rows]]
     filled = ends > starts
-    odd = np.zeros(len(breaks), np.bool_)
-    odd[filled] = (buffer[ends[filled] - 1] == _SLASH) | (buffer[ends[filled] - 1] == ord("\\"))
-    reasons = dict.fromkeys(np.flatnonzero(odd).tolist(), "it names a folder")
-    reasons |= dict.fromkeys(np.flatnonzero(ends - starts > LONGEST_LINE).tolist(), "the line is too long")
+    if b"\r" in block:
+        by_return = (breaks > first) & (buffer[breaks - 1] == ord("\r"))
+        traits[RETURNS] += int(by_return.sum())
+        inner = np.flatnonzero(buffer == ord("\r"))
+        rows = np.searchsorted(breaks, inner)
+        lone = np.unique(rows[(inner >= starts[rows]) & (inner < ends[rows])])
+    else:
+        by_return, lone = np.zeros(len(breaks), np.bool_), np.empty(0, np.int64)
+    traits[OUTER_BLANKS] += int((filled & (breaks - first - by_return > ends - starts)).sum())
+    reasons = np.zeros(len(breaks), np.int8)
+    reasons[filled] = (buffer[ends[filled] - 1] == _SLASH) | (buffer[ends[filled] - 1] == ord("\\"))
+    reasons[lone] = 2
     if np.count_nonzero(buffer < 32) > len(breaks) + block.count(b"\t") + block.count(b"\r") or b"\x7f" in block:
-        places = [found.start() for found in _CONTROL.finditer(block)]
-        reasons |= dict.fromkeys(np.searchsorted(breaks, places).tolist(), "it holds a control character")
-    strange = [
+        control = np.flatnonzero(_CONTROL[buffer])
+        reasons[np.searchsorted(breaks, control)] = 2
+    for row in () if block.isascii() else np.flatnonzero(filled).tolist():
+        text = block[starts[row] : min(ends[row], starts[row] + LONGEST_LINE + 3)]
+        if not text.isascii() and not text.decode("utf-8", "ignore").replace("\t", " ").isprintable():
+            reasons[row] = 3
+    for row in np.flatnonzero(short & (ends - starts > _LONGEST_NAME)).tolist():
+        name = _AFTER_FOLDERS.split(block[starts[row] : ends[row]])[-1]
+        if len(name.decode("utf-8", "ignore")) > _LONGEST_NAME:
+            reasons[row] = 5
+    reasons[~short] = 4
+    strange = np.flatnonzero(reasons)
+    odd = [
         OddLine(
-            before + row + 1,
-            reasons[row],
+            before + row + 1, _REASONS[reasons[row]],
             block[starts[row] : min(ends[row], starts[row] + 240)].decode("utf-8", "ignore")[:60],
         )
-        for row in sorted(reasons)
-    ]
-    filled[list(reasons)] = False
-    rows = np.flatnonzero(filled)
+        for row in strange[:_SHOWN].tolist()
+    ]  # fmt: skip
+    rows = np.flatnonzero(filled & (reasons == 0))
     lines = _with_labels(block, buffer, (rows + before + 1, starts[rows], ends[rows], breaks[rows]))
-    return lines, len(breaks), strange
+    return lines, len(breaks), len(strange), odd
 
 
 def _with_labels(block: bytes, buffer: Any, lines: tuple[Int64s, Int64s, Int64s, Int64s]) -> _Lines:
     numbers, starts, ends, breaks = lines
     before, labels = ends.copy(), np.full(len(ends), NO_LABEL, np.int32)
     is_label, has_path = np.zeros(len(ends), np.bool_), np.zeros(len(ends), np.bool_)
-    is_bare = has_path.copy()
+    is_bare, is_sentence = has_path.copy(), has_path.copy()
     blanks = np.flatnonzero((buffer == 32) | (buffer == 9))
     if len(blanks):
         last = np.searchsorted(blanks, ends) - 1
@@ -487,16 +506,20 @@ def _with_labels(block: bytes, buffer: Any, lines: tuple[Int64s, Int64s, Int64s,
         while len(moving):
             moving = moving[_BLANK[buffer[before[moving] - 1]]]
             before[moving] -= 1
-        has_path[rows] = _before_suffix(buffer, starts[rows], before[rows]) < before[rows]
+        has_path[rows] = before_suffix(buffer, starts[rows], before[rows]) < before[rows]
         rows = rows[~has_path[rows]]
-        if len(rows):
+        slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\"))) if len(rows) else blanks[:0]
+        has_path[rows] = np.searchsorted(slashes, before[rows]) > np.searchsorted(slashes, starts[rows])
+        is_bare[rows] = np.searchsorted(blanks, before[rows]) == np.searchsorted(blanks, starts[rows])
+        words = np.flatnonzero((last >= 0) & (place > starts) & (place < ends) & ~has_path)
+        if len(words):
             slashes = np.flatnonzero((buffer == _SLASH) | (buffer == ord("\\")))
-            has_path[rows] = np.searchsorted(slashes, before[rows]) > np.searchsorted(slashes, starts[rows])
-            is_bare[rows] = np.searchsorted(blanks, before[rows]) == np.searchsorted(blanks, starts[rows])
+            inner = np.searchsorted(slashes, ends[words]) > np.searchsorted(slashes, starts[words])
+            is_sentence[words] = ~inner & (before_suffix(buffer, starts[words], ends[words]) == ends[words])
     near_zero = (labels >= -1) & (labels <= 1)
     return _Lines(
         block, numbers.astype(np.int32), starts.astype(np.int32), ends.astype(np.int32), breaks.astype(np.int32),
-        before.astype(np.int32), labels, is_label & has_path, is_label & ~has_path & is_bare & near_zero,
+        before.astype(np.int32), labels, is_label & has_path, is_label & ~has_path & is_bare & near_zero, is_sentence,
     )  # fmt: skip
 
 
@@ -519,7 +542,7 @@ def _texts_of(one: _Lines, ends: Int32s | None = None) -> bytes:
     if not len(one.numbers):
         return b""
     closing = one.breaks.astype(np.int64)
-    return _gathered(
+    return gathered(
         np.frombuffer(one.block, np.uint8), (one.starts, one.ends if ends is None else ends), (closing, closing + 1)
     )
 
@@ -531,9 +554,7 @@ def _labelled(parts: Sequence[_Lines], form: Form) -> tuple[bytes, Int32s, list[
         fits = one.is_imglist if form == "imglist" else one.is_voc
         texts.append(_texts_of(one, np.where(fits, one.before, one.ends)))
         labels.append(np.where(fits, one.labels, NO_LABEL))
-        for row in np.flatnonzero(~fits).tolist():
-            text = one.block[one.starts[row] : one.ends[row]][:240].decode("utf-8", "ignore")[:60]
-            without.append(OddLine(int(one.numbers[row]), "it has no label", text))
+        without += [one.odd_line(row, "it has no label") for row in np.flatnonzero(~fits).tolist()]
     return b"".join(texts), np.concatenate(labels).astype(np.int32), without
 
 
@@ -553,7 +574,7 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
         Name of their file. One that speaks of classes lets names hold digits (*BMW M3 Coupe 2012*); it does not make
         ids into classes: ``t1_known_test.txt`` is a list of images.
     """
-    if any(_IMAGE_NAME.search(text) for text in texts):
+    if any(_IMAGE_NAME.search(text) or not text.isprintable() for text in texts):
         return False
     if all(_WNID.fullmatch(text) for text in texts):
         return True
@@ -561,7 +582,7 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
     if sum(not any(character.isalpha() for character in text) for text in texts) > few:
         return False
     digits = sum(any(character.isdigit() for character in text) for text in texts)
-    if _CLASS_FILE.search(Path(hinted).stem):
+    if CLASS_FILE.search(Path(hinted).stem):
         return digits <= few or sum(" " in text for text in texts) > len(texts) // 2
     return digits <= few and sum("/" in text or "\\" in text for text in texts) <= few
 
@@ -627,6 +648,12 @@ class _Image(msgspec.Struct, frozen=True):
 
 class _Coco(msgspec.Struct, frozen=True):
     images: list[_Image]
+    annotations: msgspec.Raw = msgspec.Raw(b"[]")
+
+    @property
+    def annotated(self) -> bool:
+        """Whether there is an annotation."""
+        return bytes(self.annotations)[:1] == b"[" and bytes(self.annotations)[1:].strip() != b"]"
 
 
 def _from_json(data: bytes, where: str) -> dict[str, Any]:
@@ -636,7 +663,8 @@ def _from_json(data: bytes, where: str) -> dict[str, Any]:
         keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         refuse_repeated_keys(data, where, AnnotationFormatError)
         if "images" in keys and bytes(keys["images"])[:1] == b"[" and keys.keys() & {"annotations", "categories"}:
-            return _from_coco(msgspec.json.decode(data, type=_Coco).images, where)
+            coco = msgspec.json.decode(data, type=_Coco)
+            return _from_coco(coco.images, where) | {"annotated": coco.annotated}
         if keys.keys() >= {"known_classes", "unknown_classes"}:
             roles = {role: msgspec.json.decode(keys[f"{role}_classes"]) for role in ("known", "unknown")}
             return {"form": "class roles", "classes": dict(_roles(roles, "", where))}
@@ -660,7 +688,7 @@ def _from_json(data: bytes, where: str) -> dict[str, Any]:
 
 def _from_array(given: Sequence[str | int], where: str) -> dict[str, Any]:
     if not given:
-        raise AnnotationFormatError("The list is empty", where=where, expected="at least one entry")
+        raise EmptyListError("The list is empty", where=where, expected="at least one entry")
     texts = [one for one in given if isinstance(one, str)]
     if len(texts) == len(given) <= MOST_CLASS_NAMES and name_classes(texts):
         return {"form": "class names", "classes": {"": tuple(texts)}}
@@ -683,8 +711,9 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
         return {"form": "json groups", "lists": (_with_groups(one, tuple(given), groups),)}
     lists = tuple(_listed(key, given[key], where) for key in given if given[key])
     if not lists:
-        raise AnnotationFormatError("The lists are empty", where=where, expected="at least one entry")
-    if all(name_classes([str(text) for text in given[one.name]]) for one in lists):
+        raise EmptyListError("The lists are empty", where=where, expected="at least one entry")
+    parts = all(_PART_NAME.fullmatch(key) for key in given)
+    if not parts and all(name_classes([str(text) for text in given[one.name]]) for one in lists):
         return {"form": "class roles", "classes": {key: tuple(map(str, given[key])) for key in given}}
     return {"form": "json lists", "lists": lists}
 
@@ -707,11 +736,15 @@ def _listed(name: str, given: Sequence[str | int], where: str) -> PublishedList:
             for row, text in enumerate(texts)
             if row not in kept
         ]
+    if not texts:
+        raise EmptyListError("The list is empty", where=where, expected="texts that name images")
     if not good:
-        raise AnnotationFormatError("The list is empty", where=where, expected="texts that name images")
+        raise AnnotationFormatError(
+            "No text names an image", where=where, expected="printable texts", found=f"{odd[0].reason}: {odd[0].text}"
+        )
     return PublishedList(
         name, _joined(texts[row] for row in good), np.array(good, np.int32) + 1, odd=len(odd),
-        odd_lines=tuple(odd[:_SHOWN]),
+        odd_lines=tuple(odd[:_SHOWN]), integers=any(isinstance(one, int) for one in given),
     )  # fmt: skip
 
 

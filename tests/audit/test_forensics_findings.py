@@ -16,7 +16,7 @@ def findings(folder: Path, lists: dict[str, list[str]]) -> list[ListFinding]:
 
 
 def test_two_different_lists_of_one_name_and_length(tmp_path: Path) -> None:
-    [first, *rest] = findings(tmp_path, {"x/ft": ["a", "b", "c"], "y/ft": ["b", "c", "d"]})
+    [first, *rest] = findings(tmp_path, {"x/ft": ["a1", "b1", "c1"], "y/ft": ["b1", "c1", "d1"]})
     assert first.gravity == "error"
     assert first.text == "ft.txt in x/ and y/ have both 3 lines, but share only 2 ids"
     assert first.count == 2
@@ -25,9 +25,9 @@ def test_two_different_lists_of_one_name_and_length(tmp_path: Path) -> None:
 
 
 def test_repeats_are_counted_by_multiplicity_with_their_lines(tmp_path: Path) -> None:
-    found = findings(tmp_path, {"l": ["a", "b", "a", "c", "b", "a"]})
+    found = findings(tmp_path, {"l": ["a1", "b1", "a1", "c1", "b1", "a1"]})
     assert found[0].text == "l.txt repeats ids: 6 lines, 3 ids; 1 twice, 1 three times"
-    assert found[0].examples == ("a (lines 1, 3, 6)", "b (lines 2, 5)")
+    assert found[0].examples == ("a1 (lines 1, 3, 6)", "b1 (lines 2, 5)")
 
 
 def test_a_sound_list_says_nothing(tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_findings_stand_by_gravity(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lists", "kind"),
     [
-        ({"a": ["x", "y"], "b": ["y", "x"]}, "same ids"),
-        ({"a": ["x", "y"], "b": ["x", "y"]}, "same bytes"),
-        ({"a": ["x"], "b": ["x", "y"]}, "subset"),
-        ({"a": ["x", "y"], "b": ["x", "z"]}, "equal counts"),
+        ({"a": ["x1", "y1"], "b": ["y1", "x1"]}, "same ids"),
+        ({"a": ["x1", "y1"], "b": ["x1", "y1"]}, "same bytes"),
+        ({"a": ["x1"], "b": ["x1", "y1"]}, "subset"),
+        ({"a": ["x1", "y1"], "b": ["x1", "z1"]}, "equal counts"),
         ({"a": ["000005"], "b": ["000000000005", "000000000006"]}, "equal numbers"),
     ],
 )
@@ -67,19 +67,19 @@ def test_each_relation_is_told_once_and_by_its_kind(tmp_path: Path, lists: dict[
 
 
 def test_the_data_hold_everything_and_survive_json(tmp_path: Path) -> None:
-    lists = {"x/ft": ["a", "b", "b"], "y/ft": ["b", "c", "d"], "z": ["000005", "000000000005"]}
+    lists = {"x/ft": ["a1", "b1", "b1"], "y/ft": ["b1", "c1", "d1"], "z1": ["000005", "000000000005"]}
     found = forensics(list_set(tmp_path, lists))
     data = forensics_data(found)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert data["overlap"] == found.overlap.tolist()
     assert [one["lines"] for one in data["lists"]] == [3, 3, 2]
     assert data["same_names"] == [{"lists": ["x/ft", "y/ft"], "shared": 1}]
-    assert data["collisions"][0]["lists"] == {"z": 1}
+    assert data["collisions"][0]["lists"] == {"z1": 1}
     assert [one["text"] for one in data["findings"]] == [one.text for one in list_findings(found)]
 
 
 def test_tables_are_rectangles_of_texts(tmp_path: Path) -> None:
-    lists = {"a": ["x", "x", "000001"], "b": ["2008_000001"], "empty": []}
+    lists = {"a": ["x1", "x1", "000001"], "b": ["2008_000001"], "empty": []}
     for _, columns, rows in forensics_tables(forensics(list_set(tmp_path, lists))):
         assert rows
         assert all(len(row) == len(columns) and all(isinstance(cell, str) for cell in row) for row in rows)

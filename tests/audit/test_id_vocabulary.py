@@ -5,15 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.audit.id_vocabulary import NAMESPACES, Vocabulary, numbered_together
-from curation.audit.list_forms import parse_lines
+from curation.audit.id_vocabulary import NAMESPACES, Vocabulary, named, numbered_together
 from curation.canonical import sha256_of_lines
 from curation.manifest.importing import namespaced_by_form
+from curation.sources.stems import stems
 
 
 def vocabulary(*lists: list[str], namespace: str = "") -> tuple[Vocabulary, list[list[int]]]:
-    parsed = [parse_lines("\n".join(one).encode(), namespace=namespace) for one in lists]
-    found, members = numbered_together([one.ids for one in parsed], namespace)
+    by_form = namespace in ("", *NAMESPACES)
+    texts = [stems("".join(f"{text}\n" for text in one).encode()) for one in lists]
+    given = [named(text, by_form=by_form, namespace=namespace) for text in texts]
+    found, members = numbered_together(given, namespace)
     return found, [one.tolist() for one in members]
 
 

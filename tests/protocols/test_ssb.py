@@ -22,6 +22,7 @@ from curation.sources.published_list import read_published
 from tests.protocols.osod3_world import cub
 from tests.real_files import real_files
 
+ROOT = Path(__file__).parents[2] / "manifests"
 BENCHMARK = find_benchmark("ssb")
 
 
@@ -73,7 +74,7 @@ def test_a_source_that_is_missing() -> None:
         build({"cub-test": source}, parameters())
 
 
-def of_imagenet(folder: Path, per_class: int) -> Manifest:
+def of_imagenet(folder: Path, per_class: int, **given: str) -> Manifest:
     known = ilsvrc2012_classes()
     lines = [f"ILSVRC2012_val_{number + 1:08}.JPEG {number}" for number in range(len(known))]
     (folder / "val.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -84,13 +85,69 @@ def of_imagenet(folder: Path, per_class: int) -> Manifest:
         "imagenet-val": read_imagenet(folder / "val.txt", part="val"),
         "imagenet-21k": read_imagenet(folder / "files.json", part="train"),
     }
-    return build(sources, parameters(problem="imagenet"))
+    return build(sources, parameters(problem="imagenet", **given))
 
 
 def test_imagenet_by_class(tmp_path: Path) -> None:
     manifest = of_imagenet(tmp_path, 2)
     sizes = {part.name: part.images for part in manifest.header.parts}
     assert sizes == {"known": 1000, "easy": 2000, "hard": 1960, "test-easy": 3000, "test-hard": 2960}
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "classes"), [("descendants", "without-descendants", 820), ("all", "without-kin", 788)]
+)
+def test_hard_classes_without_kin(which: str, name: str, classes: int, tmp_path: Path) -> None:
+    manifest = of_imagenet(tmp_path, 2, without_kin=which)
+    header = manifest.header
+    assert header.name == f"ssb/hard-{name}"
+    assert f"without the {980 - classes} classes" in header.title
+    sizes = {part.name: part.images for part in header.parts}
+    assert sizes == {"known": 1000, "hard": 2 * classes, "test-hard": 1000 + 2 * classes}
+    assert header.rule.parameters == {"problem": "imagenet", "without_kin": which}
+    kept = {entry.name for entry in header.classes if entry.role == "unknown"}
+    left_out = set(PROBLEMS["imagenet"]["classes"]["hard"]) - kept
+    assert (len(kept), "n01580870" in left_out) == (classes, True)
+    assert all(wnid in header.notes[0] for wnid in left_out)
+    assert "siblings" in header.notes[1]
+    # The committed header is of the authors' 50 files a class: as many images more.
+    committed = read_manifest(ROOT / f"ssb/hard-{name}/1.0.0").header
+    assert (committed.classes, committed.notes, committed.title) == (header.classes, header.notes, header.title)
+    assert {part.name: part.images for part in committed.parts} == {
+        "known": 50_000,
+        "hard": 50 * classes,
+        "test-hard": 50_000 + 50 * classes,
+    }
+
+
+def test_only_imagenets_classes_are_synsets() -> None:
+    sources = {"cub-train": cub("train", 1), "cub-test": cub("test", 1)}
+    with pytest.raises(ProtocolError, match="Only the classes of imagenet"):
+        build(sources, parameters(without_kin="all"))
+
+
+def test_what_was_published_states_no_kin(tmp_path: Path) -> None:
+    assert of_imagenet(tmp_path, 1).header.rule.parameters == {"problem": "imagenet"}
+
+
+@real_files("atlas_lists")
+@pytest.mark.parametrize(("which", "name"), [("descendants", "without-descendants"), ("all", "without-kin")])
+def check_headers_without_kin_are_declared_again_and_completed(
+    shared: Path, tmp_path: Path, which: str, name: str
+) -> None:
+    sources = [
+        f"--source=imagenet-val={shared / 'data/imagenet/val.txt'}",
+        f"--source=imagenet-21k={shared / 'data/atlas/ssb/imagenet_21k_val_files.json'}",
+        "--no-cache",
+    ]
+    committed = read_manifest(ROOT / f"ssb/hard-{name}/1.0.0")
+    setting = ["--set=problem=imagenet", f"--set=without_kin={which}"]
+    assert main(["build", "ssb", "--declare", *setting, *sources, "--out", str(tmp_path / "again")]) == 0
+    assert read_manifest(tmp_path / "again").digest == committed.digest
+    assert main(["build", f"ssb/hard-{name}", *sources, "--out", str(tmp_path / "made")]) == 0
+    made = read_manifest(tmp_path / "made")
+    assert (made.header.completes, made.header.origin) == (committed.digest, "regenerated")
+    assert len(made.ids("hard")) == {"all": 39_400, "descendants": 41_000}[which]
 
 
 def test_scores_of_a_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

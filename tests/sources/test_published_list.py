@@ -12,7 +12,9 @@ import pytest
 
 from curation.errors import AnnotationFormatError, UsageError
 from curation.sources import published_list
-from curation.sources.published_list import NO_LABEL, ListDigests, distinct, read_published, stems
+from curation.sources import stems as stems_module
+from curation.sources.published_list import NO_LABEL, ListDigests, read_published
+from curation.sources.stems import distinct, stems
 from tests.real_files import real_files
 
 
@@ -64,7 +66,7 @@ def test_blocks_do_not_change_what_is_read(tmp_path: Path, monkeypatch: pytest.M
     text = "".join(f"a{n % 7}/im {n}.jpg {n % 5 - 1}\n" + "\n" * (n % 3 == 0) for n in range(400))
     path = written(tmp_path / "list.txt", text)
     whole = read_published(path).lists[0]
-    monkeypatch.setattr(published_list, "_BLOCK", 64)
+    monkeypatch.setattr(stems_module, "_BLOCK", 64)
     pieces = read_published(path).lists[0]
     assert pieces.paths == whole.paths
     assert pieces.lines.tolist() == whole.lines.tolist()
@@ -142,7 +144,6 @@ def test_a_damaged_line_of_an_imglist_has_no_label_and_is_told(tmp_path: Path) -
     ("name", "text", "form"),
     [
         ("a.txt", "000005 -1\n000007  1\n000009 0\n", "voc list"),
-        ("a.txt", "000005 2\n000007 1\n", "id list"),
         ("a.txt", "2008_000008\n2008_000015", "id list"),
         ("t1_known_test.txt", "000001\n000002\n", "id list"),
         ("train.txt", "airplane\nwine glass\nhot-dog\n", "class names"),
@@ -201,6 +202,7 @@ def test_repeated_image_ids_of_a_json_are_noted_and_lose_no_image(tmp_path: Path
         ("a.txt", b"\x89PNG\r\n\x1a\n\x00\x00", "The file is not text"),
         ("a.txt", b"caf\xe9.jpg\nb.jpg\n", "The file is not UTF-8 text"),
         ("a.txt", b"x" * (1 << 20) + b"\nb/\n", "The file is no list of images"),
+        ("a.txt", b"000005 2\n000007 1\n", "The file is no list of images"),
         ("a.json", b'{"images": [{"id": NaN}], "annotations": []}', "The JSON is of no known form"),
         ("a.json", b'{"a": ["x.jpg"], "a": ["y.jpg"]}', "A key stands twice"),
         ("a.json", b"[" * 5000, "The JSON is of no known form"),

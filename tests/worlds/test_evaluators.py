@@ -19,6 +19,7 @@ from tests.worlds.runs import (
     findmeifyoucan_run,
     image_ood_run,
     osod3_run,
+    ovcoco_run,
     owod_run,
     voc_run,
 )
@@ -114,6 +115,17 @@ def test_the_image_ood_world_tells_the_variants_apart() -> None:
     assert (openood["exact"]["textures"]["FPR95"], openood["openood"]["textures"]["FPR95"]) == (0.96, 1)
     assert ninco["exact"]["classes"]["FPR95"] != ninco["ninco"]["classes"]["FPR95"]
     assert ninco["exact"]["classes"]["AUROC"] != ninco["exact"]["ninco"]["AUROC"]
+
+
+@pytest.mark.parametrize("engine", ["faster", "pycocotools"])
+def test_ovcoco(tmp_path: Path, engine: str) -> None:
+    if engine == "faster":
+        pytest.importorskip("faster_coco_eval", reason="faster-coco-eval is not installed")
+    run = ovcoco_run(tmp_path, engine)
+    assert differences(run.result(), run.expected) == []
+    # Images without a novel object cannot cost precision.
+    found = run.expected
+    assert found["constrained/ovr-cnn"]["AP50_novel"] > found["generalized/ovr-cnn"]["AP50_novel"]
 
 
 @pytest.mark.parametrize("protocol", ["imagenet", "ssb"])

@@ -14,8 +14,8 @@ from curation.manifest.views import locate_images
 from curation.publishing.exporting import Format
 from curation.publishing.formats.plan import Plan, PlannedFile
 from curation.sources.imagenet import class_of_images
-from curation.sources.published_list import stems
 from curation.sources.source import Source
+from curation.sources.stems import stems
 
 FOLDERS = fact(__package__, "imglists", dict[str, str])
 """Where OpenOOD keeps the images of each part."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.facts import fact
-from curation.benchmarks.parameters import choice
 from curation.manifest.header import Paper
 
 BENCHMARK = Benchmark(
@@ -12,7 +11,7 @@ BENCHMARK = Benchmark(
     paper=fact(__package__, "paper", Paper),
     summary="Semantic shift: unknown classes easy and hard to tell from known ones, of CUB and of ImageNet",
     slots="curation.benchmarks.ssb.lists:SLOTS",
-    parameters=(choice("problem", ("cub", "imagenet", "aircraft", "scars"), "data set"),),
+    parameters="curation.benchmarks.ssb.lists:PARAMETERS",
     parts=(
         ("train", "cub: training images of known classes"),
         ("known", "test images of known classes"),

@@ -6,6 +6,9 @@ classifier of the known classes is tested on known images joined with the easy, 
 
 CUB is exact from its own files: images follow from the official split. Of ImageNet the known images are ILSVRC's
 validation images; the unknown ones are the 50 files of each class that the authors list.
+
+Many hard classes of ImageNet are related to a known one by WordNet, as the authors meant it. Two variants of ours leave
+them out, to tell how much of a score rests on them: those below a known class, or those above one too.
 """
 
 from __future__ import annotations
@@ -15,10 +18,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from curation.benchmarks.facts import fact, facts_of
+from curation.benchmarks.parameters import choice, stated
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.errors import ProtocolError
+from curation.hierarchy.kinship import NOT_PROVEN, class_kin
 from curation.ilsvrc2012 import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, PartRole
 from curation.manifest.manifest import Manifest
@@ -41,6 +47,25 @@ SLOTS = (
 )
 SLOTS_OF = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
 """Sources of each data set: that of the known images first."""
+PARAMETERS = (
+    choice("problem", ("cub", "imagenet", "aircraft", "scars"), "data set"),
+    replace(
+        choice(
+            "without_kin",
+            {
+                "none": "all classes",
+                "descendants": "imagenet: hard classes alone, without those below a known one in WordNet 3.0",
+                "all": "also without those above one",
+            },
+        ),
+        later=True,
+    ),
+)
+_VARIANTS = {
+    "descendants": ("hard-without-descendants", "below"),
+    "all": ("hard-without-kin", "below or above"),
+}
+"""Name of the manifest without some kin, and what that kin is."""
 _MEDIUM = "Medium unknown classes count as hard in benchmarking: part test-hard holds both."
 LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
 """Classes that a test set of each name holds beside the known ones."""
@@ -71,7 +96,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     if missing := [slot for slot in SLOTS_OF[problem] if slot not in sources]:
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
     first, second = (sources[slot] for slot in SLOTS_OF[problem])
-    levels = classes_of(problem, second)
+    levels, left_out = _without_kin(classes_of(problem, second), parameters)
     classes = (
         *(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(levels["known"])),
         *(
@@ -94,47 +119,84 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     for level, one in unknown.items():
         parts.append(_part(level, [one], classes, f"Test images of {level} unknown classes."))
     for name, held in LEVELS.items():
-        chosen = [unknown[level] for level in held if level in unknown]
-        parts.append(_part(f"test-{name}", [known, *chosen], classes, f"The known images and the {name} unknown ones."))
+        if chosen := [unknown[level] for level in held if level in unknown]:
+            rule = f"The known images and the {name} unknown ones."
+            parts.append(_part(f"test-{name}", [known, *chosen], classes, rule))
+    variant, kin = _VARIANTS.get(parameters["without_kin"], ("", ""))
+    title = f", hard, without the {len(left_out)} classes {kin} a known one in WordNet 3.0" if variant else ""
     return manifest_of(
         parts,
-        name=f"ssb/{problem}",
-        title=f"Semantic Shift Benchmark: {problem}",
+        name=f"ssb/{variant or problem}",
+        title=f"Semantic Shift Benchmark: {problem}{title}",
         paper=PAPER,
         taxonomy="OSC",
         classes=classes,
         sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),
         protocol="ssb",
         algorithm_version=1,
-        parameters=dict(parameters),
-        figures=_figures(problem, {part.entry.name: len(part.ids) for part in parts}),
-        notes=(_MEDIUM,) if "medium" in levels else (),
+        parameters=stated(parameters, PARAMETERS),
+        # A variant of ours has other sizes than the paper's: its lists are pinned by digest.
+        figures=() if variant else _figures(problem, {part.entry.name: len(part.ids) for part in parts}),
+        notes=_told_of(left_out, kin) if variant else (_MEDIUM,) if "medium" in levels else (),
+    )
+
+
+def _without_kin(
+    levels: Mapping[str, tuple[str, ...]], parameters: Mapping[str, Any]
+) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
+    """Return the classes by level without kin of known ones, and the classes that are left out."""
+    which = parameters["without_kin"]
+    if which == "none":
+        return levels, ()
+    if parameters["problem"] != "imagenet":
+        raise ProtocolError(
+            "Only the classes of imagenet are synsets of WordNet",
+            where=f"--set without_kin={which}",
+            expected="--set problem=imagenet",
+            found=f"problem={parameters['problem']}",
+        )
+    left_out = set(class_kin(levels["hard"], levels["known"]).kin(which))
+    kept = {"known": levels["known"], "hard": tuple(name for name in levels["hard"] if name not in left_out)}
+    return kept, tuple(sorted(left_out))
+
+
+def _told_of(left_out: Sequence[str], kin: str) -> tuple[str, ...]:
+    return (
+        f"A variant of ours, not of the authors, who meant hard classes to be near: {len(left_out)} of "
+        f"{len(PROBLEMS['imagenet']['classes']['hard'])} hard classes are left out, each {kin} a known class in "
+        f"WordNet 3.0, all parents kept: {', '.join(left_out)}.",
+        f"{'; '.join(NOT_PROVEN)}.",
     )
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the classes of a data set whose images no reader knows, with their roles, as a header without lists.
+    """Return a header without lists: of a data set whose images no reader knows, or of a variant without kin.
+
+    The lists of SSB's authors may not be passed on: a variant is pinned by their digests, and built from their file.
 
     Raises
     ------
     ProtocolError
-        The lists of the data set can be built.
+        The lists of the data set can be built, and are the authors' own.
     """
     problem = parameters["problem"]
+    if parameters["without_kin"] != "none":
+        made = build(sources, parameters)
+        return Manifest(header=structs.replace(made.header, origin="declared"), lists={})
     if problem in SLOTS_OF:
         raise ProtocolError(
             "The lists of this data set are built, and not declared",
             where=f"--declare --set problem={problem}",
             expected=f"curation build ssb --set problem={problem} without --declare",
         )
-    stated = PROBLEMS[problem]
-    names = {level: [stated["names"][number] for number in numbers] for level, numbers in stated["classes"].items()}
+    facts = PROBLEMS[problem]
+    names = {level: [facts["names"][number] for number in numbers] for level, numbers in facts["classes"].items()}
     unknown = [level for level in names if level != "known"]
     classes = (
         *(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names["known"])),
         *(ClassEntry(name=name, role="unknown", index=-1) for level in unknown for name in names[level]),
     )
-    slot = f"{stated['dataset'].replace('_', '-')}-test"
+    slot = f"{facts['dataset'].replace('_', '-')}-test"
     told = {"known": "Test images of known classes."}
     for level in unknown:
         told[level] = f"Test images of {level} unknown classes: {', '.join(names[level])}."
@@ -146,30 +208,30 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
             for name, rule in told.items()
         ],
         name=f"ssb/{problem}",
-        title=f"Semantic Shift Benchmark: classes of {stated['title']}",
+        title=f"Semantic Shift Benchmark: classes of {facts['title']}",
         paper=PAPER,
         taxonomy="OSC",
         origin="declared",
         classes=classes,
-        sources=[unread_entry(slot, stated["dataset"], "test", note="no reader of its images")],
+        sources=[unread_entry(slot, facts["dataset"], "test", note="no reader of its images")],
         protocol="ssb",
         algorithm_version=1,
-        parameters=parameters,
+        parameters=stated(parameters, PARAMETERS),
         notes=(_MEDIUM,),
     )
 
 
 def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
     """Return the names of the known classes and of the unknown ones by difficulty, sorted within each."""
-    stated = PROBLEMS[problem]["classes"]
+    facts = PROBLEMS[problem]["classes"]
     if problem == "imagenet":
         return {
             "known": tuple(ilsvrc2012_classes()),
-            **{level: tuple(names) for level, names in stated.items()},
+            **{level: tuple(names) for level, names in facts.items()},
         }
     # By the file's own class ids: the order of its lines is free. The authors count them from 0.
     names = [name for _, name in sorted(zip(source.categories.numbers, source.categories.names, strict=True))]
-    size = sum(map(len, stated.values()))
+    size = sum(map(len, facts.values()))
     if len(names) != size:
         raise ProtocolError(
             "The source has other classes than the benchmark",
@@ -177,7 +239,7 @@ def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
             expected=f"{size} classes",
             found=str(len(names)),
         )
-    return {level: tuple(names[number] for number in numbers) for level, numbers in stated.items()}
+    return {level: tuple(names[number] for number in numbers) for level, numbers in facts.items()}
 
 
 def _showing(source: Source, names: Sequence[str]) -> Any:

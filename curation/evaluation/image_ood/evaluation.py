@@ -123,7 +123,7 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
             variant of the numbers
         without : mapping of str to Path or LeftOut
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
-            decisions remove (.jsonl), or those that a cleaned manifest lacks
+            decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
         score_key, label_key, image_key : str, optional
             column or array, where it has another name than the usual ones
         stray : {"error", "drop"}
