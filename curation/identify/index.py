@@ -212,24 +212,24 @@ class _Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: str
 
 
-class _Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    file: str
-    name: str = ""
-    part: str = ""
+class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     defects: tuple[_Finding, ...] = ()
     findings: tuple[_Finding, ...] = ()
     successor: str = ""
 
 
-class _Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Declared(_Known, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    file: str
+    name: str = ""
+    part: str = ""
+
+
+class _Source(_Known, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: str
     benchmark: str
     version: str = ""
     licence: str = ""
     folder: str = ""
-    defects: tuple[_Finding, ...] = ()
-    findings: tuple[_Finding, ...] = ()
-    successor: str = ""
     lists: tuple[_Declared, ...] = ()
 
 
@@ -319,7 +319,7 @@ def _declared(path: Path) -> _Declaration:
             "The declaration of lists is malformed", where=str(path), found=str(error)[:200],
             expected="[[source]] tables, see docs/identify.md",
         ) from None  # fmt: skip
-    places = [place for source in found.source for place in (source, *source.lists)]
+    places: list[_Known] = [place for source in found.source for place in (source, *source.lists)]
     for one in (said for place in places for said in place.defects + place.findings):
         if not isinstance(one, str) and (len(one.keys() - {BY}) != 1 or _kind(one) not in found.kinds):
             raise UsageError(

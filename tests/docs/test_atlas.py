@@ -2,11 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from curation.cli import main
 from curation.errors import UsageError
 from curation.identify.index import make_index
-from tests.docs.atlas import DECLARATION, PAGE, findings, page
-from tests.real_files import provided, real_files
+from tests.docs.atlas import PAGE, findings, page
 
 
 def test_the_page_says_what_is_declared() -> None:
