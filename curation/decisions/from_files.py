@@ -266,7 +266,7 @@ def apply_from_files(
     strict
         refuse stale decisions, undecided images, images both near and far, and lines cut off
     sources
-        a raw dataset of the manifest, to count objects anew: its root, an annotation file, or a table (repeatable)
+        to count objects anew
     """
     # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
     from curation.sources.given import open_slots

@@ -147,6 +147,8 @@ class LeftOut:
         By set, how many a cleaned manifest says were looked at.
     file : dict
         Name and digest.
+    notes : tuple of str
+        What a reader must know of it.
     """
 
     name: str
@@ -156,6 +158,7 @@ class LeftOut:
     judged: Images | None = None
     judged_of: Mapping[str, int] = field(default_factory=dict)
     file: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, given: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
