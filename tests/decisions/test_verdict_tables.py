@@ -8,6 +8,7 @@ from curation.decisions.cleaned_lists import manifest_of_list
 from curation.decisions.from_files import report_decisions
 from curation.decisions.verdict_tables import TableOptions, read_verdicts
 from curation.errors import CurationError
+from curation.manifest.manifest import Manifest
 from curation.sources.datasets import namespace_of
 
 COLUMNS = ("image_id=image_location,action=decision",)
@@ -171,3 +172,15 @@ def test_a_list_takes_the_name_space_of_the_decisions_on_it(tmp_path: Path) -> N
     assert manifest_of_list(tmp_path / "test_textures.txt", many).ids("textures")[0] == "dtd:a/1"
     with pytest.raises(CurationError, match="several data sets"):
         manifest_of_list(tmp_path / "Our OOD.txt", many)
+
+
+def test_ids_are_those_of_the_part_that_a_data_set_names(base_folder: Path, base: Manifest, tmp_path: Path) -> None:
+    first, second = base.ids("wilderness")[:2]
+    names = [one.partition(":")[2] for one in (first, second)]
+    table = write(tmp_path / "t.csv", f"0,train2017/{names[0]}.jpg,i", f"1,{int(names[1])},o", "2,7.jpg,o")
+    report = report_decisions((table,), manifest=str(base_folder), table=options(dataset="wilderness"))
+    assert [one.image_id for one in report.files[0].decisions] == [first, second, "coco:000000000007"]
+    (part,) = report.coverage
+    assert (part.part, part.total, part.unjudged) == ("wilderness", 2, part.images - 2)
+    assert report.staleness is not None
+    assert report.staleness.gone == ("coco:000000000007",)

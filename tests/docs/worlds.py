@@ -361,8 +361,18 @@ def known_lists(folder: Path) -> None:
     (folder / "known" / "lists.toml").write_text(data_of("docs/identify.md", "toml")[0])
 
 
+def lists_of_others(folder: Path) -> None:
+    """Draw known lists, a file of classes, and two published lists with verdicts on one and scores of both."""
+    from tests.cli.test_verdicts import lay
+
+    known_lists(folder)
+    lay(folder)
+    write_lines(folder / "unknown.txt", ["n01580870", "n02419796", "n04322801"])
+
+
 WORLDS: dict[str, Callable[[Path], None]] = {
     "README.md": voc_and_coco,
+    "docs/atlas.md": lists_of_others,
     "docs/audit.md": audited_lists,
     "docs/decisions.md": verdicts_of_two_and_of_others,
     "docs/elephant.md": voc_and_coco,
