@@ -50,6 +50,7 @@ figures: $(STAMP)
 	$(BIN)/python -m tests.docs.pipeline_figure
 	$(BIN)/python -m tests.docs.measure_tables --write
 	$(BIN)/python -m tests.docs.conformance --write
+	$(BIN)/python -m tests.docs.atlas --write
 
 audits: $(STAMP)
 	$(BIN)/python -m tests.docs.audit_pages

@@ -125,13 +125,19 @@ def _fit(value: Any, kind: Any) -> Any:
     return next((made for one in alternatives(kind) if (made := _made(value, one)) is not None), value)
 
 
-def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return what each parameter is annotated as; a name that is not loaded stands for the class of that name."""
+def annotations_of(function: Callable[..., Any], *, extras: bool = False) -> dict[str, Any]:
+    """Return what each parameter is annotated as; a name that is not loaded stands for the class of that name.
+
+    Parameters
+    ----------
+    extras : bool
+        Whether an ``Annotated`` type keeps what it is annotated with.
+    """
     function = inspect.unwrap(function)
     told = {name: one for name, one in function.__annotations__.items() if name != "return"}
     holder: Any = types.SimpleNamespace(__annotations__=told)
     space: dict[str, Any] = function.__globals__
-    return typing.get_type_hints(holder, space, _Names(space))
+    return typing.get_type_hints(holder, space, _Names(space), include_extras=extras)
 
 
 class _Names(dict[str, Any]):

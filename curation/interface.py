@@ -10,17 +10,30 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from curation.arguments import alternatives, checked, fitted, is_of, shown
 from curation.errors import CurationError, ManifestError, UsageError
+from curation.publishing.formats.options import FormatOptions
+from curation.sources.slots import Reading, Sources
 
 if TYPE_CHECKING:
     from curation.evaluation.result import Result
     from curation.manifest.manifest import Manifest
-    from curation.publishing.exporting import Exported, FormatOptions
-    from curation.sources.slots import Reading
+    from curation.publishing.exporting import Exported
 
+_Form = Literal[
+    "coco",
+    "voc",
+    "yolo",
+    "txt",
+    "owod",
+    "elephant-json",
+    "imagenet-csv",
+    "imagefolder",
+    "findmeifyoucan",
+    "openood-imglist",
+]
 _PUBLISHED = re.compile(r"[\w.-]+/[\w.-]+@[0-9]+\.[0-9]+\.[0-9]+")
 
 
@@ -60,14 +73,14 @@ def load(target: str | Path) -> Manifest:
 
 @checked
 def export(
-    manifest: Manifest | Path | str,
-    part: str | Sequence[str],
-    form: str,
-    out: Path | str,
+    manifest: str | Path | Manifest,
+    part: Sequence[str] | str,
+    form: Annotated[_Form | str, "--format"],
+    out: Path,
     *,
-    sources: Mapping[str, Any] | None = None,
+    sources: Sources | None = None,
     each: bool = False,
-    photos: Mapping[str, Path] | None = None,
+    photos: Annotated[Mapping[str, Path] | Path | None, "--images [SOURCE=]ROOT"] = None,
     options: FormatOptions | None = None,
     reading: Reading | None = None,
 ) -> Exported:
@@ -75,18 +88,24 @@ def export(
 
     Parameters
     ----------
-    manifest : Manifest, Path or str
-        Itself, its folder or its name.
+    manifest : str, Path or Manifest
+        a folder, or NAME@VERSION of an available manifest
     part : str or sequence of str
-        Names, patterns such as ``t*-test``, or ``all``; several go into one output.
+        a part to write, a pattern such as 't*-test', or all; several go into one output (repeatable; owod takes all
+        parts by default, findmeifyoucan all splits)
     form : str
-        ``coco``, ``voc``, ``yolo``, ``txt``, or the layout of a benchmark (`curation.benchmarks.registry.formats`).
+        what to write: of a format of detectors, or of the layout of a benchmark's authors
     out : Path or str
-        A new folder; for one file, a new file that ends in ``.json`` (coco) or ``.txt`` (txt).
+        a new folder; for one file, a new file that ends in .json (coco, elephant-json) or .txt (txt)
     sources : mapping of str to path or annotations, optional
-        By ``NAME[@PART]``; ids alone need none.
-    each, photos, options, reading
-        See `curation.publishing.exporting.export`.
+        ids alone need none
+    each : bool
+        coco, voc, yolo: every part on its own, a file PART.json or a folder PART in --out
+    photos : path, or mapping of str to path, optional
+        yolo: folder of photos, to read sizes that the annotations lack (repeatable); imagefolder: the
+        folder that the links lead to
+    options, reading : optional
+        See `curation.publishing.formats.options.FormatOptions` and `curation.sources.slots.Reading`.
 
     Raises
     ------
@@ -112,9 +131,9 @@ def export(
         parts,
         form,
         sources or {},
-        Path(out),
+        out,
         each=each,
-        photos=photos,
+        photos={"": photos} if isinstance(photos, Path) else photos,
         options=options,
         reading=reading,
         formats=formats(),

@@ -20,11 +20,10 @@ PRINCIPLES: Mapping[str, str] = {
     "LI": "Label integrity",
     "DS": "Data specificity",
     "PL": "Published lists",
+    "KI": "Kinship",
 }
-"""By the letters of their rules: Zhao et al., Revisiting Open World Object Detection, arXiv 2201.00471, section 3.
-
-The rules of published lists are this package's own: what names, sizes and labels say, held against the lists.
-"""
+"""By the letters of their rules: Zhao et al., Revisiting Open World Object Detection, arXiv 2201.00471, section 3, but
+for published lists and kinship, which are ours."""
 
 VERDICTS: tuple[Verdict, ...] = ("fail", "warn", "undecidable", "info", "pass", "not applicable")
 """Strongest first: the verdict of a rule is the strongest among those of its findings."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from curation.arguments import checked
 from curation.audit.classes import TaskClasses, read_tasks
@@ -16,8 +16,8 @@ from curation.audit.judgement import judged
 from curation.audit.lists import ListSet, read_lists
 from curation.audit.manifest_target import manifest_target
 from curation.audit.report import Report, RuleResult
-from curation.audit.rule import NOTHING, Rule, Severity
-from curation.audit.rules import PUBLISHED_RULES, RULES, chosen_rules
+from curation.audit.rule import NOTHING, Rule
+from curation.audit.rules import chosen_rules, rules_for
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
 from curation.errors import UsageError
 from curation.ids import ImageId
@@ -26,7 +26,7 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
 from curation.sources.datasets import family
 from curation.sources.given import as_source, open_slots
-from curation.sources.slots import Reading, SourceSlot
+from curation.sources.slots import Reading, Sources, SourceSlot
 from curation.sources.source import Source
 
 Place = str | PathLike[str]
@@ -38,18 +38,18 @@ _USUAL_PARTS = {"coco-train": "train2017", "coco-val": "val2017"}
 @checked
 def audit(
     target: Manifest | Place,
-    sources: Mapping[str, Any] | None = None,
+    sources: Sources | None = None,
     *,
-    exhaustive: Collection[str] = (),
+    exhaustive: Annotated[Collection[str], "NAME"] = (),
     tasks: str | Sequence[TaskClasses] | None = None,
-    namespace: str | None = None,
-    roles: Mapping[str, str] | None = None,
-    views: Mapping[str, str | LabelView] | None = None,
-    labels: Mapping[str, Any] | None = None,
-    photos: Mapping[str, Place] | None = None,
+    namespace: Annotated[str | None, "NAME"] = None,
+    roles: Annotated[Mapping[str, str] | None, "--role LIST=ROLE[:TASK]"] = None,
+    views: Annotated[Mapping[str, str | LabelView] | None, "--view ROLE=VIEW"] = None,
+    labels: Annotated[Mapping[str, Annotated[Any, Path]] | None, "LIST[:TASK]=FILE"] = None,
+    photos: Annotated[Mapping[str, Annotated[Place, Path]] | None, "NAME=DIR"] = None,
     exemplars: int = DEFAULT_EXEMPLARS,
-    rules: str | None = None,
-    fail_on: Severity = "error",
+    rules: Annotated[str | None, "NAMES"] = None,
+    fail_on: Literal["error", "warning"] = "error",
     reading: Reading | None = None,
 ) -> Report:
     """Return what the rules of a sound benchmark say of this one.
@@ -57,35 +57,33 @@ def audit(
     Parameters
     ----------
     target : Manifest, str or path
-        A manifest, its folder or ``NAME@VERSION``; or a folder of ``.txt`` and ``.json`` lists of image ids.
+        a manifest (folder or NAME@VERSION), or a folder of .txt and .json lists of image ids
     sources : mapping of str to path or annotations, optional
-        Raw datasets (see `curation.sources.given.as_source`): by the names in the manifest's header; of a folder's
-        lists by any name, where one such as ``coco-train2017`` or ``voc2007-test`` says what it is. Rules without the
-        data that they need are undecidable.
+        of a folder's lists by any name, where one such as coco-train2017 or voc2007-test says what it is; rules without
+        the data that they need are undecidable
     exhaustive : collection of str
-        Sources that miss no object of any of their classes (known of COCO and VOC annotation files).
+        this source misses no object of any of its classes (known of COCO and VOC annotation files; repeatable)
     tasks : str or sequence of TaskClasses, optional
-        Of a folder: the classes of each task: ``reowod``, ``ore`` (``m-owodb``), ``s-owodb``, a ``.json`` or ``.toml``
-        file, or a manifest.
+        classes of each task of a folder's lists: reowod, ore (m-owodb), s-owodb, a .json or .toml file, or a manifest
     namespace : str, optional
-        Of a folder: the dataset of ids whose form does not tell it; that of the sources, where they share one.
+        the dataset of ids whose form does not tell it (default: that of the sources, where they share one)
     roles : mapping of str to str, optional
-        Of a folder: ``ROLE[:TASK]`` by list, of train, finetune, val, test, wilderness, none; ``LIST[1-1000]`` names
-        some lines. Lists that are not named are guessed from their names.
+        what a list of a folder is: train, finetune, val, test, wilderness, or none; LIST[1-1000] for some lines
+        (default: guessed from its name; repeatable)
     views : mapping of str to str or LabelView, optional
-        Of a folder: the labels that lists of a role carry: ``train``, ``finetune``, ``val`` or ``test`` for what the
-        principle asks of these, or ``known=keep,previous=drop,unknown=rename:unknown``.
+        the labels that lists of a role carry: as the principle says for train, finetune, val or test, or
+        known=keep,previous=drop,unknown=rename:unknown (repeatable)
     labels : mapping of str to path or annotations, optional
-        The labels as they were written out, COCO JSON: by part, or by ``LIST`` or ``LIST:TASK`` of a folder. Of a
-        folder whose tasks are known, COCO JSON beside a list of its name is read too.
+        the labels as they were written out, COCO JSON, of a list or a part; of a folder whose tasks are known, that
+        beside a list of its name is read too (repeatable)
     photos : mapping of str to path, optional
-        Folders of the photos of sources, for the rule DS3.
+        the photos of a source, for the rule DS3 (repeatable)
     exemplars : int
-        Images of each known class that a finetuning list should hold.
+        images of each known class in a finetuning list
     rules : str, optional
-        Only these rules or principles, such as ``CO1,DS2`` or ``DS``.
+        only these rules or principles, such as CO1,DS2 or DS
     fail_on : {"error", "warning"}
-        What makes the audit fail.
+        what makes the audit fail, and the exit status 1
     reading : Reading, optional
         How annotation files are read.
 
@@ -148,7 +146,7 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
     """Return what some rules say of a target; or all, those of published lists where they have something to judge."""
     from tqdm import tqdm
 
-    progress = tqdm(rules or (*RULES, *PUBLISHED_RULES), desc="rules", disable=None, leave=False)
+    progress = tqdm(rules_for(target) if rules is None else rules, desc="rules", disable=None, leave=False)
     results = (RuleResult(rule, judged(rule, target)) for rule in progress)
     told = (one for one in results if rules or not one.rule.of_published_lists or one.outcome.verdict != NOTHING)
     return Report(target, tuple(told))

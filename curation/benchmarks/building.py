@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,33 +14,33 @@ from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.parameters import wordnet_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
-from curation.errors import CurationError, ManifestError, UsageError
+from curation.errors import CurationError, CurationWarning, ManifestError, UsageError
 from curation.manifest.header import Figure, Header
 from curation.manifest.importing import import_lists, pin_lists
 from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
 from curation.manifest.manifest import is_approximate as is_approximate
 from curation.sources.given import open_slots
-from curation.sources.slots import Reading, require_slots
+from curation.sources.slots import Reading, Sources, require_slots
 from curation.sources.source import Source
 
 
 @checked
 def build(
-    benchmark: str | Path | Manifest,
-    sources: Mapping[str, Any] | None = None,
+    benchmark: Annotated[str | Path | Manifest, "PROTOCOL"],
+    sources: Sources | None = None,
     *,
-    tasks: Path | str | None = None,
-    decisions: Path | str | None = None,
+    parameters: Annotated[Mapping[str, Annotated[Any, str]] | None, "--set KEY=VALUE"] = None,
+    tasks: Path | None = None,
+    wordnet: Annotated[str | None, "nltk[:CORPUS]"] = None,
+    decisions: Path | None = None,
     allow_conflicts: bool = False,
-    declare: bool = False,
     name: str = "",
     version: str = "",
-    notes: Sequence[str] = (),
-    source_notes: Mapping[str, str] | None = None,
+    notes: Annotated[Sequence[str], "--note NOTE"] = (),
+    source_notes: Annotated[Mapping[str, str] | None, "--source-note NAME=TEXT"] = None,
+    declare: bool = False,
     reading: Reading | None = None,
-    tell: Callable[[str], None] = warnings.warn,
-    parameters: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Manifest:
     """Return the manifest that a benchmark's rule makes of raw datasets, or complete a header-only one.
@@ -48,30 +48,34 @@ def build(
     Parameters
     ----------
     benchmark : str, Path or Manifest
-        A benchmark, or the manifest whose lists are to be completed.
+        a protocol, or a declared manifest to complete
     sources : mapping of str to path or annotations
-        By ``NAME[@PART]``, NAME being a source of the benchmark or a dataset whose root holds several of them; see
-        `curation.sources.given.as_source` for what annotations may be.
+        ``curation list PROTOCOL`` names those of a protocol
+    parameters : mapping of str to str
+        a parameter of the protocol (repeatable)
     tasks : Path or str, optional
-        A file of tasks of one's own, TOML or JSON.
+        TOML or JSON: tasks of one's own (protocol owod)
+    wordnet : str, optional
+        a WordNet of NLTK's data in place of the built-in WordNet 3.0, as --set wordnet=… (protocols imagenet,
+        findmeifyoucan)
     decisions : Path or str, optional
-        Recorded decisions to replay.
+        recorded decisions to replay: jsonl, csv, or the authors' manual_selection (protocol findmeifyoucan)
     allow_conflicts : bool
-        Whether verdicts that contradict each other are all replayed, as the authors' code does.
-    declare : bool
-        Whether the paper's own version is made as a header, with the lists that are available.
-    name, version : str
-        Of the manifest, in place of the benchmark's own.
+        replay all verdicts of --decisions that contradict each other, as the authors' code does
+    name : str
+        name of the manifest, such as elephant/val2017
+    version : str
+        its version, such as 1.0.0
     notes : sequence of str
-        For its readers.
+        a note for its readers (repeatable)
     source_notes : mapping of str to str, optional
-        On single sources.
+        a note on one source (repeatable)
+    declare : bool
+        write the paper's own version with the available lists, the rest declared
     reading : Reading, optional
         How the sources are read.
-    tell : callable
-        Takes what a reader should know in words.
-    parameters, **more
-        Of the benchmark, as ``curation list NAME`` prints them.
+    **more
+        Parameters of the benchmark, as ``curation list NAME`` prints them.
 
     Raises
     ------
@@ -96,7 +100,8 @@ def build(
     if allow_conflicts and decisions is None:
         raise UsageError("--allow-conflicts speaks of decisions", expected="--decisions FILE beside it")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
-    settings = {key: _setting(value) for key, value in {**(parameters or {}), **more}.items()}
+    chosen = {} if wordnet is None else {"wordnet": wordnet}
+    settings = {key: _setting(value) for key, value in {**(parameters or {}), **more, **chosen}.items()}
     declared = None
     if known is None:
         declared = benchmark if isinstance(benchmark, Manifest) else _header_only(str(benchmark))
@@ -108,39 +113,40 @@ def build(
             )
         known = find_benchmark(declared.header.rule.protocol)
     if tasks is not None:
-        if not isinstance(tasks, str | Path):
-            raise UsageError("This is no task file", expected="a path", found=f"{type(tasks).__name__}")
-        settings = _task_settings(known, settings, Path(tasks)) | settings
-    replayed = "" if decisions is None else _replayed(known, settings, Path(decisions), allow_conflicts, tell)
+        settings = _task_settings(known, settings, tasks) | settings
+    replayed = "" if decisions is None else _replayed(known, settings, decisions, allow_conflicts)
     if declared is not None:
-        opened = _opened(known, sources, parameters_of(declared.header), str(benchmark), reading, tell)
+        opened = _opened(known, sources, parameters_of(declared.header), str(benchmark), reading)
         made, missed = complete(declared, opened, decisions=replayed)
         if missed:
             raise FiguresNotMetError(declared, missed)
     else:
         settings |= {"decisions": replayed} if replayed else {}
         values = read_parameters(known, settings)
-        if (chosen := wordnet_of(values)) is not None and chosen.difference:
-            tell(f"{chosen.name}: {chosen.difference}")
+        if (database := wordnet_of(values)) is not None and database.difference:
+            warnings.warn(f"{database.name}: {database.difference}", CurationWarning, stacklevel=3)
         if declare and known.declare is None:
             raise UsageError("The protocol has no version of its own to declare", where=f"--declare {known.name}")
-        opened = _opened(known, sources, values, known.name, reading, tell, declared=declare)
+        opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     return _in_words(made, name, version, notes, source_notes or {})
 
 
 @checked
-def import_published(header: str | Path, lists: Path | str, *, header_only: bool = False) -> Manifest:
+def import_published(
+    header: str | Path, lists: Annotated[Path, "--lists DIR"], *, header_only: bool = False
+) -> Manifest:
     """Complete a manifest of published lists from the authors' files, each held against the digest that is pinned.
 
     Parameters
     ----------
     header : str or Path
-        A manifest of published lists without them; with `header_only`, the name of a recipe.
+        a manifest of published lists without them: a folder, or NAME@VERSION of an available one
     lists : Path or str
-        The folder of the authors' files, found by name, subfolders included.
+        the authors' files, found by name, subfolders included
     header_only : bool
-        Whether the header is made instead: digests and counts, without ids.
+        make the header instead, digests and counts without ids; HEADER is then the name of a recipe, such as
+        owod/reowod-published
 
     Raises
     ------
@@ -157,9 +163,9 @@ def import_published(header: str | Path, lists: Path | str, *, header_only: bool
     """
     if header_only:
         draft = find_recipe(str(header))()
-        return Manifest(header=pin_lists(draft, Path(lists)).header, lists={})
+        return Manifest(header=pin_lists(draft, lists).header, lists={})
     published = load_manifest(header)
-    return import_lists(published.header, Path(lists), others=_others(str(header)))
+    return import_lists(published.header, lists, others=_others(str(header)))
 
 
 def _others(target: str) -> Iterator[Header]:
@@ -233,7 +239,6 @@ def _replayed(
     settings: Mapping[str, str],
     path: Path,
     allow_conflicts: bool,
-    tell: Callable[[str], None],
 ) -> str:
     """Return recorded decisions as the parameter of the protocol holds them; contradictory ones are told."""
     if protocol.recorded_decisions is None:
@@ -247,7 +252,8 @@ def _replayed(
     text, told = protocol.recorded_decisions(path, allow_conflicts)
     if told:
         shown = "; ".join(told[:3]) + ("; …" if len(told) > 3 else "")
-        tell(f"verdicts contradict each other on {len(told)} images, and all are replayed: {shown}")
+        text_of_conflicts = f"verdicts contradict each other on {len(told)} images, and all are replayed: {shown}"
+        warnings.warn(text_of_conflicts, CurationWarning, stacklevel=4)
     return text
 
 
@@ -257,7 +263,6 @@ def _opened(
     parameters: Mapping[str, Any],
     target: str,
     reading: Reading | None,
-    tell: Callable[[str], None],
     *,
     declared: bool = False,
 ) -> Mapping[str, Source]:
@@ -268,7 +273,7 @@ def _opened(
     needed = [slot for slot in slots if slot.part or not declared]
     require_slots(needed, sources, f"curation build {target}")
     for text in disagreeing_ids(sources):
-        tell(text)
+        warnings.warn(text, CurationWarning, stacklevel=4)
     return sources
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from curation.arguments import checked
 from curation.benchmarks.registry import formats
@@ -22,7 +22,7 @@ from curation.publishing.repository import Request, Written, check_repository_na
 from curation.publishing.tables import PlannedTable, part_tables
 from curation.sources.given import open_slots
 from curation.sources.photos import PhotoFolder
-from curation.sources.slots import Reading
+from curation.sources.slots import Reading, Sources
 from curation.storage import publishing_folder
 from curation.text_table import printable
 
@@ -95,18 +95,18 @@ class Published:
 
 @checked
 def publish(
-    manifests: Manifest | Path | str | Sequence[Manifest | Path | str],
-    repo: str,
+    manifests: Annotated[Sequence[str | Path | Manifest] | str | Path | Manifest, "MANIFEST"],
+    repo: Annotated[str, "--repo ORG/NAME"],
     *,
-    tag: str | None = None,
-    dry_run: Path | str | None = None,
+    tag: Annotated[str | None, "VERSION"] = None,
+    dry_run: Path | None = None,
     public: bool = False,
     layout: Layout = "curation",
-    sources: Mapping[str, Any] | None = None,
+    sources: Sources | None = None,
     decisions: Sequence[Path] = (),
-    licences: Mapping[str, str] | None = None,
-    media: Mapping[str, Path] | None = None,
-    date: str = "",
+    licences: Annotated[Mapping[str, str] | None, "--licence NAME=SPDX"] = None,
+    media: Annotated[Mapping[str, Path] | Path | None, "[SOURCE=]DIR"] = None,
+    date: Annotated[str, "YYYY-MM-DD"] = "",
     class_tree: Path | None = None,
     class_names: Path | None = None,
     reading: Reading | None = None,
@@ -116,29 +116,31 @@ def publish(
     Parameters
     ----------
     manifests : Manifest, Path or str, or several
-        Themselves, their folders or names.
+        a folder, or NAME@VERSION of an available manifest
     repo : str
-        ``ORG/NAME``.
+        the dataset repository
     tag : str, optional
-        Version of the repository; that of the manifest, required for several.
+        version of the repository, MAJOR.MINOR.PATCH; by default that of the manifest, required for several
     dry_run : Path or str, optional
-        A new folder that exactly the files are written to; then nothing is pushed.
+        write exactly the files into a new folder, and push nothing
     public : bool
-        A new repository is private otherwise.
+        make the repository public; a new one is private
     layout : {"curation", "findmeifyoucan"}
-        The latter: configs and columns of the data set that its authors published.
+        findmeifyoucan: the configs and columns of the data set that its authors published
     sources : mapping of str to path or annotations, optional
-        By ``NAME[@PART]``: the labels go along where their licence allows it.
+        its labels go along where their licence allows it
     decisions : sequence of Path
-        The decisions behind a reviewed manifest.
+        the decisions behind a reviewed manifest, reviewers' names included: .jsonl or .csv (repeatable)
     licences : mapping of str to str, optional
-        SPDX identifiers of data of one's own, by source.
-    media : mapping of str to Path, optional
-        Folders of photos by source, ``""`` for all others, to be published where every licence allows it.
+        licence of data of your own, such as CC-BY-4.0; NAME is a source (repeatable)
+    media : path, or mapping of str to path, optional
+        publish the photos below a folder too, where every source's licence allows it (repeatable)
     date : str
-        ``YYYY-MM-DD``, to be stated in the files.
-    class_tree, class_names : Path, optional
-        Open Images' files that number its categories as published.
+        date of publication, to be stated in the files
+    class_tree : Path, optional
+        findmeifyoucan: bbox_labels_600_hierarchy.json, to number Open Images' categories as published
+    class_names : Path, optional
+        findmeifyoucan: class-descriptions-boxable.csv, to number Open Images' categories as published
     reading : Reading, optional
         How the sources are read.
 
@@ -160,7 +162,8 @@ def publish(
     check_repository_name(repo)
     several = [manifests] if isinstance(manifests, Manifest | Path | str) else list(manifests)
     loaded = [one if isinstance(one, Manifest) else load_manifest(one) for one in several]
-    members = _members(loaded, sources or {}, decisions, licences or {}, media, reading or Reading())
+    folders = ({"": media} if isinstance(media, Path) else media) or None
+    members = _members(loaded, sources or {}, decisions, licences or {}, folders, reading or Reading())
     request = Request(
         repository=repo,
         tag=_tag(tag, loaded),
@@ -170,8 +173,8 @@ def publish(
         date=date,
     )
     if dry_run is not None:
-        with publishing_folder(Path(dry_run)) as partial:
-            return Published(request, write_repository(request, partial), None, Path(dry_run))
+        with publishing_folder(dry_run) as partial:
+            return Published(request, write_repository(request, partial), None, dry_run)
     hub = HubRepository(repo)
     # Said before minutes of writing tables, not after.
     hub.require_token()

@@ -21,7 +21,7 @@ GROUP = "curation.benchmarks"
 """The group of entry points under which another package offers a benchmark, named as the benchmark is."""
 ROOMS = (
     "elephant", "owod", "opendet", "imagenet", "findmeifyoucan", "osod3", "ssb", "openood", "ninco", "imagenetood",
-    "rwd", "nuowodb",
+    "ovcoco", "rwd", "nuowodb",
 )  # fmt: skip
 
 

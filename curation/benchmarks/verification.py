@@ -25,7 +25,7 @@ from curation.manifest.verify import (
 )
 from curation.short_repr import html_table
 from curation.sources.given import open_slots
-from curation.sources.slots import Reading, require_slots
+from curation.sources.slots import Reading, Sources, require_slots
 from curation.sources.source import Source
 
 if TYPE_CHECKING:
@@ -108,12 +108,12 @@ class Verification:
 
 @checked
 def verify(
-    manifest: Manifest | Path | str,
-    sources: Mapping[str, Any] | None = None,
+    manifest: Manifest | str | Path,
+    sources: Sources | None = None,
     *,
     strict: bool = False,
     rebuild: bool = False,
-    published: Path | str | None = None,
+    published: Path | None = None,
     part: str | None = None,
     reading: Reading | None = None,
 ) -> Verification:
@@ -121,18 +121,18 @@ def verify(
 
     Parameters
     ----------
-    manifest : Manifest, Path or str
-        Itself, its folder, or its name.
+    manifest : Manifest, str or Path
+        a folder, or NAME@VERSION of an available manifest
     sources : mapping of str to path or annotations, optional
-        By ``NAME[@PART]``; every count is made again from them.
+        every count is made again from it
     strict : bool
-        Whether other bytes of a source file are a failure, not a note.
+        other bytes of a source file are a failure, not a note
     rebuild : bool
-        Whether the protocol builds it again from the sources, and the two are compared.
+        build again from the sources and compare
     published : Path or str, optional
-        An authors' list, ``.txt`` or ``.json``, to be held against `part`.
+        an authors' list: .txt or .json
     part : str, optional
-        The part that the published list is of.
+        the part to compare the published list with
     reading : Reading, optional
         How the sources are read.
 
@@ -164,7 +164,7 @@ def verify(
     comparison = None
     if published is not None and part is not None:
         ids = held.ids(part)
-        comparison = compare_with_published(ids, read_published(Path(published), ids))
+        comparison = compare_with_published(ids, read_published(published, ids))
     return Verification(held, tuple(findings), str(published or ""), part or "", comparison)
 
 
@@ -172,6 +172,9 @@ def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool)
     """Return whether the protocol gives the same digest, or at least the same lists, from these sources."""
     if manifest.header.origin == "as_published":
         return [Finding("rebuild", "manifest", "note", found="authors' lists: `curation import` checks them")]
+    if cleaned := manifest.header.rule.parameters.get("review_of"):
+        told = f"by `curation apply --variant` from {' '.join(map(str, cleaned))} and its decisions"  # type: ignore[arg-type]
+        return [Finding("rebuild", "manifest", "note", found=told)]
     protocol = find_benchmark(manifest.header.rule.protocol)
     if manifest.header.origin == "declared":
         return [Finding("rebuild", "manifest", "note", found="declared: `curation build` completes it")]

@@ -5,22 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.decisions_verb import conflict_table, note_table
+from curation.cli.decisions_verb import conflict_table, coverage_table, note_table
 from curation.cli.output import Answer, Table, counted_examples, table_lines
-from curation.cli.outputs import NEW_MANIFEST
+from curation.cli.outputs import NEW_MANIFEST, OutputFile
 from curation.decisions.from_files import Replayed, apply_from_files
 from curation.manifest.manifest import write_manifest
+from curation.storage import write_bytes
 
 
-def run(replayed: Annotated[Replayed, apply_from_files], /, *, out: Annotated[Path, NEW_MANIFEST, "DIR"]) -> Answer:
+def run(
+    replayed: Annotated[Replayed, apply_from_files],
+    /,
+    *,
+    out: Annotated[Path, NEW_MANIFEST, "DIR"],
+    lines: Annotated[Path | None, OutputFile()] = None,
+) -> Answer:
     """Replay recorded verdicts on a manifest: a new version that names their digest.
 
     Parameters
     ----------
     out
         folder of the new manifest
+    lines
+        write a published list again, without the lines of images that are left out
     """
+    kept = None if lines is None else replayed.lines()
     write_manifest(replayed.applied.manifest, out)
+    if lines is not None and kept is not None:
+        write_bytes(lines, kept)
     return Answer({**replayed.data(), "out": str(out)}, _lines(replayed, out))
 
 
@@ -41,9 +53,12 @@ def _lines(replayed: Replayed, out: Path) -> list[str]:
     tables = [Table("Parts that changed", ("part", "before", "now", "left", "joined"), rows)]
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
-    if uncounted := [one.part for one in applied.changes if not made.part(one.part).boxes]:
+    counted = {part.name for part in base.header.parts if part.boxes} | (made.lists.keys() - before.keys())
+    if uncounted := [one.part for one in applied.changes if one.part in counted and not made.part(one.part).boxes]:
         hint = f"Objects are not counted in {', '.join(uncounted)}: give --source for each of their sources."
         tables.append(note_table("Counts", [hint]))
+    if applied.coverage:
+        tables.append(coverage_table(applied.coverage))
     lines = [line for table in tables if table.rows for line in table_lines(table)]
     return [
         *lines,

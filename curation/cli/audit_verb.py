@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
-from curation.cli.options import Amount, SourceOptions
+from curation.audit.forensics import Forensics, list_findings
+from curation.audit.judgement import label_warnings
+from curation.audit.report import Report, RuleResult
+from curation.audit.rule import Finding
+from curation.audit.run import audit
+from curation.cli.options import Amount
 from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import NewFolder, OutputFile
-
-if TYPE_CHECKING:
-    from curation.audit.forensics import Forensics
-    from curation.audit.report import Report, RuleResult
-    from curation.audit.rule import Finding
+from curation.storage import write_text
 
 _BROKEN = ("fail", "warn")
 _SHOWN_VIOLATIONS = 6
@@ -24,93 +24,36 @@ _SHOWN_FINDINGS = 20
 _ALL = "--json, --report FILE or --out DIR tells them"
 
 
-@dataclass(frozen=True)
-class Options(SourceOptions, Amount):
+def run(
+    made: Annotated[Report, audit],
+    /,
+    *,
+    amount: Amount,
+    report: Annotated[Path | None, OutputFile()] = None,
+    out: Annotated[Path | None, NewFolder(), "DIR"] = None,
+) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
-    Attributes
+    What needs attention is told, or with ``--all`` what every rule found; 0 when none is broken, else 1.
+
+    Parameters
     ----------
-    target
-        a manifest (folder or NAME@VERSION), or a folder of .txt and .json lists
-    exhaustive
-        this source misses no object of any of its classes (known of COCO and VOC annotation files;
-        repeatable)
-    tasks
-        classes of each task of a folder's lists: reowod, ore (m-owodb), s-owodb, a .json or .toml file,
-        or a manifest
-    namespace
-        the dataset of ids whose form does not tell it (default: that of the sources, where they share
-        one)
-    role
-        what a list of a folder is: train, finetune, val, test, or none; LIST[1-1000] for some lines
-        (default: guessed from its name; repeatable)
-    view
-        the labels that lists of a role carry: as the principle says for train, finetune, val or test,
-        or known=keep,previous=drop,unknown=rename:unknown (repeatable)
-    labels
-        the labels of a list as they were written out, COCO JSON (repeatable)
-    photos
-        the photos of a source (repeatable)
-    exemplars
-        images of each class in a finetuning list
-    rules
-        only these rules or principles, such as CO1,DS2 or DS
-    fail_on
-        what makes the exit status 1
     report
         write the report as one HTML page
     out
         write audit.json, report.html and the tables as CSV into a new folder
     """
-
-    target: str
-    _: KW_ONLY
-    exhaustive: tuple[Annotated[str, "NAME"], ...] = ()
-    tasks: Annotated[str | None, "TASKS"] = None
-    namespace: Annotated[str | None, "NAME"] = None
-    role: Annotated[Mapping[str, str], "LIST=ROLE[:TASK]"] = field(default_factory=dict)
-    view: Annotated[Mapping[str, str], "ROLE=VIEW"] = field(default_factory=dict)
-    labels: Annotated[Mapping[str, Path], "LIST[:TASK]=FILE"] = field(default_factory=dict)
-    photos: Annotated[Mapping[str, Path], "NAME=DIR"] = field(default_factory=dict)
-    exemplars: int = 50
-    rules: Annotated[str | None, "NAMES"] = None
-    fail_on: Literal["error", "warning"] = "error"
-    report: Annotated[Path | None, OutputFile()] = None
-    out: Annotated[Path | None, NewFolder(), "DIR"] = None
-
-
-def run(options: Options) -> Answer:
-    """Print what needs attention, or with ``--all`` what every rule found; 0 when none is broken, else 1."""
-    from curation.audit.judgement import label_warnings
-    from curation.audit.run import audit
-    from curation.storage import write_text
-
-    report = audit(
-        options.target,
-        options.sources,
-        exhaustive=options.exhaustive,
-        tasks=options.tasks,
-        namespace=options.namespace,
-        roles=options.role,
-        views=options.view,
-        labels=options.labels,
-        photos=options.photos,
-        exemplars=options.exemplars,
-        rules=options.rules,
-        fail_on=options.fail_on,
-        reading=options.reading,
-    )
-    if options.report:
-        write_text(options.report, report.html())
-    if options.out:
-        report.save(options.out)
-    for text in label_warnings(report.target):
+    if report:
+        write_text(report, made.html())
+    if out:
+        made.save(out)
+    for text in label_warnings(made.target):
         warn(text)
-    tables = [] if options.quiet else audit_tables(report, whole=options.all)
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.tally().items())
-    verdict = f"{counts}: {'the audit failed' if report.failed else 'no rule is broken'}"
+    tables = [] if amount.quiet else audit_tables(made, whole=amount.all)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in made.tally().items())
+    verdict = f"{counts}: {'the audit failed' if made.failed else 'no rule is broken'}"
     lines = [line for table in tables for line in table_lines(table)]
-    return Answer(report.data(), [*lines, verdict], report.exit_status)
+    return Answer(made.data(), [*lines, verdict], made.exit_status)
 
 
 def audit_tables(audit: Report, *, whole: bool = True) -> list[Table]:
@@ -152,8 +95,6 @@ def _remarks(audit: Report) -> Table:
 
 
 def _forensics(found: Forensics, *, whole: bool) -> Table:
-    from curation.audit.forensics import list_findings
-
     findings = [one for one in list_findings(found) if whole or one.gravity != "info"]
     rows = [(one.gravity, one.kind, _with_examples(one.text, one.examples)) for one in findings[:_SHOWN_FINDINGS]]
     if len(findings) > _SHOWN_FINDINGS:

@@ -2,98 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
-from curation.cli.options import SourceOptions
+from curation.benchmarks.building import FiguresNotMetError, build, is_approximate
 from curation.cli.output import Answer, table_lines, warn
 from curation.cli.outputs import NEW_MANIFEST
-from curation.cli.signature import pairs
-
-if TYPE_CHECKING:
-    from curation.manifest.header import Figure
-    from curation.manifest.manifest import Manifest
+from curation.manifest.header import Figure
+from curation.manifest.manifest import Manifest
 
 
-@dataclass(frozen=True)
-class Options(SourceOptions):
+@wraps(build)
+def _built(*given: Any, **named: Any) -> Manifest | FiguresNotMetError:
+    try:
+        return build(*given, **named)
+    except FiguresNotMetError as error:
+        return error
+
+
+def run(
+    made: Annotated[Manifest | FiguresNotMetError, _built], /, *, out: Annotated[Path, NEW_MANIFEST, "DIR"]
+) -> Answer:
     """Make a manifest from raw datasets.
 
-    Attributes
+    1 where a declared manifest's figures are not met; then nothing is written.
+
+    Parameters
     ----------
-    protocol
-        a protocol, or a declared manifest to complete
     out
         folder of the new manifest
-    set_
-        a parameter of the protocol
-    tasks
-        TOML or JSON: tasks of one's own (protocol owod)
-    wordnet
-        a WordNet of NLTK's data in place of the built-in WordNet 3.0, as --set wordnet=… (protocols imagenet,
-        findmeifyoucan)
-    decisions
-        recorded decisions to replay: jsonl, csv, or the authors' manual_selection (protocol
-        findmeifyoucan)
-    allow_conflicts
-        replay all verdicts of --decisions that contradict each other, as the authors' code does
-    name
-        name of the manifest, such as elephant/val2017
-    version
-        its version, such as 1.0.0
-    note
-        a note for its readers (repeatable)
-    source_note
-        a note on one source (repeatable)
-    declare
-        write the paper's own version with the available lists, the rest declared
     """
-
-    protocol: str
-    _: KW_ONLY
-    out: Annotated[Path, NEW_MANIFEST, "DIR"]
-    set_: tuple[Annotated[str, "KEY=VALUE"], ...] = ()
-    tasks: Path | None = None
-    wordnet: Annotated[str | None, "nltk[:CORPUS]"] = None
-    decisions: Path | None = None
-    allow_conflicts: bool = False
-    name: str | None = None
-    version: Annotated[str | None, "VERSION"] = None
-    note: tuple[str, ...] = ()
-    source_note: tuple[Annotated[str, "NAME=TEXT"], ...] = ()
-    declare: bool = False
-
-
-def run(options: Options) -> Answer:
-    """Build, write and report; 1 where a declared manifest's figures are not met (then nothing is written)."""
-    from curation.benchmarks.building import FiguresNotMetError, build
-
-    wordnet = {} if options.wordnet is None else {"wordnet": options.wordnet}
-    try:
-        manifest = build(
-            options.protocol,
-            options.sources,
-            tasks=options.tasks,
-            decisions=options.decisions,
-            allow_conflicts=options.allow_conflicts,
-            declare=options.declare,
-            name=options.name or "",
-            version=options.version or "",
-            notes=options.note,
-            source_notes=pairs(options.source_note, "--source-note"),
-            reading=options.reading,
-            tell=warn,
-            parameters=pairs(options.set_, "--set") | wordnet,
-        )
-    except FiguresNotMetError as error:
-        return _refuse(error.missed)
-    manifest.save(options.out)
-    return _answer(manifest, options)
+    if isinstance(made, FiguresNotMetError):
+        return _refuse(made.missed)
+    made.save(out)
+    return _answer(made, out)
 
 
 def _refuse(missed: tuple[Figure, ...]) -> Answer:
-    from curation.cli.manifest_tables import figure_table
+    from curation.manifest.tables import figure_table
 
     table = figure_table(missed, "These figures are not met; nothing was written")
     data = {
@@ -106,9 +53,8 @@ def _refuse(missed: tuple[Figure, ...]) -> Answer:
     return Answer(data, table_lines(table), 1)
 
 
-def _answer(manifest: Manifest, options: Options) -> Answer:
-    from curation.benchmarks.building import is_approximate
-    from curation.cli.manifest_tables import figure_table, manifest_data, part_table
+def _answer(manifest: Manifest, out: Path) -> Answer:
+    from curation.manifest.tables import figure_table, manifest_data, part_table
 
     header = manifest.header
     if is_approximate(header):
@@ -122,12 +68,12 @@ def _answer(manifest: Manifest, options: Options) -> Answer:
     lines = [f"{header.name} {header.version}  {manifest.digest}", ""]
     lines += table_lines(part_table(header))
     lines += table_lines(figure_table(header.figures)) if header.figures else []
-    verb = f"verify {options.out}"
+    verb = f"verify {out}"
     if header.origin == "declared":
-        verb = f"build {options.out}"
+        verb = f"build {out}"
     sources = " ".join(f"--source {entry.name}=PATH" for entry in header.sources)
     pinned = str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
     next_out = " --decisions FILE" if pinned else ""
     next_out += " --out DIR" if header.origin == "declared" else ""
-    lines += [f"written to {options.out}", f"next: curation {verb} {sources}{next_out}"]
-    return Answer({"folder": str(options.out), **manifest_data(manifest)}, lines)
+    lines += [f"written to {out}", f"next: curation {verb} {sources}{next_out}"]
+    return Answer({"folder": str(out), **manifest_data(manifest)}, lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 from curation.cli.output import Answer, Table, counted_examples, printable, table_lines
 from curation.cli.outputs import OutputFile
 from curation.decisions.agreement import Kappa, ListCount, StageAgreement
+from curation.decisions.cleaned_lists import UNJUDGED, Coverage
 from curation.decisions.files import DecisionFile
 from curation.decisions.from_files import DecisionReport, report_decisions
 from curation.decisions.resolution import Conflict
@@ -42,7 +44,14 @@ def run(
 
 def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, refused: bool) -> list[str]:
     resolution = report.resolution
-    tables = [_file_table(report.files), _list_table(report.lists)]
+    tables = [_file_table(report.files)]
+    if any(one.report.codes for one in report.files):
+        tables += [_code_table(report.files), _row_table(report.files)]
+    tables.append(_list_table(report.lists))
+    if report.coverage:
+        tables.append(coverage_table(report.coverage))
+    elif any(one.report.codes for one in report.files):
+        tables.append(note_table(UNJUDGED, ["--manifest M, or a list of images, counts those that nobody judged."]))
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
     tables += [_agreement_table(one) for one in report.agreement]
@@ -67,6 +76,40 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
 def _file_table(files: Sequence[DecisionFile]) -> Table:
     rows = tuple((one.report.name, one.report.format, str(one.report.rows), one.digest[:19]) for one in files)
     return Table("Files", ("file", "format", "rows", "digest"), rows)
+
+
+def _code_table(files: Sequence[DecisionFile]) -> Table:
+    """Return what each code stands for, and its rows in all tables together."""
+    rows = Counter[tuple[str, str]]()
+    for one in files:
+        rows.update({(code.code, code.action): code.rows for code in one.report.codes})
+    told = [(code or "(blank)", action, f"{n:,}") for (code, action), n in rows.most_common()]
+    return Table("Codes", ("code", "stands for", "rows"), (*told, ("all", "", f"{rows.total():,}")))
+
+
+def _row_table(files: Sequence[DecisionFile]) -> Table:
+    """Return what became of every row of each table."""
+    tables = [one.report for one in files if one.report.codes]
+    actions = sorted({code.action for one in tables for code in one.codes})
+    rows = tuple(
+        (
+            one.name,
+            *(str(n) for n in (one.rows, *(sum(c.rows for c in one.codes if c.action == name) for name in actions))),
+            counted_examples(one.repeated),
+            counted_examples(one.contradicted),
+        )
+        for one in tables
+    )
+    columns = ("file", "rows", *actions, "images repeated", "images judged differently")
+    return Table("Rows of the tables", columns, rows)
+
+
+def coverage_table(coverage: Sequence[Coverage]) -> Table:
+    """Return how many images of each part were judged, and what each way of cleaning leaves."""
+    rows = tuple(tuple(f"{value:,}" if isinstance(value, int) else value for value in one.data().values())
+                 for one in coverage)  # fmt: skip
+    columns = tuple(name.replace("-", " ") for name in coverage[0].data())
+    return Table(f"Images judged, and lists without some of them. {UNJUDGED}", columns, rows)
 
 
 def _list_table(lists: Sequence[ListCount]) -> Table:

@@ -33,13 +33,16 @@ keyword-only                     an option ``--like-this``; one letter: ``-k`` t
 a dataclass                      its fields, each as an option of this command, explained in its own docstring
 ``Annotated[X, function]``       what the function returns: its parameters are options of this command
 ``Annotated[X, "FILE"]``         FILE stands for the value in the help; ``[[KEY=]WORD]``: the value may be left out;
-                                 ``--source NAME=PATH``: the option has this name rather than the parameter's
+                                 ``--source NAME=PATH``: an option of this name rather than the parameter's; a second
+                                 text is help that goes before what the docstring says
 ``Annotated[Path, OutputFile()]``  an output (see `curation.cli.outputs`)
 ``Annotated[Any, Path]``         a parameter that takes more in Python: on the command line, a path
 ``Annotated[X, OneOf("name")]``  at most one of all options that name the same choice
 ===============================  ==================================================================================
 
-Help states a default that the docstring does not. ``--json`` and ``--force`` are declared once, in `curation.cli`.
+What two functions ask for under one name is one option: the first declares it, and the first docstring that explains it
+is its help. ``**named`` is for Python alone. Help states a default that the docstring does not. ``--json`` and
+``--force`` are declared once, in `curation.cli`.
 """  # noqa: D214, D215  (the example holds a docstring)
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from curation.arguments import alternatives
+from curation.arguments import alternatives, annotations_of
 from curation.cli.outputs import Output
 from curation.key_value import pairs as pairs
 
@@ -116,12 +119,12 @@ class _Option:
 def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any], *, but: Collection[str] = ()) -> None:
     """Declare the parameters of a function as arguments and options, all `but` some."""
     groups: dict[str, argparse._MutuallyExclusiveGroup] = {}
-    declared: set[str] = set()
+    declared: dict[str, _Option] = {}
     for option in _options(function):
-        # What two of its groups ask for is one option.
-        if option.parameter in but or option.dest in declared:
-            continue
-        declared.add(option.dest)
+        if option.parameter not in but:
+            first = declared.setdefault(option.dest, option)
+            declared[option.dest] = first if first.help else dataclasses.replace(first, help=option.help)
+    for option in declared.values():
         place: Any = parser
         if option.group is not None:
             place = groups.get(option.group.choice) or groups.setdefault(
@@ -152,15 +155,15 @@ def arguments(
     """
     positional, named = [], {}
     hints = _hints(function)
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in _parameters(function):
         if name in but:
             continue
         group = _group_in(hints[name])
         value = call(group, options) if group else _value(_option(function, parameter, hints[name], {}), options)
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            named[name] = value
-        else:
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             positional.append(value)
+        else:
+            named[name] = value
     return positional, named
 
 
@@ -178,7 +181,7 @@ def summary_of(function: Callable[..., Any]) -> str:
 def _options(function: Callable[..., Any]) -> Iterator[_Option]:
     texts = _parameter_texts(function)
     hints = _hints(function)
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in _parameters(function):
         group = _group_in(hints[name])
         if group is not None:
             yield from _options(group)
@@ -186,14 +189,17 @@ def _options(function: Callable[..., Any]) -> Iterator[_Option]:
             yield _option(function, parameter, hints[name], texts)
 
 
+def _parameters(function: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:
+    """Return the parameters of a function that a command line can give."""
+    given = inspect.signature(function).parameters.items()
+    return [(name, one) for name, one in given if one.kind is not inspect.Parameter.VAR_KEYWORD]
+
+
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of the parameters alone: a result's type need not be importable where options are read."""
+    """Return the types of the parameters, or of the fields of a record."""
     if isinstance(function, type):
         return typing.get_type_hints(function, include_extras=True)
-    function = inspect.unwrap(function)
-    annotated = {name: one for name, one in function.__annotations__.items() if name != "return"}
-    holder: Any = types.SimpleNamespace(__annotations__=annotated)
-    return typing.get_type_hints(holder, function.__globals__, include_extras=True)
+    return annotations_of(function, extras=True)
 
 
 def _group_in(hint: Any) -> Callable[..., Any] | None:
@@ -217,7 +223,8 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
     choices = get_args(hint) if get_origin(hint) is Literal else None
     if word is bool and kind == "one":
         kind = "flag"
-    metavar = next((one for one in extras if isinstance(one, str)), None)
+    texts_told = [one for one in extras if isinstance(one, str)]
+    metavar = texts_told[0] if texts_told else None
     flag = ""
     if metavar is not None and metavar.startswith("--"):
         flag, _, metavar = metavar.partition(" ")
@@ -228,11 +235,11 @@ def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: An
         kind=kind,
         word=str if choices else word,
         default=parameter.default,
-        positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY,
-        metavar=metavar,
+        positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY and not flag,
+        metavar=metavar or None,
         choices=choices,
         group=next((one for one in extras if isinstance(one, OneOf)), None),
-        help=texts.get(parameter.name, ""),
+        help="; ".join(filter(None, (*texts_told[1:], texts.get(parameter.name, "")))),
         bare=_BARE in extras,
         name=flag[2:].replace("-", "_"),
     )
@@ -364,4 +371,4 @@ def _texts_in(docstring: str) -> dict[str, str]:
         else:
             for name in names:
                 texts.setdefault(name, []).append(line.strip())
-    return {name: " ".join(filter(None, told)) for name, told in texts.items()}
+    return {name: " ".join(filter(None, told)).replace("``", "").removesuffix(".") for name, told in texts.items()}

@@ -3,74 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from curation.cli.options import Amount, SourceOptions
+from curation.benchmarks.verification import Verification, verify
+from curation.cli.options import Amount
 from curation.cli.output import Answer, Table, counted_examples, table_lines
-
-if TYPE_CHECKING:
-    from curation.benchmarks.verification import Verification
-    from curation.manifest.verify import Finding
+from curation.manifest.verify import Finding
 
 
-@dataclass(frozen=True)
-class Options(SourceOptions, Amount):
+def run(made: Annotated[Verification, verify], /, *, amount: Amount) -> Answer:
     """Check a manifest against its digests, its sources, or an authors' list.
 
-    Attributes
-    ----------
-    manifest
-        a folder, or NAME@VERSION of an available manifest
-    strict
-        other bytes of a source file are a failure, not a note
-    rebuild
-        build again from the sources and compare
-    published
-        an authors' list: .txt or .json
-    part
-        the part to compare the published list with
+    Failures and notes are told, or with ``--all`` every finding; 0 when none is a failure, else 1.
     """
-
-    manifest: str
-    _: KW_ONLY
-    strict: bool = False
-    rebuild: bool = False
-    published: Path | None = None
-    part: str | None = None
+    return Answer(made.as_data(), _lines(made, amount), int(not made.ok))
 
 
-def run(options: Options) -> Answer:
-    """Print failures and notes, or with ``--all`` every finding; 0 when none is a failure, else 1."""
-    from curation.benchmarks.verification import verify
-
-    made = verify(
-        options.manifest,
-        options.sources,
-        strict=options.strict,
-        rebuild=options.rebuild,
-        published=options.published,
-        part=options.part,
-        reading=options.reading,
-    )
-    return Answer(made.as_data(), _lines(made, options), int(not made.ok))
-
-
-def _lines(made: Verification, options: Options) -> list[str]:
+def _lines(made: Verification, amount: Amount) -> list[str]:
     manifest, findings, comparison = made.manifest, made.findings, made.comparison
     counts = Counter(one.outcome for one in findings)
     tallies = [f"{counts[name]} {name}" for name in ("failure", "note", "ok") if counts[name]]
     if comparison is not None:
         agrees = made.published_agrees
-        tallies.append(f"the published list is {'that' if agrees else 'not that'} of part {options.part}")
+        tallies.append(f"the published list is {'that' if agrees else 'not that'} of part {made.part}")
     tally = ", ".join(tallies)
     unchecked = sum(one.found.startswith("not checked") for one in findings)
     verdict = f"verified but for {unchecked} not checked" if unchecked else "verified"
     last = f"{tally}: {verdict if made.ok else 'the check failed'}"
-    if options.quiet:
+    if amount.quiet:
         return [last]
-    told = [one for one in findings if options.all or one.outcome != "ok"]
+    told = [one for one in findings if amount.all or one.outcome != "ok"]
     rows = tuple((one.outcome, one.check, one.subject, _remark(one)) for one in told)
     title = f"{manifest.header.name} {manifest.header.version}  {manifest.digest}"
     lines = table_lines(Table(title, ("", "check", "of", "found") if rows else (), rows))
@@ -82,7 +44,7 @@ def _lines(made: Verification, options: Options) -> list[str]:
             ("named twice there", counted_examples(comparison.duplicates)),
             ("same order", "yes" if comparison.same_order else "no"),
         )
-        lines += table_lines(Table(f"{options.published} against part {options.part}", ("", ""), published))
+        lines += table_lines(Table(f"{made.file} against part {made.part}", ("", ""), published))
     return [*lines, last]
 
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import msgspec
 
 from curation.canonical import sha256_of_lines
+from curation.decisions.cleaned_lists import Coverage, Variant, as_cleaned, coverage_of, left_out_by
 from curation.decisions.decision import Action, Decision, Stage
 from curation.decisions.replay import Ineffective
 from curation.decisions.resolution import Resolution
 from curation.errors import DecisionError, UsageError
 from curation.manifest.header import Figure, Header, PartEntry, Rule, Supersedes, classes_in
 from curation.manifest.manifest import Manifest
-from curation.manifest.soundness import PART_NAME, VERSION
+from curation.manifest.soundness import PART_NAME, VERSION, check_header
 from curation.manifest.views import count_annotated, count_objects, locate_images
 from curation.sources.source import Source
 
@@ -404,6 +405,8 @@ class Application:
     staleness : Staleness
     shared : tuple of str
         Images that stand in the near and in the far part.
+    coverage : tuple of Coverage
+        How many images of each part that decisions speak of were judged, before anything was left out.
     """
 
     manifest: Manifest
@@ -411,6 +414,7 @@ class Application:
     ineffective: tuple[Ineffective, ...]
     staleness: Staleness
     shared: tuple[str, ...]
+    coverage: tuple[Coverage, ...]
 
 
 def apply_decisions(
@@ -423,6 +427,8 @@ def apply_decisions(
     sources: Mapping[str, Source] | None = None,
     reason: str = "",
     strict: bool = False,
+    variant: Variant | None = None,
+    name: str = "",
 ) -> Application:
     """Return a new version of a manifest with decisions carried out; its header pins their digest.
 
@@ -446,6 +452,11 @@ def apply_decisions(
         Why there is a new version, for `supersedes`.
     strict : bool
         Refuse stale decisions, undecided conflicts, and images in both near and far.
+    variant : {"minus-remove", "minus-remove-and-unsure", "judged-keep-only"}, optional
+        Make a list of its own, cleaned in this way, that supersedes none: its name, its notes and its rule say what
+        is left out, and how many images were judged.
+    name : str
+        Of a list of its own, in place of the one that is made.
 
     Raises
     ------
@@ -456,19 +467,49 @@ def apply_decisions(
     UsageError
         The version is not greater, or decisions need a near or far part that is not named.
     """
-    _check_version(version, manifest)
+    _check_version(version, manifest, must_be_later=variant is None)
     for part in manifest.header.parts:
         manifest.ids(part.name)
     staleness = find_stale(manifest, resolution.decisions, sources)
     work = PartSets(manifest, dict(near or {}), dict(far or {}), dict(sources or {}))
+    coverage = coverage_on(manifest, resolution)
     work.replay(resolution.decisions)
+    if variant is not None:
+        _require_judged(manifest, coverage, staleness)
+        for one in coverage:
+            work.now[one.part] -= left_out_by(variant, one, work.now[one.part])
     work.keep_subsets()
     shared = work.shared()
     if strict:
         _refuse_doubtful(resolution, staleness, shared)
     changes = work.changes()
     made = _reviewed(work, changes, resolution, version, reason)
-    return Application(made, changes, tuple(work.ineffective), staleness, shared)
+    if variant is not None:
+        reviewers = sorted({one.reviewer for one in resolution.decisions if one.reviewer})
+        made = as_cleaned(made, manifest, coverage, variant, name=name, reviewers=reviewers)
+        check_header(made.header, where=made.header.name)
+    return Application(made, changes, tuple(work.ineffective), staleness, shared, coverage)
+
+
+def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:
+    """Refuse verdicts of which none is on an image: a list that they leave as it is would pass for a cleaned one."""
+    if any(one.total for one in coverage):
+        return
+    example = next((ids[0] for ids in manifest.lists.values() if ids), "no image")
+    raise DecisionError(
+        "No verdict is on an image of the list",
+        where=f"{manifest.header.name} {manifest.header.version}",
+        expected=f"decisions on images such as {example}",
+        found=" ".join(staleness.notes())[:300] or "no decision",
+        hint="curation decisions FILE … --dataset NAME, with the data set of the list",
+    )
+
+
+def coverage_on(manifest: Manifest, resolution: Resolution) -> tuple[Coverage, ...]:
+    """Return how far verdicts cover each part of a manifest that they speak of."""
+    datasets = {one.dataset for one in resolution.decisions} | {one.dataset for one in resolution.undecided}
+    spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in datasets}
+    return coverage_of(manifest.lists, spoken, resolution)
 
 
 def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution, version: str, reason: str) -> Manifest:
@@ -523,15 +564,15 @@ def _note(resolution: Resolution, changes: Sequence[Change], version: str) -> st
     )
 
 
-def _check_version(version: str, manifest: Manifest) -> None:
+def _check_version(version: str, manifest: Manifest, *, must_be_later: bool) -> None:
     base = manifest.header.version
-    if not re.fullmatch(VERSION, version) or _numbers(version) <= _numbers(base):
+    if not re.fullmatch(VERSION, version) or (must_be_later and _numbers(version) <= _numbers(base)):
         raise UsageError(
-            "The version is not greater than that of the manifest",
+            "The version is not greater than that of the manifest" if must_be_later else "The version is malformed",
             where="--version",
-            expected=f"MAJOR.MINOR.PATCH behind {base}",
+            expected=f"MAJOR.MINOR.PATCH behind {base}" if must_be_later else "MAJOR.MINOR.PATCH",
             found=repr(version[:40]),
-            hint="other lists deserve a new major version: `curation diff` says which step",
+            hint="other lists deserve a new major version: `curation diff` says which step" if must_be_later else None,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,8 @@ def parse_csv(data: bytes, name: str) -> list[Decision]:
     DecisionError
         It is no UTF-8 CSV, has unknown, repeated or missing columns, or a row is no decision.
     """
-    reader = csv.reader(io.StringIO(_csv_text(data, name), newline=""), strict=True)
-    rows = _csv_rows(reader, name)
+    reader = csv.reader(io.StringIO(csv_text(data, name), newline=""), strict=True)
+    rows = csv_rows(reader, name)
     columns = next(rows, (1, []))[1]
     _check_columns(columns, f"{name}, line 1")
     return [_from_cells(columns, cells, f"{name}, line {line}") for line, cells in rows]
@@ -94,7 +94,8 @@ def _from_json(text: bytes, where: str) -> Decision:
     return checked_decision(fields, where)
 
 
-def _csv_text(data: bytes, name: str) -> str:
+def csv_text(data: bytes, name: str) -> str:
+    """Return a table as text; what is no UTF-8, or holds a NUL character, is refused with its line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -106,7 +107,7 @@ def _csv_text(data: bytes, name: str) -> str:
     return text
 
 
-def _csv_rows(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the first line of each row that is not blank, and its cells."""
     line = 1
     while True:
@@ -134,6 +135,8 @@ def _check_columns(columns: Sequence[str], where: str) -> None:
             where=where,
             expected=", ".join(known),
             found=_plain("; ".join(problems[:3])),
+            hint="curation decisions FILE --columns image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads a table "
+            "of any other form",
         )
 
 
@@ -146,15 +149,20 @@ def _from_cells(columns: Sequence[str], cells: Sequence[str], where: str) -> Dec
             found=str(len(cells)),
         )
     fields = dict(zip(columns, map(cell_text, cells), strict=True))
-    if _DAMAGED_NUMBER.fullmatch(fields["image_id"]):
+    refuse_number(fields["image_id"], "image_id", where)
+    return checked_decision(fields, where)
+
+
+def refuse_number(image: str, column: str, where: str) -> None:
+    """Raise `DecisionError` where a spreadsheet has turned an image id into a number."""
+    if _DAMAGED_NUMBER.fullmatch(image):
         raise DecisionError(
             "A spreadsheet has turned an image id into a number",
-            where=f"{where}: image_id",
+            where=f"{where}: {column}",
             expected="the id as a text; 0010e235 is no number",
-            found=repr(fields["image_id"]),
-            hint="write the file anew with the column image_id formatted as text",
+            found=repr(image),
+            hint=f"write the file anew with the column {column} formatted as text",
         )
-    return checked_decision(fields, where)
 
 
 def _namespaced(image: Any, dataset: Any) -> Any:
@@ -176,6 +184,15 @@ MAX_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
+class CodeCount:
+    """The rows of a table with one code, and the action that it stands for: ``skip`` is no verdict."""
+
+    code: str
+    action: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class FileReport:
     """How a file was read.
 
@@ -183,17 +200,26 @@ class FileReport:
     ----------
     name : str
         Of the file.
-    format : {"jsonl", "csv", "selection"}
-        ``selection`` is the authors' manual_selection file.
+    format : {"jsonl", "csv", "selection", "table"}
+        ``selection`` is the authors' manual_selection file, ``table`` anybody's table with a map of its columns.
     rows : int
     torn : str
         The beginning of a last line that a kill or a full disk cut off, which was left out; ``""`` for none.
+    codes : tuple of CodeCount
+        Of a table: every row is in one of them; the most frequent first.
+    repeated : tuple of str
+        Images that several rows of a table judge, sorted.
+    contradicted : tuple of str
+        Images that rows of tables judge differently, sorted.
     """
 
     name: str
     format: str
     rows: int
     torn: str = ""
+    codes: tuple[CodeCount, ...] = ()
+    repeated: tuple[str, ...] = ()
+    contradicted: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
         """Return in words what was left out."""
@@ -243,11 +269,13 @@ def read_decisions(path: Path) -> DecisionFile:
     return DecisionFile(tuple(decisions), given.sha256, FileReport(name, kind, len(decisions), torn))
 
 
-def read_decision_files(paths: Sequence[Path]) -> list[DecisionFile]:
+def read_decision_files(
+    paths: Sequence[Path], read: Callable[[Path], DecisionFile] = read_decisions
+) -> list[DecisionFile]:
     """Return the decisions of some files; one that is named twice, or holds only a torn line, is an error."""
     if len({path.absolute() for path in paths}) < len(paths):
         raise UsageError("A decisions file is named twice", where=", ".join(map(str, paths))[:300])
-    files = [read_decisions(path) for path in paths]
+    files = [read(path) for path in paths]
     for path, file in zip(paths, files, strict=True):
         if file.report.torn and not file.decisions:
             raise DecisionError(

@@ -5,19 +5,30 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from curation.arguments import checked
 from curation.decisions.agreement import ListCount, StageAgreement, agreement, count_lists
-from curation.decisions.application import Application, Staleness, apply_decisions, find_stale
+from curation.decisions.application import (
+    Application,
+    Staleness,
+    apply_decisions,
+    coverage_on,
+    find_stale,
+    parts_spoken_of,
+)
 from curation.decisions.authors_files import CategoryFinding, check_categories, read_category_lists
-from curation.decisions.files import DecisionFile, read_decision_files, write_decisions
+from curation.decisions.cleaned_lists import UNJUDGED, Coverage, Variant, is_list_file, lines_left, manifest_of_list
+from curation.decisions.files import DecisionFile, FileReport, read_decision_files, write_decisions
 from curation.decisions.resolution import Resolution, refuse_conflicts, resolve, standing_verdicts
+from curation.decisions.verdict_tables import TableOptions, read_verdicts
 from curation.errors import CurationWarning, DecisionError, UsageError
 from curation.manifest.diff import diff_manifests
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
+from curation.sources.datasets import namespace_of
 from curation.sources.slots import Reading, Sources
 
 _RANK = {"none": 0, "patch": 1, "minor": 2, "major": 3}
@@ -54,12 +65,20 @@ class DecisionReport:
     staleness: Staleness | None
     categories: Sequence[CategoryFinding]
     allowed: bool
+    coverage: Sequence[Coverage] = ()
 
     def problems(self) -> list[str]:
         """Return what ``--strict`` does not let pass."""
         found = [note for one in self.files for note in one.report.notes()]
         open_ones = self.resolution.undecided or (() if self.allowed else self.resolution.both)
         found += [f"open conflict: {one.text()}" for one in open_ones]
+        conflicts = {one.image_id for one in self.resolution.conflicts}
+        found += [
+            f"{one.report.name}: rows of the table judge {image} differently"
+            for one in self.files
+            for image in one.report.contradicted
+            if image not in conflicts
+        ]
         found += self.staleness.notes() if self.staleness else []
         return found + [one.text() for one in self.categories if one.problem == "id_class_is_near"]
 
@@ -73,6 +92,7 @@ class DecisionReport:
                     "sha256": one.digest,
                     "rows": one.report.rows,
                     "torn": one.report.torn,
+                    **(_account(one.report) if one.report.codes else {}),
                 }
                 for one in self.files
             ],
@@ -83,6 +103,7 @@ class DecisionReport:
             "resolution": self.resolution.data(),
             "agreement": [asdict(one) for one in self.agreement],
             "staleness": asdict(self.staleness) if self.staleness is not None else None,
+            "coverage": {"note": UNJUDGED, "parts": [one.data() for one in self.coverage]},
             "categories": [asdict(one) for one in self.categories],
             "problems": self.problems(),
         }
@@ -100,6 +121,15 @@ class DecisionReport:
         write_decisions(path, self.resolution.decisions)
 
 
+def _account(report: FileReport) -> dict[str, Any]:
+    """Return what became of every row of a table."""
+    return {
+        "codes": [asdict(one) for one in report.codes],
+        "repeated": list(report.repeated),
+        "contradicted": list(report.contradicted),
+    }
+
+
 @checked
 def report_decisions(
     files: tuple[Path, ...],
@@ -108,31 +138,46 @@ def report_decisions(
     manifest: Annotated[str | None, "M"] = None,
     categories: Path | None = None,
     rule: ConflictRule | None = None,
+    table: TableOptions | None = None,
 ) -> DecisionReport:
     """Return what recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness.
 
     Parameters
     ----------
     files
-        .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json
+        .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json; with --columns any table
     manifest
-        report decisions that do not fit this manifest
+        report decisions that do not fit this manifest, or published list, and how many of its images were judged
     categories
         the authors' lists of categories (.yaml, .json): report ID classes in the near list
     """
     rule = rule or ConflictRule()
-    read = read_decision_files(files)
+    held = load_manifest(manifest) if manifest and not is_list_file(manifest) else None
+    read = read_verdicts(files, table or TableOptions(), partial(_namespace_in, held))
     rows = [one for file in read for one in file.decisions]
+    if manifest and held is None:
+        held = manifest_of_list(Path(manifest), rows)
     resolution = resolve(rows, rule.rule, seniors=rule.senior, allow_conflicts=True)
     return DecisionReport(
         files=read,
         lists=count_lists(rows),
         resolution=resolution,
         agreement=agreement(standing_verdicts(rows)),
-        staleness=find_stale(load_manifest(manifest), resolution.decisions) if manifest else None,
+        staleness=find_stale(held, resolution.decisions) if held else None,
         categories=check_categories(read_category_lists(categories)) if categories else (),
         allowed=rule.allow_conflicts,
+        coverage=coverage_on(held, resolution) if held else (),
     )
+
+
+def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
+    """Return the name space of a data set's ids: that of the parts that it means, else its own."""
+    if manifest is not None:
+        slots = {name for part in parts_spoken_of(manifest.header, dataset) for name in manifest.part(part).sources}
+        found = {one.namespace for one in manifest.header.sources if one.name in slots}
+        if len(found) == 1:
+            return found.pop()
+    return namespace_of(dataset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +187,23 @@ class Replayed:
     base: Manifest
     applied: Application
     resolution: Resolution
+    file: Path | None = None
+    """The published list that was cleaned."""
+
+    def lines(self) -> bytes:
+        """Return the lines of a published list without those whose images are left out.
+
+        Raises
+        ------
+        UsageError
+            A manifest was given, or the list is JSON.
+        """
+        if self.file is None:
+            raise UsageError(
+                "Only a published list has lines to be written again", where="--lines",
+                hint="`curation export` writes the parts of a manifest",
+            )  # fmt: skip
+        return lines_left(self.file, self.applied.manifest)
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -155,6 +217,7 @@ class Replayed:
             "ineffective": [asdict(one) for one in applied.ineffective],
             "shared": list(applied.shared),
             "staleness": asdict(applied.staleness),
+            "coverage": {"note": UNJUDGED, "parts": [one.data() for one in applied.coverage]},
             "resolution": self.resolution.data(),
         }
 
@@ -167,7 +230,9 @@ def apply_from_files(
     decisions: tuple[Path, ...],
     near: Annotated[Mapping[str, str] | str, "[DATASET=]PART"] = NOTHING,
     far: Annotated[Mapping[str, str] | str, "[DATASET=]PART"] = NOTHING,
-    version: Annotated[str, "V"],
+    version: Annotated[str | None, "V"] = None,
+    variant: Variant | None = None,
+    name: str = "",
     reason: Annotated[str, "TEXT"] = "",
     strict: bool = False,
     rule: ConflictRule | None = None,
@@ -179,7 +244,7 @@ def apply_from_files(
     Parameters
     ----------
     manifest
-        a folder, or NAME@VERSION of an available manifest
+        a folder, NAME@VERSION of an available manifest, or a published list of images in any form
     decisions
         .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json (repeatable)
     near
@@ -189,13 +254,19 @@ def apply_from_files(
         the part that is far, of decisions on DATASET or of all; one that does not exist is made
         (repeatable)
     version
-        of the new manifest: MAJOR.MINOR.PATCH
+        of the new manifest: MAJOR.MINOR.PATCH (default: 1.0.0 of a cleaned list)
+    variant
+        make a cleaned list of its own rather than a new version: without images that decisions remove, without
+        unsure ones too, or of images judged to stay alone (default for a published list: minus-remove); unjudged is
+        not clean
+    name
+        of the cleaned list (default: from what is left out, such as textures-ninco-minus-72)
     reason
         why there is a new version
     strict
         refuse stale decisions, undecided images, images both near and far, and lines cut off
     sources
-        a raw dataset of the manifest, to count objects anew: its root, an annotation file, or a table (repeatable)
+        to count objects anew
     """
     # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
     from curation.sources.given import open_slots
@@ -203,17 +274,30 @@ def apply_from_files(
     rule = rule or ConflictRule()
     if len(reason) > 1000 or (reason and not reason.isprintable()):
         raise UsageError("The reason is not one line of text", where="--reason")
-    base = load_manifest(manifest)
     files = read_decision_files(decisions)
     torn = [note for one in files for note in one.report.notes()]
     if torn and strict:
         raise DecisionError("A decisions file is cut off", where=torn[0], hint="leave out --strict")
     rows = [one for file in files for one in file.decisions]
+    is_list = is_list_file(manifest)
+    base = manifest_of_list(Path(manifest), rows) if is_list else load_manifest(manifest)
+    variant = variant or ("minus-remove" if is_list else None)
+    if version is None and variant is None:
+        raise UsageError(
+            "A new version of a manifest needs its number",
+            where="--version",
+            expected=f"MAJOR.MINOR.PATCH behind {base.header.version}",
+            hint="or --variant, for a cleaned list of its own",
+        )
+    if name and variant is None:
+        raise UsageError("A new version keeps the name", where="--name", hint="--variant, for a list of its own")
     resolution = resolve(rows, rule.rule, seniors=rule.senior, allow_conflicts=rule.allow_conflicts)
     applied = apply_decisions(
         base,
         resolution,
-        version=version,
+        version=version or "1.0.0",
+        variant=variant,
+        name=name,
         near={"": near} if isinstance(near, str) else near,
         far={"": far} if isinstance(far, str) else far,
         sources=open_slots(sources, base.slots, reading or Reading()) if sources else None,
@@ -222,7 +306,7 @@ def apply_from_files(
     )
     for note in (*torn, *_doubts(base, applied)):
         warnings.warn(note, CurationWarning, stacklevel=3)
-    return Replayed(base, applied, resolution)
+    return Replayed(base, applied, resolution, Path(manifest) if is_list else None)
 
 
 def _doubts(base: Manifest, applied: Application) -> list[str]:
@@ -232,6 +316,8 @@ def _doubts(base: Manifest, applied: Application) -> list[str]:
         told.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
     if not applied.changes:
         told.append("no list changed.")
+    if applied.manifest.header.supersedes is None:
+        return told
     step = diff_manifests(base, applied.manifest)
     if step.stated_step is not None and _RANK[step.stated_step] < _RANK[step.verdict]:
         told.append(f"the change deserves a {step.verdict} version ({step.reason}), not a {step.stated_step} one.")

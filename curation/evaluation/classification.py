@@ -24,6 +24,7 @@ from curation.evaluation.class_scores import (
 from curation.evaluation.classification_report import DEFINITIONS
 from curation.evaluation.confidence import read_epochs
 from curation.evaluation.inputs import by_name, file_records, manifest_record
+from curation.evaluation.kin import classifiers_without_kin
 from curation.evaluation.oscr import (
     ACCURACY_RULES,
     GRIDS,
@@ -42,6 +43,7 @@ from curation.evaluation.oscr import (
 from curation.evaluation.resample import class_bootstrap
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys, ReadScores, ScoreOptions, read_scores
+from curation.hierarchy.kinship import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage, steps
@@ -108,6 +110,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         bootstrap: int = 0,
         seed: int = 0,
         confidence: Annotated[str, "C"] = "0.95",
+        without_kin: Kin | None = None,
     ) -> Result:
         """Score open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy.
 
@@ -155,6 +158,9 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             of the bootstrap
         confidence : str
             of the intervals
+        without_kin : {"descendants", "all"}, optional
+            each classifier once more without unknown images of classes below a known class in WordNet, or also of those
+            above one; with --manifest and --part
 
         Raises
         ------
@@ -200,6 +206,11 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
                 ("val", more["val"], more["val-labels"], _samples(taken, val_part, truth)),
             )
         }
+        left = None
+        if without_kin is not None:
+            left = classifiers_without_kin(read["scores"], classes, without_kin)
+            read["scores"] |= left.scores
+            read["val"] |= {name: read["val"][whole] for name, whole in left.of.items() if whole in read["val"]}
         tests = {name: one.scores for name, one in read["scores"].items()}
         if grid == "table2" and all(one.background is None for one in tests.values()):
             raise UsageError(
@@ -223,11 +234,19 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             more,
             truth,
         )
+        if left is not None:
+            told["option_files"]["without_kin"] = dict.fromkeys(left.of, left.record)
         kept = {
             name: {"kept": None if run.chosen is None else run.epochs[run.chosen], "of": len(run.epochs)}
             for name, run in runs.items()
         }
-        return Result(report, told, {"epochs": kept, **measured}, columns={"scores": tests, "runs": runs})
+        return Result(
+            report,
+            told,
+            {"epochs": kept, **measured},
+            columns={"scores": tests, "runs": runs},
+            notes=() if left is None else left.notes,
+        )
 
     return evaluate
 

@@ -148,18 +148,20 @@ DEFINITIONS: dict[str, str] = {
 def scored(data: Data) -> Iterator[Scored]:
     """Yield what was scored: each classifier on each grid, against unknown samples."""
     part = data["manifest"] and data["manifest"]["parts"]["scores"]
+    left = data.get("option_files", {}).get("without_kin", {})
     for name, one in data["classifiers"].items():
         file = data["inputs"][name]["scores"]
         for grid, rates in one["oscr"].items():
             yield Scored(
                 part=part or "",
+                split=left[name]["name"] if name in left else "",
                 variant=grid,
                 numbers={**one, "rates": rates["unknown"]},
                 truth={"labels": file["labels_sha256"]},
                 predictions={name: file},
                 operating_point={"scores": file["kind"], "background": one["background"]},
                 method=name,
-                pinned=bool(part),
+                pinned=bool(part) and name not in left,
                 of_several=True,
             )
 

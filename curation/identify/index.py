@@ -201,28 +201,42 @@ class MadeIndex:
     passed_over: Mapping[str, str] = field(default_factory=dict)
 
 
-class _Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    file: str
-    name: str = ""
-    part: str = ""
-    defects: tuple[str, ...] = ()
+_Finding = str | dict[str, str]
+"""A text, or a text under the name of its kind, with the command that shows it as `BY`."""
+BY = "by"
+
+
+class _Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    measured: str
+    does_not_show: str
+    command: str
+
+
+class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    defects: tuple[_Finding, ...] = ()
+    findings: tuple[_Finding, ...] = ()
     successor: str = ""
 
 
-class _Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Declared(_Known, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    file: str
+    name: str = ""
+    part: str = ""
+
+
+class _Source(_Known, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: str
     benchmark: str
     version: str = ""
     licence: str = ""
     folder: str = ""
-    defects: tuple[str, ...] = ()
-    successor: str = ""
-    lists: tuple[_Declared, ...]
+    lists: tuple[_Declared, ...] = ()
 
 
 class _Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: tuple[_Source, ...] = ()
     manifests: tuple[str, ...] = ()
+    kinds: dict[str, _Kind] = {}
 
 
 def make_index(folder: Path, declaration: Path | None = None) -> MadeIndex:
@@ -277,6 +291,14 @@ def list_files(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: _place(path.relative_to(folder).as_posix()))
 
 
+def _texts(findings: tuple[_Finding, ...]) -> tuple[str, ...]:
+    return tuple(one if isinstance(one, str) else one[_kind(one)] for one in findings)
+
+
+def _kind(finding: dict[str, str]) -> str:
+    return next(name for name in finding if name != BY)
+
+
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
@@ -291,12 +313,20 @@ def _declared(path: Path) -> _Declaration:
         text = utf8_text(
             read_bytes(path, kind="declaration"), str(path), UsageError, "The declaration is not UTF-8 text"
         )
-        return msgspec.convert(tomllib.loads(text), _Declaration)
+        found = msgspec.convert(tomllib.loads(text), _Declaration)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise UsageError(
             "The declaration of lists is malformed", where=str(path), found=str(error)[:200],
             expected="[[source]] tables, see docs/identify.md",
         ) from None  # fmt: skip
+    places: list[_Known] = [place for source in found.source for place in (source, *source.lists)]
+    for one in (said for place in places for said in place.defects + place.findings):
+        if not isinstance(one, str) and (len(one.keys() - {BY}) != 1 or _kind(one) not in found.kinds):
+            raise UsageError(
+                "A finding has no kind that is declared", where=str(path), found=str(one)[:200],
+                expected=f"a text, or one text under {', '.join(found.kinds) or '[kinds.NAME]'}",
+            )  # fmt: skip
+    return found
 
 
 class _Making:
@@ -327,7 +357,7 @@ class _Making:
                     self._take_file(
                         path, f"{source.name}/{one.name or below}", path.relative_to(self.folder).as_posix(),
                         benchmark=source.benchmark, part=one.part.replace("{stem}", path.stem),
-                        version=source.version, licence=source.licence, defects=one.defects + source.defects,
+                        version=source.version, licence=source.licence, defects=_texts(one.defects + source.defects),
                         successor=one.successor or source.successor,
                     )  # fmt: skip
         for name in declared.manifests:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from curation.manifest.header import ClassEntry, LabelView, PartEntry, classes_in
+from curation.csv_table import as_csv
+from curation.errors import UsageError
+from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import (
     FLAGS,
@@ -22,8 +24,15 @@ from curation.manifest.views import (
     select_objects,
 )
 from curation.sources.source import Bools, Int32s, Int64s, Source
+from curation.text_table import Table
 
 Roles = npt.NDArray[np.int8]
+
+_ROLES_SHOWN = ("known", "previous", "negative", "unknown", "ignored")
+_SPLITS = ("train", "finetune", "val", "test", "wilderness")
+_CSV_HEADER = (
+    "part", "task", "split", "class", "index", "role", "images", "objects", "labelled", "hidden", "crowd",
+)  # fmt: skip
 
 EVERYTHING = LabelView(unknown="keep", ignored="keep", crowd="keep", difficult="keep")
 """The view that keeps every object under its own class."""
@@ -249,3 +258,143 @@ def _class_counts(
         )
         for place, entry in enumerate(classes)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """What a manifest is made of, part by part.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    parts : tuple of PartComposition
+        See `compose`.
+    """
+
+    manifest: Manifest
+    parts: tuple[PartComposition, ...]
+
+    def data(self) -> dict[str, Any]:
+        """Return plain data; what is not known is null, with the reason in ``missing``."""
+        header = self.manifest.header
+        return {
+            "name": header.name,
+            "version": header.version,
+            "digest": self.manifest.digest,
+            "parts": [_part_data(one) for one in self.parts],
+        }
+
+    def tables(self) -> list[Table]:
+        """Return the table of the parts, that of the classes, and one of what could not be counted."""
+        tables = [_part_table(self.manifest.header, self.parts)]
+        if any(one.by_class for one in self.parts):
+            tables.append(_class_table(self.manifest.header, self.parts))
+        missing: dict[str, list[str]] = {}
+        for one in self.parts:
+            if one.missing:
+                missing.setdefault(one.missing, []).append(one.part.name)
+        if missing:
+            rows = tuple((reason, ", ".join(parts)) for reason, parts in missing.items())
+            tables.append(Table("Not counted", ("reason", "parts"), rows))
+        return tables
+
+    def csv(self) -> str:
+        """Return the counts of each class in each part, as CSV.
+
+        Raises
+        ------
+        UsageError
+            No source of a part was given.
+        """
+        if not any(one.by_class for one in self.parts):
+            raise UsageError("--csv counts the objects of each class, and no source of a part is given")
+        return as_csv(_CSV_HEADER, _class_rows(self.parts))
+
+
+def _class_rows(compositions: Sequence[PartComposition]) -> Iterator[tuple[Any, ...]]:
+    """Yield one row a class and part, as `_CSV_HEADER` names the columns."""
+    for one in compositions:
+        place = (one.part.name, one.part.task, one.part.role)
+        for entry in one.by_class:
+            hidden = None if entry.objects is None else entry.objects - (entry.labelled or 0)
+            counts = (entry.images, entry.objects, entry.labelled, hidden, entry.crowd)
+            yield (*place, entry.name, entry.index, entry.role, *counts)
+
+
+def _part_data(one: PartComposition) -> dict[str, Any]:
+    names = ("name", "index", "role", "images", "objects", "labelled", "crowd")
+    return {
+        "part": one.part.name,
+        "task": one.part.task,
+        "split": one.part.role,
+        "sha256": one.part.sha256,
+        "images": one.images,
+        "repeated_lines": one.part.repeats,
+        "annotated_images": one.annotated_images,
+        "classes": one.classes,
+        "labelled_objects": one.labelled,
+        "hidden_objects": one.hidden,
+        "images_with_hidden_objects": one.hidden_images,
+        "by_class": [{name: getattr(entry, name) for name in names} for entry in one.by_class],
+        "missing": one.missing,
+    }
+
+
+def _part_table(header: Header, compositions: Sequence[PartComposition]) -> Table:
+    shown = [role for role in _ROLES_SHOWN if any((one.labelled or {}).get(role) for one in compositions)]
+    hidden = [
+        role
+        for role in _ROLES_SHOWN
+        if any((counts or {}).get(role) for one in compositions for counts in (one.hidden, one.hidden_images))
+    ]
+    columns = ["part", "images", "annotated", *shown]
+    columns += [name for role in hidden for name in (f"hidden {role}", "in images")]
+    rows = []
+    for one in compositions:
+        row = [one.part.name, _number(one.images), _number(one.annotated_images)]
+        row += [_of(one.labelled, role) for role in shown]
+        row += [_of(counts, role) for role in hidden for counts in (one.hidden, one.hidden_images)]
+        rows.append((*row, _of(one.labelled, "crowd")))
+    title = f"{header.name} {header.version}: images, and objects under the label view of each part"
+    return Table(title, (*columns, "crowd"), tuple(rows))
+
+
+def _class_table(header: Header, compositions: Sequence[PartComposition]) -> Table:
+    """Return the labelled objects of each class: with tasks, in the parts of its own task, else in every part."""
+    if not header.tasks:
+        columns = [one.part.name for one in compositions if one.by_class]
+        counts = {one.part.name: one for one in compositions}
+        rows = [
+            (
+                str(entry.index),
+                entry.name,
+                entry.role,
+                *(_labelled(counts[part], entry.name) for part in columns),
+            )
+            for entry in header.classes
+        ]
+        return Table("Objects of each class", ("index", "class", "role", *columns), tuple(rows))
+    task_of = {name: task.name for task in header.tasks for name in task.introduced}
+    found = {one.part.role for one in compositions if one.by_class}
+    splits = [role for role in _SPLITS if role in found]
+    at = {(one.part.task, one.part.role): one for one in reversed(compositions)}
+    rows = []
+    for entry in header.classes:
+        task = task_of.get(entry.name, "")
+        counted = [_labelled(at.get((task, split)), entry.name) for split in splits]
+        rows.append((str(entry.index), entry.name, task or "-", *counted))
+    title = "Labelled objects of each class in the parts of the task that introduces it (--csv FILE: in all parts)"
+    return Table(title, ("index", "class", "task", *splits), tuple(rows))
+
+
+def _labelled(one: PartComposition | None, name: str) -> str:
+    found = [entry.labelled for entry in one.by_class if entry.name == name] if one else []
+    return _number(found[0]) if found else "-"
+
+
+def _of(counts: dict[str, int] | None, name: str) -> str:
+    return "-" if counts is None else f"{counts.get(name, 0):,}"
+
+
+def _number(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"

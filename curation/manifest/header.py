@@ -207,7 +207,7 @@ class Header(_Record, frozen=True):
     version : str
         Semantic version ``MAJOR.MINOR.PATCH``.
     taxonomy : str
-        ``closed-set``, ``OSOD-I``, ``OSOD-II``, ``OSOD-III``, ``OWOD`` or ``OSC``.
+        ``closed-set``, ``OSOD-I``, ``OSOD-II``, ``OSOD-III``, ``OWOD``, ``OVD`` or ``OSC``.
     origin : str
         ``regenerated`` from raw data; ``as_published`` by the authors; ``reviewed`` by hand; ``declared``: at least one
         list is not available, the header states the rule, the paper's figures, and digests where they are known.

@@ -53,7 +53,7 @@ DIGEST = r"sha256:[0-9a-f]{64}"
 MAX_NAME_LENGTH = 120
 LARGEST_INDEX = 2**31 - 2
 """Category ids fit 32 bits, and the one after the last too."""
-TAXONOMIES = ("closed-set", "OSOD-I", "OSOD-II", "OSOD-III", "OWOD", "OSC")
+TAXONOMIES = ("closed-set", "OSOD-I", "OSOD-II", "OSOD-III", "OWOD", "OVD", "OSC")
 BOX_COUNTS = (*get_args(ClassRole), "difficult", "crowd")
 """Keys of `PartEntry.boxes`: objects by role, and the subsets ``difficult`` and ``crowd``."""
 

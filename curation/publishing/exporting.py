@@ -210,6 +210,11 @@ def export(
     """
     chosen, options, photos = find_format(form, formats), options or FormatOptions(), photos or {}
     _require_fitting(chosen, formats, parts, out, each, options, photos)
+    names = [slot.name for slot in manifest.slots]
+    if strange := [name for name in photos if name and name not in names]:
+        raise UsageError(
+            "--images names no source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
+        )
     parts = chosen_parts(manifest.header, parts or chosen.usual_parts(manifest.header))  # type: ignore[misc]
     _require_one_output(chosen, parts, out, each, options)
     opened, usable = _sources(chosen, manifest, parts, sources, options, reading or Reading())

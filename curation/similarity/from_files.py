@@ -150,8 +150,7 @@ def embed(
     Parameters
     ----------
     sources
-        a raw dataset: its root, an annotation file, or a table; NAME begins with its data set: coco, coco-val2017
-        (repeatable)
+        here NAME begins with its data set: coco, coco-val2017
     photos
         the photos of a source, or of all (default: the source's own root; repeatable)
     images

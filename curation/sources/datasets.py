@@ -28,6 +28,7 @@ class DatasetFacts:
 _STATED = tomllib.loads(resources.files("curation.sources").joinpath("datasets.toml").read_text(encoding="utf-8"))
 _BY_FAMILY = {name: DatasetFacts(licence, media_redistributable=False) for name, licence in _STATED["licences"].items()}
 _FOLDERS: Mapping[str, int] = _STATED["folders_in_ids"]
+_NAMESPACES: Mapping[str, str] = _STATED["namespaces"]
 _OTHER = DatasetFacts("not stated", media_redistributable=False)
 
 COCO_CATEGORIES: tuple[tuple[int, str, str], ...] = tuple(map(tuple, _STATED["coco"]["categories"]))
@@ -48,17 +49,24 @@ def family(dataset: str) -> str:
 def namespace_of(dataset: str) -> str:
     """Return the namespace of a dataset's image ids: COCO years share theirs, VOC years do not.
 
+    A set of images that is known by another name than its dataset has the ids of that: *textures* are DTD's.
+
     Raises
     ------
     ImageIdError
         The name of the dataset cannot be a namespace.
     """
-    return ImageId("coco" if family(dataset) == "coco" else dataset, "0").namespace
+    return ImageId("coco" if family(dataset) == "coco" else _NAMESPACES.get(dataset, dataset), "0").namespace
 
 
 def is_listed(dataset: str) -> bool:
     """Return whether a dataset is read from lists of any published form."""
     return dataset in _FOLDERS
+
+
+def is_known(dataset: str) -> bool:
+    """Return whether anything is known of a dataset."""
+    return family(dataset) in _BY_FAMILY or dataset in _FOLDERS
 
 
 def folders_in_ids(namespace: str) -> int:

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from curation.errors import AnnotationFormatError
-from curation.ids import check_native
-from curation.sources.datasets import folders_in_ids, namespace_of
+from curation.ids import ImageId, check_native, native_of
+from curation.sources.datasets import folders_in_ids, is_known, namespace_of
 from curation.sources.integrity import check_unique
 from curation.sources.published_list import PublishedFile, PublishedList, read_published
 from curation.sources.source import Categories, FileRecord, Images, Source
@@ -89,15 +89,7 @@ def natives_of(one: PublishedList, namespace: str, where: str) -> Sequence[str]:
     AnnotationFormatError
         A path is absolute or climbs, lacks a folder of its id, or is none.
     """
-    paths = one.paths.replace(b"\\", b"/")
-    if found := _CLIMBING.search(paths):
-        row = paths.count(b"\n", 0, found.start())
-        raise AnnotationFormatError(
-            "A path of the list leaves its root",
-            where=f"{where}, line {one.lines[row]}",
-            expected="a path below the root of the dataset",
-            found=ascii(found[0].decode("utf-8", "replace"))[:80],
-        )
+    paths = _paths_below_root(one, where)
     folders = folders_in_ids(namespace)
     if not folders:
         natives = one.stems.decode().split("\n")[:-1]
@@ -119,3 +111,34 @@ def natives_of(one: PublishedList, namespace: str, where: str) -> Sequence[str]:
                 found=repr(native[:80]),
             )
     return natives
+
+
+def ids_of(one: PublishedList, namespace: str, where: str) -> list[str]:
+    """Return the id of each entry, ``dtd:banded/banded_0002``, in the order of the list.
+
+    Of a dataset that nothing is known of, an id keeps the last folder where there is one: stems may repeat.
+
+    Raises
+    ------
+    AnnotationFormatError
+        See `natives_of`.
+    """
+    if is_known(namespace):
+        natives = [native_of(native, namespace) for native in natives_of(one, namespace, where)]
+    else:
+        _paths_below_root(one, where)
+        natives = one.parent_stems.decode().split("\n")[:-1]
+    return [str(ImageId(namespace, native)) for native in natives]
+
+
+def _paths_below_root(one: PublishedList, where: str) -> bytes:
+    paths = one.paths.replace(b"\\", b"/")
+    if found := _CLIMBING.search(paths):
+        row = paths.count(b"\n", 0, found.start())
+        raise AnnotationFormatError(
+            "A path of the list leaves its root",
+            where=f"{where}, line {one.lines[row]}",
+            expected="a path below the root of the dataset",
+            found=ascii(paths[found.start() :].split(b"\n", 1)[0].decode("utf-8", "replace"))[:80],
+        )
+    return paths

@@ -12,7 +12,12 @@ from curation.ids import ImageId
 
 BadBoxes = Literal["error", "drop"]
 Seam = Literal["drop", "split", "widest"]
-Sources = Annotated[Mapping[str, Annotated[Any, Path]], "--source NAME[@PART]=PATH"]
+Sources = Annotated[
+    Mapping[str, Annotated[Any, Path]],
+    "--source NAME[@PART]=PATH",
+    "a raw dataset: its root, an annotation file, or a table; NAME is a source of the protocol, or a dataset whose "
+    "root holds several of them; PART chooses among the parts of a root or table (repeatable)",
+]
 """Raw datasets by name: paths, or annotations in memory (see `curation.sources.given.as_source`)."""
 
 
@@ -48,7 +53,7 @@ class Reading:
     Attributes
     ----------
     cache
-        whether parsed annotation files are kept, and read from there
+        parsed annotation files are kept, and read from there (--no-cache: parse them again, and store nothing)
     bad_boxes
         what to do with boxes that are not finite, negative or beyond any image (dropped ones are counted)
     seam

@@ -21,6 +21,7 @@ from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 from tests.evaluation.post_hoc_cases import drawn
 from tests.small_world import write_detections, write_small_world
 from tests.worlds.coco_file import coco_content, write_json
+from tests.worlds.verdicts import lay as lay_verdicts
 
 COCO_NUMBERS = {name: number for number, name, _ in COCO_CATEGORIES}
 Shown = Mapping[Any, Sequence[str]]
@@ -129,6 +130,12 @@ def reviewed_manifest(folder: Path) -> None:
             cells = [",".join(row.values()) for row in rows]
             write_lines(folder / "ben.csv", [",".join(rows[0]), *cells])
     (folder / "manual_selection.yaml").write_text("UNFILTERED_IMAGES_TO_NEAR:\n  coco: {Banana: [3]}\n")
+
+
+def verdicts_of_two_and_of_others(folder: Path) -> None:
+    """Draw a reviewed manifest, and a published list with a table of verdicts on it and scores."""
+    reviewed_manifest(folder)
+    lay_verdicts(folder)
 
 
 def pair_of_ones_own(folder: Path) -> None:
@@ -327,6 +334,8 @@ def openood_files(folder: Path) -> None:
             (folder / run / f"{name}.csv").write_text(f"image,score,label,prediction\n{rows}")
     verdict = {"image_id": "dtd:banded/banded_0002", "dataset": "textures", "stage": "manual", "action": "remove"}
     (folder / "verdicts.jsonl").write_text(json.dumps(verdict) + "\n")
+    rows = [f"{n},textures/images/banded/banded_000{n}.jpg,{code}" for n, code in ((2, "i"), (4, "o"))]
+    write_lines(folder / "textures.csv", ["index,image_location,decision", *rows])
 
 
 def classes_and_one_list(folder: Path) -> None:
@@ -352,10 +361,20 @@ def known_lists(folder: Path) -> None:
     (folder / "known" / "lists.toml").write_text(data_of("docs/identify.md", "toml")[0])
 
 
+def lists_of_others(folder: Path) -> None:
+    """Draw known lists, a file of classes, and two published lists with verdicts on one and scores of both."""
+    from tests.cli.test_verdicts import lay
+
+    known_lists(folder)
+    lay(folder)
+    write_lines(folder / "unknown.txt", ["n01580870", "n02419796", "n04322801"])
+
+
 WORLDS: dict[str, Callable[[Path], None]] = {
     "README.md": voc_and_coco,
+    "docs/atlas.md": lists_of_others,
     "docs/audit.md": audited_lists,
-    "docs/decisions.md": reviewed_manifest,
+    "docs/decisions.md": verdicts_of_two_and_of_others,
     "docs/elephant.md": voc_and_coco,
     "docs/findmeifyoucan.md": pair_of_ones_own,
     "docs/hierarchy.md": edits,

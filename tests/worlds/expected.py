@@ -21,6 +21,7 @@ from tests.worlds import (
     imagenet,
     imagenet_lists,
     osod3,
+    ovcoco,
     owod,
     photos,
     species,
@@ -30,6 +31,7 @@ from tests.worlds import (
 FOLDER = Path(__file__).resolve().parent / "expected"
 WORLDS: dict[str, Callable[[], dict[str, Any]]] = {
     "elephant": elephant.expected,
+    "ovcoco": ovcoco.expected,
     "owod": owod.expected,
     "osod3": osod3.expected,
     "imagenet": imagenet.expected,

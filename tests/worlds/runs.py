@@ -13,7 +13,7 @@ import jsonschema  # type: ignore[import-untyped]
 from curation.benchmarks.osod3.truth import OUTSIDE
 from curation.cli import main
 from curation.evaluation.result import schema_text
-from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, osod3, owod, voc
+from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, osod3, ovcoco, owod, voc
 from tests.worlds.expected import committed
 
 SCHEMA = json.loads(schema_text())
@@ -54,9 +54,9 @@ def elephant_run(folder: Path, *options: str) -> Run:
     return Run("elephant", (*words, *options), committed("elephant"))
 
 
-def owod_run(folder: Path, world: str, profile: str) -> Run:
-    paths = owod.files(folder, *(owod.drawn() if world == "once" else owod.repeated()))
-    words = ["owod", "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
+def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> Run:
+    paths = owod.files(folder, *(owod.repeated() if world == "repeated" else owod.drawn()))
+    words = [protocol, "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
     words += ["--classes", paths["classes"], "--profile", profile]
     if world == "repeated":
         words += ["--images", paths["images"], "--repeats", "keep"]
@@ -93,6 +93,13 @@ def image_ood_run(folder: Path, protocol: str) -> Run:
     return Run("image_ood", tuple(words), expected)
 
 
+def ovcoco_run(folder: Path, engine: str, *options: str, detections: str = "detections") -> Run:
+    paths = ovcoco.files(folder)
+    words = ["ovcoco", "--no-cache", "--truth", paths["truth"], "--detections", paths[detections]]
+    words += ["--setting", "all", "--profile", "all", "--engine", engine, *options]
+    return Run("ovcoco", tuple(words), committed("ovcoco"), engine)
+
+
 def voc_run(folder: Path, form: str) -> Run:
     paths = voc.files(folder)
     words = ("voc", "--no-cache", "--truth", paths["truth"], "--detections", paths[form])
@@ -118,6 +125,8 @@ def every_run(folder: Path) -> Iterator[Run]:
     yield voc_run(place(), "json")
     yield from (coco_run(place(), engine) for engine in ENGINES)
     yield from (owod_run(place(), world, "all") for world in ("once", "repeated"))
+    yield from (ovcoco_run(place(), engine) for engine in ENGINES)
+    yield from (owod_run(place(), name, "all", name) for name in ("rwd", "nuowodb"))
     yield from (osod3_run(place(), outside, engine) for outside in OUTSIDE for engine in ENGINES)
     yield from (findmeifyoucan_run(place(), "all", rule) for rule in findmeifyoucan.THRESHOLDS)
     yield from (classifiers_run(place(), protocol) for protocol in ("imagenet", "ssb"))

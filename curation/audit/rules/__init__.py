@@ -9,11 +9,13 @@ from curation.audit.rules import (
     annotation,
     class_openness,
     data,
+    kinship,
     label_integrity,
     published_classes,
     published_lists,
     task_increment,
 )
+from curation.audit.target import AuditTarget
 from curation.benchmarks.facts import facts_of
 from curation.errors import UsageError
 
@@ -25,16 +27,24 @@ _CHECKS: dict[str, Check] = {
     **data.CHECKS,
     **published_lists.CHECKS,
     **published_classes.CHECKS,
+    **kinship.CHECKS,
 }
 
-_EVERY = tuple(
+_ALL: tuple[Rule, ...] = tuple(
     Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})
     for name, facts in facts_of(__package__).items()
 )
-RULES: tuple[Rule, ...] = tuple(rule for rule in _EVERY if not rule.of_published_lists)
-"""The rules of a sound benchmark, in the order of a report; what each says stands in ``facts.toml``."""
-PUBLISHED_RULES: tuple[Rule, ...] = tuple(rule for rule in _EVERY if rule.of_published_lists)
+PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
 """What names, sizes and labels of a folder's lists say, held against the lists; told where there is something."""
+RULES = tuple(rule for rule in _ALL if rule.name not in kinship.CHECKS and not rule.of_published_lists)
+"""The rules of every benchmark, in the order of a report; what each says stands in ``facts.toml``."""
+
+
+def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
+    """Return the rules of a benchmark: of a folder those of published lists too, of wnids those of kinship."""
+    published = PUBLISHED_RULES if target.published is not None else ()
+    of_kinship = tuple(rule for rule in _ALL if rule.name in kinship.CHECKS) if kinship.has_synsets(target) else ()
+    return (*RULES, *published, *of_kinship)
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
@@ -47,8 +57,8 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
     """
     wanted = [name.strip().upper() for name in names.split(",") if name.strip()]
     for name in wanted:
-        if not any(rule.name.startswith(name) for rule in _EVERY):
-            every = [rule.name for rule in _EVERY]
+        if not any(rule.name.startswith(name) for rule in _ALL):
+            every = [rule.name for rule in _ALL]
             near = difflib.get_close_matches(name, every, cutoff=0.5)
             raise UsageError(
                 "There is no such rule",
@@ -56,4 +66,4 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
                 expected=", ".join(every),
                 hint=f"did you mean {near[0]}?" if near else None,
             )
-    return tuple(rule for rule in _EVERY if any(rule.name.startswith(name) for name in wanted))
+    return tuple(rule for rule in _ALL if any(rule.name.startswith(name) for name in wanted))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +27,8 @@ from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.resample import GENERATOR, Resampled, resample, tail_of
 from curation.evaluation.result import Report, Result
 from curation.evaluation.score_files import Keys
+from curation.hierarchy.class_lists import read_classes
+from curation.hierarchy.kinship import Kin
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import stage
@@ -55,6 +57,8 @@ class Benchmark:
         Covariate-shifted ID sets: with them there is a second setting, ``fsood``, in which they are ID too.
     by_class : str
         The OOD set whose every class is a set of its own; its groups are then ``classes`` (the mean) and it as a whole.
+    known : str
+        Classes of the ID set where no manifest names them, as `curation.hierarchy.class_lists.read_classes` takes them.
     variants : mapping of str to OodRules
         The first is the default.
     """
@@ -63,6 +67,7 @@ class Benchmark:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shifted: tuple[str, ...] = ()
     by_class: str = ""
+    known: str = ""
     variants: Mapping[str, OodRules]
 
     @property
@@ -100,6 +105,7 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         lists: Annotated[Path | None, "DIR"] = None,
         profile: str | tuple[str, ...] = next(iter(benchmark.variants)),
         without: Annotated[Mapping[str, Path | LeftOut], "NAME=LIST"] = _NOTHING,
+        without_kin: Kin | None = None,
         score_key: Annotated[str | None, "KEY"] = None,
         label_key: Annotated[str | None, "KEY"] = None,
         image_key: Annotated[str | None, "KEY"] = None,
@@ -123,7 +129,10 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
             variant of the numbers
         without : mapping of str to Path or LeftOut
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
-            decisions remove (.jsonl), or those that a cleaned manifest lacks
+            decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
+        without_kin : {"descendants", "all"}, optional
+            the numbers once more without OOD images of classes below a known class in WordNet, or also of those above
+            one; names and folders of images tell their classes
         score_key, label_key, image_key : str, optional
             column or array, where it has another name than the usual ones
         stray : {"error", "drop"}
@@ -148,6 +157,8 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
             runs = {name: reader.run(path) for name, path in _named(scores).items()}
         sets = {one.name for run in runs.values() for one in run.all}
         left_out = {name: LeftOut.of(name, one, sets) for name, one in without.items()}
+        if without_kin is not None:
+            left_out |= _kin_left_out(benchmark, taken, runs, without_kin, left_out)
         notes = [
             f"{name}: {told}" if len(runs) > 1 else told
             for name, run in runs.items()
@@ -165,6 +176,19 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
     names = tuple(benchmark.variants)
     evaluate.__annotations__["profile"] = choice[(*names, "all")] | tuple[choice[names], ...]
     return evaluate
+
+
+def _kin_left_out(
+    benchmark: Benchmark, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, named: Collection[str]
+) -> dict[str, LeftOut]:
+    from curation.evaluation.kin import NAMES, kin_left_out
+
+    if NAMES[which] in named:
+        raise UsageError("Two lists have one name", where=f"--without {NAMES[which]}", hint="name yours otherwise")
+    known = () if manifest is None else [one.name for one in manifest.header.classes if one.role == "known"]
+    if not known and benchmark.known:
+        known = [name for one in read_classes(benchmark.known) for name in one.classes]
+    return {NAMES[which]: kin_left_out([one for run in runs.values() for one in run.oods.values()], known, which)}
 
 
 def _rules(benchmark: Benchmark, profile: str | tuple[str, ...]) -> tuple[OodRules, ...]:
@@ -289,6 +313,7 @@ def _told(left: LeftOut | None, run: Run) -> dict[str, Any]:
     ]
     if left.judged is not None and not judged:
         notes.append("unjudged is not clean: the list comes from verdicts, and not every image need have one")
+    notes += left.notes
     if not gone:
         notes.append("no image of a set is left out")
     notes = [f"{left.name}: {note}" for note in notes]

@@ -11,16 +11,19 @@ from typing import Any
 import numpy as np
 
 from curation.canonical import sha256_of_file
+from curation.decisions.cleaned_lists import judged_counts
 from curation.decisions.files import read_decisions
 from curation.errors import EvaluationError, MissingFileError, PredictionError, UsageError
 from curation.evaluation.image_ood.scores import ImageScores
 from curation.evaluation.problem import Bools, Floats, Int64s, Stray
+from curation.input_files import beginning
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.published_list import NO_LABEL, read_published
 from curation.sources.stems import stems
 
 UNJUDGED = "unjudged is not clean: {judged:,} of {images:,} images of {set} were judged, {removed:,} are left out"
+_HEAD = 4096
 _LIST_SUFFIXES = (".txt", ".csv", ".json")
 
 
@@ -140,8 +143,12 @@ class LeftOut:
         By set: what a cleaned manifest has left of it. Images of other sets all stay.
     judged : Images or None
         Those that somebody looked at, where the list comes from verdicts.
+    judged_of : mapping of str to int
+        By set, how many a cleaned manifest says were looked at.
     file : dict
         Name and digest.
+    notes : tuple of str
+        What a reader must know of it.
     """
 
     name: str
@@ -149,7 +156,9 @@ class LeftOut:
     of_sets: Mapping[str, Images] = field(default_factory=dict)
     kept: Mapping[str, Images] = field(default_factory=dict)
     judged: Images | None = None
+    judged_of: Mapping[str, int] = field(default_factory=dict)
     file: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, given: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
@@ -158,8 +167,8 @@ class LeftOut:
         Parameters
         ----------
         given : Path, LeftOut, or sequence of str
-            A list of images in any published form; decisions (``.jsonl``), whose action ``remove`` counts; the folder
-            of a cleaned manifest; or the images themselves.
+            A list of images in any published form; decisions (``.jsonl`` or ``.csv``), whose action ``remove`` counts;
+            the folder of a cleaned manifest; or the images themselves.
         sets : collection of str
             Sets that decisions may speak of.
         """
@@ -174,9 +183,10 @@ class LeftOut:
                 Images(()),
                 kept={part: Images(manifest.ids(part)) for part in manifest.parts if part in sets},
                 judged=Images(()) if manifest.header.decisions else None,
+                judged_of=judged_counts(manifest.header),
                 file={"name": given.name, "sha256": manifest.digest},
             )
-        if given.suffix.lower() == ".jsonl":
+        if given.suffix.lower() == ".jsonl" or _is_decisions(given, name):
             return cls._of_decisions(name, given, sets)
         paths = tuple(path for one in read_published(given).lists for path in one.paths.decode().split("\n")[:-1])
         if not paths:
@@ -219,10 +229,29 @@ class LeftOut:
 
     def judged_in(self, one: ScoredSet) -> int:
         """Return how many images of a set were judged; 0 where the list is no matter of verdicts."""
+        if one.name in self.judged_of:
+            return self.judged_of[one.name]
         if self.judged is None or one.images is None:
             return 0
         by_folder = one.images.by_folder
         return len(set(self.judged.keys(by_folder=by_folder)) & set(one.images.keys(by_folder=by_folder)))
+
+
+def _is_decisions(path: Path, name: str) -> bool:
+    """Return whether a table holds decisions; one of verdicts in another form would leave out all that it judges."""
+    if path.suffix.lower() != ".csv":
+        return False
+    first = beginning(path, _HEAD, kind="list").split(b"\n", 1)[0].decode("utf-8", "replace")
+    columns = {column.strip().strip('"') for column in first.split(",")}
+    if "decision" in columns:
+        raise UsageError(
+            "The table holds verdicts, and what they mean is not told",
+            where=f"--without {name}={path}",
+            expected="decisions, or a list of the images to leave out",
+            found=ascii(first.strip())[:120],
+            hint=f"curation decisions {path.name} --columns image_id=…,action=decision --codes … --out FILE.jsonl",
+        )
+    return columns >= {"image_id", "action"}
 
 
 def listed_set(name: str, manifest: Manifest | None, lists: Path | None) -> ListedSet | None:

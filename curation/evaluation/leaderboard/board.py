@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -406,18 +406,21 @@ class Leaderboard:
 
 @checked
 def leaderboard(
-    path: Path | str, *, metric: str | None = None, groups: Sequence[int] | str | None = None
+    path: Annotated[Path, "FILE"],
+    *,
+    metric: Annotated[str | None, "NAME"] = None,
+    groups: Annotated[str | int | Sequence[int] | None, "--group N"] = None,
 ) -> Leaderboard:
     """Rank the rows of a file where they are comparable.
 
     Parameters
     ----------
     path : Path or str
-        A ``.jsonl`` file that ``evaluate --append`` or `Result.rows` wrote.
+        a .jsonl file that `evaluate --append` wrote
     metric : str, optional
-        By which to rank; by default the first of the protocol's.
-    groups : sequence of int or "all", optional
-        One ranking of these groups, refused with what differs.
+        rank by this number (default: the first of the protocol's)
+    groups : str, int or sequence of int, optional
+        this group alone; N,N or all asks for one ranking of them, refused with what differs
 
     Raises
     ------
@@ -435,8 +438,8 @@ def leaderboard(
     ...     curation.leaderboard(path)
     <Leaderboard results.jsonl, 0 groups, 0 rows>
     """
-    file = Path(path)
-    read = read_rows(file)
+    numbers = _group_numbers(groups) if isinstance(groups, str) else [groups] if isinstance(groups, int) else groups
+    read = read_rows(path)
     if read.torn and not read.rows:
         raise LeaderboardError(
             "The file holds no whole row",
@@ -447,5 +450,15 @@ def leaderboard(
         )
     found = grouped(read.rows, metric)
     if groups is not None:
-        found = single_ranking(found, None if isinstance(groups, str) else groups)
-    return Leaderboard(file.name, read.digest, read.torn, tuple(found))
+        found = single_ranking(found, numbers)
+    return Leaderboard(path.name, read.digest, read.torn, tuple(found))
+
+
+def _group_numbers(text: str) -> list[int] | None:
+    """Return the groups that a text names, None for all of them."""
+    if text == "all":
+        return None
+    numbers = [int(one) for one in text.split(",") if one.isascii() and one.isdigit() and len(one) < 10]
+    if len(numbers) < text.count(",") + 1:
+        raise UsageError("--group is not usable", expected="a number, N,N, or all", found=text[:80])
+    return numbers

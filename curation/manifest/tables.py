@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from curation.cli.output import Table
 from curation.manifest.header import Figure, Header, LabelView, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.soundness import header_as_data
+from curation.text_table import Table
 
 _LONGEST_VALUE = 600
 """Characters of a parameter that are shown: recorded decisions have tens of thousands."""

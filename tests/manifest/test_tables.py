@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from curation.cli.manifest_tables import figure_table, manifest_data, manifest_tables, part_table
 from curation.manifest.header import Figure, Header, Supersedes, TaskEntry
 from curation.manifest.manifest import Manifest, read_manifest
+from curation.manifest.tables import figure_table, manifest_data, manifest_tables, part_table
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,332 @@
+"""Lists that verdicts clean: how many images of each were judged, and three ways of leaving images out.
+
+Unjudged is not clean. Of 5,160 images somebody looked at 373 and found 72 to show what they should not: without
+these 72 the list is shorter, and of its 5,088 images 4,787 are still unjudged. What a list is called says so.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from curation.canonical import sha256_of_lines
+from curation.decisions.decision import Decision
+from curation.decisions.resolution import Resolution
+from curation.errors import UsageError
+from curation.input_files import InputFile
+from curation.manifest.header import (
+    SCHEMA_VERSION,
+    FileEntry,
+    Header,
+    LabelView,
+    Paper,
+    ParameterValue,
+    PartEntry,
+    Rule,
+    SourceEntry,
+)
+from curation.manifest.manifest import Manifest
+from curation.sources.datasets import facts_of, namespace_of
+from curation.sources.listed import ids_of, only_list
+from curation.sources.published_list import read_published
+
+Variant = Literal["minus-remove", "minus-remove-and-unsure", "judged-keep-only"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+
+UNJUDGED = "Unjudged is not clean"
+"""Said wherever verdicts have left images out."""
+FOR_WHOM = "A verdict holds for the ID classes that its reviewer had in mind, not for others."
+LIST_SUFFIXES = (".txt", ".csv", ".json", ".gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The verdicts on the images of one part, each image once.
+
+    Attributes
+    ----------
+    judged : dict of str to tuple of str
+        Images by what was said of them, in the order of the part: ``remove`` where one verdict that stands says so,
+        else ``unsure`` where verdicts differ and no rule decides, else the action.
+    """
+
+    part: str
+    images: int
+    judged: Mapping[str, tuple[str, ...]]
+
+    def of(self, action: str) -> int:
+        """Return how many images have an action."""
+        return len(self.judged.get(action, ()))
+
+    @property
+    def total(self) -> int:
+        """Images that somebody judged."""
+        return sum(map(len, self.judged.values()))
+
+    @property
+    def unjudged(self) -> int:
+        """The others."""
+        return self.images - self.total
+
+    def left(self, variant: Variant) -> int:
+        """Return how many images a variant of the list has."""
+        if variant == "judged-keep-only":
+            return self.of("keep")
+        unsure = self.of("unsure") if variant == "minus-remove-and-unsure" else 0
+        return self.images - self.of("remove") - unsure
+
+    def data(self) -> dict[str, str | int]:
+        """Return it as plain data: counts alone."""
+        return {
+            "part": self.part,
+            "images": self.images,
+            "judged": self.total,
+            "unjudged": self.unjudged,
+            **{action: self.of(action) for action in ("keep", "remove", "unsure")},
+            **{variant: self.left(variant) for variant in VARIANTS},
+        }
+
+    def text(self) -> str:
+        """Return it as one sentence."""
+        said = ", ".join(f"{len(images):,} {action}" for action, images in sorted(self.judged.items()))
+        return (
+            f"{UNJUDGED}: {self.total:,} of {self.images:,} images of {self.part} were judged ({said or 'none'}), "
+            f"{self.unjudged:,} were not."
+        )
+
+
+def coverage_of(
+    lists: Mapping[str, Sequence[str]], spoken: Mapping[str, Collection[str]], resolution: Resolution
+) -> tuple[Coverage, ...]:
+    """Return how far verdicts cover each part that they speak of, candidates for addition aside.
+
+    Parameters
+    ----------
+    spoken : mapping of str to collection of str
+        By data set of decisions, the parts that they speak of.
+    """
+    said: dict[str, dict[str, str]] = {}
+    for one in resolution.undecided:
+        _say(said, spoken, one.dataset, one.image_id, "unsure")
+    for decision in _removals_last(resolution.decisions):
+        if decision.stage != "candidate":
+            _say(said, spoken, decision.dataset, decision.image_id, decision.action)
+    found = []
+    for part, ids in lists.items():
+        if part in {name for names in spoken.values() for name in names}:
+            judged: dict[str, list[str]] = {}
+            for image in dict.fromkeys(ids):
+                if (action := said.get(part, {}).get(image)) is not None:
+                    judged.setdefault(action, []).append(image)
+            found.append(Coverage(part, len(set(ids)), {action: tuple(images) for action, images in judged.items()}))
+    return tuple(found)
+
+
+def _removals_last(decisions: Iterable[Decision]) -> list[Decision]:
+    return sorted(decisions, key=lambda one: one.action == "remove")
+
+
+def _say(
+    said: dict[str, dict[str, str]], spoken: Mapping[str, Collection[str]], dataset: str, image: str, action: str
+) -> None:
+    for part in spoken.get(dataset, ()):
+        said.setdefault(part, {})[image] = action
+
+
+def left_out_by(variant: Variant, one: Coverage, now: Collection[str]) -> set[str]:
+    """Return what a variant leaves out of a part beyond the images that decisions remove."""
+    if variant == "minus-remove":
+        return set()
+    if variant == "minus-remove-and-unsure":
+        return set(one.judged.get("unsure", ()))
+    return set(now) - set(one.judged.get("keep", ()))
+
+
+def as_cleaned(
+    made: Manifest,
+    base: Manifest,
+    coverage: Sequence[Coverage],
+    variant: Variant,
+    *,
+    name: str,
+    reviewers: Sequence[str],
+) -> Manifest:
+    """Return a reviewed manifest as a list of its own: a name that says what was left out, and what was judged.
+
+    Parameters
+    ----------
+    made : Manifest
+        With the images left out.
+    base : Manifest
+        The one that was cleaned: it stays, and is not superseded.
+    name : str
+        ``""``: made from that of `base`, the reviewer and what is left out, ``textures-ninco-minus-72``.
+    """
+    header = made.header
+    stated: dict[str, ParameterValue] = {
+        "review_variant": variant,
+        "review_of": (f"{base.header.name}@{base.header.version}", base.digest),
+        "review_judged": tuple(f"{one.part}={one.total}" for one in coverage),
+        "review_unjudged": tuple(f"{one.part}={one.unjudged}" for one in coverage),
+    }
+    who = ", ".join(reviewers) or "reviewers who are not named"
+    return Manifest(
+        msgspec.structs.replace(
+            header,
+            name=name or _name(base.header.name, coverage, variant, reviewers),
+            title=f"{header.title}: {_words(variant, coverage)} by verdicts of {who}",
+            rule=Rule(
+                protocol=header.rule.protocol,
+                algorithm_version=header.rule.algorithm_version,
+                parameters=header.rule.parameters | stated,
+            ),
+            notes=(*header.notes, *(one.text() for one in coverage), _meaning(variant), FOR_WHOM),
+            supersedes=None,
+        ),
+        made.lists,
+    )
+
+
+def judged_counts(header: Header) -> dict[str, int]:
+    """Return how many images of each part were judged, as a cleaned list says; nothing for other manifests."""
+    stated = header.rule.parameters.get("review_judged")
+    texts = [str(one).rpartition("=") for one in stated] if isinstance(stated, tuple) else []
+    return {part: int(count) for part, _, count in texts if count.isdigit()}
+
+
+def _name(base: str, coverage: Sequence[Coverage], variant: Variant, reviewers: Sequence[str]) -> str:
+    removed, unsure, kept = (sum(one.of(action) for one in coverage) for action in ("remove", "unsure", "keep"))
+    ending = {
+        "minus-remove": f"minus-{removed}",
+        "minus-remove-and-unsure": f"minus-{removed}-and-{unsure}-unsure",
+        "judged-keep-only": f"judged-keep-{kept}",
+    }[variant]
+    who = _slug(reviewers[0], "-") if len(reviewers) == 1 else ""
+    return f"{base}-{who or 'reviewed'}-{ending}"
+
+
+def _words(variant: Variant, coverage: Sequence[Coverage]) -> str:
+    removed, unsure, kept = (sum(one.of(action) for one in coverage) for action in ("remove", "unsure", "keep"))
+    return {
+        "minus-remove": f"without {removed:,} images removed",
+        "minus-remove-and-unsure": f"without {removed:,} images removed and {unsure:,} unsure ones",
+        "judged-keep-only": f"the {kept:,} images judged to stay",
+    }[variant]
+
+
+def _meaning(variant: Variant) -> str:
+    if variant == "judged-keep-only":
+        return "Every image left in a judged part was judged to stay: it is clean by these verdicts, and by no others."
+    return "This list is not clean: what the verdicts remove is gone, and images that nobody judged are in it."
+
+
+def is_list_file(target: str) -> bool:
+    """Return whether a text names a published list, and not a manifest."""
+    path = Path(target)
+    return path.name != "manifest.json" and path.suffix.lower() in LIST_SUFFIXES and path.is_file()
+
+
+def manifest_of_list(path: Path, decisions: Sequence[Decision]) -> Manifest:
+    """Return a published list as a manifest with one part, its ids in the name space of the decisions on it.
+
+    Parameters
+    ----------
+    decisions : sequence of Decision
+        What they speak of says which data set the list is of; of several, the one that the list's name tells.
+
+    Raises
+    ------
+    UsageError
+        There are no decisions, or the data set of the list does not follow from them.
+    AnnotationFormatError
+        See `curation.sources.listed.only_list` and `natives_of`.
+    """
+    file = read_published(path)
+    one = only_list(file)
+    part = _slug(path.name.removesuffix(".gz").rpartition(".")[0].removeprefix("test_"), "_") or "list"
+    namespace, dataset = _dataset_of(part, decisions, path)
+    ids = tuple(ids_of(one, namespace, str(path)))
+    facts = facts_of(namespace)
+    source = SourceEntry(
+        name=part,
+        dataset=dataset,
+        part="list",
+        namespace=namespace,
+        licence=facts.licence,
+        media_redistributable=facts.media_redistributable,
+        files=(FileEntry(name=path.name, sha256=f"sha256:{file.sha256}", size=file.size, rows=len(one)),),
+    )
+    entry = PartEntry(
+        name=part,
+        role="test",
+        sources=(part,),
+        selection=f"The published list {path.name}, in its order.",
+        view=LabelView(),
+        order="listed",
+        images=len(ids),
+        sha256=sha256_of_lines(ids),
+        repeats=len(ids) - len(set(ids)),
+    )
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        name=_slug(part, "-"),
+        version="1.0.0",
+        title=f"The list {path.name}",
+        paper=Paper(title=f"The list {path.name}", authors="not stated", year=0, venue="not stated", bibtex=""),
+        taxonomy="OSC",
+        origin="as_published",
+        classes=(),
+        parts=(entry,),
+        sources=(source,),
+        rule=Rule(protocol="as_published", algorithm_version=1, parameters={part: path.name}),
+    )
+    return Manifest(header, {part: ids})
+
+
+def _dataset_of(part: str, decisions: Sequence[Decision], path: Path) -> tuple[str, str]:
+    """Return the name space of a list, and the data set as decisions call it."""
+    called: dict[str, set[str]] = {}
+    for one in decisions:
+        called.setdefault(one.image_id.partition(":")[0], set()).add(one.dataset)
+    own = namespace_of(part) if re.fullmatch(r"[a-z][a-z0-9_]{0,31}", part) else ""
+    namespace = own if own in called or not called else next(iter(called)) if len(called) == 1 else ""
+    if not namespace:
+        raise UsageError(
+            "The decisions are on several data sets, and the list does not say of which it is",
+            where=str(path),
+            expected=f"decisions on one data set, or a list whose name is one of: {', '.join(sorted(called))[:200]}",
+            hint="curation decisions FILE of this list alone, --out FILE.jsonl",
+        )
+    names = called.get(namespace, set())
+    return namespace, next(iter(names)) if len(names) == 1 and "" not in names else namespace
+
+
+def _slug(text: str, joint: str) -> str:
+    return re.sub(r"[^a-z0-9]+", joint, text.lower()).strip(joint)
+
+
+def lines_left(path: Path, made: Manifest) -> bytes:
+    """Return a list of lines without those whose images a cleaned manifest lacks; all others as they are.
+
+    Raises
+    ------
+    UsageError
+        The list is JSON.
+    """
+    file = read_published(path)
+    one = only_list(file)
+    if file.form.startswith(("json", "coco")):
+        raise UsageError("Only a list of lines is written again", where=str(path), found=file.form)
+    (entry,) = made.header.parts
+    (source,) = made.header.sources
+    kept = set(made.ids(entry.name))
+    ids = ids_of(one, source.namespace, str(path))
+    gone = {line for line, image in zip(one.lines.tolist(), ids, strict=True) if image not in kept}
+    lines = io.BytesIO(InputFile(path, kind="list").data)
+    return b"".join(line for number, line in enumerate(lines, start=1) if number not in gone)

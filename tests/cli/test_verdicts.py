@@ -1,0 +1,333 @@
+"""Verdicts of others at the shell: a table becomes decisions, a cleaned list, and the score with and without."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.cli import main
+from curation.decisions.files import read_decisions
+from curation.manifest.manifest import read_manifest
+from tests.evaluation.ood_reference import area_under_roc
+from tests.real_files import provided, real_files
+from tests.worlds.verdicts import TEXTURES, lay
+
+CODES = "o=keep,i=remove,I=remove,u=unsure,q=unsure,oo=unsure,lo=unsure,d=unsure,b=unsure"
+READ = ["--columns", "image_id=image_location,action=decision", "--codes", CODES, "--blank", "skip",
+        "--stage", "manual", "--reviewer", "NINCO"]  # fmt: skip
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    lay(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    command = ["decisions", "textures.csv", *READ, "--dataset", "textures", "--out", "ninco.jsonl"]
+    assert main(command) == 0
+    return tmp_path
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_table_is_told_row_by_row_and_matched_to_a_list(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["decisions", "textures.csv", *READ, "--manifest", "lists/test_textures.txt"]
+    told = answer(capsys, *command)
+    (file,) = told["files"]
+    assert {one["code"]: one["rows"] for one in file["codes"]} == {"o": 25, "i": 3, "u": 3, "": 1}
+    (part,) = told["coverage"]["parts"]
+    assert part == {
+        "part": "textures", "images": 60, "judged": 30, "unjudged": 30, "keep": 25, "remove": 2, "unsure": 3,
+        "minus-remove": 58, "minus-remove-and-unsure": 55, "judged-keep-only": 25,
+    }  # fmt: skip
+    assert told["coverage"]["note"] == "Unjudged is not clean"
+    assert told["staleness"]["gone"] == ["dtd:bubbly/bubbly_0001"]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "Unjudged is not clean" in shown
+    assert "(blank)" in shown
+    assert main(command[:-2]) == 0
+    assert "Unjudged is not clean" in capsys.readouterr().out
+    assert main([*command, "--strict"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("variant", "left", "name"),
+    [
+        ("minus-remove", TEXTURES[2:], "textures-ninco-minus-2"),
+        ("minus-remove-and-unsure", TEXTURES[2:22] + TEXTURES[25:], "textures-ninco-minus-2-and-3-unsure"),
+        ("judged-keep-only", TEXTURES[2:22] + TEXTURES[25:30], "textures-ninco-judged-keep-25"),
+    ],
+)
+def test_three_cleaned_lists(
+    world: Path, capsys: pytest.CaptureFixture[str], variant: str, left: Sequence[str], name: str
+) -> None:
+    command = ["apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--variant", variant]
+    told = answer(capsys, *command, "--out", "made", "--lines", "made.txt")
+    made = read_manifest(world / "made")
+    header = made.header
+    assert (header.name, header.version, header.supersedes, told["name"]) == (name, "1.0.0", None, name)
+    assert made.ids("textures") == tuple(f"dtd:{path.removesuffix('.jpg')}" for path in left)
+    assert (world / "made.txt").read_text() == "".join(f"texture/{path} -1\n" for path in left)
+    assert header.rule.parameters["review_judged"] == ("textures=30",)
+    assert header.rule.parameters["review_unjudged"] == ("textures=30",)
+    notes = " ".join(header.notes)
+    assert "Unjudged is not clean: 30 of 60 images of textures were judged" in notes
+    assert ("it is clean by these verdicts" in notes) == (variant == "judged-keep-only")
+    assert ("not clean: what the verdicts remove" in notes) == (variant != "judged-keep-only")
+    assert told["coverage"]["note"] == "Unjudged is not clean"
+    assert main([*command, "--out", "again"]) == 0
+    assert "Unjudged is not clean" in capsys.readouterr().out
+    assert (world / "again/manifest.json").read_bytes() == (world / "made/manifest.json").read_bytes()
+    assert main(["show", "made"]) == 0
+    assert "Unjudged is not clean" in capsys.readouterr().out
+    assert main(["verify", "made", "--rebuild"]) == 0
+    assert "curation apply --variant" in capsys.readouterr().out
+
+
+def test_a_list_that_a_user_calls_otherwise_is_cleaned_as_well(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"D:\\data\\{path.replace('/', chr(92))}" for path in TEXTURES]
+    (world / "Our OOD.txt").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(reversed(lines)).encode())
+    told = answer(capsys, "apply", "Our OOD.txt", "--decisions", "ninco.jsonl", "--out", "made", "--lines", "l.txt")
+    assert told["name"] == "our-ood-ninco-minus-2"
+    assert (world / "l.txt").read_bytes() == "\r\n".join(lines[:1:-1]).encode() + b"\r\n"
+
+
+def test_undecided_images_are_unsure(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two reviewers differ and the majority is none: the image is neither kept for certain nor removed."""
+    rows = (world / "textures.csv").read_text().splitlines()
+    (world / "ben.csv").write_text(f"{rows[0]}\n{rows[3][:-1]}i\n")
+    both = ["--decisions", "ninco.jsonl", "--decisions", "ben.jsonl", "--rule", "majority"]
+    assert main(["decisions", "ben.csv", *READ[:-1], "Ben", "--dataset", "textures", "--out", "ben.jsonl"]) == 0
+    counts = []
+    for variant in ("minus-remove", "minus-remove-and-unsure", "judged-keep-only"):
+        told = answer(
+            capsys, "apply", "lists/test_textures.txt", *both, "--variant", variant, "--out", variant, "--name", "mine"
+        )
+        counts.append(len(read_manifest(world / variant).ids("textures")))
+        assert told["name"] == "mine"
+    assert counts == [58, 54, 24]
+    assert told["coverage"]["parts"][0]["unsure"] == 4
+
+
+def test_the_score_on_the_published_and_on_the_cleaned_list(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep = ["apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--variant", "judged-keep-only"]
+    assert main([*keep, "--out", "kept"]) == 0
+    command = ["evaluate", "openood", "--scores", "scores", "--lists", "lists", "--bootstrap", "200"]
+    command += ["--without", "ninco=ninco.jsonl", "--without", "judged=kept"]
+    told = answer(capsys, *command)
+
+    def scores(name: str) -> dict[str, float]:
+        rows = csv.DictReader((world / f"scores/{name}.csv").read_text().splitlines())
+        return {row["image"]: float(row["score"]) for row in rows}
+
+    ids, oods = list(scores("imagenet").values()), scores("textures")
+    chosen = {"published": TEXTURES, "ninco": TEXTURES[2:], "judged": TEXTURES[2:22] + TEXTURES[25:30]}
+    area = {name: float(area_under_roc(ids, [oods[f"texture/{path}"] for path in paths]))
+            for name, paths in chosen.items()}  # fmt: skip
+    found = {name: told["runs"]["scores"][name]["ood"]["exact"]["textures"] for name in chosen}
+    assert {name: one["AUROC"] for name, one in found.items()} == pytest.approx(area, abs=1e-12)
+    assert {name: one["n"]["ood"] for name, one in found.items()} == {"published": 60, "ninco": 58, "judged": 25}
+    drawn = told["bootstrap"]["runs"]["scores"]
+    for name in ("ninco", "judged"):
+        cell = drawn["differences"][name]["ood"]["exact"]["textures"]["AUROC"]
+        assert cell["estimate"] == pytest.approx(area[name] - area["published"], abs=1e-12)
+        assert cell["low"] <= cell["estimate"] <= cell["high"]
+    # Paired: the difference of two lists that share 58 images is surer than either number.
+    widths = [one["high"] - one["low"] for one in (
+        drawn["differences"]["ninco"]["ood"]["exact"]["textures"]["AUROC"],
+        drawn["intervals"]["ninco"]["ood"]["exact"]["textures"]["AUROC"])]  # fmt: skip
+    assert widths[0] < widths[1] / 2
+    assert {name: told["lists"][name]["judged"]["textures"] for name in ("ninco", "judged")} == {
+        "ninco": 30, "judged": 30,
+    }  # fmt: skip
+    notes = " ".join(note for one in told["lists"].values() for note in one["notes"])
+    assert notes.count("unjudged is not clean: 30 of 60 images of textures were judged") == 2
+    assert main([*command, "--out", "res"]) == 0
+    assert "unjudged is not clean" in capsys.readouterr().out
+
+
+def test_verdicts_are_not_taken_for_a_list_of_images_to_leave_out(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["evaluate", "openood", "--scores", "scores", "--lists", "lists", "--without"]
+    assert main([*command, "raw=textures.csv"]) == 2
+    assert "curation decisions textures.csv --columns" in capsys.readouterr().err
+    table = ["decisions", "ninco.jsonl", "--out", "ninco.csv"]
+    assert main(table) == 0
+    told = answer(capsys, *command, "table=ninco.csv")
+    assert told["lists"]["table"]["left_out"] == {"textures": 2}
+
+
+def test_the_card_says_that_unjudged_is_not_clean(world: Path) -> None:
+    pytest.importorskip("mlcroissant")
+    command = ["apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--out", "made"]
+    assert main(command) == 0
+    assert main(["publish", "made", "--repo", "me/lists", "--dry-run", "card"]) == 0
+    card = (world / "card/README.md").read_text()
+    assert "Unjudged is not clean: 30 of 60 images of textures were judged" in card
+    assert "without 2 images removed by verdicts of NINCO" in card
+
+
+WRONG = [
+    (["apply", "LIST", "--decisions", "other.jsonl"], "No verdict is on an image of the list"),
+    (["apply", "mine.txt", "--decisions", "ninco.jsonl", "--decisions", "other.jsonl"], "several data sets"),
+    (["apply", "LIST", "--decisions", "textures.csv"], "--columns image_id=COLUMN"),
+    (["apply", "made", "--decisions", "ninco.jsonl"], "--variant"),
+    (["apply", "made", "--decisions", "ninco.jsonl", "--version", "2.0.0", "--name", "x"], "--variant"),
+    (["apply", "made", "--decisions", "ninco.jsonl", "--version", "2.0.0", "--lines", "l.txt"], "curation export"),
+    (["apply", "LIST", "--decisions", "ninco.jsonl", "--lines", "LIST"], "replace an input"),
+    (["apply", "LIST", "--decisions", "ninco.jsonl", "--version", "one"], "MAJOR.MINOR.PATCH"),
+    (["apply", "LIST", "--decisions", "ninco.jsonl", "--name", "A list"], "name"),
+    (["apply", "array.json", "--decisions", "ninco.jsonl", "--lines", "l.txt"], "list of lines"),
+    (["apply", "odd.txt", "--decisions", "ninco.jsonl"], "odd.txt, line 41"),
+    (["apply", "climbs.txt", "--decisions", "ninco.jsonl"], "climbs.txt, line 2"),
+    (["apply", "none.txt", "--decisions", "ninco.jsonl"], "no such manifest"),
+    (["decisions", "textures.csv", *READ[:2], "--codes", "o=keep"], "line 2: decision"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), WRONG, ids=range(len(WRONG)))
+def test_wrong_uses_are_told(world: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str) -> None:
+    assert main(["apply", "lists/test_textures.txt", "--decisions", "ninco.jsonl", "--out", "made"]) == 0
+    (world / "other.csv").write_text("image_location,decision\nplaces/sky/1.jpg,i\n")
+    assert main(["decisions", "other.csv", *READ, "--dataset", "elsewhere", "--out", "other.jsonl"]) == 0
+    good = [f"texture/{path} -1" for path in TEXTURES]
+    (world / "mine.txt").write_text("\n".join(good))
+    (world / "array.json").write_text(json.dumps(TEXTURES))
+    (world / "odd.txt").write_text("\n".join([*good[:40], "banded/", *good[40:]]))
+    (world / "climbs.txt").write_text("\n".join([good[0], "../a/b.jpg -1", *good]))
+    out = [] if words[0] == "decisions" else ["--out", "out"]
+    capsys.readouterr()
+    assert main([*(word.replace("LIST", "lists/test_textures.txt") for word in words), *out]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert "Traceback" not in error
+    assert not (world / "out").exists()
+    assert not (world / "l.txt").exists()
+
+
+@provided
+def ninco(shared: Path) -> Path:
+    """The folder of NINCO's verdict files."""
+    return shared / "data/atlas/ninco/cleaning_annotations"
+
+
+@real_files("verdicts")
+def check_every_code_of_12050_rows(ninco: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The code table of the specification, section (c): class files, subsamples, both."""
+    files = {kind: sorted(map(str, (ninco / f"annotations_{kind}").glob("*.csv")))
+             for kind in ("potential_OOD_classes", "subsampled_datasets")}  # fmt: skip
+    expected = {
+        "potential_OOD_classes": {"o": 4293, "i": 3712, "u": 990, "q": 563, "": 74, "I": 1, "oo": 3, "lo": 2, "d": 2},
+        "subsampled_datasets": {"o": 1676, "i": 661, "u": 68, "q": 4, "b": 1},
+    }
+    rows = 0
+    for kind, paths in files.items():
+        told = answer(capsys, "decisions", *paths, *READ)
+        found = Counter[str]()
+        for one in told["files"]:
+            found.update({code["code"]: code["rows"] for code in one["codes"]})
+        assert found == expected[kind]
+        rows += sum(one["rows"] for one in told["files"])
+        assert sum(one["rows"] for one in told["files"]) == {4: 9640, 6: 2410}[6 if kind[0] == "s" else 4]
+    assert rows == 12_050
+    told = answer(capsys, "decisions", *files["potential_OOD_classes"], *files["subsampled_datasets"], *READ)
+    assert len(told["files"]) == 52
+    repeated = {one["name"]: one["repeated"] for one in told["files"] if one["repeated"]}
+    assert {name: len(images) for name, images in repeated.items()} == {"OOD_Places_MOS.csv": 5}
+    conflict = "ood_places_mos:i_ice_floe/00000212"
+    contradicted = [image for one in told["files"] for image in one["contradicted"]]
+    assert contradicted == [one["image_id"] for one in told["resolution"]["conflicts"]] == [conflict]
+    assert told["resolution"]["conflicts"][0]["votes"] == {"keep": [""], "remove": [""]}
+    assert told["resolution"]["decisions"] == 12_050 - 74 - 4
+    # An unnamed reviewer's verdicts that differ are not written without a rule, and are left open by one.
+    command = ["decisions", *files["subsampled_datasets"], *READ, "--out", str(tmp_path / "all.jsonl")]
+    assert main(command) == 2
+    assert main([*command, "--rule", "majority"]) == 0
+    kept = [one for one in read_decisions(tmp_path / "all.jsonl").decisions if one.action == "keep"]
+    assert Counter(one.dataset for one in kept) == {
+        "textures": 288, "openimage_o": 368, "imagenet_o": 309, "ood_inaturalist_mos": 383, "all_species": 172,
+        "ood_places_mos": 153 - 1,
+    }  # fmt: skip
+    counts = {one["name"]: {code["code"]: code["rows"] for code in one["codes"]} for one in told["files"]}
+    for name, stated in {
+        "spaghetti_bolognese": {"i": 928, "o": 67, "u": 5},
+        "waffles": {"i": 915, "o": 61, "u": 24},
+        "Caracal caracal caracal": {"o": 100, "u": 4, "q": 100},
+        "textures": {"o": 288, "i": 99, "u": 13},
+        "openimage_o": {"o": 368, "i": 19, "u": 12, "b": 1},
+        "imagenet_o": {"o": 309, "i": 78, "u": 10, "q": 3},
+        "OOD_iNaturalist_MOS": {"o": 383, "i": 10, "u": 6, "q": 1},
+        "all_species": {"o": 172, "i": 228},
+        "OOD_Places_MOS": {"o": 156, "i": 227, "u": 27},
+    }.items():
+        assert counts[f"{name}.csv"] == stated
+
+
+LISTS = {
+    "test_textures": ("textures", 5160, 373, (288, 72, 13), (5088, 5075, 288)),
+    "test_openimage_o": ("openimage_o", 15869, 355, (327, 16, 12), (15853, 15841, 327)),
+    "val_openimage_o": ("openimage_o", 1763, 45, (41, 3, 1), (1760, 1759, 41)),
+    "test_inaturalist": ("OOD_iNaturalist_MOS", 10000, 400, (383, 10, 7), (9990, 9983, 383)),
+    "test_imagenet_o": ("imagenet_o", 2000, 400, (309, 78, 13), (1922, 1909, 309)),
+}
+"""List: verdict file, images, judged, kept, removed and unsure, images of the three cleaned lists."""
+
+
+@real_files("verdicts")
+@pytest.mark.parametrize("name", LISTS)
+def check_cleaned_lists_of_openood(
+    ninco: Path, shared: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    """The second table of section (c): of a bare list and the authors' file alone."""
+    file, images, judged, said, left = LISTS[name]
+    path = shared / f"data/atlas/openood/imagenet/{name}.txt"
+    verdicts = tmp_path / "ninco.jsonl"
+    command = ["decisions", str(ninco / f"annotations_subsampled_datasets/{file}.csv"), *READ, "--manifest", str(path)]
+    told = answer(capsys, *command, "--out", str(verdicts))
+    (part,) = told["coverage"]["parts"]
+    assert (part["images"], part["judged"], part["unjudged"]) == (images, judged, images - judged)
+    assert (part["keep"], part["remove"], part["unsure"]) == said
+    variants = ("minus-remove", "minus-remove-and-unsure", "judged-keep-only")
+    assert tuple(part[variant] for variant in variants) == left
+    lines = path.read_bytes().split(b"\n")[:-1]
+    for variant, count in zip(variants, left, strict=True):
+        given = ["apply", str(path), "--decisions", str(verdicts), "--variant", variant]
+        made, written = tmp_path / variant, tmp_path / f"{variant}.txt"
+        told = answer(capsys, *given, "--out", str(made), "--lines", str(written))
+        assert read_manifest(made).header.parts[0].images == count
+        kept = written.read_bytes().split(b"\n")[:-1]
+        assert (len(kept), set(kept) <= set(lines)) == (count, True)
+        if name == "test_textures":
+            endings = {"minus-remove": "minus-72", "minus-remove-and-unsure": "minus-72-and-13-unsure"}
+            assert told["name"] == f"textures-ninco-{endings.get(variant, 'judged-keep-288')}"
+    if name == "test_textures":
+        gone = Counter(one.partition(":")[2].partition("/")[0] for one in told["staleness"]["gone"])
+        assert gone == {"honeycombed": 9, "spiralled": 9, "bubbly": 5, "cobwebbed": 4}
+
+
+@real_files("verdicts")
+def check_a_part_of_the_published_manifest(
+    ninco: Path, shared: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The verdicts on one of eleven parts leave the others as they are."""
+    folder = shared / "data/atlas/openood/imagenet"
+    assert main(["import", "openood/imagenet-1k-published", "--lists", str(folder), "--out", str(tmp_path / "m")]) == 0
+    verdicts = tmp_path / "ninco.jsonl"
+    table = ninco / "annotations_subsampled_datasets/textures.csv"
+    given = ["decisions", str(table), *READ, "--dataset", "textures", "--manifest", str(tmp_path / "m")]
+    told = answer(capsys, *given, "--out", str(verdicts))
+    assert [one["judged"] for one in told["coverage"]["parts"]] == [373]
+    told = answer(capsys, "apply", str(tmp_path / "m"), "--decisions", str(verdicts), "--variant", "minus-remove",
+                  "--out", str(tmp_path / "cleaned"))  # fmt: skip
+    assert told["name"] == "openood/imagenet-1k-published-ninco-minus-72"
+    before, after = read_manifest(tmp_path / "m"), read_manifest(tmp_path / "cleaned")
+    assert {name for name in before.lists if before.lists[name] != after.lists[name]} == {"textures"}
+    assert len(after.ids("textures")) == 5088

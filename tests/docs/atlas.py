@@ -1,0 +1,97 @@
+"""The table of docs/atlas.md: every finding that `curation/identify/lists.toml` declares.
+
+``python -m tests.docs.atlas`` says whether the page is as they say; ``--write`` makes it so.
+"""
+
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs/atlas.md"
+DECLARATION = ROOT / "curation/identify/lists.toml"
+SHORT = 12
+"""A file name below this says too little: its folder is shown too."""
+BEGIN = "<!-- made by `python -m tests.docs.atlas --write` of the declarations in the program -->\n"
+
+
+class Finding(NamedTuple):
+    """One row of the table."""
+
+    source: str
+    benchmark: str
+    file: str
+    measured: str
+    found: str
+    does_not_show: str
+    command: str
+
+
+def findings() -> list[Finding]:
+    """Return all findings, those of one benchmark together."""
+    declared = tomllib.loads(DECLARATION.read_text(encoding="utf-8"))
+    rows: dict[str, list[Finding]] = {}
+    for source in declared["source"]:
+        rows.setdefault(source["benchmark"], []).extend(_of_source(source, declared["kinds"]))
+    return [row for group in rows.values() for row in dict.fromkeys(group)]
+
+
+def _of_source(source: dict[str, Any], kinds: dict[str, dict[str, str]]) -> Iterator[Finding]:
+    folder = PurePosixPath(source.get("folder", ""))
+    for one in (source, *source.get("lists", ())):
+        path = PurePosixPath(one.get("file", ""))
+        file = f"{one['name']}.txt" if "file" in one and "name" in one else str(path) if "file" in one else ""
+        above = path.parent.name or folder.name
+        for said in (*one.get("defects", ()), *one.get("findings", ())):
+            (kind,) = said.keys() - {"by"}
+            command = said.get("by", kinds[kind]["command"])
+            filled = command.replace("{file}", PurePosixPath(file).name).replace("{folder}", f"{above}/")
+            yield Finding(
+                source["name"], source["benchmark"], file, kinds[kind]["measured"], said[kind],
+                kinds[kind]["does_not_show"], filled,
+            )  # fmt: skip
+
+
+def tables() -> str:
+    """Return the table, a benchmark after the other."""
+    rows = findings()
+    lines = [
+        f"{len(rows)} findings.", "",
+        "| list | measured | found | what it does not show | shown by |", "|---|---|---|---|---|",
+    ]  # fmt: skip
+    before = ""
+    for row in rows:
+        if row.benchmark != before:
+            lines.append(f"| {_linked(row)} | | | | |")
+            before = row.benchmark
+        name = PurePosixPath(row.file)
+        shown = f"`{'/'.join(name.parts[-2:]) if len(name.name) < SHORT else name.name}`" if row.file else "all"
+        lines.append(f"| {shown} | {row.measured} | {row.found} | {row.does_not_show} | `{row.command}` |")
+    return "\n".join([*lines, ""])
+
+
+def _linked(row: Finding) -> str:
+    page = f"{row.source}.md"
+    return f"[**{row.benchmark}**]({page})" if (PAGE.parent / page).is_file() else f"**{row.benchmark}**"
+
+
+def page() -> str:
+    """Return the page with the tables as they should be."""
+    before, mark, _ = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    if not mark:
+        raise SystemExit(f"{PAGE} has no line {BEGIN}")
+    return f"{before}{mark}\n{tables()}"
+
+
+def main(words: list[str]) -> int:
+    if "--write" in words:
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
+    return int(page() != PAGE.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
