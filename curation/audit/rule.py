@@ -17,8 +17,10 @@ PRINCIPLES: Mapping[str, str] = {
     "AS": "Annotation specificity",
     "LI": "Label integrity",
     "DS": "Data specificity",
+    "KI": "Kinship",
 }
-"""By the letters of their rules: Zhao et al., Revisiting Open World Object Detection, arXiv 2201.00471, section 3."""
+"""By the letters of their rules: Zhao et al., Revisiting Open World Object Detection, arXiv 2201.00471, section 3, but
+for kinship, which is ours."""
 
 VERDICTS: tuple[Verdict, ...] = ("fail", "warn", "undecidable", "info", "pass", "not applicable")
 """Strongest first: the verdict of a rule is the strongest among those of its findings."""

@@ -17,7 +17,7 @@ from curation.audit.lists import ListSet, read_lists
 from curation.audit.manifest_target import manifest_target
 from curation.audit.report import Report, RuleResult
 from curation.audit.rule import Rule
-from curation.audit.rules import RULES, chosen_rules
+from curation.audit.rules import chosen_rules, rules_for
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
 from curation.errors import UsageError
 from curation.ids import ImageId
@@ -107,7 +107,7 @@ def audit(
     if exemplars < 1:
         raise UsageError("--exemplars needs a number of 1 or more", found=str(exemplars))
     reading = reading or Reading()
-    chosen = chosen_rules(rules) if rules else RULES
+    chosen = chosen_rules(rules) if rules else None
     subject = target if isinstance(target, Manifest) else subject_of(target)
     slots = source_slots(subject, sources or {})
     _require_names(exhaustive, photos or {}, [slot.name for slot in slots])
@@ -142,11 +142,11 @@ def audit(
     return replace(report, forensics=forensics(lists, given), fail_on=fail_on)
 
 
-def run_audit(target: AuditTarget, rules: Sequence[Rule] = RULES) -> Report:
+def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:
     """Return what some rules say of a target."""
     from tqdm import tqdm
 
-    progress = tqdm(rules, desc="rules", disable=None, leave=False)
+    progress = tqdm(rules_for(target) if rules is None else rules, desc="rules", disable=None, leave=False)
     return Report(target, tuple(RuleResult(rule, judged(rule, target)) for rule in progress))
 
 

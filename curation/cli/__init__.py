@@ -39,6 +39,7 @@ VERBS: dict[str, str] = {
     "publish": "manifests as a dataset repository on a hub: card, tables, Croissant, citation, one commit and one tag",
     "pull": "bring a publication back from a hub, every file and every manifest checked",
     "hierarchy": "class hierarchies: trees, words, kinship, and what a one-parent tree loses",
+    "renumber": "give images of joined COCO files ids of their own, where ids repeat",
     "cut": "group weakly co-occurring classes: normalized cut of co-occurrence",
     "baseline": "reference methods of the papers, on saved predictions",
     "evaluate": "score predictions",

@@ -57,6 +57,10 @@ class Rules:
         What a ratio of nothing is.
     errors : {"detections", "objects"}
         What the rate of open-set errors counts.
+    known_above : float
+        Detections of known classes count from above this score, those called unknown at any; negative for no limit.
+    further_shift : int
+        Pixels by which left and upper edges of detections are moved once more than their text form moves them.
     """
 
     name: str
@@ -73,6 +77,8 @@ class Rules:
     ties: Literal["grouped", "input_order"] = "input_order"
     nothing: Literal["null", "zero"] = "null"
     errors: Literal["detections", "objects"] = "detections"
+    known_above: float = -1.0
+    further_shift: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a treatment of difficult objects that does not exist: it is an option of commands.

@@ -48,7 +48,7 @@ def _as_list(ids: Ids) -> Sequence[int | str]:
     return ids if isinstance(ids, list) else ids.tolist()
 
 
-def check_unique(ids: Ids | Sequence[str], kind: str, where: Where) -> None:
+def check_unique(ids: Ids | Sequence[str], kind: str, where: Where, *, hint: str | None = None) -> None:
     """Raise `DuplicateIdError` naming the first repeated id and both of its records."""
     if isinstance(ids, np.ndarray):
         if len(ids) < 2 or bool((ids[1:] > ids[:-1]).all()) or _all_differ(ids):
@@ -64,6 +64,7 @@ def check_unique(ids: Ids | Sequence[str], kind: str, where: Where) -> None:
                 where=where(row),
                 expected=f"every {kind} once",
                 found=f"{value!r} also at {where(first)}"[:400],
+                hint=hint,
             )
 
 

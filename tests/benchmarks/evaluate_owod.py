@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.owod.measures import evaluate_task
+from curation.benchmarks.owod.measures import PROFILES
+from curation.evaluation.open_world import evaluate_task
 from curation.evaluation.problem import UNKNOWN, ClassRoles, Detections, GroundTruth
 from curation.evaluation.truth import Part, TaskTruth
 from tests.benchmarks.measured import measured
@@ -27,10 +28,12 @@ REPEATS = 3
 def run(out: Path) -> list[dict[str, Any]]:
     """Return one row a measurement; `out` is not used, the input is drawn in memory."""
     truth, detections = _drawn()
-    ours = {name: _best(lambda name=name: evaluate_task(truth, detections, (name,))) for name in ("clean", "ore")}
-    everything = _best(lambda: evaluate_task(truth, detections, ("clean", "ore", "owdetr")))
+    ours = {
+        name: _best(lambda name=name: evaluate_task(truth, detections, (PROFILES[name],))) for name in ("clean", "ore")
+    }
+    everything = _best(lambda: evaluate_task(truth, detections, tuple(PROFILES.values())))
     peer, plain = _timed(lambda: _plain_evaluator(truth.truth, detections))
-    section = evaluate_task(truth, detections, ("clean",))["bench/clean"]
+    section = evaluate_task(truth, detections)["bench/clean"]
     _check(section, plain)
     note = f"{DETECTIONS:,} detections, {IMAGES:,} images, {KNOWN} known classes and unknown, from arrays"
     rows = [measured(f"profile {name}", seconds, note=note) for name, seconds in ours.items()]

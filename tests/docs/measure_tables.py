@@ -10,7 +10,7 @@ from curation.evaluation.protocols import report_of
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs/metrics.md"
-PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "ovcoco", "findmeifyoucan", "imagenet", "openood")
+PROTOCOLS = ("elephant", "voc", "coco", "owod", "rwd", "osod3", "ovcoco", "findmeifyoucan", "imagenet", "openood")
 BEGIN = "<!-- made by `python -m tests.docs.measure_tables --write` of the declarations in the program -->\n"
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from curation.benchmarks.owod.measures import CLEAN, evaluate_task
+from curation.benchmarks.owod import measures as owod
 from curation.evaluation.matching import assign
+from curation.evaluation.open_world import CLEAN, evaluate_task
 from curation.evaluation.problem import ClassRoles, Detections, GroundTruth
 from curation.evaluation.truth import Part, TaskTruth
 from tests.evaluation.owod_reference import Case
@@ -101,7 +102,7 @@ def detections_of(case: Case, truth: TaskTruth) -> Detections:
 def evaluated(case: Case, *, originals: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
     """Return the package's sections by profile."""
     truth = truth_of(case, originals=originals)
-    sections = evaluate_task(truth, detections_of(case, truth), PROFILES)
+    sections = evaluate_task(truth, detections_of(case, truth), tuple(owod.PROFILES.values()))
     return {profile: sections[f"t/{profile}"] for profile in PROFILES}
 
 

@@ -134,7 +134,7 @@ class Evaluation:
         for place, g in enumerate(kept, 1):
             tp += self.verdict[g] == "TP"
             points.append((Fraction(tp, n), Fraction(tp, place)))
-        if self.profile == "owdetr":
+        if self.profile in ("owdetr", "fomo"):
             # voc_ap of OW-DETR: doubles, and the levels of numpy.arange(0, 1.1, 0.1), which are k * 0.1.
             levels = [k * 0.1 for k in range(11)]
             best = [max((p for r, p in points if float(r) >= level), default=Fraction(0)) for level in levels]
@@ -147,6 +147,20 @@ class Evaluation:
             ),
             Fraction(0),
         )
+
+    def ends(self) -> dict[str, float | None]:
+        """Return FOMO's precision and recall over all detections, as means over groups of classes."""
+        previous, current = self.case.previous, self.case.current
+        groups = {"both": (*previous, *current), "prev": previous, "cur": current, "unknown": (UNKNOWN,)}
+        found: dict[str, float | None] = {}
+        for group, names in groups.items():
+            shown = [name for name in names if self.n(name)]
+            counts = {name: [self.verdict[g] for g in self.ranked(name)] for name in shown}
+            right = {name: verdicts.count("TP") for name, verdicts in counts.items()}
+            all_of = {name: len(verdicts) - verdicts.count("ignored") for name, verdicts in counts.items()}
+            found[f"P50_{group}"] = mean([Fraction(right[name], all_of[name] or 1) for name in shown])
+            found[f"R50_{group}"] = mean([Fraction(right[name], self.n(name)) for name in shown])
+        return found
 
     def unknown_objects(self) -> list[int]:
         return [k for k, thing in enumerate(self.case.objects) if thing.label == UNKNOWN]

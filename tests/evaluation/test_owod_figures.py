@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.owod.figures import impact_figure, unknown_figure
 from curation.errors import EvaluationError
+from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 from tests.evaluation.owod_cases import evaluated, example
 
 

@@ -132,7 +132,21 @@ def files(folder: Path, case: Case, originals: tuple[str, ...]) -> dict[str, Pat
 def expected() -> dict[str, Any]:
     """Return every number of every profile, of the list without and with repeats."""
     cases = {"once": drawn()[0], "repeated": repeated()[0]}
-    return {
+    found = {
         name: {f"t2/{profile}": Evaluation(case, profile).result() for profile in PROFILES}
         for name, case in cases.items()
     }
+    fomo = Evaluation(cases["once"], "fomo")
+    clean = found["once"]["t2/clean"]
+    found["rwd"] = {"t2/clean": clean, "t2/fomo": {**fomo.result(), **fomo.ends()}}
+    found["nuowodb"] = {"t2/clean": clean, "t2/yolo-uniow": Evaluation(of_yolo_uniow(cases["once"]), "ore").result()}
+    return found
+
+
+def of_yolo_uniow(case: Case) -> Case:
+    """Return the case as YOLO-UniOW's code takes it: few known detections, left and upper edges one pixel further."""
+    kept = [guess for guess in case.guesses if guess.label == UNKNOWN or guess.score > Decimal("0.05")]
+    moved = [
+        replace(guess, box=(guess.box[0] + 1, guess.box[1] + 1, guess.box[2] - 1, guess.box[3] - 1)) for guess in kept
+    ]
+    return replace(case, guesses=tuple(moved))

@@ -54,9 +54,9 @@ def elephant_run(folder: Path, *options: str) -> Run:
     return Run("elephant", (*words, *options), committed("elephant"))
 
 
-def owod_run(folder: Path, world: str, profile: str) -> Run:
-    paths = owod.files(folder, *(owod.drawn() if world == "once" else owod.repeated()))
-    words = ["owod", "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
+def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> Run:
+    paths = owod.files(folder, *(owod.repeated() if world == "repeated" else owod.drawn()))
+    words = [protocol, "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
     words += ["--classes", paths["classes"], "--profile", profile]
     if world == "repeated":
         words += ["--images", paths["images"], "--repeats", "keep"]
@@ -126,6 +126,7 @@ def every_run(folder: Path) -> Iterator[Run]:
     yield from (coco_run(place(), engine) for engine in ENGINES)
     yield from (owod_run(place(), world, "all") for world in ("once", "repeated"))
     yield from (ovcoco_run(place(), engine) for engine in ENGINES)
+    yield from (owod_run(place(), name, "all", name) for name in ("rwd", "nuowodb"))
     yield from (osod3_run(place(), outside, engine) for outside in OUTSIDE for engine in ENGINES)
     yield from (findmeifyoucan_run(place(), "all", rule) for rule in findmeifyoucan.THRESHOLDS)
     yield from (classifiers_run(place(), protocol) for protocol in ("imagenet", "ssb"))

@@ -73,6 +73,24 @@ def test_owod(tmp_path: Path, world: str, profile: str) -> None:
     assert differences(found, {name: expected[name] for name in names}) == []
 
 
+@pytest.mark.parametrize("protocol", ["rwd", "nuowodb"])
+def test_benchmarks_on_the_open_world_engine(tmp_path: Path, protocol: str) -> None:
+    run = owod_run(tmp_path, protocol, "all", protocol)
+    found = run.result()
+    assert differences(found, run.expected) == []
+    assert set(run.expected) == {name for name in found if name.startswith("t2/")}
+
+
+def test_their_variants_differ_from_those_of_other_code() -> None:
+    expected = committed("owod")
+    ore, fomo, uniow = (
+        expected[world][f"t2/{name}"] for world, name in (("once", "ore"), ("rwd", "fomo"), ("nuowodb", "yolo-uniow"))
+    )
+    assert fomo["mAP_both"] == expected["once"]["t2/owdetr"]["mAP_both"] != ore["mAP_both"]
+    assert uniow["mAP_both"] != ore["mAP_both"]
+    assert uniow["A_OSE_detections"] != ore["A_OSE_detections"]
+
+
 def test_the_owod_world_tells_the_variants_apart() -> None:
     once, repeated = (committed("owod")[name] for name in ("once", "repeated"))
     for section in (once, repeated):

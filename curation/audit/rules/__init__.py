@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 
 from curation.audit.rule import Check, Rule
-from curation.audit.rules import annotation, class_openness, data, label_integrity, task_increment
+from curation.audit.rules import annotation, class_openness, data, kinship, label_integrity, task_increment
+from curation.audit.target import AuditTarget
 from curation.benchmarks.facts import facts_of
 from curation.errors import UsageError
 
@@ -15,13 +16,20 @@ _CHECKS: dict[str, Check] = {
     **annotation.CHECKS,
     **label_integrity.CHECKS,
     **data.CHECKS,
+    **kinship.CHECKS,
 }
 
-RULES: tuple[Rule, ...] = tuple(
+_ALL: tuple[Rule, ...] = tuple(
     Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})
     for name, facts in facts_of(__package__).items()
 )
-"""All rules, in the order of a report; what each says stands in ``facts.toml``."""
+RULES = tuple(rule for rule in _ALL if rule.name not in kinship.CHECKS)
+"""The rules of every benchmark, in the order of a report; what each says stands in ``facts.toml``."""
+
+
+def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
+    """Return the rules of a benchmark: where classes are named by wnids, those of their kinship too."""
+    return _ALL if kinship.has_synsets(target) else RULES
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
@@ -34,8 +42,8 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
     """
     wanted = [name.strip().upper() for name in names.split(",") if name.strip()]
     for name in wanted:
-        if not any(rule.name.startswith(name) for rule in RULES):
-            every = [rule.name for rule in RULES]
+        if not any(rule.name.startswith(name) for rule in _ALL):
+            every = [rule.name for rule in _ALL]
             near = difflib.get_close_matches(name, every, cutoff=0.5)
             raise UsageError(
                 "There is no such rule",
@@ -43,4 +51,4 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
                 expected=", ".join(every),
                 hint=f"did you mean {near[0]}?" if near else None,
             )
-    return tuple(rule for rule in RULES if any(rule.name.startswith(name) for name in wanted))
+    return tuple(rule for rule in _ALL if any(rule.name.startswith(name) for name in wanted))

@@ -1,0 +1,80 @@
+"""KI, kinship: no unknown class is, is below, or is above a known one in WordNet.
+
+Asked of benchmarks whose classes are synsets. It speaks of classes and of no image: what it does not prove is said
+with every finding of relatives (`curation.hierarchy.kinship.NOT_PROVEN`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from curation.audit.rule import Check, Finding, Verdict, undecidable
+from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.hierarchy.class_lists import class_in
+from curation.hierarchy.kinship import NOT_PROVEN, ClassKin, Relation, class_kin
+
+CLASSES = "the wnids of known and of unknown classes; of a list of images: `curation hierarchy kin LIST ilsvrc2012`"
+_VERDICTS: dict[Relation, Verdict] = {"same": "fail", "below": "warn", "above": "info"}
+_MEANINGS: dict[Relation, str] = {
+    "same": "known classes themselves",
+    "below": "below a known class, whose images theirs are by definition,",
+    "above": "above a known class, and their images may be of it,",
+}
+
+
+def has_synsets(target: AuditTarget) -> bool:
+    """Return whether a class of the benchmark is named by a wnid."""
+    return any(class_in(entry.name) == entry.name for entry in target.classes)
+
+
+def unknown_classes_are_no_relatives(target: AuditTarget) -> Iterator[Finding]:
+    """KI1: no unknown class is a known one, or below or above one in WordNet 3.0, all parents kept."""
+    roles: dict[str, list[str]] = {"known": [], "unknown": []}
+    for entry in target.classes:
+        roles.setdefault(entry.role, []).append(entry.name)
+    cases = [(task.name, task.known, task.unknown) for task in target.tasks if task.unknown]
+    images = _images(target)
+    for about, known, unknown in cases or [("classes", tuple(roles["known"]), tuple(roles["unknown"]))]:
+        if not (known and unknown):
+            yield undecidable(about, CLASSES, f"no {'unknown' if known else 'known'} class is named")
+        else:
+            yield from _findings(class_kin(unknown, known, images=images, name=about))
+
+
+def _images(target: AuditTarget) -> dict[str, int] | None:
+    """Return the images of each class in the test lists, where the names of images tell it."""
+    shown = target.ids[target.mask(target.with_role("test", "wilderness"))].tolist()
+    found = Counter(class_in(text.partition(":")[2] or text) for text in shown)
+    return {wnid: count for wnid, count in found.items() if wnid} or None
+
+
+def _findings(found: ClassKin) -> Iterator[Finding]:
+    related = False
+    for relation, verdict in _VERDICTS.items():
+        if names := found.of(relation):
+            related = True
+            count = found.images_of(names)
+            text = (
+                f"{len(names):,} of {len(found.unknown.names):,} unknown classes"
+                f"{'' if count is None else f', {count:,} images,'} are {_MEANINGS[relation]} by {found.origin}; "
+                f"{'; '.join(NOT_PROVEN)}"
+            )
+            yield Finding(verdict, found.name, len(names), text, _examples(found, names))
+    absent = [*found.unknown.absent, *found.known.absent]
+    if absent:
+        text = f"{len(absent):,} classes are not in the table of {found.origin}, which is not to have no kin"
+        yield undecidable(found.name, CLASSES, text, tuple(sorted(absent)[:SHOWN_EXAMPLES]))
+    elif not related:
+        text = (
+            f"none of {len(found.unknown.names):,} unknown classes is related to a known one; {'; '.join(NOT_PROVEN)}"
+        )
+        yield Finding("pass", found.name, text=text)
+
+
+def _examples(found: ClassKin, names: Sequence[str]) -> tuple[str, ...]:
+    shown = sorted(names)[:SHOWN_EXAMPLES]
+    return tuple(f"{found.labels[name]}, nearest {found.labels[found.relatives[name].known[0]]}" for name in shown)
+
+
+CHECKS: dict[str, Check] = {"KI1": unknown_classes_are_no_relatives}

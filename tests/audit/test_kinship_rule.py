@@ -1,0 +1,72 @@
+"""KI1: unknown classes that WordNet relates to known ones, in benchmarks whose classes are synsets."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from curation.audit.run import audit
+from curation.cli import main
+from curation.hierarchy.kinship import NOT_PROVEN
+from curation.manifest.header import ClassEntry
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from tests.protocols.test_ssb import of_imagenet
+
+JAY, BLUE_JAY, BIRD, STONE = "n01580077", "n01580870", "n01503061", "n09416076"
+
+
+def of_classes(*classes: tuple[str, str]) -> Manifest:
+    """Return a committed header with other classes, each with its role."""
+    manifest = load_manifest("imagenet/p1@1.0.0")
+    entries = tuple(ClassEntry(name=name, role=role, index=-1) for name, role in classes)  # type: ignore[arg-type]
+    return Manifest(header=msgspec.structs.replace(manifest.header, classes=entries), lists={})
+
+
+def verdicts(*classes: tuple[str, str]) -> dict[str, int]:
+    (found,) = audit(of_classes(*classes), rules="KI1").results
+    return {one.verdict: one.count for one in found.outcome.findings}
+
+
+def test_each_relation_has_its_verdict() -> None:
+    known = (JAY, "known")
+    assert verdicts(known, (STONE, "unknown")) == {"pass": 0}
+    assert verdicts(known, (STONE, "unknown"), (BLUE_JAY, "unknown")) == {"warn": 1}
+    assert verdicts(known, (BIRD, "unknown")) == {"info": 1}
+    # The same synset under two names.
+    assert verdicts(known, ("jay.n.02", "unknown")) == {"fail": 1}
+
+
+def test_without_classes_it_is_undecidable() -> None:
+    assert verdicts((JAY, "known")) == {"undecidable": 0}
+    assert verdicts((BLUE_JAY, "unknown")) == {"undecidable": 0}
+    # An id that the table lacks is not "no kin".
+    assert verdicts((JAY, "known"), ("n99999999", "unknown")) == {"undecidable": 0}
+
+
+def test_it_is_asked_of_synsets_alone() -> None:
+    assert "KI1" in {one.rule.name for one in audit("imagenet/p1@1.0.0").results}
+    assert "KI1" not in {one.rule.name for one in audit("owod/reowod@1.0.0").results}
+    assert audit("imagenet/p1@1.0.0").verdict("KI1") == "pass"
+    assert audit("ssb/hard-without-kin").verdict("KI1") == "pass"
+    # 32 ancestors are left in.
+    (left,) = audit("ssb/hard-without-descendants", rules="KI1").results
+    assert (left.outcome.verdict, left.outcome.count) == ("info", 32)
+
+
+def test_the_report_counts_images_and_says_what_is_not_proven(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_imagenet(tmp_path, 2).save(tmp_path / "made")
+    assert main(["audit", str(tmp_path / "made"), "--rules", "KI1", "--json"]) == 0
+    (rule,) = json.loads(capsys.readouterr().out)["rules"]
+    below, above = rule["findings"]
+    assert (rule["verdict"], below["count"], above["count"]) == ("warn", 160, 166)
+    assert "160 of 1,980 unknown classes, 320 images, are below a known class" in below["text"]
+    assert "166 of 1,980 unknown classes, 332 images, are above a known class" in above["text"]
+    assert all(text in below["text"] for text in NOT_PROVEN)
+    assert (
+        below["examples"][0] == "n00470682 five-hitter, nearest n02799071 baseball" or "nearest" in below["examples"][0]
+    )
+    assert "leak" not in json.dumps(rule)
