@@ -113,6 +113,28 @@ class Benchmark:
         """Return the sources that a build with these parameters reads."""
         return self.slots if self.choose_slots is None else self.choose_slots(parameters)
 
+    def as_data(self) -> dict[str, Any]:
+        """Return paper, sources, parameters and parts as plain data."""
+        paper, slots = self.paper, self.slots
+        return {
+            "name": self.name,
+            "summary": self.summary,
+            "paper": {name: getattr(paper, name) for name in ("title", "authors", "year", "venue", "bibtex")},
+            "sources": [
+                {name: getattr(slot, name) for name in ("name", "dataset", "part", "required", "meaning")}
+                for slot in slots
+            ],
+            "parameters": [
+                {name: getattr(one, name) for name in ("name", "default", "meaning")} for one in self.parameters
+            ],
+            "parts": [{"name": name, "meaning": meaning} for name, meaning in self.parts],
+            "page": self.page,
+        }
+
+    def made(self, manifest: Mapping[str, Any]) -> bool:
+        """Return whether a listed manifest is of this rule, or of the lists that the authors published."""
+        return bool(manifest["protocol"] == self.name or manifest["name"].startswith(f"{self.name}/"))
+
     def make(self, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
         """Return the manifest that the rule makes of these sources.
 

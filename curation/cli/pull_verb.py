@@ -2,62 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import NewFolder
+from curation.publishing.hub import pull
+from curation.publishing.publication import Publication
 
-if TYPE_CHECKING:
-    from curation.publishing.publication import Publication
 
-
-@dataclass(frozen=True)
-class Options:
+def run(
+    publication: Annotated[str, "ORG/NAME@VERSION"],
+    /,
+    *,
+    out: Annotated[Path, NewFolder(), "DIR"],
+    made: Annotated[Publication, pull],
+) -> Answer:
     """Bring a publication back from a hub, every file and every manifest checked.
 
-    Attributes
-    ----------
-    publication
-        a dataset repository, and its tag or a commit of 40 hex digits
-    out
-        a new folder
-    digest
-        the digest that the publication must have
+    Nothing is written unless all of it is what was published.
     """
-
-    publication: Annotated[str, "ORG/NAME@VERSION"]
-    _: KW_ONLY
-    out: Annotated[Path, NewFolder(), "DIR"]
-    digest: Annotated[str, "SHA256"] = ""
-
-
-def run(options: Options) -> Answer:
-    """Fetch, check and report; nothing is written unless all of it is what was published."""
-    from curation.publishing.hub import pull
-
-    publication = pull(options.publication, options.out, digest=options.digest)
-    name = options.publication.partition("@")[0]
-    if publication.repository != name:
-        warn(f"{name} holds what was published as {publication.repository}")
+    name = publication.partition("@")[0]
+    if made.repository != name:
+        warn(f"{name} holds what was published as {made.repository}")
     data = {
-        "repository": publication.repository,
-        "tag": publication.tag,
-        "digest": publication.digest,
-        "folder": str(options.out),
-        "files": len(publication.files),
+        "repository": made.repository,
+        "tag": made.tag,
+        "digest": made.digest,
+        "folder": str(out),
+        "files": len(made.files),
         "manifests": [
             {
                 "name": one.name,
                 "version": one.version,
                 "digest": one.digest,
-                "folder": str(options.out / one.folder),
+                "folder": str(out / one.folder),
             }
-            for one in publication.manifests
+            for one in made.manifests
         ],
     }
-    return Answer(data, _lines(publication, options.out))
+    return Answer(data, _lines(made, out))
 
 
 def _lines(publication: Publication, out: Path) -> list[str]:

@@ -310,7 +310,7 @@ def kin(
     Raises
     ------
     UsageError
-        Nothing names known classes; a list tells no class.
+        Nothing names known classes; a list tells no class, or is empty.
 
     Examples
     --------
@@ -320,6 +320,14 @@ def kin(
     """
     asked = read_classes(unknown, part=part)
     others = None if known is None else read_classes(known)
+    for one in asked:
+        if not (one.classes and _known(one, others, unknown)):
+            raise UsageError(
+                "There is no class to hold against another",
+                where=f"{unknown}: {one.name}"[:200],
+                expected="unknown and in-distribution classes, at least one of each",
+                found=f"{len(one.classes)} unknown classes",
+            )
     within = (of or Hierarchy()).whole()
     counted = None if images is None else _counts_of(read_classes(images))
     return tuple(

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation.errors import DigestMismatchError, ManifestError, UsageError
+from curation.errors import (
+    CurationError,
+    CurationWarning,
+    DigestMismatchError,
+    ManifestError,
+    UsageError,
+    VersionChainError,
+)
 from curation.manifest.header import Header
-from curation.manifest.manifest import HEADER_FILE, Manifest, manifest_roots, read_manifest
+from curation.manifest.manifest import HEADER_FILE, Manifest, manifest_roots, packaged_manifests, read_manifest
 from curation.manifest.soundness import require_earlier, version_numbers
+from curation.storage import write_text
 
 _DEPTH = 4
 _ALIKE = 0.7
@@ -171,6 +180,69 @@ def require_folder_of_manifests(folder: Path) -> None:
         raise UsageError("The folder of manifests does not exist", where=str(folder), expected="a folder")
 
 
+def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
+    """Return what `curation list` tells of every available manifest; a damaged one is warned of and left out.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Folders of manifests beside the usual ones (see `curation.manifest.manifest.manifest_roots`).
+
+    Raises
+    ------
+    UsageError
+        There is no such folder.
+    ManifestError, DigestMismatchError
+        See `superseded_by`.
+    """
+    for folder in folders:
+        require_folder_of_manifests(folder)
+    at_hand, places = {}, {}
+    for name, folder in manifest_folders(manifest_roots(folders)).items():
+        try:
+            at_hand[name] = read_manifest(folder)
+        except VersionChainError:
+            raise
+        except CurationError as error:
+            warnings.warn(f"{folder}: {error.what}", CurationWarning, stacklevel=2)
+            continue
+        places[name] = folder
+    return [
+        {
+            "name": manifest.header.name,
+            "version": manifest.header.version,
+            "protocol": manifest.header.rule.protocol,
+            "origin": manifest.header.origin,
+            "parts": ", ".join(part.name for part in manifest.header.parts),
+            "folder": str(places[name]),
+            "packaged": places[name].is_relative_to(packaged_manifests()),
+            "digest": manifest.digest,
+            "supersedes": _superseded_data(manifest, at_hand),
+        }
+        for name, manifest in at_hand.items()
+    ]
+
+
+def write_index(root: Path) -> tuple[Path, int]:
+    """Write the index of a folder of manifests (see `manifest_index`); return the file and how many there are.
+
+    Raises
+    ------
+    UsageError
+        There is no manifest.
+    """
+    index = manifest_index(root)
+    if not index["manifests"]:
+        raise UsageError(
+            "There is no manifest to index",
+            where=str(root),
+            expected="a folder that holds NAME/VERSION/manifest.json, such as manifests",
+            hint="curation list manifests --folder DIR --write-index",
+        )
+    write_text(root / INDEX_FILE, index_text(index))
+    return root / INDEX_FILE, len(index["manifests"])
+
+
 def manifest_index(root: Path) -> dict[str, Any]:
     """Return the index of a folder of manifests as `index_schema.json` describes it, sorted by name and version.
 
@@ -215,11 +287,15 @@ def _entry(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> dict[str, Any
             }
             for part in header.parts
         ],
-        "supersedes": [
-            {"version": one.version, "digest": one.digest, "at_hand": one.at_hand}
-            for one in superseded_by(manifest, at_hand)
-        ],
+        "supersedes": _superseded_data(manifest, at_hand),
     }
+
+
+def _superseded_data(manifest: Manifest, at_hand: Mapping[str, Manifest]) -> list[dict[str, Any]]:
+    return [
+        {"version": one.version, "digest": one.digest, "at_hand": one.at_hand}
+        for one in superseded_by(manifest, at_hand)
+    ]
 
 
 def _require_its_place(name: str, header: Header, folder: Path) -> None:

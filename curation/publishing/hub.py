@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from curation.arguments import checked
@@ -418,17 +418,22 @@ _COMMIT = r"[0-9a-f]{40}"
 
 
 @checked
-def pull(publication: str, out: Path | str, *, digest: str = "") -> Publication:
+def pull(
+    publication: Annotated[str, "ORG/NAME@VERSION"],
+    out: Annotated[Path, "--out DIR"],
+    *,
+    digest: Annotated[str, "SHA256"] = "",
+) -> Publication:
     """Fetch a version of a repository into a new folder, which appears only after everything in it was checked.
 
     Parameters
     ----------
     publication : str
-        ``ORG/NAME@VERSION``: a tag ``MAJOR.MINOR.PATCH``, or a commit of 40 hex digits.
+        a dataset repository, and its tag (MAJOR.MINOR.PATCH) or a commit of 40 hex digits
     out : Path or str
-        A new folder.
+        a new folder
     digest : str
-        The digest that the publication must have, ``""`` for any.
+        the digest that the publication must have
 
     Returns
     -------

@@ -70,6 +70,7 @@ def lists(folder: Path) -> dict[str, Path]:
         "known.txt": f"{JAY}\n",
         "bare.txt": "a.jpg\nb.jpg\n",
         "map.json": '{"a": "b"}',
+        "empty.json": '{"known_classes": [], "unknown_classes": []}',
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -106,6 +107,9 @@ def test_roles_and_images_of_another_file(tmp_path: Path) -> None:
         (("bare.txt", "known.txt"), "of which class each image is"),
         (("map.json", "known.txt"), "renames classes"),
         (("wnids.txt", "nowhere.txt"), "nowhere.txt"),
+        # Nothing to hold against another is no "no kin".
+        (("empty.json",), "no class to hold against another"),
+        (("empty.json", "known.txt"), "no class to hold against another"),
     ],
 )
 def test_what_tells_no_class_is_refused(given: tuple[str, ...], message: str, tmp_path: Path) -> None:
