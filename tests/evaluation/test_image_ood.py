@@ -179,10 +179,38 @@ def test_a_set_of_ones_own_is_of_no_group(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
     write(run / "mine.csv", ["a", "b"], [0.1, 0.2])
     write(run / "val_mine.csv", ["a", "b"], [0.1, 0.2])
-    assert "mine" in numbers(SCORE(scores=run), "published", "ood", "exact")
+    write(run / "valley.csv", ["a", "b"], [0.1, 0.2])
+    rows = numbers(SCORE(scores=run), "published", "ood", "exact")
+    assert {"mine", "valley"} <= rows.keys()
+    assert "val_mine" not in rows
     (run / "seen.csv").unlink()
     with pytest.raises(EvaluationError, match="no scores of the ID set"):
         SCORE(scores=run)
+
+
+def test_names_of_groups_and_of_the_published_lists_are_taken(tmp_path: Path) -> None:
+    run = folder(tmp_path / "run")
+    with pytest.raises(UsageError, match="the name of the lists as they are"):
+        SCORE(scores=run, without={"published": LeftOut("published", Images(("one/000",)))})
+    write(run / "near.csv", ["a", "b"], [0.1, 0.2])
+    with pytest.raises(UsageError, match="name of a group"):
+        SCORE(scores=run)
+
+
+def test_a_label_below_zero_is_no_class(tmp_path: Path) -> None:
+    """A list of ID images may have -1 throughout: then no accuracy is known, rather than none right."""
+    run = folder(tmp_path / "run")
+    write(run / "seen.csv", ["a", "b"], [1, 2], [-1, -1], [0, 1])
+    row = numbers(SCORE(scores=run), "published", "ood", "exact")["one"]
+    assert row["ACC"] is None
+    assert "not told" in row["undefined"]["ACC"]
+
+
+def test_runs_of_unlike_id_images_have_no_mean(tmp_path: Path) -> None:
+    runs = {f"s{seed}": folder(tmp_path / f"s{seed}", seed) for seed in range(2)}
+    (runs["s1"] / "shifted.csv").unlink()
+    with pytest.raises(EvaluationError, match="unlike covariate-shifted sets"):
+        SCORE(scores=runs)
 
 
 def test_several_runs_give_mean_and_population_deviation(tmp_path: Path) -> None:
@@ -358,6 +386,9 @@ def test_classes_of_a_set_are_sets_of_their_own(tmp_path: Path) -> None:
     assert list(rows) == ["one", "elk", "owl", "classes"]
     assert rows["classes"]["AUROC"] == pytest.approx((1 + rows["owl"]["AUROC"]) / 2)
     assert rows["one"]["AUROC"] == pytest.approx((1 + 3 * rows["owl"]["AUROC"]) / 4)
+    write(run / "one.csv", ["one/1", "one/2"], [1, 2])
+    with pytest.raises(UsageError, match="A class has the name of a set"):
+        by_class(scores=run)
     write(run / "one.csv", ["a", "b"], [1, 2])
     with pytest.raises(EvaluationError, match="class of each image"):
         by_class(scores=run)

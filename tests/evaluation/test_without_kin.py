@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import curation
 from curation.cli import main
 from curation.errors import UsageError
 from curation.evaluation.image_ood.evaluation import Benchmark, evaluation_as
@@ -17,6 +18,7 @@ from curation.evaluation.kin import kin_left_out
 from curation.hierarchy.kinship import NOT_PROVEN
 from tests.evaluation.test_image_ood import numbers, write
 from tests.protocols.test_ssb import of_imagenet
+from tests.real_files import real_files
 
 # Below jay; above it; no relative of a known class; the known class itself.
 BLUE_JAY, BIRD, STONE, JAY = "n01580870", "n01503061", "n09416076", "n01580077"
@@ -119,3 +121,22 @@ def test_classifiers_need_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixtu
     command = ["evaluate", "ssb", "--scores", str(tmp_path / "scores.npz"), "--kind", "real", "--without-kin", "all"]
     assert main(command) == 2
     assert "--manifest MANIFEST with known classes" in capsys.readouterr().err
+
+
+@real_files("atlas_lists")
+def check_openoods_near_set_without_kin(shared: Path, tmp_path: Path) -> None:
+    lists = shared / "data/atlas/openood/imagenet"
+    sizes = {"imagenet": 45_000, "ssb_hard": 49_000, "ninco": 5_879, "textures": 5_160}
+    for place, (name, n) in enumerate(sizes.items()):
+        np.savez(tmp_path / f"{name}.npz", scores=np.random.default_rng(place).normal(place == 0, 1, n))
+    for which, images in (("descendants", 8_000), ("all", 9_600)):
+        result = curation.evaluate("openood", scores=tmp_path, lists=lists, without_kin=which)
+        (name,) = set(result.data["lists"]) - {"published"}
+        told = result.data["lists"][name]
+        assert told["left_out"] == {"ssb_hard": images}
+        assert told["file"]["classes"] == {"ssb_hard": images // 50, "ninco": 0, "textures": 0}
+        row = numbers(result, name, "ood", "exact")["ssb_hard"]
+        assert (row["n"]["id"], row["n"]["ood"]) == (45_000, 49_000 - images)
+        notes = " ".join(result.notes)
+        assert "ninco: no name of an image tells a synset" in notes
+        assert "textures: no name of an image tells a synset" in notes

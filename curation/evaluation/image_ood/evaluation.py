@@ -35,6 +35,8 @@ from curation.progress import stage
 
 PUBLISHED = "published"
 """The lists as they are."""
+CLASSES = "classes"
+"""The group of the classes of a set whose every class is a set of its own."""
 DEFINITION = (
     "Percentile bootstrap over images. Each replicate draws as many images of every set as it has, with replacement, "
     "the sets apart. Images that are left out stay out of a replicate too, so that a difference is that of paired "
@@ -155,7 +157,14 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         reader = _Reader(benchmark, taken, lists, Keys(score_key, label_key, image_key), stray)
         with stage("reading scores"):
             runs = {name: reader.run(path) for name, path in _named(scores).items()}
+            _require_one_id(runs)
         sets = {one.name for run in runs.values() for one in run.all}
+        if PUBLISHED in without:
+            raise UsageError(
+                "A list without images has the name of the lists as they are",
+                where=f"--without {PUBLISHED}",
+                hint="name yours otherwise",
+            )
         left_out = {name: LeftOut.of(name, one, sets) for name, one in without.items()}
         if without_kin is not None:
             left_out |= _kin_left_out(benchmark, taken, runs, without_kin, left_out)
@@ -206,6 +215,20 @@ def _named(scores: Mapping[str, Path] | Path) -> dict[str, Path]:
     return {name or path.stem: path for name, path in given.items()}
 
 
+def _require_one_id(runs: Mapping[str, Run]) -> None:
+    """Refuse runs of which some have covariate-shifted sets that others lack: their mean would be of unlike numbers."""
+    first, *others = runs
+    for name in others:
+        if runs[name].shifted.keys() != runs[first].shifted.keys():
+            raise EvaluationError(
+                "Runs have scores of unlike covariate-shifted sets, and no mean is of both",
+                where=f"--scores {name}",
+                expected=f"{', '.join(runs[first].shifted) or 'none'}, as {first}",
+                found=", ".join(runs[name].shifted) or "none",
+                hint="score every run on the same ID images, or evaluate it alone",
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
     """Reads the sets of a run, from a folder with a file each or from one file of all."""
@@ -230,6 +253,11 @@ class _Reader:
                 expected=" ".join(self.benchmark.sets),
                 found=", ".join(found) or "none of them",
             )
+        groups = {*self.benchmark.groups, *([CLASSES] if self.benchmark.by_class else [])}
+        if taken := sorted((found.keys() - {*self.benchmark.sets}) & groups):
+            raise UsageError(
+                "A set of one's own has the name of a group", where=f"{path}: {taken[0]}", hint="rename its file"
+            )
         order = [name for name in self.benchmark.sets if name in found]
         oods = {name: found[name] for name in (*order, *sorted(found.keys() - set(order)))}
         return Run(ids, shifted, oods)
@@ -240,7 +268,8 @@ class _Reader:
     def _of_folder(self, folder: Path) -> Iterator[tuple[str, ScoredSet]]:
         paths: dict[str, Path] = {}
         for path in sorted(folder.iterdir()):
-            if path.suffix.lower() not in SUFFIXES or path.name.startswith("val"):
+            # Scores for the choice of hyper-parameters take no part.
+            if path.suffix.lower() not in SUFFIXES or path.stem == "val" or path.name.startswith("val_"):
                 continue
             name = path.stem.removeprefix("test_")
             if name in paths:
@@ -347,8 +376,14 @@ class _Measured:
         if self.by_class:
             own = run.oods[self.by_class]
             names, classes = np.unique(own.classes, return_inverse=True)
+            if taken := sorted({*names.tolist()} & {*run.oods, *self.groups, CLASSES}):
+                raise UsageError(
+                    "A class has the name of a set",
+                    where=f"set {self.by_class}: {taken[0]}",
+                    hint="the last folder of an image is its class; the file of a set of your own may be renamed",
+                )
             self.sets[self.by_class] = _Column(own.scores, own.right, classes)
-            self.groups = {"classes": names.tolist(), **self.groups}
+            self.groups = {CLASSES: names.tolist(), **self.groups}
         self.kept: dict[str, list[Bools] | None] = {PUBLISHED: None}
         self.kept |= {name: run.kept_by(left) for name, left in left_out.items()}
 
@@ -380,7 +415,7 @@ class _Measured:
         oods = {name: taken[name].scores for name in self.oods}
         if self.by_class:
             whole = taken[self.by_class]
-            for number, name in enumerate(self.groups["classes"]):
+            for number, name in enumerate(self.groups[CLASSES]):
                 oods[name] = whole.scores[whole.classes == number]
         found: dict[str, dict[str, Any]] = {one.name: {} for one in self.rules}
 

@@ -19,7 +19,7 @@ from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.input_files import beginning
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.sources.published_list import NO_LABEL, read_published
+from curation.sources.published_list import read_published
 from curation.sources.stems import stems
 
 UNJUDGED = "unjudged is not clean: {judged:,} of {images:,} images of {set} were judged, {removed:,} are left out"
@@ -99,7 +99,7 @@ class ScoredSet:
     scores : ndarray of float64, shape (n,)
         Higher is more ID.
     right : ndarray of bool, shape (n,), or None
-        Whether the prediction is the label; None where the file does not tell both.
+        Whether the prediction is the label; None where both are not told, or a label is negative: no class.
     images : Images or None
         None where nothing names them.
     file : dict
@@ -330,7 +330,7 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
                 expected=str(listed.labels[row]),
                 found=str(labels[row]),
             )
-    elif listed.labels is not None and (listed.labels != NO_LABEL).all():
+    elif listed.labels is not None:
         labels = listed.labels
     predictions = None if given.predictions is None else given.predictions[rows]
     file = {**given.file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
@@ -338,7 +338,10 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
 
 
 def _right(predictions: Int64s | None, labels: Int64s | None) -> Bools | None:
-    return None if predictions is None or labels is None else np.asarray(predictions == labels)
+    # A negative label names no class: an ID list may have -1 throughout, and no prediction would be right.
+    if predictions is None or labels is None or (labels < 0).any():
+        return None
+    return np.asarray(predictions == labels)
 
 
 def _rows(given: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:

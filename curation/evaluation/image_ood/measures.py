@@ -110,7 +110,7 @@ def require_usable(one: ScoredSet, rules: Sequence[OodRules]) -> str:
             "A score is not finite",
             where=f"{one.file['name']}: set {one.name}, {name}",
             expected=f"numbers that can be ranked, for the variant {strict[0]}",
-            found=f"{one.scores[row]!r}; such images: {int((~usable).sum()):,}",
+            found=f"{float(one.scores[row])}; such images: {int((~usable).sum()):,}",
         )
     told = "are not finite: NaN counts as 0, infinities as the largest float"
     return f"{int((~usable).sum()):,} scores of {one.name} {told}"
