@@ -1,7 +1,7 @@
 """The options of a command, made from a function: its signature declares them, its NumPy docstring explains them.
 
     def run(
-        old: Annotated[str, "MANIFEST"], new: Annotated[str, "MANIFEST"], /, *, ids: bool = False, source: SourceOptions
+        old: Annotated[str, "MANIFEST"], new: Annotated[str, "MANIFEST"], /, *, ids: bool = False, reading: Reading
     ) -> Answer:
         '''Compare two manifests.
 

@@ -1,26 +1,32 @@
-"""`start_review`: from columns of images to a dataset that is in step with its log, and the App on it."""
+"""`review_from_files`, `start_review`: from files, or columns of images, to a dataset that is in step with its log."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
+from curation.arguments import checked
 from curation.canonical import sha256_of_value
 from curation.decisions.decision import Stage
-from curation.errors import ReviewError
+from curation.errors import ReviewError, UsageError
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.proposals.proposal import read_proposals
 from curation.review.database import load_fiftyone
 from curation.review.dataset import FIELDS, READY, build_dataset, info_of
-from curation.review.images import ReviewImages
+from curation.review.images import ReviewImages, arranged, part_images, source_images
 from curation.review.live_review import LiveReview, open_review
 from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
+from curation.review.serving import find_place
 from curation.review.verdicts import checked_reviewer
-
-if TYPE_CHECKING:
-    from curation.similarity.embeddings import Embeddings
+from curation.similarity.embeddings import Embeddings, open_embeddings
+from curation.sources.given import open_slots
+from curation.sources.photos import PhotoFolder
+from curation.sources.slots import Reading, Sources, named_slots
 
 REVIEWER_VARIABLE = "CURATION_REVIEWER"
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
@@ -34,6 +40,139 @@ class Started:
     record: ReviewRecord
     built: bool
     replayed: int
+
+
+@checked
+def review_from_files(
+    manifest: str | None = None,
+    /,
+    *,
+    folder: Path,
+    sources: Sources | None = None,
+    photos: Annotated[Mapping[str, Path] | Path | None, "[SOURCE=]DIR"] = None,
+    part: tuple[str, ...] = (),
+    proposals: Path | None = None,
+    only_proposed: bool = False,
+    embeddings: Annotated[Path | None, "DIR"] = None,
+    stage: Stage = "manual",
+    pool: Annotated[str, "NAME"] = "",
+    name: str = "",
+    batch_size: int = 100,
+    reviewer: Annotated[str, "NAME"] = "",
+    rebuild: bool = False,
+    no_app: bool = False,
+    port: Annotated[str | None, "N"] = None,
+    address: Annotated[str | None, "HOST"] = None,
+    reading: Reading | None = None,
+) -> Started:
+    """Make a review of what some files hold, or continue that of a folder where nothing else is named.
+
+    Parameters
+    ----------
+    manifest
+        a manifest, by folder or name; without one, all images of the sources
+    folder
+        folder of the review and its log
+    sources
+        without a manifest NAME may be any word that begins with its data set
+    photos
+        the photos of a source, or of all (repeatable)
+    part
+        review this part only (repeatable; default: all)
+    proposals
+        from `curation propose`
+    only_proposed
+        leave out images that nothing was proposed for
+    embeddings
+        from `curation embed`, to sort by similarity
+    stage
+        what the verdicts are for: images of a split, candidates for one, or the automatic stage's exceptions
+    pool
+        what decisions speak of (default: the part)
+    name
+        name of the FiftyOne dataset (default: that of the folder)
+    batch_size
+        images of a batch (default: 100)
+    reviewer
+        who reviews; the App lets one change it
+    rebuild
+        build the dataset anew and replay the log
+    no_app
+        prepare the dataset and leave
+    port
+        port of the App, an error where something answers; next: the first free one from the default on (default:
+        FiftyOne's, 5151)
+    address
+        listen at this address instead of 127.0.0.1, which this machine alone reaches; CAUTION: everybody who reaches
+        that address can read every file that this user can read, and give verdicts: the App has no password
+
+    Raises
+    ------
+    UsageError
+        Something that a review needs is missing, or does not fit.
+    ReviewError
+        See `start_review` and `resume_review`.
+    """
+    if not (manifest or sources or photos or part or proposals or embeddings):
+        return resume_review(folder, reviewer=reviewer)
+    reviewed = load_manifest(manifest) if manifest else None
+    proposed = read_proposals(proposals).proposals if proposals else ()
+    if only_proposed and not proposals:
+        raise UsageError("--only-proposed needs proposals", hint="--proposals FILE")
+    given = {"": photos} if isinstance(photos, Path) else photos or {}
+    folders = {source: PhotoFolder(one) for source, one in given.items()}
+    if not folders:
+        raise UsageError("A review needs the photos", expected="--photos NAME=DIR, or --photos DIR for all sources")
+    images = _images(reviewed, part, sources or {}, folders, pool, reading or Reading())
+    images = arranged(images, proposed, batch_size=batch_size, only_proposed=only_proposed)
+    if not no_app:
+        # Said before minutes of building rather than after.
+        find_place(address, port)
+    return start_review(
+        folder,
+        name or folder.absolute().name,
+        images,
+        stage=stage,
+        manifest=reviewed.digest if reviewed else "",
+        embeddings=open_embeddings(embeddings) if embeddings else None,
+        reviewer=reviewer,
+        rebuild=rebuild,
+    )
+
+
+def _images(
+    manifest: Manifest | None,
+    parts: Sequence[str],
+    sources: Mapping[str, Any],
+    photos: Mapping[str, PhotoFolder],
+    pool: str,
+    reading: Reading,
+) -> ReviewImages:
+    if manifest is not None:
+        _require_names(photos, [entry.name for entry in manifest.header.sources])
+        return part_images(manifest, parts, open_slots(sources, manifest.slots, reading), photos, pool=pool)
+    if parts or not sources:
+        raise UsageError(
+            "There is nothing to review",
+            where="--part needs a manifest" if parts else None,
+            expected="a manifest, or --source NAME=PATH",
+            hint="curation list",
+        )
+    slots = named_slots(sources, parts=False)
+    _require_names(photos, [slot.name for slot in slots])
+    return source_images(open_slots(sources, slots, reading), photos, pool=pool)
+
+
+def _require_names(photos: Mapping[str, PhotoFolder], names: Sequence[str]) -> None:
+    """Refuse photos of a source that there is not: every image would be left out for a slip of the pen."""
+    for name in photos:
+        if name and name not in names:
+            raise UsageError(
+                "--photos names a source that is not there",
+                where=f"--photos {name[:80]}=…",
+                expected=", ".join(names),
+                hint="--photos DIR serves all sources",
+            )
 
 
 def start_review(

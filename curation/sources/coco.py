@@ -23,7 +23,7 @@ from curation.errors import AnnotationFormatError, ImageIdError
 from curation.ids import MAX_NATIVE_LENGTH, ImageId, check_native, native_of
 from curation.json_keys import refuse_repeated_keys, repeated_key
 from curation.sources.content import FileContent
-from curation.sources.datasets import COCO_CATEGORIES, family, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
 from curation.sources.integrity import (
     Ids,
     Where,
@@ -80,7 +80,8 @@ def read_coco(
     path : Path
     dataset, part : str
         For example ``coco`` and ``train2017``. Native ids are COCO's twelve digits in the namespace ``coco``, the stem
-        of the file name for a dataset ``voc…`` (``000001``, ``2008_000008``), else the id as it stands.
+        of the file name for a dataset ``voc…`` (``000001``, ``2008_000008``), ``rwd…`` or ``nuimages``, else the id
+        as it stands.
     namespace : str, optional
         Of the image ids; by default the dataset's own.
     bad_boxes : {"error", "drop"}
@@ -438,7 +439,7 @@ def _pixels(records: list[ImageRecord], attribute: str, where: Where) -> Int32s:
 
 
 def _natives(records: list[ImageRecord], ids: Ids, dataset: str, space: str, where: Where) -> list[str]:
-    if family(dataset) == "voc":
+    if named_by_file(dataset):
         found = [PurePosixPath(record.file_name.replace("\\", "/")).stem for record in records]
     elif isinstance(ids, list):
         found = [native_of(text, space) for text in ids] if space == "coco" else ids
@@ -450,7 +451,7 @@ def _natives(records: list[ImageRecord], ids: Ids, dataset: str, space: str, whe
         raise _malformed(where(row), "an image id from 0 to 999999999999", int(ids[row]))
     else:
         return [str(number) for number in ids.tolist()]
-    _check_natives(found, where, "file_name" if family(dataset) == "voc" else "id")
+    _check_natives(found, where, "file_name" if named_by_file(dataset) else "id")
     return found
 
 

@@ -46,6 +46,11 @@ def family(dataset: str) -> str:
     return next((name for name in _BY_FAMILY if dataset.startswith(name)), dataset)
 
 
+def named_by_file(dataset: str) -> bool:
+    """Return whether images of a dataset are named by their files in COCO JSON, and not by the numbers there."""
+    return dataset.startswith(("voc", "rwd", "dior", "nuimages"))
+
+
 def namespace_of(dataset: str) -> str:
     """Return the namespace of a dataset's image ids: COCO years share theirs, VOC years do not.
 

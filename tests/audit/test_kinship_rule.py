@@ -70,3 +70,18 @@ def test_the_report_counts_images_and_says_what_is_not_proven(
         below["examples"][0] == "n00470682 five-hitter, nearest n02799071 baseball" or "nearest" in below["examples"][0]
     )
     assert "leak" not in json.dumps(rule)
+
+
+def test_a_folder_of_lists_with_tasks_of_synsets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    (lists / "t1_train.txt").write_text(f"{JAY}_1\n{JAY}_2\n", encoding="utf-8")
+    (lists / "test.txt").write_text(f"{JAY}_3\n{BLUE_JAY}_1\n{BLUE_JAY}_2\n{STONE}_1\n", encoding="utf-8")
+    tasks = tmp_path / "tasks.json"
+    introduced = [{"name": "t1", "introduced": [JAY]}, {"name": "t2", "introduced": [BLUE_JAY, STONE]}]
+    tasks.write_text(json.dumps({"tasks": introduced}), encoding="utf-8")
+    assert main(["audit", str(lists), "--tasks", str(tasks), "--namespace", "imagenet", "--json"]) in (0, 1)
+    rules = {one["rule"]: one for one in json.loads(capsys.readouterr().out)["rules"]}
+    (found,) = rules["KI1"]["findings"]
+    assert (found["verdict"], found["about"], found["count"]) == ("warn", "t1", 1)
+    assert "1 of 2 unknown classes, 2 images, are below a known class" in found["text"]

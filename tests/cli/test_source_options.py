@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.elephant import BENCHMARK
-from curation.cli.options import SourceOptions
+from curation.cli.signature import pairs
 from curation.errors import MissingFileError, UsageError
-from curation.sources.slots import SourceSlot, require_slots
+from curation.sources.given import open_slots
+from curation.sources.slots import Reading, SourceSlot, require_slots
 from curation.sources.source import Source
 from tests.small_world import SmallWorld, write_small_world
 
@@ -23,7 +24,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
 
 
 def opened(*given: str, slots: Sequence[SourceSlot] = BENCHMARK.slots) -> dict[str, Source]:
-    return SourceOptions(source=given, no_cache=True).open(slots)
+    return open_slots(pairs(given, "--source"), slots, Reading(cache=False))
 
 
 def test_a_dataset_s_root_gives_every_part_it_offers(world: SmallWorld) -> None:

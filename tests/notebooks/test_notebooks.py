@@ -52,6 +52,17 @@ def test_fifteen_lines_are_enough_and_take_the_public_interface_alone() -> None:
     assert "image/png" in shown
 
 
+def test_the_atlas_tells_five_stories_in_five_cells_with_what_was_found() -> None:
+    cells = json.loads((FOLDER / "atlas.ipynb").read_text(encoding="utf-8"))["cells"]
+    stories = [cell for cell in cells if cell["cell_type"] == "code"][1:]
+    told = ["".join("".join(out.get("text", "")) for out in cell["outputs"]) for cell in stories]
+    said = ("no image of COCO", "9,600 of 49,000 images: 19.6%", "names 'Dog', an ID class", "textures-ninco-minus-72", "RE-OWOD")
+    assert [word in text for word, text in zip(said, told, strict=True)] == [True] * 5
+    assert "drawn" not in told[0] + told[1] + told[4]
+    drawn = [any("image/png" in out.get("data", {}) for out in cell["outputs"]) for cell in stories]
+    assert drawn == [True, True, False, True, True]
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_saved_outputs_are_small_and_of_no_machine(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
