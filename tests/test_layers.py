@@ -49,7 +49,7 @@ ALLOWED = {
     },
     "review": GROUND | {"sources", "manifest", "similarity", "decisions", "proposals", "publishing"},
     "identify": GROUND | {"sources", "manifest"},
-    "audit": GROUND | {"sources", "similarity", "hierarchy", "manifest", "benchmarks", "figure_style"},
+    "audit": GROUND | {"sources", "similarity", "hierarchy", "manifest", "identify", "benchmarks", "figure_style"},
     "baselines": GROUND | {"sources", "manifest", "evaluation", "benchmarks"},
 }
 BENCHMARKS = PACKAGE / "benchmarks"

@@ -165,7 +165,7 @@ def read_role(text: str, task_names: Sequence[str], option: str) -> RoleOfList:
             where=option,
             expected=f"train:TASK, of {', '.join(task_names)}",
         )
-    return RoleOfList(_WORDS.get(role, "wilderness"), number, "said with --role")
+    return RoleOfList(_WORDS.get(role, role), number, "said with --role")  # type: ignore[arg-type]  # one of LIST_ROLES
 
 
 def _task_number(text: str, names: Sequence[str], option: str) -> int:
@@ -278,6 +278,7 @@ def folder_target(
         exemplars=options.exemplars,
         photos=options.photos,
         digests=lists.digests,
+        published=lists,
     )
     skipped = [f"{name}: no list ({why})" for name, why in lists.skipped.items()]
     return replace(target, remarks=(*(_remark(one, target) for one in used), *skipped))

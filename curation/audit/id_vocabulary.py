@@ -220,7 +220,7 @@ def _key_of(text: str, namespace: str = "") -> int | str:
             data = np.frombuffer(native.encode(), np.uint8)
             numbers, fits = _read(lambda place: data[place : place + 1], _TEMPLATES[form], 1)
             if fits[0]:
-                return form * BLOCK + int(numbers[0])
+                return int(form * BLOCK + int(numbers[0]))
     if space == namespace:
         bare = native.isascii() and native.isdigit() and len(native) <= MAX_DIGITS
         return int((BARE + len(native)) * BLOCK + int(native)) if bare else native

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.audit.id_vocabulary import NAMESPACES, Named, Vocabulary, named, numbered_together
+from curation.audit.id_vocabulary import BARE, BLOCK, NAMESPACES, Named, Vocabulary, named, numbered_together
 from curation.errors import AnnotationFormatError, MissingFileError, UsageError
 from curation.ids import ImageId
 from curation.input_files import InputFile
@@ -34,8 +34,6 @@ MAX_LISTS = 4096
 
 _SUFFIXES = (".txt", ".json", ".csv")
 _LONGEST_KEY = 200
-_FEW_STEMS = 0.9
-"""Where fewer stems than this share of the paths are distinct, the stem does not name an image."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +95,8 @@ class ListSet:
         Every file that was understood, by its path below the folder; those that name classes hold no list.
     root : Path
         The folder.
+    whole : bool
+        Whether the whole folder was asked for, and not some of its files.
     """
 
     name: str
@@ -106,6 +106,7 @@ class ListSet:
     skipped: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, PublishedFile] = field(default_factory=dict)
     root: Path = Path()
+    whole: bool = False
 
     def __len__(self) -> int:
         return len(self.lists)
@@ -149,13 +150,13 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
         ImageId(namespace, "0")
     root, paths = _files(place)
     read = _read_all(root, paths, namespace)
-    if not read.found:
+    if not read.found and not any(one.form in ("class roles", "class names", "map") for one in read.files.values()):
         reasons = "; ".join(f"{name}: {why}" for name, why in list(read.skipped.items())[:3])
         raise UsageError(
             "There is no list of image ids",
             where=str(root),
             expected=".txt files with one id a line, or .json or .csv files",
-            found=reasons or ("classes alone" if read.files else "no such file"),
+            found=reasons or "no such file",
         )
     names = sorted(read.found)
     vocabulary, members = numbered_together([read.found[name].ids for name in names], namespace)
@@ -165,7 +166,9 @@ def read_lists(place: Path | Sequence[Path], *, namespace: str = "") -> ListSet:
         for one in [read.found[name]]
         for of in [read.files[one.file]]
     )
-    return ListSet(root.resolve().name, lists, vocabulary, read.labels, read.skipped, read.files, root)
+    return ListSet(
+        root.resolve().name, lists, vocabulary, read.labels, read.skipped, read.files, root, isinstance(place, Path)
+    )
 
 
 @dataclass(frozen=True)
@@ -251,8 +254,11 @@ def _entries(file: str, one: PublishedList, namespace: str) -> _Entries:
     ids = named(one.stems, by_form=by_form, namespace=namespace)
     if not one.has_folders:
         return _Entries(file, one, ids, by_folder=False)
+    if len(ids) and ids.keys.max() < (BARE + 1) * BLOCK:
+        # COCO's and VOC's numbers are images, whatever folder they stand in.
+        return _Entries(file, one, ids, by_folder=False)
     whole = named(one.parent_stems, by_form=False)
-    by_folder = _distinct(ids) < _FEW_STEMS * _distinct(whole)
+    by_folder = _distinct(ids) < _distinct(whole)
     return _Entries(file, one, whole if by_folder else ids, by_folder)
 
 

@@ -337,6 +337,7 @@ def _rule_data(result: RuleResult) -> dict[str, Any]:
         "missing": list(outcome.needs),
         "examples": list(outcome.examples),
         "fix": rule.fix,
+        **({"does_not_show": rule.not_shown} if rule.not_shown else {}),
         "findings": [
             {
                 "verdict": one.verdict,

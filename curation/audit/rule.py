@@ -11,16 +11,19 @@ from curation.audit.target import SHOWN_EXAMPLES, AuditTarget
 Severity = Literal["error", "warning", "info"]
 Verdict = Literal["fail", "warn", "undecidable", "info", "pass", "not applicable"]
 
+NOTHING: Verdict = "not applicable"
+
 PRINCIPLES: Mapping[str, str] = {
     "CO": "Class openness",
     "TI": "Task increment",
     "AS": "Annotation specificity",
     "LI": "Label integrity",
     "DS": "Data specificity",
+    "PL": "Published lists",
     "KI": "Kinship",
 }
 """By the letters of their rules: Zhao et al., Revisiting Open World Object Detection, arXiv 2201.00471, section 3, but
-for kinship, which is ours."""
+for published lists and kinship, which are ours."""
 
 VERDICTS: tuple[Verdict, ...] = ("fail", "warn", "undecidable", "info", "pass", "not applicable")
 """Strongest first: the verdict of a rule is the strongest among those of its findings."""
@@ -105,7 +108,7 @@ class Rule:
     Attributes
     ----------
     name : str
-        ``CO1`` to ``DS5``; the letters name the principle (see `PRINCIPLES`).
+        ``CO1`` to ``PL12``; the letters name the principle (see `PRINCIPLES`).
     severity : {"error", "warning", "info"}
     definition : str
         What a sound benchmark satisfies, one sentence.
@@ -119,6 +122,8 @@ class Rule:
         Roles of the lists that it judges: without a list of any of them it is undecidable, or does not apply.
     tasks : bool
         Whether it judges tasks, and is undecidable where they are not known.
+    not_shown : str
+        What its findings do not prove.
     each : bool
         Whether lists are judged one by one: ``check(target, list, task)`` for each list and each of its tasks.
     """
@@ -131,7 +136,13 @@ class Rule:
     check: Check
     roles: tuple[str, ...] = ()
     tasks: bool = True
+    not_shown: str = ""
     each: bool = False
+
+    @property
+    def of_published_lists(self) -> bool:
+        """Whether it judges the files of a folder, and is told only where it has something to judge."""
+        return self.name.startswith("PL")
 
     def on(self, target: AuditTarget) -> Outcome:
         """Return what the rule says of a target that has all that it needs."""

@@ -16,7 +16,7 @@ from curation.audit.judgement import judged
 from curation.audit.lists import ListSet, read_lists
 from curation.audit.manifest_target import manifest_target
 from curation.audit.report import Report, RuleResult
-from curation.audit.rule import Rule
+from curation.audit.rule import NOTHING, Rule
 from curation.audit.rules import chosen_rules, rules_for
 from curation.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
 from curation.errors import UsageError
@@ -143,11 +143,13 @@ def audit(
 
 
 def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:
-    """Return what some rules say of a target."""
+    """Return what some rules say of a target; or all, those of published lists where they have something to judge."""
     from tqdm import tqdm
 
     progress = tqdm(rules_for(target) if rules is None else rules, desc="rules", disable=None, leave=False)
-    return Report(target, tuple(RuleResult(rule, judged(rule, target)) for rule in progress))
+    results = (RuleResult(rule, judged(rule, target)) for rule in progress)
+    told = (one for one in results if rules or not one.rule.of_published_lists or one.outcome.verdict != NOTHING)
+    return Report(target, tuple(told))
 
 
 def subject_of(place: Place) -> Manifest | Path:

@@ -16,14 +16,15 @@ import numpy as np
 
 from curation.audit.classes import ClassNames, TaskClasses
 from curation.audit.id_vocabulary import Vocabulary
+from curation.audit.lists import ListSet
 from curation.manifest.header import ClassEntry, LabelView, SourceEntry
 from curation.short_repr import short_repr
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.integrity import select
 from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, Source, Texts
 
-ListRole = Literal["train", "finetune", "val", "test", "wilderness", ""]
-LIST_ROLES: tuple[str, ...] = ("train", "finetune", "val", "test", "wilderness")
+ListRole = Literal["train", "finetune", "val", "test", "wilderness", "id", "ood", ""]
+LIST_ROLES: tuple[str, ...] = ("train", "finetune", "val", "test", "wilderness", "id", "ood")
 
 _DIGIT = re.compile("[0-9]")
 
@@ -173,6 +174,8 @@ class AuditTarget:
         What the reader must know: lists without a role, guesses.
     ignored : frozenset of str
         Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
+    published : ListSet or None
+        The lists of a folder as they were read; None for a manifest.
     """
 
     __repr__ = short_repr
@@ -193,6 +196,7 @@ class AuditTarget:
     digests: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     ignored: frozenset[str] = frozenset()
+    published: ListSet | None = None
     cache: dict[tuple[str, int], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Labels worked out for one rule and wanted by the next (see `curation.audit.labels`)."""
 

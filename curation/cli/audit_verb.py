@@ -74,6 +74,7 @@ def audit_tables(audit: Report, *, whole: bool = True) -> list[Table]:
         *([Table("Numbers", ("rule", "of", "found"), _numbers(audit))] if whole else []),
         Table("Violations", ("rule", "", "of", "found"), tuple(_findings(audit, _BROKEN))),
         Table("How to fix", ("", ""), tuple((one.rule.name, one.rule.fix) for one in _broken(audit))),
+        Table("What these findings do not show", ("", ""), _not_shown(audit, whole=whole)),
         Table("Undecidable", ("rule", "", "of", "found"), tuple(_findings(audit, ("undecidable",)))),
         Table("Undecidable: data are missing", ("rules", "needed"), _needs(audit)),
     ]
@@ -109,6 +110,12 @@ def _row(result: RuleResult) -> tuple[str, str, str, str]:
     if outcome.verdict == "not applicable":
         text = next((one.text for one in outcome.findings if one.text), text)
     return result.rule.name, outcome.verdict, f"{outcome.count:,}" if outcome.count else "", text
+
+
+def _not_shown(audit: Report, *, whole: bool) -> tuple[tuple[str, str], ...]:
+    verdicts = (*_BROKEN, "undecidable", *(["info"] if whole else []))
+    told = [one for one in audit.results if one.outcome.verdict in verdicts]
+    return tuple((one.rule.name, one.rule.not_shown) for one in told if one.rule.not_shown)
 
 
 def _broken(audit: Report) -> list[RuleResult]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import difflib
 
 from curation.audit.rule import Check, Rule
-from curation.audit.rules import annotation, class_openness, data, kinship, label_integrity, task_increment
+from curation.audit.rules import (
+    annotation,
+    class_openness,
+    data,
+    kinship,
+    label_integrity,
+    published_classes,
+    published_lists,
+    task_increment,
+)
 from curation.audit.target import AuditTarget
 from curation.benchmarks.facts import facts_of
 from curation.errors import UsageError
@@ -16,6 +25,8 @@ _CHECKS: dict[str, Check] = {
     **annotation.CHECKS,
     **label_integrity.CHECKS,
     **data.CHECKS,
+    **published_lists.CHECKS,
+    **published_classes.CHECKS,
     **kinship.CHECKS,
 }
 
@@ -23,13 +34,17 @@ _ALL: tuple[Rule, ...] = tuple(
     Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})
     for name, facts in facts_of(__package__).items()
 )
-RULES = tuple(rule for rule in _ALL if rule.name not in kinship.CHECKS)
+PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
+"""What names, sizes and labels of a folder's lists say, held against the lists; told where there is something."""
+RULES = tuple(rule for rule in _ALL if rule.name not in kinship.CHECKS and not rule.of_published_lists)
 """The rules of every benchmark, in the order of a report; what each says stands in ``facts.toml``."""
 
 
 def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
-    """Return the rules of a benchmark: where classes are named by wnids, those of their kinship too."""
-    return _ALL if kinship.has_synsets(target) else RULES
+    """Return the rules of a benchmark: of a folder those of published lists too, of wnids those of kinship."""
+    published = PUBLISHED_RULES if target.published is not None else ()
+    of_kinship = tuple(rule for rule in _ALL if rule.name in kinship.CHECKS) if kinship.has_synsets(target) else ()
+    return (*RULES, *published, *of_kinship)
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:

@@ -1,0 +1,455 @@
+"""Rules of published lists: each on a small drawn folder, and the figures of ten public benchmarks on their files."""
+
+import json
+import tracemalloc
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from curation.audit.forensics import forensics
+from curation.audit.lists import read_lists
+from curation.audit.report import Report
+from curation.audit.rule import Finding
+from curation.audit.rules import PUBLISHED_RULES, RULES
+from curation.audit.run import audit
+from curation.errors import CurationError, UsageError
+from tests.real_files import real_files
+
+NUMBERS = [f"{n:012d}" for n in range(1, 2001)]
+HEX = [f"{n:032x}" for n in range(400)]
+
+
+def laid(folder: Path, files: Mapping[str, object]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        elif isinstance(content, list) and path.suffix == ".txt":
+            path.write_text("".join(f"{line}\n" for line in content), encoding="utf-8")
+        else:
+            path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def found(report: Report, rule: str, *verdicts: str) -> list[Finding]:
+    outcomes = [one.outcome for one in report.results if one.rule.name == rule]
+    return [one for outcome in outcomes for one in outcome.findings if not verdicts or one.verdict in verdicts]
+
+
+def told(folder: Path, rule: str, files: Mapping[str, object], *verdicts: str) -> list[Finding]:
+    return found(audit(laid(folder, files)), rule, *verdicts)
+
+
+def test_a_plain_folder_is_told_nothing_of_these_rules(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"train.txt": NUMBERS[:5], "test.txt": NUMBERS[5:9]}))
+    assert [one.rule.name for one in report.results] == [rule.name for rule in RULES]
+    assert len(PUBLISHED_RULES) == 12
+    assert all(rule.not_shown for rule in PUBLISHED_RULES)
+
+
+def test_what_a_finding_does_not_show_stands_in_data_and_page(tmp_path: Path) -> None:
+    report = audit(laid(tmp_path, {"coco_500.txt": NUMBERS[:400]}))
+    [rule] = [one for one in report.data()["rules"] if one["rule"] == "PL1"]
+    assert rule["does_not_show"] == "what was intended: a number may mean something else"
+    assert "What this does not show:" in report.html()
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "verdict", "text"),
+    [
+        ("voc_coco_500_test", NUMBERS[:500], "pass", "1 counts in names agree"),
+        ("voc_coco_500_test", [*NUMBERS[:500], "000001", "000002"], "pass", "1 counts in names agree"),
+        ("voc_coco_500_test", ["000001", "000002"], "fail", "no id is of coco, which it names"),
+        ("ood_500", NUMBERS[:400], "warn", "it is short by 100"),
+        ("coco_2017", NUMBERS[:40], "", ""),
+        ("coco_20_40", NUMBERS[:44], "", ""),
+        ("imagenet200", NUMBERS[:44], "", ""),
+    ],
+)
+def test_a_name_is_held_against_the_count(tmp_path: Path, name: str, lines: list[str], verdict: str, text: str) -> None:
+    findings = told(tmp_path, "PL1", {f"{name}.txt": lines})
+    assert [one.verdict for one in findings] == ([verdict] if verdict else [])
+    assert all(text in one.text for one in findings)
+
+
+def test_growing_lists_that_are_not_nested(tmp_path: Path) -> None:
+    files = {"w_100.txt": NUMBERS[:100], "w_200.txt": NUMBERS[50:250], "w_400.txt": NUMBERS[:400]}
+    [first, second] = told(tmp_path, "PL2", files)
+    assert (first.verdict, first.count) == ("warn", 50)
+    assert first.text == "the lists are not nested: of 100 ids the larger one shares 50; it is short by 50"
+    assert second.verdict == "pass"
+
+
+def test_train_lists_of_tasks_promise_no_nesting(tmp_path: Path) -> None:
+    assert told(tmp_path, "PL2", {"t1_train.txt": NUMBERS[:10], "t2_train.txt": NUMBERS[10:40]}) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "unknown", "verdict", "how"),
+    [
+        (["cat", "dog"], ["dog"], "fail", "as it is written"),
+        (["cat", "dog"], ["Dog"], "fail", "in another case"),
+        (["hot dog"], ["hot-dog"], "warn", "with other blanks or hyphens"),
+        (["airplane"], ["aeroplane"], "warn", "under an alias"),
+    ],
+)
+def test_a_class_known_and_unknown(
+    tmp_path: Path, known: list[str], unknown: list[str], verdict: str, how: str
+) -> None:
+    files = {"known_classnames.txt": known, "unknown_classnames.txt": unknown}
+    [finding] = told(tmp_path, "PL3", files)
+    assert finding.verdict == verdict
+    assert finding.text == f"the files share 1 classes {how}"
+
+
+def test_roles_in_one_json_and_apart(tmp_path: Path) -> None:
+    roles = {"known_classes": ["cat", "dog"], "unknown_classes": {"Hard": ["owl"], "Easy": ["cat"]}}
+    [finding] = told(tmp_path, "PL3", {"splits.json": roles})
+    assert (finding.verdict, finding.about) == ("fail", "splits.json: unknown/Easy against splits.json: known")
+    files = {"a_seen_classes.json": ["cat", "dog"], "a_unseen_classes.json": ["owl", "fox"]}
+    (tmp_path / "two").mkdir()
+    [finding] = told(tmp_path / "two", "PL3", files)
+    assert finding.text == "2 known classes, none of them unknown"
+
+
+def test_a_guess_is_no_role(tmp_path: Path) -> None:
+    files = {
+        "known_classnames.txt": ["starfish", "shark"],
+        "unknown_classnames.txt": ["Starfish", "solar farm"],
+        "unknown_classnames_ground_truth.txt": ["puffin", "object"],
+        "classnames.txt": ["starfish", "shark", "puffin"],
+    }
+    report = audit(laid(tmp_path, files))
+    [guess] = found(report, "PL3", "info", "fail", "warn")
+    assert (guess.verdict, "no role" in guess.text) == ("info", True)
+    [foreign] = found(report, "PL4", "warn")
+    assert foreign.text == "1 of 2 names are no class of classnames.txt: object"
+    assert report.exit_status == 0
+
+
+def _coco(names: list[str], ids: list[int]) -> dict[str, object]:
+    images = [{"id": number, "file_name": name} for name, number in zip(names, ids, strict=True)]
+    annotations = [{"id": n, "image_id": number, "category_id": 1} for n, number in enumerate(ids)]
+    return {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "owl"}]}
+
+
+def test_a_list_against_the_json_of_its_name(tmp_path: Path) -> None:
+    photos = [f"IMG_{n}_jpg.rf.{HEX[n]}" for n in range(20)]
+    other = [f"IMG_{n}_jpg.rf.{HEX[n + 100]}.jpg" for n in range(20)]
+    files = {"train.txt": photos, "train.json": _coco(other, list(range(20)))}
+    [finding] = told(tmp_path, "PL5", files)
+    assert finding.verdict == "fail"
+    assert finding.text == (
+        "they share 0 of 20 names of the list and 20 of the JSON; by the source photo before .rf. 20 of 20 and 20"
+    )
+    files = {"train.txt": photos[:19], "train.json": _coco([f"{one}.jpg" for one in photos], list(range(20)))}
+    [finding] = told(tmp_path, "PL5", files)
+    assert (finding.verdict, finding.count, finding.examples) == ("warn", 1, (photos[19],))
+
+
+def test_ids_that_repeat_in_a_json(tmp_path: Path) -> None:
+    coco = _coco(["a1.jpg", "b1.jpg", "c1.jpg"], [1, 1, 2])
+    [finding] = told(tmp_path, "PL6", {"train.json": coco})
+    assert finding.text == ("3 images have 2 ids: 1 ids stand twice or more, on 2 images with 2 of 3 annotations")
+    assert finding.examples == ("id 1: a1.jpg, b1.jpg",)
+
+
+@pytest.mark.parametrize(
+    ("name", "groups", "verdict"),
+    [
+        ("video{g:02d}_frame_{n:04d}.jpg", 40, "warn"),
+        ("subject{g:02d}-{n:04d}.png", 40, "warn"),
+        ("photo{g}_jpg.rf.{n:032x}.jpg", 40, "warn"),
+        ("slide{g}/patch_x{n}_y.png", 40, "warn"),
+        ("class{g}/patch_x{n}_y.png", 10, "undecidable"),
+        ("image{g}_png_jpg.rf.{n:032x}", 4, "undecidable"),
+    ],
+)
+def test_groups_on_both_sides(tmp_path: Path, name: str, groups: int, verdict: str) -> None:
+    names = [name.format(g=n % groups, n=n) for n in range(400)]
+    [finding] = told(
+        tmp_path, "PL7", {"train.txt": names[:390], "test.txt": names[390:]}, "warn", "undecidable", "pass"
+    )
+    assert finding.verdict == verdict
+    assert "the lists share" in finding.text
+
+
+def test_groups_of_which_one_is_too_large_and_classes_decide_nothing(tmp_path: Path) -> None:
+    names = [f"video{max(n - 300, 0):03d}_frame_{n:04d}" for n in range(400)]
+    [finding] = told(tmp_path, "PL7", {"train.txt": names[::2], "test.txt": names[1::2]})
+    assert finding.verdict == "undecidable"
+    classes = [f"n{n % 40:08d}_{n}000" for n in range(400)]
+    assert told(tmp_path / "classes", "PL7", {"train.txt": classes[:300], "test.txt": classes[300:]}) == []
+
+
+def test_the_ratio_of_in_to_out_of_distribution(tmp_path: Path) -> None:
+    files = {"test_id.txt": NUMBERS[:90], "far_ood.txt": NUMBERS[100:120]}
+    assert [one.verdict for one in told(tmp_path, "PL8", files)] == ["undecidable"]
+    report = audit(tmp_path, roles={"test_id": "id", "far_ood": "ood"})
+    assert [one.text for one in found(report, "PL8")] == ["ID : OOD 4.50 (90 and 20 images)"]
+
+
+def test_labels_that_do_not_fit(tmp_path: Path) -> None:
+    lines = [f"c{n % 4}/im{n:04d}.jpg {n % 4}" for n in range(200)]
+    other = [f"x/im{n:04d}.jpg {(n + (n == 7)) % 4}" for n in range(100)]
+    lines[13] = "c1/im0013.jpg 3"
+    findings = told(tmp_path, "PL9", {"a.txt": lines, "b.txt": other}, "warn")
+    assert [one.text for one in findings] == [
+        "the label of 1 of 200 entries differs from the others of their folder",
+        "the lists share 100 images, and the label of 2 differs",
+    ]
+    assert findings[0].examples == ("line 14: c1 has 1, here 3",)
+    table = "image_location,decision\nx/a1.jpg,i\nx/a1.jpg,o\nx/b1.jpg,o\n"
+    [finding] = told(tmp_path / "table", "PL9", {"a.csv": table}, "warn")
+    assert finding.examples == ("a1: 'i' and 'o'",)
+
+
+def test_stems_that_repeat_are_compared_with_their_folder(tmp_path: Path) -> None:
+    lines = [f"n{n % 20:08d}/art_{n // 20}.jpg {n % 20}" for n in range(200)]
+    report = audit(laid(tmp_path, {"test_r.txt": lines}))
+    [finding] = found(report, "PL10")
+    assert finding.text == "stems repeat: 200 paths have 10 distinct stems; they are compared by folder and stem"
+    assert report.verdict("DS1") == "pass"
+
+
+def test_lists_that_code_names_and_the_folder_lacks(tmp_path: Path) -> None:
+    files = {"train.txt": NUMBERS[:3], "eval.py": 'open("lists/train.txt"); open("lists/test_es.txt")\n'}
+    [finding] = told(tmp_path, "PL12", files)
+    assert finding.examples == ("lists/test_es.txt (in eval.py)",)
+
+
+def test_class_names_and_maps_are_no_lists(tmp_path: Path) -> None:
+    files = {
+        "known_classnames.txt": ["wine glass", "cell phone"],
+        "train.txt": ["airplane", "hot dog"],
+        "rename.json": {"aeroplane": "airplane"},
+        "a.txt": [f"x y/im {n}.jpg -1" for n in range(5)],
+        "000005.txt": ["000005 -1", "000007  1"],
+        "2008.txt": ["2008_000008"],
+        "empty.txt": "",
+        "groups.json": {f"n{n:08d}": [f"{n}_{k}.jpg" for k in range(3)] for n in range(60)},
+    }
+    lists = read_lists(laid(tmp_path, files))
+    assert {one.name: len(one) for one in lists.lists} == {
+        "000005": 2, "2008": 1, "a": 5, "empty": 0, "groups": 180,
+    }  # fmt: skip
+    assert list(lists.skipped) == ["train.txt"]
+    assert lists.lists[1].read.labels is None
+
+
+def test_a_damaged_line_of_an_imglist_is_told_and_kept(tmp_path: Path) -> None:
+    lines = [f"x/im{n:04d}.jpg {n % 3}" for n in range(40)]
+    lines[16] = "x/im0016.jpg two"
+    report = audit(laid(tmp_path, {"a.txt": lines}))
+    assert report.forensics is not None
+    [odd] = [one for one in report.data()["forensics"]["findings"] if one["kind"] == "odd lines"]
+    assert (odd["text"], odd["gravity"]) == ("1 line of a.txt have no label", "error")
+    assert odd["examples"] == ["line 17: it has no label: 'x/im0016.jpg two'"]
+    assert report.data()["lists"][0]["lines"] == 40
+
+
+HOSTILE: dict[str, bytes] = {
+    "binary.txt": bytes(range(256)) * 1000,
+    "long.txt": b"x" * (1 << 20) + b"\n",
+    "nan.json": b'{"images": [{"id": NaN}], "annotations": []}',
+    "twice.json": b'{"a": ["1.jpg"], "a": ["2.jpg"]}',
+    "deep.json": b"[" * 100_000,
+    "slashes.txt": b"/\n" * 100_000,
+    "header.csv": b"id,name\n1,cat\n",
+}
+
+
+@pytest.mark.parametrize("name", list(HOSTILE))
+def test_a_hostile_file_gets_one_clear_answer(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="There is no list of image ids"):
+        audit(laid(tmp_path, {name: HOSTILE[name]}))
+    lists = read_lists(laid(tmp_path, {"list.txt": NUMBERS[:3]}))
+    assert list(lists.skipped) == [name]
+    assert "\n" not in lists.skipped[name]
+
+
+def test_paths_that_climb_name_images_and_open_nothing(tmp_path: Path) -> None:
+    lists = read_lists(laid(tmp_path, {"a.txt": ["../../etc/im0001.jpg 0", "/abs/im0002.jpg 1"]}))
+    assert lists.vocabulary.ids() == ["im0001", "im0002"]
+
+
+def test_ten_million_lines_take_bounded_memory(tmp_path: Path) -> None:
+    million = b"".join(b"%012d\n" % n for n in range(1_000_000))
+    laid(tmp_path, {"a.txt": million * 10})
+    tracemalloc.start()
+    try:
+        lists = read_lists(tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(lists.lists[0]) == 10_000_000
+    assert len(lists.vocabulary) == 1_000_000
+    # The file, and some columns of eight bytes a line.
+    assert peak < 8 * len(million) * 10
+
+
+def test_five_thousand_files_are_one_error(tmp_path: Path) -> None:
+    for place in range(5_000):
+        (tmp_path / f"l{place}.txt").write_text(f"{place:012d}\n")
+    with pytest.raises(CurationError, match="too many lists"):
+        audit(tmp_path)
+
+
+def _of(shared: Path, name: str, **options: object) -> Report:
+    return audit(shared / "data" / "atlas" / name, **options)  # type: ignore[arg-type]
+
+
+@real_files("atlas_lists")
+def check_openood(shared: Path) -> None:
+    roles = {"imagenet/test_imagenet": "id"}
+    sets = ("ssb_hard", "ninco", "inaturalist", "textures", "openimage_o")
+    roles |= {f"imagenet/test_{name}": "ood" for name in sets}
+    report = _of(shared, "openood", roles=roles)
+    facts = report.forensics
+    assert facts is not None
+    assert (len(facts.facts), dict(facts.skipped)) == (14, {})
+    sizes = {one.name.removeprefix("imagenet/"): one.unique for one in facts.facts}
+    assert sizes == {
+        "val_imagenet": 5_000, "test_imagenet": 45_000, "test_ssb_hard": 49_000, "test_ninco": 5_879,
+        "test_textures": 5_160, "test_openimage_o": 15_869, "val_openimage_o": 1_763, "test_inaturalist": 10_000,
+        "test_imagenet_c": 10_000, "test_imagenet_r": 30_000, "test_imagenet_v2": 10_000, "test_imagenet_o": 2_000,
+        "my_imagenet_va": 25_000, "my_imagenet_te": 25_000,
+    }  # fmt: skip
+    assert all(one.entries == one.unique for one in facts.facts)
+    place = {name.removeprefix("imagenet/"): row for row, name in enumerate(facts.names)}
+
+    def shares(one: str, two: str) -> int:
+        return int(facts.overlap[place[one], place[two]])
+
+    assert (shares("val_imagenet", "test_imagenet"), shares("val_openimage_o", "test_openimage_o")) == (0, 0)
+    assert shares("my_imagenet_va", "my_imagenet_te") == 0
+    halves = ("my_imagenet_va", "my_imagenet_te")
+    assert sum(shares("val_imagenet", one) for one in halves) == 5_000
+    assert sum(shares("test_imagenet", one) for one in halves) == 45_000
+    assert shares("val_imagenet", "my_imagenet_va") == 2_502
+    assert shares("test_imagenet_c", "test_imagenet") == 10_000
+    ratios = [one.text.split()[3] for one in found(report, "PL8") if one.text.startswith("ID : OOD")]
+    assert sorted(ratios) == sorted(["0.92", "7.65", "4.50", "8.72", "2.84"])
+    [stems] = found(report, "PL10", "warn")
+    assert (stems.about, "30,000 paths have 970 distinct stems" in stems.text) == ("imagenet/test_imagenet_r", True)
+    per = {one.about: one.text for one in found(report, "PL8")}
+    assert per["imagenet/test_imagenet_r"] == "30,000 images of 200 classes, 51 to 430 each"
+    assert per["imagenet/my_imagenet_va"] == "25,000 images of 1,000 classes, 15 to 36 each"
+    assert per["imagenet/my_imagenet_te"] == "25,000 images of 1,000 classes, 14 to 35 each"
+    assert found(report, "PL9", "warn") == []
+    assert report.exit_status == 0
+
+
+@real_files("atlas_lists")
+def check_a_test_and_a_validation_list_are_a_third(shared: Path) -> None:
+    folder = shared / "data" / "atlas"
+    names = ("openood/imagenet/val_openimage_o.txt", "openood/imagenet/test_openimage_o.txt", "vim/openimage_o.txt")
+    facts = forensics(read_lists([folder / name for name in names]))
+    test, val, whole = (facts.names.index(name.removesuffix(".txt")) for name in (names[1], names[0], names[2]))
+    assert facts.n_ids == facts.facts[whole].unique == 17_632
+    assert (facts.overlap[val, test], facts.overlap[val, whole] + facts.overlap[test, whole]) == (0, 17_632)
+
+
+@real_files("atlas_lists")
+def check_ssb_ninco_and_imagenetood(shared: Path) -> None:
+    report = _of(shared, "ssb")
+    assert [(one.name, len(one.members)) for one in report.target.files] == [("imagenet_21k_val_files", 99_000)]
+    assert found(report, "PL8")[0].text == "99,000 images of 1,980 classes, 50 to 50 each"
+    roles = {one.about.removesuffix("_ssb_splits.json"): one.verdict for one in found(report, "PL3")}
+    assert roles == dict.fromkeys(("aircraft", "cub", "imagenet", "scars"), "pass")
+
+    report = _of(shared, "ninco")
+    sizes = {one.name: len(one.members) for one in report.target.files}
+    assert [sizes[f"NINCO_{name}"] for name in ("OOD_classes", "popular_datasets_subsamples", "OOD_unit_tests")] == [
+        5_879, 2_715, 6_800,
+    ]  # fmt: skip
+    verdicts = {name: size for name, size in sizes.items() if name.startswith("cleaning_annotations/")}
+    assert (len(verdicts), sum(verdicts.values())) == (52, 12_050)
+    repeated = {one.about: one.count for one in found(report, "DS1", "fail")}
+    places = "cleaning_annotations/annotations_subsampled_datasets/OOD_Places_MOS"
+    assert repeated == {places: 5}
+    [conflict] = found(report, "PL9", "warn")
+    assert (conflict.about, conflict.examples) == (places, ("i_ice_floe/00000212: 'i' and 'o'",))
+
+    lists = read_lists(shared / "data/atlas/imagenetood").lists
+    folders = {path.split(b"/")[0] for path in lists[0].read.paths.split(b"\n")[:-1]}
+    assert (len(lists[0].unique), len(folders)) == (31_802, 637)
+
+
+@real_files("atlas_lists")
+def check_rwd_and_ovcoco(shared: Path) -> None:
+    report = _of(shared, "rwd/Aquatic")
+    assert found(report, "PL5")[0].text == (
+        "they share 0 of 318 names of the list and 318 of the JSON; by the source photo before .rf. 318 of 318 and 318"
+    )
+    assert "318 images have 225 ids: 60 ids stand twice or more, on 153 images with 1,039 of 2,252 annotations; " in (
+        found(report, "PL6")[0].text
+    )
+    assert found(report, "PL6")[0].text.endswith("2,252 annotations have 1,896 ids")
+    [groups] = found(report, "PL7")
+    assert (groups.verdict, groups.text.split(":")[1].split(",")[0]) == ("pass", " 637 groups")
+    assert found(report, "PL4", "warn")[0].text.endswith("classnames.txt: object")
+    assert found(report, "PL3", "fail", "warn") == []
+
+    report = _of(shared, "rwd/Medical")
+    shared_names = {one.about.split()[0]: one.text.split(";")[0] for one in found(report, "PL5", "warn")}
+    assert shared_names == {
+        "train.txt": "they share 93 of 93 names of the list and 94 of the JSON",
+        "test.txt": "they share 89 of 89 names of the list and 91 of the JSON",
+    }
+    ids = {one.about: one.text for one in found(report, "PL6", "fail")}
+    assert ids["train.json"].startswith(
+        "94 images have 68 ids: 19 ids stand twice or more, on 45 images with 1,025 of 2,113 annotations"
+    )
+    assert ids["test.json"].startswith(
+        "91 images have 67 ids: 15 ids stand twice or more, on 39 images with 923 of 2,042 annotations"
+    )
+    assert ids["annotations.json"].startswith(
+        "185 images have 135 ids: 34 ids stand twice or more, on 84 images with 1,948 of 4,155 annotations"
+    )
+    [groups] = found(report, "PL7")
+    assert groups.verdict == "undecidable"
+    assert "4 groups, the largest of 68 of 182 images; the lists share 4 groups" in groups.text
+
+    report = _of(shared, "rwd/Aerial")
+    lists = read_lists(shared / "data/atlas/rwd/Aerial")
+    assert not any(one.form == "coco json" for one in lists.files.values())
+    assert not lists.files["train.txt"].ended
+    assert not lists.files["test.txt"].ended
+    assert report.verdict("DS2") == "pass"
+
+    report = _of(shared, "ovcoco")
+    assert found(report, "PL4", "warn")[0].text == "1 of 49 names are no class of COCO: background"
+    assert found(report, "PL4", "info")[0].count == 15
+
+
+@real_files("atlas_lists")
+def check_nuowodb_opendet_and_prob(shared: Path) -> None:
+    facts = forensics(read_lists(shared / "data/atlas/nuowodb/nuOWODB"))
+    assert facts.names == ("t1_train", "t2_train", "t3_train", "test")
+    assert facts.overlap.diagonal().tolist() == [53_850, 34_957, 25_682, 14_884]
+    assert (facts.overlap[0, 1], facts.overlap[0, 2], facts.overlap[1, 2]) == (30_007, 22_218, 15_547)
+    assert (facts.overlap[3, :3].tolist(), facts.n_ids - 14_884) == ([0, 0, 0], 60_665)
+
+    folder = shared / "data"
+    files = sorted((folder / "atlas/opendet").glob("*.txt"))
+    broken = folder / "owod/published/opendet/voc_coco_15000_test.txt"
+    report = _of(shared, "opendet")
+    told = {one.about: one for one in found(report, "PL2", "warn")}
+    assert "shares 5,510 (coco 558, voc2007 4,952)" in told["voc_coco_2500_test and voc_coco_5000_test"].text
+    assert "shares 7,257 (coco 2,305, voc2007 4,952)" in told["voc_coco_5000_test and voc_coco_10000_test"].text
+    assert "shares 14,021 (coco 9,069, voc2007 4,952)" in told["voc_coco_10000_test and voc_coco_20000_test"].text
+    facts = forensics(read_lists(files))
+    sizes = {name: facts.overlap[row, row] for row, name in enumerate(facts.names)}
+    assert sizes["voc_coco_20_60_test"] == 14_284
+    assert [one.text for one in found(report, "PL1")] == ["4 counts in names agree with their lists"]
+    if broken.is_file():
+        [finding] = [one for one in found(audit(broken.parent), "PL1") if one.about == "voc_coco_15000_test"]
+        assert (finding.verdict, "4,952 lines" in finding.text) == ("fail", True)
+
+    report = _of(shared, "prob")
+    sizes = {one.name: (len(one.members), len(one.unique)) for one in report.target.files}
+    assert sizes["TOWOD/owod_all_task_test"] == (10_246, 9_119)
+    assert sizes["train"] == (122_218, 122_218)
