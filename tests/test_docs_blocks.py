@@ -121,8 +121,8 @@ def check(command: Command, *, whole: bool) -> None:
 
 def check_keys(options: argparse.Namespace) -> None:
     """Parameters of ``--set`` are no options: each has to be one of the protocol's."""
-    if options.verb == "build" and options.protocol in benchmarks():
-        known = {parameter.name for parameter in benchmarks()[options.protocol].parameters}
+    if options.verb == "build" and options.benchmark in benchmarks():
+        known = {parameter.name for parameter in benchmarks()[options.benchmark].parameters}
         assert {one.partition("=")[0] for one in options.set or ()} <= known
 
 

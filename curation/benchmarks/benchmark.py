@@ -146,6 +146,6 @@ class Benchmark:
         if self.build is None:
             raise UsageError(
                 f"Benchmark {self.name} consists of published lists: nothing is built",
-                expected=f"curation import --header {next(iter(self.recipes), 'NAME')} FOLDER",
+                expected=f"curation import {next(iter(self.recipes), 'NAME')} --lists DIR --out DIR",
             )
         return self.build(sources, parameters)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -349,7 +349,18 @@ def class_kin(
     of_nodes = relatives(graph, list(first.nodes.values()), list(named))
     found = {one: of_nodes[node] for one, node in first.nodes.items() if node in of_nodes}
     by_name = {one: Relative(its.relation, tuple(named[k] for k in its.known), its.edges) for one, its in found.items()}
-    labels = {one: label(graph, node) for part in (first, second) for one, node in part.nodes.items()}
+    # One name in both lists is one class, whatever the hierarchy knows of it.
+    by_name |= {one: Relative("same", (one,), 0) for one in first.absent if one in second.absent}
+    by_name = {one: by_name[one] for one in first.names if one in by_name}
+    first, second = (
+        replace(part, absent={one: why for one, why in part.absent.items() if one not in by_name})
+        for part in (first, second)
+    )
+    labels = {
+        one: label(graph, part.nodes[one]) if one in part.nodes else one
+        for part in (first, second)
+        for one in part.names
+    }
     return ClassKin(name, str(graph.graph["origin"]), first, second, by_name, images, labels, filed)
 
 

@@ -78,6 +78,7 @@ _REASONS = (
 )  # fmt: skip
 _PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 _CLASS_COLUMNS = ("class", "label", "decision")
+_OTHER_CELLS = "it has another number of cells than the header"
 _WNID = re.compile(r"n\d{8}")
 CLASS_FILE = re.compile(r"class|known|names|categor", re.IGNORECASE)
 _IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(one) for one in IMAGE_SUFFIXES) + r")\Z", re.IGNORECASE)
@@ -312,14 +313,14 @@ def read_published(path: Path) -> PublishedFile:
     else:
         if b"\0" in data:
             raise AnnotationFormatError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
-        header = _header(data)
+        header, mark = _header(data)
         is_table = _path_column(header) is not None
         if not is_table and len(header) > 1 and path.suffix.lower() == ".csv":
             raise AnnotationFormatError(
                 "The table has no column of images", where=where, expected=f"one of {', '.join(_PATH_COLUMNS)}",
                 found=ascii(", ".join(header))[:200],
             )  # fmt: skip
-        read = _from_csv(data, header, where) if is_table else _from_text(data, path)
+        read = _from_csv(data, header, mark, where) if is_table else _from_text(data, path)
         if given.has_byte_order_mark and read.get("lists"):
             [one] = read["lists"]
             read["lists"] = (replace(one, traits={BYTE_ORDER_MARK: 1, **one.traits}),)
@@ -587,31 +588,38 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
     return digits <= few and sum("/" in text or "\\" in text for text in texts) <= few
 
 
-def _header(data: bytes) -> list[str]:
+def _header(data: bytes) -> tuple[list[str], str]:
+    """Return the columns that the first line names, if it can be a header, and what stands between them."""
     line = data[:LONGEST_LINE].split(b"\n", 1)[0].decode("utf-8", "ignore").strip()
-    return [name.strip() for name in next(csv.reader([line]), [])] if "," in line or line in _PATH_COLUMNS else []
+    for mark in ";\t":
+        names = [name.strip() for name in next(csv.reader([line], delimiter=mark), [])]
+        if len(names) > 1 and _path_column(names) is not None:
+            return names, mark
+    is_header = "," in line or line in _PATH_COLUMNS
+    return [name.strip() for name in next(csv.reader([line]), [])] if is_header else [], ","
 
 
 def _path_column(header: Sequence[str]) -> int | None:
     return next((header.index(name) for name in _PATH_COLUMNS if name in header), None)
 
 
-def _from_csv(data: bytes, header: Sequence[str], where: str) -> dict[str, Any]:
+def _from_csv(data: bytes, header: Sequence[str], mark: str, where: str) -> dict[str, Any]:
     _require_utf8(data, where)
     if len(set(header)) < len(header):
         raise AnnotationFormatError("The table names a column twice", where=where, found=ascii(",".join(header))[:200])
     place = _path_column(header) or 0
     beside = next((header.index(name) for name in _CLASS_COLUMNS if name in header), None)
     texts, classes, numbers, odd = list[str](), list[str](), list[int](), list[OddLine]()
-    reader = csv.reader(io.StringIO(data.decode(), newline=""))
+    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=mark)
     try:
         next(reader)
         for row in reader:
             if not row:
                 continue
-            if len(row) != len(header) or not (text := row[place].strip()) or not text.isprintable():
-                reason = "it has another number of cells than the header" if row[1:] else "it names no image"
-                odd.append(OddLine(reader.line_num, reason, ",".join(row)[:60]))
+            text = row[place].strip() if len(row) == len(header) else ""
+            if not text or not text.isprintable():
+                reason = "it names no image" if len(row) == len(header) else _OTHER_CELLS
+                odd.append(OddLine(reader.line_num, reason, mark.join(row)[:60]))
                 continue
             texts.append(text)
             numbers.append(reader.line_num)
@@ -715,7 +723,8 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
     parts = all(_PART_NAME.fullmatch(key) for key in given)
     if not parts and all(name_classes([str(text) for text in given[one.name]]) for one in lists):
         return {"form": "class roles", "classes": {key: tuple(map(str, given[key])) for key in given}}
-    return {"form": "json lists", "lists": lists}
+    empty = ", ".join(key for key in given if not given[key])
+    return {"form": "json lists", "lists": lists, "notes": (f"empty: {ascii(empty)[1:-1][:200]}",) if empty else ()}
 
 
 def _with_groups(one: PublishedList, groups: tuple[str, ...], group_of: Int32s) -> PublishedList:
