@@ -407,15 +407,15 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
 def _numbers_alone(data: bytes) -> int | None:
     """Return the number of lines where each is a number and nothing else: most lists are, and one look tells."""
     buffer = np.frombuffer(data, np.uint8)
-    if buffer[:_LONGEST_NAME].max() > _ZERO + 9 or buffer.max() > _ZERO + 9:
+    if buffer[:_LONGEST_NAME].max() > _ZERO + 9 or data.startswith(b"\n") or buffer.max() > _ZERO + 9:
         return None
-    count = data.count(b"\n")
-    if data.startswith(b"\n") or np.count_nonzero(buffer < _ZERO) != count or b"\n\n" in data:
-        return None
+    lower = int(np.count_nonzero(buffer < _ZERO))
     width = data.index(b"\n") + 1
-    if width * count != len(data) or not (buffer[width - 1 :: width] == _LINE_FEED).all():
-        width = int(np.diff(np.flatnonzero(buffer == _LINE_FEED), prepend=-1).max())
-    return count if width <= _LONGEST_NAME else None
+    if width * lower == len(data) and (buffer[width - 1 :: width] == _LINE_FEED).all():
+        return lower if width <= _LONGEST_NAME else None
+    breaks = np.flatnonzero(buffer == _LINE_FEED)
+    widths = np.diff(breaks, prepend=-1)
+    return lower if len(breaks) == lower and widths.min() > 1 and widths.max() <= _LONGEST_NAME else None
 
 
 def _without_sentences(parts: Sequence[_Lines]) -> tuple[list[_Lines], int, list[OddLine]]:
