@@ -140,8 +140,8 @@ def _column(stems: bytes, starts: Int64s, widths: Int64s) -> pa.LargeStringArray
 
     buffer = np.frombuffer(stems, np.uint8)
     kept = np.zeros(len(buffer) + 1, np.int8)
-    np.add.at(kept, starts, 1)
-    np.add.at(kept, starts + widths, -1)
+    kept[starts] += 1
+    kept[starts + widths] -= 1
     data = buffer[np.cumsum(kept[:-1], dtype=np.int8).view(np.bool_)]
     places = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
     return pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(places), pa.py_buffer(data))
@@ -358,6 +358,8 @@ class Vocabulary:
 
     def _other(self, rows: Any, *, with_namespace: bool) -> list[str]:
         prefix = f"{self.namespace}:" if with_namespace and self.namespace else ""
+        if with_namespace and not prefix:
+            return list(self.texts.take(self.numbers[rows]).to_pylist())
         found = []
         for text in self.texts.take(self.numbers[rows]).to_pylist():
             if _PREFIX.match(text):

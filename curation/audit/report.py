@@ -173,6 +173,7 @@ class Report:
             "failed": self.failed,
             "tally": self.tally(),
             "lists": [_list_data(target, one) for one in target.files],
+            **({"class_files": files} if (files := _class_files(target)) else {}),
             "roles": [_role_data(target, one) for one in target.lists],
             "sources": [
                 {
@@ -239,10 +240,15 @@ class Report:
             for source in target.sources
             for file in source.raw.files
         ]
-        tables = [("Lists", ("list", "lines", "images", "part", "digest"), lists)]
+        tables: list[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = [
+            ("Lists", ("list", "lines", "images", "part", "digest"), lists)
+        ]
+        if classes := _class_files(target):
+            rows = [(one["file"], one["form"], f"{one['names']:,}", one["sha256"]) for one in classes]
+            tables.append(("Files of classes", ("file", "form", "names", "digest"), rows))
         if target.sources:
             tables.append(("Sources", ("name", "dataset", "holds", "file", "digest"), sources))
-        return tables  # type: ignore[return-value]
+        return tables
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write ``report.html``, ``audit.json``, the tables as CSV and the figure of overlaps into a new folder.
@@ -312,6 +318,21 @@ def _list_data(target: AuditTarget, one: AuditedList) -> dict[str, Any]:
         "images": len(one.unique) if one.available else None,
         "sha256": target.digests.get(one.name),
     }
+
+
+def _class_files(target: AuditTarget) -> list[dict[str, Any]]:
+    """Return the files of a folder that name classes and hold no list: rules of published lists judge them."""
+    files = target.published.files if target.published is not None else {}
+    return [
+        {
+            "file": name,
+            "form": one.form,
+            "names": sum(map(len, one.classes.values())) or len(one.renamed),
+            "sha256": f"sha256:{one.sha256}",
+        }
+        for name, one in files.items()
+        if not one.lists
+    ]
 
 
 def _role_data(target: AuditTarget, one: AuditedList) -> dict[str, Any]:

@@ -78,6 +78,7 @@ _REASONS = (
 )  # fmt: skip
 _PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 _CLASS_COLUMNS = ("class", "label", "decision")
+_OTHER_CELLS = "it has another number of cells than the header"
 _WNID = re.compile(r"n\d{8}")
 CLASS_FILE = re.compile(r"class|known|names|categor", re.IGNORECASE)
 _IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(one) for one in IMAGE_SUFFIXES) + r")\Z", re.IGNORECASE)
@@ -312,14 +313,14 @@ def read_published(path: Path) -> PublishedFile:
     else:
         if b"\0" in data:
             raise AnnotationFormatError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
-        header = _header(data)
+        header, mark = _header(data)
         is_table = _path_column(header) is not None
         if not is_table and len(header) > 1 and path.suffix.lower() == ".csv":
             raise AnnotationFormatError(
                 "The table has no column of images", where=where, expected=f"one of {', '.join(_PATH_COLUMNS)}",
                 found=ascii(", ".join(header))[:200],
             )  # fmt: skip
-        read = _from_csv(data, header, where) if is_table else _from_text(data, path)
+        read = _from_csv(data, header, mark, where) if is_table else _from_text(data, path)
         if given.has_byte_order_mark and read.get("lists"):
             [one] = read["lists"]
             read["lists"] = (replace(one, traits={BYTE_ORDER_MARK: 1, **one.traits}),)
@@ -406,15 +407,15 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
 def _numbers_alone(data: bytes) -> int | None:
     """Return the number of lines where each is a number and nothing else: most lists are, and one look tells."""
     buffer = np.frombuffer(data, np.uint8)
-    if buffer[:_LONGEST_NAME].max() > _ZERO + 9 or buffer.max() > _ZERO + 9:
+    if buffer[:_LONGEST_NAME].max() > _ZERO + 9 or data.startswith(b"\n") or buffer.max() > _ZERO + 9:
         return None
-    count = data.count(b"\n")
-    if data.startswith(b"\n") or np.count_nonzero(buffer < _ZERO) != count or b"\n\n" in data:
-        return None
+    lower = int(np.count_nonzero(buffer < _ZERO))
     width = data.index(b"\n") + 1
-    if width * count != len(data) or not (buffer[width - 1 :: width] == _LINE_FEED).all():
-        width = int(np.diff(np.flatnonzero(buffer == _LINE_FEED), prepend=-1).max())
-    return count if width <= _LONGEST_NAME else None
+    if width * lower == len(data) and (buffer[width - 1 :: width] == _LINE_FEED).all():
+        return lower if width <= _LONGEST_NAME else None
+    breaks = np.flatnonzero(buffer == _LINE_FEED)
+    widths = np.diff(breaks, prepend=-1)
+    return lower if len(breaks) == lower and widths.min() > 1 and widths.max() <= _LONGEST_NAME else None
 
 
 def _without_sentences(parts: Sequence[_Lines]) -> tuple[list[_Lines], int, list[OddLine]]:
@@ -587,31 +588,45 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
     return digits <= few and sum("/" in text or "\\" in text for text in texts) <= few
 
 
-def _header(data: bytes) -> list[str]:
+def _header(data: bytes) -> tuple[list[str], str]:
+    """Return the columns that the first line names, if it can be a header, and what stands between them."""
     line = data[:LONGEST_LINE].split(b"\n", 1)[0].decode("utf-8", "ignore").strip()
-    return [name.strip() for name in next(csv.reader([line]), [])] if "," in line or line in _PATH_COLUMNS else []
+    for mark in ";\t":
+        names = _cells(line, mark)
+        if len(names) > 1 and _path_column(names) is not None:
+            return names, mark
+    return _cells(line, ",") if "," in line or line in _PATH_COLUMNS else [], ","
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    try:
+        return [name.strip() for name in next(csv.reader([line], delimiter=mark), [])]
+    except csv.Error:
+        # A carriage return stands in the line: it is no header.
+        return []
 
 
 def _path_column(header: Sequence[str]) -> int | None:
     return next((header.index(name) for name in _PATH_COLUMNS if name in header), None)
 
 
-def _from_csv(data: bytes, header: Sequence[str], where: str) -> dict[str, Any]:
+def _from_csv(data: bytes, header: Sequence[str], mark: str, where: str) -> dict[str, Any]:
     _require_utf8(data, where)
     if len(set(header)) < len(header):
         raise AnnotationFormatError("The table names a column twice", where=where, found=ascii(",".join(header))[:200])
     place = _path_column(header) or 0
     beside = next((header.index(name) for name in _CLASS_COLUMNS if name in header), None)
     texts, classes, numbers, odd = list[str](), list[str](), list[int](), list[OddLine]()
-    reader = csv.reader(io.StringIO(data.decode(), newline=""))
+    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=mark)
     try:
         next(reader)
         for row in reader:
             if not row:
                 continue
-            if len(row) != len(header) or not (text := row[place].strip()) or not text.isprintable():
-                reason = "it has another number of cells than the header" if row[1:] else "it names no image"
-                odd.append(OddLine(reader.line_num, reason, ",".join(row)[:60]))
+            text = row[place].strip() if len(row) == len(header) else ""
+            if not text or not text.isprintable():
+                reason = "it names no image" if len(row) == len(header) else _OTHER_CELLS
+                odd.append(OddLine(reader.line_num, reason, mark.join(row)[:60]))
                 continue
             texts.append(text)
             numbers.append(reader.line_num)
@@ -715,7 +730,8 @@ def _from_arrays(given: Mapping[str, Sequence[str | int]], where: str) -> dict[s
     parts = all(_PART_NAME.fullmatch(key) for key in given)
     if not parts and all(name_classes([str(text) for text in given[one.name]]) for one in lists):
         return {"form": "class roles", "classes": {key: tuple(map(str, given[key])) for key in given}}
-    return {"form": "json lists", "lists": lists}
+    empty = ", ".join(key for key in given if not given[key])
+    return {"form": "json lists", "lists": lists, "notes": (f"empty: {ascii(empty)[1:-1][:200]}",) if empty else ()}
 
 
 def _with_groups(one: PublishedList, groups: tuple[str, ...], group_of: Int32s) -> PublishedList:

@@ -3,6 +3,8 @@
 40 lists of 25,000 lines each from 120,000 images: COCO ids, some lists with VOC's among them, some with repeats. The
 peer is written as such scripts usually are: read every file into a list, make sets, intersect every pair, and hash the
 sorted ids. It computes less: no line numbers, no relations, no words.
+
+Beside it a folder of 150 lists with 3 million lines: COCO ids, and every tenth an imglist with folders and labels.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from curation.storage import write_text
 from tests.benchmarks.measured import measured
 
 LISTS, LINES, IMAGES = 40, 25_000, 120_000
+LARGE, LARGE_LINES, LABELLED_EVERY = 150, 20_000, 10
 REPEATS = 3
 
 
@@ -40,7 +43,11 @@ def run(out: Path) -> list[dict[str, Any]]:
         raise AssertionError("the lists are drawn to break DS1, DS2 and DS4, and the audit does not see it")
     plain, theirs = _timed(lambda: _plain(folder))
     _check(found, theirs)
-    total = LISTS * LINES
+    total, large_total = LISTS * LINES, LARGE * LARGE_LINES
+    large = _large_folder(out / "large")
+    large_seconds, _ = _timed(lambda: forensics(read_lists(large)))
+    large_rules, _ = _timed(lambda: run_audit(folder_target(read_lists(large))))
+    large_note = f"{large_total:,} lines in {LARGE} files; best of {REPEATS}"
     note = f"{total:,} lines in {LISTS} files, {len(lists.vocabulary):,} ids; best of {REPEATS}"
     return [
         measured("reading", reading, "s", note),
@@ -50,6 +57,8 @@ def run(out: Path) -> list[dict[str, Any]]:
         measured("lines a second, forensics", total / seconds, "1/s", note, least=1e6),
         measured("lines a second, rules", total / audit, "1/s", note, least=1e6),
         measured("plain sets / forensics", plain / seconds, "ratio", note),
+        measured("large folder, lines a second, forensics", large_total / large_seconds, "1/s", large_note, least=1e6),
+        measured("large folder, lines a second, rules", large_total / large_rules, "1/s", large_note, least=1e6),
     ]
 
 
@@ -64,6 +73,17 @@ def _files(folder: Path) -> Path:
             lines[: LINES // 5] = [f"{number:06}" for number in voc.tolist()]
         name = f"t{place // 4 + 1}_{('train', 'val', 'ft', 'test')[place % 4]}.txt"
         write_text(folder / name, "".join(f"{line}\n" for line in lines))
+    return folder
+
+
+def _large_folder(folder: Path) -> Path:
+    generator = np.random.default_rng(150)
+    for place in range(LARGE):
+        chosen = np.sort(generator.choice(581_929, LARGE_LINES, replace=False) + 1).tolist()
+        lines = [f"{number:012}" for number in chosen]
+        if place % LABELLED_EVERY == 0:
+            lines = [f"val/n{number % 1000:08}/im_{number:08}.JPEG {number % 1000}" for number in chosen]
+        write_text(folder / f"set{place:03}.txt", "".join(f"{line}\n" for line in lines))
     return folder
 
 

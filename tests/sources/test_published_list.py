@@ -169,6 +169,20 @@ def test_forms(tmp_path: Path, name: str, text: str, form: str) -> None:
     assert read_published(written(tmp_path / name, text)).form == form
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_cells_apart_by_commas_semicolons_or_tabs(tmp_path: Path, mark: str) -> None:
+    rows = (("file_name", "label"), ("x/a.jpg", "1"), ("x/b.jpg", "2", "3"), ('"x\nc.jpg"', "2"), ("x/d.jpg", "2"))
+    read = read_published(written(tmp_path / "a.csv", "".join(f"{mark.join(row)}\n" for row in rows)))
+    assert (read.form, read.lists[0].paths, read.lists[0].groups) == ("csv", b"x/a.jpg\nx/d.jpg\n", ("1", "2"))
+    told = "it has another number of cells than the header", "it names no image"
+    assert tuple(odd.reason for odd in read.lists[0].odd_lines) == told
+
+
+def test_an_empty_array_beside_others_is_noted(tmp_path: Path) -> None:
+    read = read_published(written(tmp_path / "a.json", '{"train": ["a.jpg"], "val": []}'))
+    assert ([one.name for one in read.lists], read.notes) == (["train"], ("empty: val",))
+
+
 def test_groups_and_roles(tmp_path: Path) -> None:
     grouped = read_published(
         written(tmp_path / "a.json", '{"n01440764": ["a.jpg"], "n01443537": ["b.jpg", "c.jpg"]}')
@@ -212,6 +226,7 @@ def test_repeated_image_ids_of_a_json_are_noted_and_lose_no_image(tmp_path: Path
         ("a.csv", b"file_name,file_name\na,b\n", "The table names a column twice"),
         ("a.csv", b"path,class\n", "The table names no image"),
         ("a.csv", b"id,name\n1,cat\n", "The table has no column of images"),
+        ("a.csv", b"file_name,label\ra.jpg,1\rb.jpg,2", "The file is no list of images"),
     ],
 )
 def test_what_cannot_be_a_list_is_one_error(tmp_path: Path, name: str, data: bytes, told: str) -> None:
