@@ -208,8 +208,9 @@ BY = "by"
 
 class _Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measured: str
-    does_not_show: str
     command: str
+    does_not_show: str = ""
+    rule: str = ""
 
 
 class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

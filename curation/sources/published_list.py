@@ -592,11 +592,18 @@ def _header(data: bytes) -> tuple[list[str], str]:
     """Return the columns that the first line names, if it can be a header, and what stands between them."""
     line = data[:LONGEST_LINE].split(b"\n", 1)[0].decode("utf-8", "ignore").strip()
     for mark in ";\t":
-        names = [name.strip() for name in next(csv.reader([line], delimiter=mark), [])]
+        names = _cells(line, mark)
         if len(names) > 1 and _path_column(names) is not None:
             return names, mark
-    is_header = "," in line or line in _PATH_COLUMNS
-    return [name.strip() for name in next(csv.reader([line]), [])] if is_header else [], ","
+    return _cells(line, ",") if "," in line or line in _PATH_COLUMNS else [], ","
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    try:
+        return [name.strip() for name in next(csv.reader([line], delimiter=mark), [])]
+    except csv.Error:
+        # A carriage return stands in the line: it is no header.
+        return []
 
 
 def _path_column(header: Sequence[str]) -> int | None:

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+from curation.audit.rules import PUBLISHED_RULES
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs/atlas.md"
 DECLARATION = ROOT / "curation/identify/lists.toml"
 SHORT = 12
 """A file name below this says too little: its folder is shown too."""
+NOT_SHOWN = {rule.name: rule.not_shown for rule in PUBLISHED_RULES}
 BEGIN = "<!-- made by `python -m tests.docs.atlas --write` of the declarations in the program -->\n"
 
 
@@ -48,10 +50,13 @@ def _of_source(source: dict[str, Any], kinds: dict[str, dict[str, str]]) -> Iter
         for said in (*one.get("defects", ()), *one.get("findings", ())):
             (kind,) = said.keys() - {"by"}
             command = said.get("by", kinds[kind]["command"])
-            filled = command.replace("{file}", PurePosixPath(file).name).replace("{folder}", f"{above}/")
+            name = PurePosixPath(file)
+            filled = command.replace("{file}", name.name).replace("{list}", name.stem).replace("{folder}", f"{above}/")
+            measured, not_shown = kinds[kind]["measured"], kinds[kind].get("does_not_show", "")
+            if rule := kinds[kind].get("rule"):
+                measured, not_shown = f"{measured} ({rule})", NOT_SHOWN[rule]
             yield Finding(
-                source["name"], source["benchmark"], file, kinds[kind]["measured"], said[kind],
-                kinds[kind]["does_not_show"], filled,
+                source["name"], source["benchmark"], file, measured, said[kind], not_shown, filled,
             )  # fmt: skip
 
 

@@ -226,6 +226,7 @@ def test_repeated_image_ids_of_a_json_are_noted_and_lose_no_image(tmp_path: Path
         ("a.csv", b"file_name,file_name\na,b\n", "The table names a column twice"),
         ("a.csv", b"path,class\n", "The table names no image"),
         ("a.csv", b"id,name\n1,cat\n", "The table has no column of images"),
+        ("a.csv", b"file_name,label\ra.jpg,1\rb.jpg,2", "The file is no list of images"),
     ],
 )
 def test_what_cannot_be_a_list_is_one_error(tmp_path: Path, name: str, data: bytes, told: str) -> None:
