@@ -154,7 +154,7 @@ def read_index(path: Path) -> ListIndex:
     if not data.startswith(MAGIC):
         raise SourceError(
             "The file is no index of lists", where=str(path), expected=MAGIC.decode().strip(),
-            found=ascii(data[: len(MAGIC)]), hint=hint,
+            found=ascii(data[: len(MAGIC)])[1:], hint=hint,
         )  # fmt: skip
     end = data.find(b"\n", len(MAGIC))
     try:
@@ -369,12 +369,17 @@ class _Making:
     def _files(self, source: _Source, one: _Declared, where: Path) -> list[Path]:
         home = inside(self.folder, source.folder) if source.folder else self.folder
         pattern = "*" in one.file
-        found = sorted(home.glob(one.file)) if pattern and home.is_dir() else [inside(home, one.file)]
+        # A pattern may climb as a path may, and what it finds may be a link that does.
+        found = [inside(home, one.file)]
+        if pattern and home.is_dir():
+            found = [inside(home, path.relative_to(home).as_posix()) for path in sorted(home.glob(one.file))]
         if not found or not all(path.is_file() for path in found):
             raise MissingFileError(
-                "A declared list does not exist", where=f"{where}: {source.name}", found=f"{source.folder}/{one.file}"
+                "A declared list does not exist",
+                where=f"{where}: {source.name}",
+                found=f"{source.folder}/{one.file}".removeprefix("/"),
             )
-        return [home / path.relative_to(home) if pattern else path for path in found]
+        return found
 
     def _take_file(self, path: Path, name: str, file: str, *, declared: bool = True, **facts: object) -> None:
         read = read_published(path)

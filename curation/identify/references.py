@@ -7,7 +7,7 @@ from pathlib import Path
 
 from curation.errors import CurationError
 from curation.identify.fingerprint import Fingerprint, Hashes, of_ids
-from curation.identify.index import KnownList, ListIndex, make_index
+from curation.identify.index import DECLARATION, KnownList, ListIndex, make_index
 from curation.sources.published_list import read_published
 
 _Key = tuple[str, str]
@@ -30,6 +30,13 @@ class References:
         Its lists that are parts of manifests of this package are available.
     folders : tuple of Path
         Folders of lists; those that the index lacks are known beside it.
+
+    Attributes
+    ----------
+    index : ListIndex
+        With the lists of the folders.
+    passed_over : dict of str to str
+        Files of the folders that are not known, and why.
     """
 
     def __init__(self, index: ListIndex, folders: tuple[Path, ...] = ()) -> None:
@@ -39,7 +46,8 @@ class References:
         self.passed_over: dict[str, str] = {}
         for folder in folders:
             made = make_index(folder)
-            self.passed_over |= {f"{folder}/{name}": why for name, why in made.passed_over.items()}
+            beside = dict.fromkeys(made.undeclared, f"{DECLARATION} does not declare it") | made.passed_over
+            self.passed_over |= {f"{folder}/{name}": why for name, why in beside.items()}
             for one in made.index.lists:
                 if one.manifest:
                     self._manifests.setdefault(_key(one), one)

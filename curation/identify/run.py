@@ -165,7 +165,7 @@ class Identification:
     known : int
         Lists that they were held against.
     passed_over : dict of str to str
-        Files of folders that are no lists, and why.
+        Files of folders, known ones too, that are no lists or not declared, and why.
     """
 
     lists: tuple[Identified, ...]
@@ -268,7 +268,7 @@ def identify(*files: Place, lists: Place | Sequence[Place] = (), index: Place | 
     references = References(known, tuple(Path(one) for one in given))
     read, passed_over = _read(files)
     answers = [one for name, file in read for one in _identified(name, file, references)]
-    return Identification(tuple(answers), len(references.index), passed_over)
+    return Identification(tuple(answers), len(references.index), references.passed_over | passed_over)
 
 
 def _read(places: Sequence[Place]) -> tuple[Iterator[tuple[str, PublishedFile]], dict[str, str]]:

@@ -291,6 +291,20 @@ def test_a_folder_is_read_whole_and_odd_files_are_passed_over(tmp_path: Path, in
         identify(tmp_path / "damaged.txt", index=index)
 
 
+def test_files_of_known_folders_that_are_not_known_are_told(tmp_path: Path, index: Path) -> None:
+    known = tmp_path / "known"
+    known.mkdir()
+    for name in ("a", "b"):
+        (known / f"{name}.txt").write_text("x1\nx2\n")
+    (known / "damaged.txt").write_bytes(b"\x00\x01")
+    found = identify(known / "a.txt", index=index, lists=known)
+    assert found.passed_over == {f"{known}/damaged.txt": "The file is not text"}
+    (known / "lists.toml").write_text(HEAD + 'lists=[{file="a.txt"}]')
+    found = identify(known / "a.txt", index=index, lists=known)
+    assert set(found.passed_over) == {f"{known}/b.txt", f"{known}/damaged.txt"}
+    assert "lists.toml does not declare it" in found.text()
+
+
 def test_odd_lines_are_told(tmp_path: Path, index: Path) -> None:
     one = asked(tmp_path / "list.txt", index, [*TRAIN, "folder/"])
     assert one.verdict == "identified"
@@ -331,6 +345,8 @@ def test_without_a_declaration_every_list_is_taken(world: Path, tmp_path: Path) 
         (HEAD + 'lists=[{file="no/*.txt"}]', MissingFileError, "does not exist"),
         (HEAD + 'lists=[{file="second/classes.txt"}]', UsageError, "no list of images"),
         (HEAD + 'lists=[{file="../x.txt"}]', curation.CurationError, "leads"),
+        (HEAD + 'lists=[{file="../*.txt"}]', curation.CurationError, "leads"),
+        (HEAD + 'lists=[{file="/*.txt"}]', curation.CurationError, "leads"),
         (HEAD + 'lists=[{file="first/test.txt"},{file="first/test.txt"}]', UsageError, "one name"),
         ("", UsageError, "no list of images"),
     ],
