@@ -154,6 +154,9 @@ class Written:
                 numbers = tuple(map(float, values.ravel()))
                 return Output(self.name, kind, _sha256(self.content), _sha256(head), numbers)
         text = without_versions(self.content)
+        if self.command.startswith("leaderboard "):
+            # It states the digest of its file of rows, which is compared itself.
+            text = re.sub("sha256:[0-9a-f]{64}", "sha256:ROWS", text)
         skeleton = NUMBER.sub("#", text)
         numbers = tuple(map(float, NUMBER.findall(text)))
         return Output(self.name, self.kind, _sha256(_bytes(text)), _sha256(_bytes(skeleton)), numbers)
