@@ -46,7 +46,7 @@ class References:
         self.passed_over: dict[str, str] = {}
         for folder in folders:
             made = make_index(folder)
-            beside = dict.fromkeys(made.undeclared, f"{DECLARATION} does not declare it") | made.passed_over
+            beside = {**dict.fromkeys(made.undeclared, f"{DECLARATION} does not declare it"), **made.passed_over}
             self.passed_over |= {f"{folder}/{name}": why for name, why in beside.items()}
             for one in made.index.lists:
                 if one.manifest:

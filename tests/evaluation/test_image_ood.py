@@ -367,6 +367,11 @@ def test_requests_that_cannot_work(tmp_path: Path) -> None:
         SCORE(scores=run, profile="none")
     with pytest.raises(UsageError, match="One file of all sets"):
         SCORE(scores=run / "one.csv")
+    SCORE(scores=run).save(run)
+    with pytest.raises(UsageError, match="stand among the scores"):
+        SCORE(scores=run)
+    for name in ("results.json", "ood.csv", "lists.csv"):
+        (run / name).unlink(missing_ok=True)
     np.save(run / "one.npy", np.zeros(3))
     with pytest.raises(UsageError, match="Two files"):
         SCORE(scores=run)

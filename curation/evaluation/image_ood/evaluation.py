@@ -266,6 +266,13 @@ class _Reader:
         return listed_set(name, self.manifest, self.lists)
 
     def _of_folder(self, folder: Path) -> Iterator[tuple[str, ScoredSet]]:
+        if (folder / "results.json").is_file():
+            raise UsageError(
+                "Results of an evaluation stand among the scores",
+                where=str(folder),
+                found="results.json",
+                hint="move it and its tables elsewhere; --out takes another folder than --scores",
+            )
         paths: dict[str, Path] = {}
         for path in sorted(folder.iterdir()):
             # Scores for the choice of hyper-parameters take no part.
