@@ -206,10 +206,11 @@ def test_a_label_below_zero_is_no_class(tmp_path: Path) -> None:
     assert "not told" in row["undefined"]["ACC"]
 
 
-def test_runs_of_unlike_id_images_have_no_mean(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["shifted.csv", "two.csv"])
+def test_runs_of_unlike_sets_have_no_mean(name: str, tmp_path: Path) -> None:
     runs = {f"s{seed}": folder(tmp_path / f"s{seed}", seed) for seed in range(2)}
-    (runs["s1"] / "shifted.csv").unlink()
-    with pytest.raises(EvaluationError, match="unlike covariate-shifted sets"):
+    (runs["s1"] / name).unlink()
+    with pytest.raises(EvaluationError, match="unlike sets"):
         SCORE(scores=runs)
 
 

@@ -157,7 +157,7 @@ def evaluation_as(report: Report, benchmark: Benchmark) -> Callable[..., Result]
         reader = _Reader(benchmark, taken, lists, Keys(score_key, label_key, image_key), stray)
         with stage("reading scores"):
             runs = {name: reader.run(path) for name, path in _named(scores).items()}
-            _require_one_id(runs)
+            _require_same_sets(runs)
         sets = {one.name for run in runs.values() for one in run.all}
         if PUBLISHED in without:
             raise UsageError(
@@ -215,17 +215,22 @@ def _named(scores: Mapping[str, Path] | Path) -> dict[str, Path]:
     return {name or path.stem: path for name, path in given.items()}
 
 
-def _require_one_id(runs: Mapping[str, Run]) -> None:
-    """Refuse runs of which some have covariate-shifted sets that others lack: their mean would be of unlike numbers."""
-    first, *others = runs
+def _require_same_sets(runs: Mapping[str, Run]) -> None:
+    """Refuse runs whose sets differ, or their images: a mean would be of unlike numbers."""
+    sizes = {name: {one.name: len(one) for one in run.all} for name, run in runs.items()}
+    first, *others = sizes
     for name in others:
-        if runs[name].shifted.keys() != runs[first].shifted.keys():
+        unlike = [one for one in {**sizes[first], **sizes[name]} if sizes[first].get(one) != sizes[name].get(one)]
+        if unlike:
+            expected, found = (
+                ", ".join(f"{one}: {sizes[run].get(one, 'no')} images" for one in unlike[:5]) for run in (first, name)
+            )
             raise EvaluationError(
-                "Runs have scores of unlike covariate-shifted sets, and no mean is of both",
+                "Runs have scores of unlike sets, and no mean is of both",
                 where=f"--scores {name}",
-                expected=f"{', '.join(runs[first].shifted) or 'none'}, as {first}",
-                found=", ".join(runs[name].shifted) or "none",
-                hint="score every run on the same ID images, or evaluate it alone",
+                expected=f"{expected}, as {first}",
+                found=found,
+                hint="score every run on the same images, or evaluate it alone",
             )
 
 
@@ -448,11 +453,10 @@ class _Measured:
 
 
 def _summary(found: Sequence[Any]) -> Any:
-    """Return mean and population standard deviation over the runs of every row that all runs have."""
+    """Return mean and population standard deviation over the runs of every row; their sets are the same."""
     first = found[0]
     if "AUROC" not in first:
-        shared = [key for key in first if all(key in one for one in found)]
-        return {key: _summary([one[key] for one in found]) for key in shared}
+        return {key: _summary([one[key] for one in found]) for key in first}
     mean, std = {}, {}
     for name in (*NUMBERS, "ACC"):
         values = [one[name] for one in found]
