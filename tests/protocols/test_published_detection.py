@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -237,12 +238,15 @@ def check_the_lists_of_rwd_against_its_jsons(lists: dict[str, Manifest], shared:
     assert photos(iter(train)) == photos(iter(files))
     assert (len(photos(iter(train))), len(photos(iter(test)))) == (318, 319)
     assert not photos(iter(train)) & photos(iter(test))
+    names: Counter[str] = Counter()
     for part, missing in (("train", 1), ("test", 2)):
         images = json.loads((folder / f"Medical/{part}.json").read_bytes())["images"]
         order = [f"rwd_medical:{Path(one['file_name']).stem}" for one in images]
         ids = medical.ids(f"t1-{part}")
         assert [one for one in order if one in set(ids)] == list(ids)
         assert len(order) - len(ids) == missing
+        names.update(one.partition(":")[2].partition(".rf.")[0] for one in order)
+    assert names == {"image1_png_jpg": 63, "image2_png_jpg": 68, "image3_png_jpg": 51, "image4_png_jpg": 3}
     listed_of_medical = (*medical.ids("t1-train"), *medical.ids("t1-test"))
     assert photos(iter(listed_of_medical)) == {f"image{n}_png_jpg" for n in (1, 2, 3, 4)}
     numbers = [int(one.partition(":")[2]) for one in aerial.ids("t1-test")]
