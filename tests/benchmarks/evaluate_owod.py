@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.owod.measures import PROFILES
-from curation.evaluation.open_world import evaluate_task
+from curation.evaluation.open_world.measures import evaluate_task
 from curation.evaluation.problem import UNKNOWN, ClassRoles, Detections, GroundTruth
 from curation.evaluation.truth import Part, TaskTruth
 from tests.benchmarks.measured import measured

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from curation.benchmarks.owod import measures as owod
 from curation.evaluation.matching import assign
-from curation.evaluation.open_world import CLEAN, evaluate_task
+from curation.evaluation.open_world.measures import CLEAN, evaluate_task
 from curation.evaluation.problem import ClassRoles, Detections, GroundTruth
 from curation.evaluation.truth import Part, TaskTruth
 from tests.evaluation.owod_reference import Case

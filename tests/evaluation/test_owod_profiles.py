@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from curation.benchmarks.owod.measures import PROFILES
 from curation.errors import UsageError
 from curation.evaluation.matching import overlapping_pairs, overlaps_any, pair_intersection, pair_iou
-from curation.evaluation.open_world import outcomes
+from curation.evaluation.open_world.measures import outcomes
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.variants import rules_of
 from tests.evaluation.owod_cases import cases, detections_of, match_free, truth_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from curation.benchmarks.nuowodb.report import REPORT
-from curation.evaluation.open_world import CLEAN, TEXT
-from curation.evaluation.open_world_evaluation import evaluation_as
+from curation.evaluation.open_world.evaluation import evaluation_as
+from curation.evaluation.open_world.measures import CLEAN, TEXT
 
 YOLO_UNIOW = replace(
     TEXT,

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from curation.evaluation.open_world_report import report_as
+from curation.evaluation.open_world.report import report_as
 
 REPORT = report_as("nuowodb")

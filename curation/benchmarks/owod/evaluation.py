@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from curation.benchmarks.owod.measures import PROFILES
 from curation.benchmarks.owod.report import REPORT
-from curation.evaluation.open_world_evaluation import evaluation_as
+from curation.evaluation.open_world.evaluation import evaluation_as
 
 evaluate = evaluation_as(REPORT, PROFILES)

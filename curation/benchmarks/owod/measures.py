@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from curation.evaluation.open_world import CLEAN, TEXT
+from curation.evaluation.open_world.measures import CLEAN, TEXT
 from curation.evaluation.variants import Rules
 
 ORE = replace(TEXT, name="ore", meaning=f"the code of ORE and RE-OWOD, {TEXT.meaning}, area AP")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from curation.evaluation.open_world_report import report_as
+from curation.evaluation.open_world.report import report_as
 
 # 2: recalls of owdetr in floating point; --repeats keep: copies of an object that was found are no FN_u*.
 REPORT = report_as("owod", algorithm=2)

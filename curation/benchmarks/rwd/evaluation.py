@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from curation.benchmarks.rwd.report import REPORT, at_the_end
-from curation.evaluation.open_world import CLEAN, TEXT
-from curation.evaluation.open_world_evaluation import evaluation_as
+from curation.evaluation.open_world.evaluation import evaluation_as
+from curation.evaluation.open_world.measures import CLEAN, TEXT
 
 FOMO = replace(
     TEXT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from curation.evaluation.measures import Data, Measure
-from curation.evaluation.open_world_report import report_as
+from curation.evaluation.open_world.report import report_as
 
 GROUPS = {
     "both": ("previous", "current"),

@@ -19,8 +19,8 @@ from curation.evaluation.inputs import (
     manifest_record,
     require_manifest_for_ids,
 )
-from curation.evaluation.open_world import evaluate_task
-from curation.evaluation.open_world_report import DEFINITIONS
+from curation.evaluation.open_world.measures import evaluate_task
+from curation.evaluation.open_world.report import DEFINITIONS
 from curation.evaluation.problem import (
     ClassRoles,
     choose_tasks,
@@ -54,7 +54,7 @@ def evaluation_as(
     Parameters
     ----------
     report : Report
-        As `curation.evaluation.open_world_report.report_as` makes it.
+        As `curation.evaluation.open_world.report.report_as` makes it.
     variants : mapping of str to Rules
         The first is the default.
     more : callable, optional

@@ -26,7 +26,8 @@ def impact_figure(sections: Mapping[str, Section], stem: Path) -> list[Path]:
     Parameters
     ----------
     sections : mapping of task name to section of one profile
-        As `curation.evaluation.open_world.evaluate_task` returns them. A task without unknown objects has no line.
+        As `curation.evaluation.open_world.measures.evaluate_task` returns them. A task without unknown objects has
+        no line.
     stem : Path
         Path without suffix.
 

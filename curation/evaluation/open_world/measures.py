@@ -129,7 +129,7 @@ def _as_text(truth: TaskTruth, detections: Detections, shift: int) -> tuple[Grou
 def evaluate_task(truth: TaskTruth, detections: Detections, variants: Sequence[Rules] = (CLEAN,)) -> dict[str, Any]:
     """Return every number of a task, ``"TASK/VARIANT"`` to its section; undefined ones are None with a reason.
 
-    Each section holds the numbers that `curation.evaluation.open_world_report.DEFINITIONS` names,
+    Each section holds the numbers that `curation.evaluation.open_world.report.DEFINITIONS` names,
     ``AP_per_class``, ``classes`` (a table of every class),
     ``unknown_per_class`` (by original class, None where the truth does not say), ``WI_curve``, ``WI_points`` (each
     class at every recall it reaches), ``WI_left_out``, ``unknown_curve``, ``counts``, ``input_order``,

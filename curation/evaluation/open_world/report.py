@@ -288,7 +288,7 @@ def _point_rows(sections: Data, columns: Mapping[str, Any]) -> Iterable[tuple[An
 
 
 def _drawings(result: Result) -> Iterator[Drawing]:
-    from curation.evaluation.open_world_figures import impact_figure, unknown_figure
+    from curation.evaluation.open_world.figures import impact_figure, unknown_figure
 
     for profile in dict.fromkeys(section["profile"] for section in result.sections.values()):
         tasks = {
