@@ -10,8 +10,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
+
 from curation.arguments import checked
 from curation.csv_table import as_csv
+from curation.engines.running import EngineName
 from curation.errors import CurationWarning, UsageError
 from curation.input_files import read_plain
 from curation.similarity.embed import (
@@ -25,7 +28,7 @@ from curation.similarity.embed import (
 )
 from curation.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
 from curation.similarity.encoder import ColourEncoder, Encoder
-from curation.similarity.near_duplicates import alike_photos, hash_photos, look_duplicates
+from curation.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, look_duplicates
 from curation.similarity.neighbors import Engine, nearest_others
 from curation.similarity.set_similarity import (
     SAMPLE_RULES,
@@ -382,19 +385,22 @@ class Duplicates:
 @checked
 def duplicates(
     *,
-    images: Annotated[Path | None, "DIR"] = None,
-    against: Annotated[Path | None, "DIR"] = None,
+    images: Annotated[str | Path | None, "CORPUS"] = None,
+    against: Annotated[str | Path | None, "CORPUS"] = None,
     distance: Annotated[int, "BITS"] = 4,
     embeddings: Annotated[Path | None, "STORE"] = None,
     against_embeddings: Annotated[Path | None, "STORE"] = None,
     threshold: Annotated[float, "COSINE"] = 0.95,
+    hashes: Annotated[Path | None, "DIR"] = None,
+    engine: EngineName = "local",
+    workers: int | None = None,
 ) -> Duplicates:
     """Return photos that are the same, or nearly, under different names.
 
     Parameters
     ----------
     images
-        every photo below a folder
+        every photo below a folder, in tar shards, or named by Parquet files; a path or an address
     against
         pairs of one photo here and one there alone
     distance
@@ -405,34 +411,45 @@ def duplicates(
         the same for --against
     threshold
         of --embeddings
+    hashes
+        keep what is computed of each photo: the same command goes on where it was interrupted
+    engine
+        what computes hashes: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same hashes
+    workers
+        of the engine (one a core)
     """
     if (images is None) == (embeddings is None):
         raise UsageError("Nothing says what to compare", expected="--images DIR, or --embeddings STORE")
     for name, one, other, what in (
         ("against", against, images, "images"),
         ("against-embeddings", against_embeddings, embeddings, "embeddings"),
+        ("hashes", hashes, images, "images"),
     ):
         if one is not None and other is None:
             raise UsageError(f"--{name} goes with --{what}", where=f"--{name} {one!s:.200}")
-    if images is not None:
-        return _by_pixels(images, against, distance)
-    return _by_look(embeddings or Path(), against_embeddings, threshold)
+    if images is None:
+        return _by_look(embeddings or Path(), against_embeddings, threshold)
+    corpora = {"images": images} | ({} if against is None else {"against": against})
+    found = [
+        hash_photos(corpus, engine=engine, workers=workers, out=hashes and hashes / name)
+        for name, corpus in corpora.items()
+    ]
+    return _by_pixels(found, distance)
 
 
-def _by_pixels(images: Path, against: Path | None, distance: int) -> Duplicates:
-    """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits."""
-    folders = [images] if against is None else [images, against]
-    photos: dict[str, Path] = {}
-    for number, folder in enumerate(folders):
-        photos |= {(f"{number}:{name}"): path for name, path in _photos_below(folder).items()}
-    hashes = hash_photos(photos)
-    if hashes.failures:
-        first = next(iter(hashes.failures))
-        warnings.warn(
-            f"{len(hashes.failures)} photos cannot be read, such as {first[2:]}: {hashes.failures[first]}",
-            CurationWarning,
-            stacklevel=4,
-        )
+def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Duplicates:
+    """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits; of two sets, one of each."""
+    first = found[0]
+    hashes = PhotoHashes(
+        tuple(name for one in found for name in one.names),
+        tuple(digest for one in found for digest in one.pixels),
+        np.concatenate([one.perceptual for one in found]),
+        {name: why for one in found for name, why in one.failures.items()},
+    )
+    unreadable = sum(len(one.failures) for one in found)
+    if unreadable:
+        name, why = next(iter(hashes.failures.items()))
+        warnings.warn(f"{unreadable} photos cannot be read, such as {name}: {why}", CurationWarning, stacklevel=4)
     alike = alike_photos(hashes, distance)
     rows: list[tuple[str, str, str, float]] = []
     for one, two, bits, same in zip(
@@ -442,18 +459,10 @@ def _by_pixels(images: Path, against: Path | None, distance: int) -> Duplicates:
         alike.same_pixels.tolist(),
         strict=True,
     ):
-        names = hashes.names[one], hashes.names[two]
-        if against is None or names[0][0] != names[1][0]:
-            rows.append((names[0][2:], names[1][2:], "same pixels" if same else "perceptual hash, bits", float(bits)))
-    return Duplicates(rows, {"images": len(hashes.names), "unreadable": len(hashes.failures)})
-
-
-def _photos_below(folder: Path) -> dict[str, Path]:
-    root = folder.absolute()
-    found = {path.relative_to(root).as_posix(): path for path in map(Path.absolute, PhotoFolder(folder).paths)}
-    if not found:
-        raise UsageError("The folder holds no photos", where=str(folder), expected=".jpg, .png or .webp files")
-    return found
+        if len(found) == 1 or one < len(first) <= two:
+            how = "same pixels" if same else "perceptual hash, bits"
+            rows.append((hashes.names[one], hashes.names[two], how, float(bits)))
+    return Duplicates(rows, {"images": len(hashes.names), "unreadable": unreadable})
 
 
 def _by_look(store: Path, against: Path | None, threshold: float) -> Duplicates:

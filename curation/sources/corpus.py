@@ -201,7 +201,7 @@ class _Bounded:
 def _parquet(place: str, name: str, stamp: str, root: str) -> Iterator[Block]:
     from pyarrow import parquet
 
-    with _readable(place), opened(place, kind="Parquet file") as stream:
+    with opened(place, kind="Parquet file") as stream, _readable(place):
         metadata = parquet.ParquetFile(stream).metadata
         groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
         sizes = [one.num_rows for one in groups]
@@ -246,7 +246,7 @@ class ParquetPhotos:
         import pyarrow
         from pyarrow import parquet
 
-        with _readable(self.place), opened(self.place, kind="Parquet file") as stream:
+        with opened(self.place, kind="Parquet file") as stream, _readable(self.place):
             file = parquet.ParquetFile(stream)
             names = {one.lower(): one for one in file.schema_arrow.names}
             chosen = next((names[one] for one in _PATHS if one in names), None)
