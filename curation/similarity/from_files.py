@@ -26,6 +26,7 @@ from curation.similarity.embed import (
     photos_of_folder,
     photos_of_sources,
 )
+from curation.similarity.embed_step import embed_corpus, embed_on_ray, take_in_what_ray_left
 from curation.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
 from curation.similarity.encoder import ColourEncoder, Encoder
 from curation.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, look_duplicates
@@ -114,10 +115,12 @@ class Embedded:
     encoder: EncoderIdentity
     dimension: int
     result: EmbedResult
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Photos of a corpus by the reason why they are not among its vectors."""
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
-        reasons = Counter(one.reason for one in self.result.skipped)
+        reasons = self.left_out or Counter(one.reason for one in self.result.skipped)
         return {
             "store": str(self.store),
             "kind": self.kind,
@@ -138,6 +141,7 @@ def embed(
     sources: Sources = NOTHING,
     photos: Annotated[Mapping[str, Path] | Path, "[NAME=]DIR"] = NOTHING,
     images: Annotated[Path | None, "DIR"] = None,
+    corpus: Annotated[str | Path | None, "CORPUS"] = None,
     namespace: Annotated[str, "NAME"] = "photos",
     texts: Path | None = None,
     template: Annotated[str, "TEXT"] = "a photo of a {}",
@@ -147,6 +151,8 @@ def embed(
     batch: int | None = None,
     threads: int | None = None,
     reading: Reading | None = None,
+    engine: EngineName = "local",
+    workers: int | None = None,
 ) -> Embedded:
     """Embed photos, boxes or texts as vectors of an encoder, kept in a store that resumes.
 
@@ -158,6 +164,9 @@ def embed(
         the photos of a source, or of all (default: the source's own root; repeatable)
     images
         every photo below a folder, without annotations
+    corpus
+        photos of any number, into shards of Parquet instead of a store: a folder, tar shards or Parquet files with
+        paths; a path or an address
     namespace
         of the ids of --images: NAME:PATH-BELOW-DIR
     texts
@@ -177,6 +186,10 @@ def embed(
         that read, decode and, on a CPU, encode (one a core)
     encoder, reading
         See `EncoderOptions` and `curation.sources.slots.Reading`.
+    engine
+        this machine, or Ray (RAY_ADDRESS names a cluster); the same vectors
+    workers
+        of ray, or of --corpus: processes with an encoder each (one a core)
 
     Raises
     ------
@@ -184,11 +197,12 @@ def embed(
         Nothing or several things are named, or options that go with another.
     """
     encoder = encoder or EncoderOptions()
-    wanted = [name for name, one in (("source", sources), ("images", images), ("texts", texts)) if one]
+    given = (("source", sources), ("images", images), ("corpus", corpus), ("texts", texts))
+    wanted = [name for name, one in given if one]
     if len(wanted) != 1:
         raise UsageError(
             "One thing is embedded at a time",
-            expected="--source NAME=PATH …, --images DIR or --texts FILE",
+            expected="--source NAME=PATH …, --images DIR, --corpus CORPUS or --texts FILE",
             found=", ".join(f"--{name}" for name in wanted) or "none",
         )
     if boxes and not sources:
@@ -199,6 +213,8 @@ def embed(
         if value is not None and not 1 <= value <= 1 << 16:
             raise UsageError(f"--{name} needs a number from 1 to 65,536", found=str(value))
     encoder.check()
+    if corpus is not None:
+        return _corpus(corpus, encoder, out, batch, engine, workers)
     if texts:
         found = _texts(texts)
         made = encoder.open()
@@ -211,11 +227,28 @@ def embed(
             else _photos(sources, photos, reading or Reading(), boxes=boxes)
         )
         made = encoder.open()
-        result = embed_photos(listed, made, out, batch=batch, threads=threads, broken=broken)
+        if engine == "ray":
+            result = embed_on_ray(listed, encoder, out, encoder=made, batch=batch, broken=broken, workers=workers)
+        else:
+            take_in_what_ray_left(out, made)
+            result = embed_photos(listed, made, out, batch=batch, threads=threads, broken=broken)
     for reason, count in Counter(one.reason for one in result.skipped).most_common(_SHOWN):
         warnings.warn(f"{count:,} left out: {reason}", CurationWarning, stacklevel=3)
     kind = "texts" if texts else "boxes" if boxes else "images"
     return Embedded(out, kind, made.identity, made.dimension, result)
+
+
+def _corpus(
+    corpus: str | Path, options: EncoderOptions, out: Path, batch: int | None, engine: EngineName, workers: int | None
+) -> Embedded:
+    """Embed a corpus into shards, and count what is in them."""
+    made = options.open()
+    shards = embed_corpus(corpus, options, out, encoder=made, batch=batch, engine=engine, workers=workers)
+    reasons = Counter[str]()
+    for table in shards.tables(["error"]):
+        reasons.update(table.column("error").drop_null().to_pylist())
+    result = EmbedResult(shards.rows - reasons.total(), shards.rows - reasons.total(), 0, 0)
+    return Embedded(out, "shards", made.identity, made.dimension, result, reasons)
 
 
 def _photos(

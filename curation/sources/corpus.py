@@ -309,7 +309,7 @@ def _table(ids: Any, *, paths: Any = None, data: Any = None, errors: Any = None)
 
 def photo_data(table: pyarrow.Table) -> Iterator[Photo]:
     """Yield id and bytes of each photo of a table, read one after the other, or why it cannot be read."""
-    for batch in table.to_batches(max_chunksize=1):
+    for batch in table.select(["id", "path", "data", "error"]).to_batches(max_chunksize=1):
         ((identity, path, data, error),) = zip(*(column.to_pylist() for column in batch.columns), strict=True)
         yield identity, _data(path, data, error)
 
