@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,7 +30,8 @@ from curation.evaluation.problem import (
 )
 from curation.evaluation.truth import TaskTruth
 from curation.ids import native_number
-from curation.input_files import InputFile, json_rows
+from curation.input_files import InputFile, json_rows, record_pieces
+from curation.json_keys import SMALL
 from curation.sources.source import Source
 
 Boxes = Literal["error", "empty"]
@@ -40,6 +43,9 @@ _FORM = (
     'a JSON list (or one a line) of {"image_id": integer or text, "category_id": integer or "category": name, '
     '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
 )
+_OPENING = re.compile(rb'\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
+_CLOSING = re.compile(rb"\]\s*\Z")
+_TAIL = 1 << 16
 _UNKNOWN = -1
 STRANGE, DISAGREEING = -2, -3
 CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
@@ -54,6 +60,66 @@ class Row(msgspec.Struct, gc=False):
     category_id: Int64 | None = None
     category: str | None = None
     background_score: float | None = None
+
+
+class _PlainRow(msgspec.Struct, gc=False):
+    image_id: Int64
+    category_id: Int64
+    bbox: tuple[float, float, float, float]
+    score: float
+    category: None = None
+    background_score: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRows:
+    """The records of a large COCO results file that names images and classes by numbers alone, as columns.
+
+    200,000 records (19 MB) take 0.13 s and 30 MB so, not 0.17 s and 110 MB.
+
+    Attributes
+    ----------
+    image_ids, category_ids : ndarray of int64, shape (n,)
+    boxes : ndarray of float64, shape (n, 4)
+    scores : ndarray of float64, shape (n,)
+    """
+
+    image_ids: Int64s
+    category_ids: Int64s
+    boxes: Floats
+    scores: Floats
+
+    @classmethod
+    def of(cls, data: bytes) -> PlainRows | None:
+        """Return the records of a file, None for one of any other form or a malformed one."""
+        opening = _OPENING.match(data) if len(data) > SMALL else None
+        closing = opening and _CLOSING.search(data, max(opening.end(), len(data) - _TAIL))
+        if not opening or not closing:
+            return None
+        try:
+            pieces = record_pieces(data, opening.end(), closing.start(), opening[1], _PlainRow)
+            columns = [_plain_columns(piece) for piece in pieces]
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        return cls(*map(np.concatenate, zip(*columns, strict=True)))
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __getitem__(self, row: int) -> Row:
+        image, category = int(self.image_ids[row]), int(self.category_ids[row])
+        return Row(image, self.boxes[row].tolist(), float(self.scores[row]), category)
+
+
+def _plain_columns(rows: list[_PlainRow]) -> tuple[Int64s, Int64s, Floats, Floats]:
+    n = len(rows)
+    boxes = np.fromiter(chain.from_iterable([row.bbox for row in rows]), np.float64, 4 * n)
+    return (
+        np.fromiter([row.image_id for row in rows], np.int64, n),
+        np.fromiter([row.category_id for row in rows], np.int64, n),
+        boxes.reshape(n, 4),
+        np.fromiter([row.score for row in rows], np.float64, n),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +222,7 @@ def read_coco_results(
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
-    file, rows = read_rows(path)
+    file, rows = _read(path)
     policy = policy or Policy()
     columns = _columns(rows, str(path))
     label = _labels(rows, columns, truth)
@@ -168,13 +234,14 @@ def read_coco_results(
 
 
 def _placed(
-    rows: list[Row], columns: RawColumns, truth: GroundTruth, policy: Policy, others: Int64s | None = None
+    rows: list[Row] | PlainRows, columns: RawColumns, truth: GroundTruth, policy: Policy, others: Int64s | None = None
 ) -> tuple[Int32s, Bools, dict[str, int]]:
     """Return the image of each record, whether it is in the ground truth, and what is to be reported."""
     negative = check_values(columns, policy)
-    image = [row.image_id for row in rows]
+    image = rows.image_ids if isinstance(rows, PlainRows) else [row.image_id for row in rows]
     position, found = locate(image, truth, columns)
     if not found.all() and policy.stray == "error":
+        image = image.tolist() if isinstance(image, np.ndarray) else image
         strays = [one for one, there in zip(image, found.tolist(), strict=True) if not there]
         numbers = np.array([one for one in strays if isinstance(one, int)], np.int64)
         swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
@@ -185,8 +252,21 @@ def _placed(
 def read_rows(path: Path) -> tuple[InputFile, list[Row]]:
     """Return a COCO results file and its records (see `read_coco_results` for the errors)."""
     file = InputFile(path, kind="detections file")
+    return file, _rows(file, path)
+
+
+def _read(path: Path) -> tuple[InputFile, list[Row] | PlainRows]:
+    """Return a results file, hashed while it is decoded, and its records, as columns where it is large and plain."""
+    file = InputFile(path, kind="detections file")
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(lambda: file.sha256)
+        plain = PlainRows.of(file.data)
+        return file, _rows(file, path) if plain is None else plain
+
+
+def _rows(file: InputFile, path: Path) -> list[Row]:
     with decoding(file, path, _FORM):
-        return file, json_rows(file.data, Row)
+        return json_rows(file.data, Row)
 
 
 @contextmanager
@@ -205,7 +285,9 @@ def decoding(file: InputFile, path: Path, form: str, what: str = "The detections
         ) from None
 
 
-def _columns(rows: list[Row], where: str) -> RawColumns:
+def _columns(rows: list[Row] | PlainRows, where: str) -> RawColumns:
+    if isinstance(rows, PlainRows):
+        return RawColumns(rows.boxes, rows.scores, where, "record", 0)
     n = len(rows)
     background = None
     if any(row.background_score is not None for row in rows):
@@ -220,7 +302,13 @@ def _columns(rows: list[Row], where: str) -> RawColumns:
     )
 
 
-def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
+def _used_ids(rows: list[Row] | PlainRows) -> set[int]:
+    if isinstance(rows, PlainRows):
+        return set(rows.category_ids.tolist())
+    return {one.category_id for one in rows if one.category_id is not None}
+
+
+def _labels(rows: list[Row] | PlainRows, columns: RawColumns, truth: GroundTruth) -> Int32s:
     """Return the position of each detection's class, `_UNKNOWN` where it is called unknown."""
     table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
     table |= {name: place for place, name in enumerate(truth.classes)}
@@ -229,7 +317,7 @@ def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
     refused = label < _UNKNOWN
     if refused.any():
         row = int(np.argmax(refused))
-        used = {one.category_id for one in rows if one.category_id is not None}
+        used = _used_ids(rows)
         raise PredictionError(
             "A detection's category and category_id name different classes"
             if label[row] == DISAGREEING
@@ -321,7 +409,7 @@ def report(*, stray: int, negative: int, unknown: int = 0) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def locate(ids: Sequence[int | str], truth: GroundTruth, columns: RawColumns) -> tuple[Int32s, Bools]:
+def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawColumns) -> tuple[Int32s, Bools]:
     """Return the position of each image id in the ground truth, and whether it is there.
 
     Raises
@@ -329,6 +417,10 @@ def locate(ids: Sequence[int | str], truth: GroundTruth, columns: RawColumns) ->
     PredictionError
         The annotation file names images by texts and a detection by a number: its position would be a guess.
     """
+    if isinstance(ids, np.ndarray):
+        if truth.image_names is None:
+            return find(ids, truth.image_numbers)
+        ids = ids.tolist()
     if truth.image_names is None:
         numbers = [one if isinstance(one, int) else native_number(one) for one in ids]
         known = np.array([number is not None for number in numbers], np.bool_)
@@ -373,11 +465,16 @@ def _list(truth: GroundTruth) -> str:
     return text if len(text) <= 4 * _SHOWN else text[: 4 * _SHOWN] + "…"
 
 
-def labels_of(rows: Sequence[Row], table: Mapping[int | str | None, int]) -> Int32s:
+def labels_of(rows: Sequence[Row] | PlainRows, table: Mapping[int | str | None, int]) -> Int32s:
     """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.
 
     What the table lacks is `STRANGE`; a category and an id of different classes are `DISAGREEING`.
     """
+    if isinstance(rows, PlainRows):
+        numbers = np.array(sorted(key for key in table if isinstance(key, int)), np.int64)
+        position, found = find(rows.category_ids, numbers)
+        labels = np.array([table[number] for number in numbers.tolist()] or [STRANGE], np.int32)
+        return np.where(found, labels[position], STRANGE).astype(np.int32)
 
     def label_of(row: Row) -> int:
         if row.category is None or row.category_id is None:
@@ -612,7 +709,7 @@ def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: P
 
 
 def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> ReadDetections:
-    file, rows = read_rows(path)
+    file, rows = _read(path)
     columns = replace(_columns(rows, str(path)), background=None)
     label = _task_labels(rows, columns, truth, source, policy)
     position, found, counts = _placed(rows, columns, truth.truth, policy)
@@ -622,13 +719,15 @@ def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> 
     return ReadDetections(take_rows(columns, position, label, kept), path.name, file.sha256, len(rows), counts)
 
 
-def _task_labels(rows: list[Row], columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy) -> Int32s:
+def _task_labels(
+    rows: list[Row] | PlainRows, columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy
+) -> Int32s:
     table = _label_table(truth, source)
     label = labels_of(rows, table)
     refused = label < (_REST if policy.stray == "drop" else 0)
     if refused.any():
         row = int(np.argmax(refused))
-        used = {one.category_id for one in rows if one.category_id is not None}
+        used = _used_ids(rows)
         where, count = columns.place(row), int(refused.sum())
         raise _label_error(int(label[row]), rows[row], where, count, truth, table, used)
     return label
