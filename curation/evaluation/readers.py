@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import msgspec
 import numpy as np
 
 from curation.canonical import sha256_of_lines
@@ -28,98 +24,25 @@ from curation.evaluation.problem import (
     Int64s,
     Stray,
 )
+from curation.evaluation.result_records import (
+    DISAGREEING,
+    STRANGE,
+    PlainRows,
+    Row,
+    find,
+    labels_of,
+    read_records,
+    used_ids,
+)
 from curation.evaluation.truth import TaskTruth
 from curation.ids import native_number
-from curation.input_files import InputFile, json_rows, record_pieces
-from curation.json_keys import SMALL
+from curation.input_files import InputFile
 from curation.sources.source import Source
 
 Boxes = Literal["error", "empty"]
 _SHOWN = 80
-Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""An integer in a file of records."""
-
-_FORM = (
-    'a JSON list (or one a line) of {"image_id": integer or text, "category_id": integer or "category": name, '
-    '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
-)
-_OPENING = re.compile(rb'\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
-_CLOSING = re.compile(rb"\]\s*\Z")
-_TAIL = 1 << 16
 _UNKNOWN = -1
-STRANGE, DISAGREEING = -2, -3
 CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
-
-
-class Row(msgspec.Struct, gc=False):
-    """One record of a COCO results file; fields that are not declared are passed over."""
-
-    image_id: Int64 | str
-    bbox: tuple[float, float, float, float]
-    score: float
-    category_id: Int64 | None = None
-    category: str | None = None
-    background_score: float | None = None
-
-
-class _PlainRow(msgspec.Struct, gc=False):
-    image_id: Int64
-    category_id: Int64
-    bbox: tuple[float, float, float, float]
-    score: float
-    category: None = None
-    background_score: None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PlainRows:
-    """The records of a large COCO results file that names images and classes by numbers alone, as columns.
-
-    200,000 records (19 MB) take 0.13 s and 30 MB so, not 0.17 s and 110 MB.
-
-    Attributes
-    ----------
-    image_ids, category_ids : ndarray of int64, shape (n,)
-    boxes : ndarray of float64, shape (n, 4)
-    scores : ndarray of float64, shape (n,)
-    """
-
-    image_ids: Int64s
-    category_ids: Int64s
-    boxes: Floats
-    scores: Floats
-
-    @classmethod
-    def of(cls, data: bytes) -> PlainRows | None:
-        """Return the records of a file, None for one of any other form or a malformed one."""
-        opening = _OPENING.match(data) if len(data) > SMALL else None
-        closing = opening and _CLOSING.search(data, max(opening.end(), len(data) - _TAIL))
-        if not opening or not closing:
-            return None
-        try:
-            pieces = record_pieces(data, opening.end(), closing.start(), opening[1], _PlainRow)
-            columns = [_plain_columns(piece) for piece in pieces]
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return None
-        return cls(*map(np.concatenate, zip(*columns, strict=True)))
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    def __getitem__(self, row: int) -> Row:
-        image, category = int(self.image_ids[row]), int(self.category_ids[row])
-        return Row(image, self.boxes[row].tolist(), float(self.scores[row]), category)
-
-
-def _plain_columns(rows: list[_PlainRow]) -> tuple[Int64s, Int64s, Floats, Floats]:
-    n = len(rows)
-    boxes = np.fromiter(chain.from_iterable([row.bbox for row in rows]), np.float64, 4 * n)
-    return (
-        np.fromiter([row.image_id for row in rows], np.int64, n),
-        np.fromiter([row.category_id for row in rows], np.int64, n),
-        boxes.reshape(n, 4),
-        np.fromiter([row.score for row in rows], np.float64, n),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +145,7 @@ def read_coco_results(
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
-    file, rows = _read(path)
+    file, rows = read_records(path)
     policy = policy or Policy()
     columns = _columns(rows, str(path))
     label = _labels(rows, columns, truth)
@@ -249,42 +172,6 @@ def _placed(
     return position, found, report(stray=int((~found).sum()), negative=negative)
 
 
-def read_rows(path: Path) -> tuple[InputFile, list[Row]]:
-    """Return a COCO results file and its records (see `read_coco_results` for the errors)."""
-    file = InputFile(path, kind="detections file")
-    return file, _rows(file, path)
-
-
-def _read(path: Path) -> tuple[InputFile, list[Row] | PlainRows]:
-    """Return a results file, hashed while it is decoded, and its records, as columns where it is large and plain."""
-    file = InputFile(path, kind="detections file")
-    with ThreadPoolExecutor(1) as beside:
-        beside.submit(lambda: file.sha256)
-        plain = PlainRows.of(file.data)
-        return file, _rows(file, path) if plain is None else plain
-
-
-def _rows(file: InputFile, path: Path) -> list[Row]:
-    with decoding(file, path, _FORM):
-        return json_rows(file.data, Row)
-
-
-@contextmanager
-def decoding(file: InputFile, path: Path, form: str, what: str = "The detections") -> Iterator[None]:
-    """Raise `PredictionError` where the records of a file turn out not to be of a form."""
-    try:
-        yield
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        is_truth = file.data.lstrip()[:1] == b"{" and b'"annotations"' in file.data
-        raise PredictionError(
-            "This is not a list of detections, it is a ground-truth file" if is_truth else f"{what} cannot be read",
-            where=str(path),
-            expected=form,
-            found="a JSON object" if is_truth else str(error)[:300],
-            hint="give annotation files to --truth and results files to --detections" if is_truth else None,
-        ) from None
-
-
 def _columns(rows: list[Row] | PlainRows, where: str) -> RawColumns:
     if isinstance(rows, PlainRows):
         return RawColumns(rows.boxes, rows.scores, where, "record", 0)
@@ -302,12 +189,6 @@ def _columns(rows: list[Row] | PlainRows, where: str) -> RawColumns:
     )
 
 
-def _used_ids(rows: list[Row] | PlainRows) -> set[int]:
-    if isinstance(rows, PlainRows):
-        return set(rows.category_ids.tolist())
-    return {one.category_id for one in rows if one.category_id is not None}
-
-
 def _labels(rows: list[Row] | PlainRows, columns: RawColumns, truth: GroundTruth) -> Int32s:
     """Return the position of each detection's class, `_UNKNOWN` where it is called unknown."""
     table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
@@ -317,7 +198,7 @@ def _labels(rows: list[Row] | PlainRows, columns: RawColumns, truth: GroundTruth
     refused = label < _UNKNOWN
     if refused.any():
         row = int(np.argmax(refused))
-        used = _used_ids(rows)
+        used = used_ids(rows)
         raise PredictionError(
             "A detection's category and category_id name different classes"
             if label[row] == DISAGREEING
@@ -440,14 +321,6 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawCo
     return np.maximum(position, 0), position >= 0
 
 
-def find(wanted: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
-    """Return the position of each number among ascending ones, and whether it is there."""
-    if not len(known):
-        return np.zeros(len(wanted), np.int32), np.zeros(len(wanted), bool)
-    position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return position.astype(np.int32), known[position] == wanted
-
-
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
     """Return the detections of some rows, given the image and class positions of all."""
     background = columns.background
@@ -463,26 +336,6 @@ def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools)
 def _list(truth: GroundTruth) -> str:
     text = ", ".join(f"{number} {name}" for number, name in zip(truth.class_numbers, truth.classes, strict=True))
     return text if len(text) <= 4 * _SHOWN else text[: 4 * _SHOWN] + "…"
-
-
-def labels_of(rows: Sequence[Row] | PlainRows, table: Mapping[int | str | None, int]) -> Int32s:
-    """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.
-
-    What the table lacks is `STRANGE`; a category and an id of different classes are `DISAGREEING`.
-    """
-    if isinstance(rows, PlainRows):
-        numbers = np.array(sorted(key for key in table if isinstance(key, int)), np.int64)
-        position, found = find(rows.category_ids, numbers)
-        labels = np.array([table[number] for number in numbers.tolist()] or [STRANGE], np.int32)
-        return np.where(found, labels[position], STRANGE).astype(np.int32)
-
-    def label_of(row: Row) -> int:
-        if row.category is None or row.category_id is None:
-            return table.get(row.category_id if row.category is None else row.category, STRANGE)
-        named = table.get(row.category, STRANGE)
-        return named if named == table.get(row.category_id, STRANGE) else DISAGREEING
-
-    return np.fromiter(map(label_of, rows), np.int32, len(rows))
 
 
 VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
@@ -709,7 +562,7 @@ def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: P
 
 
 def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> ReadDetections:
-    file, rows = _read(path)
+    file, rows = read_records(path)
     columns = replace(_columns(rows, str(path)), background=None)
     label = _task_labels(rows, columns, truth, source, policy)
     position, found, counts = _placed(rows, columns, truth.truth, policy)
@@ -727,7 +580,7 @@ def _task_labels(
     refused = label < (_REST if policy.stray == "drop" else 0)
     if refused.any():
         row = int(np.argmax(refused))
-        used = _used_ids(rows)
+        used = used_ids(rows)
         where, count = columns.place(row), int(refused.sum())
         raise _label_error(int(label[row]), rows[row], where, count, truth, table, used)
     return label

@@ -10,7 +10,8 @@ import pytest
 from curation.canonical import sha256_of_file
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.problem import GroundTruth
-from curation.evaluation.readers import PlainRows, Policy, read_coco_results
+from curation.evaluation.readers import Policy, read_coco_results
+from curation.evaluation.result_records import PlainRows
 from tests.evaluation.worlds import truth_of
 from tests.worlds.boxes import Thing
 
