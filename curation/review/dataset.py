@@ -60,6 +60,7 @@ VERDICT_FIELDS = (
     Field("verdict_reason", "text", "reason of the last verdict"),
     Field("reviewer", "text", "who gave the last verdict"),
     Field("verdicts", "texts", "the standing verdict of each reviewer"),
+    Field("decided_by", "texts", "reviewers whose verdict stands", indexed=True),
 )
 """Written with each verdict, after the log."""
 
