@@ -176,7 +176,7 @@ def test_a_curator_reviews_real_photos(server: tuple[str, Path, list[str]], page
     page.get_by_role("button", name="Export", exact=True).click()
     page.get_by_text("Written: export.jsonl").first.wait_for()
     page.get_by_role("button", name="Next batch", exact=True).click()
-    page.get_by_text("20 samples", exact=True).first.wait_for()
+    page.get_by_text("15 samples", exact=True).first.wait_for()
     keep_picture(page, "batch")
 
     rows = read_decisions(folder / "export.jsonl").decisions

@@ -471,7 +471,11 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_nothing(
     ben = started(review_environment, folder, reviewer="ben")
     try:
         ids = anna.samples(folder.name)
-        assert anna.judge(folder.name, "near", ids[:3])["result"]["images"] == 3
+        # No parameter and no state of a panel names another reviewer.
+        refused = anna.judge(folder.name, "near", ids[:3], params={"reviewer": "eve"})["result"]
+        assert (refused["images"], "fixed when the server starts" in refused["message"]) == (0, True)
+        named = {"panel_state": {"reviewer": "eve"}, "user_id": "eve"}
+        assert anna.judge(folder.name, "near", ids[:3], **named)["result"]["images"] == 3
         assert ben.judge(folder.name, "far", ids[2:5])["result"]["images"] == 3
         assert ended(anna, signal.SIGKILL) == ""
         assert ben.judge(folder.name, "unsure", ids[5:6])["result"]["images"] == 1
