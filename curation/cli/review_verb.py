@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile, OwnFolder
+from curation.decisions.box_overlay import BoxReport, report_boxes
 from curation.review.session import REVIEWER_VARIABLE, Started, review_from_files
 
 if TYPE_CHECKING:
@@ -164,5 +165,32 @@ def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
     return Answer(data, [f"{written.rows:,} decisions written to {written.path}: {actions or 'none stands'}"])
 
 
-METAVAR = "start|status|export"
-COMMANDS = {"start": start, "status": status, "export": export}
+def boxes(report: Annotated[BoxReport, report_boxes], /) -> Answer:
+    """Tell of each reviewer the boxes that annotations lack, and how far every two agree, without a database."""
+    people = tuple(tuple(str(value) for value in one.values()) for one in report.reviewers())
+    pairs = tuple(
+        (
+            f"{one.first}, {one.second}",
+            f"{one.images:,}",
+            " and ".join(map(str, one.boxes)),
+            str(one.matched),
+            *("undefined" if value is None else f"{value:.3f}" for value in (one.f1, one.jaccard, one.mean_iou)),
+            str(one.same_label),
+        )
+        for one in report.agreement
+    )
+    shares = ("F1", "Jaccard", "mean IoU")
+    columns = ("reviewers", "complete by both", "boxes", f"IoU >= {report.iou}", *shares, "same label")
+    lines = table_lines(Table("Reviewers", ("reviewer", "images", "boxes", "declared complete"), people))
+    if pairs:
+        lines += table_lines(Table("Agreement on boxes", columns, pairs))
+    edits = report.replay
+    pending = len(edits.pending)
+    lines.append(f"{edits.refused} edits refused, {edits.unknown} lost in a kill, {pending} without an outcome")
+    for note in (note for one in report.files for note in one.notes()):
+        warn(note)
+    return Answer(report.data(), lines)
+
+
+METAVAR = "start|status|export|boxes"
+COMMANDS = {"start": start, "status": status, "export": export, "boxes": boxes}

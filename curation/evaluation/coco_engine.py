@@ -93,7 +93,7 @@ def evaluate(
     given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
     with stage("COCO evaluation"):
         found = coco_average_precision(given.part.truth, given.read.detections, engine=engine)
-    return Result(REPORT, given.about, {"definitions": STATISTICS, **found})
+    return Result(REPORT, given.about, {"definitions": STATISTICS, **found}, notes=given.notes)
 
 
 def coco_average_precision(
