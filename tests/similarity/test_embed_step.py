@@ -107,7 +107,7 @@ def test_a_corpus_becomes_shards_of_vectors(tmp_path: Path) -> None:
             archive.addfile(member, io.BytesIO(path.read_bytes()))
     with pytest.warns(CurationWarning, match="cannot be decoded"):
         store = embed(images=tmp_path / "p", out=tmp_path / "store")
-        made = embed(corpus=tmp_path / "0.tar", out=tmp_path / "shards")
+    made = embed(corpus=tmp_path / "0.tar", out=tmp_path / "shards")
     assert (made.kind, made.result.embedded, store.result.embedded) == ("shards", 8, 8)
     assert made.data()["skipped"] == {
         "it cannot be decoded: cannot identify image file": 1,
@@ -139,7 +139,9 @@ def test_hashes_and_vectors_of_a_corpus_are_the_same_on_ray(
     both(tmp_path, tmp_path / "p")
     with pytest.warns(CurationWarning, match="cannot be read"):
         kept = duplicates(images=tmp_path / "p", engine="ray", hashes=tmp_path / "kept").data()
-        assert kept == duplicates(images=tmp_path / "p", hashes=tmp_path / "kept").data()
+    with pytest.warns(CurationWarning, match="cannot be read"):
+        again = duplicates(images=tmp_path / "p", hashes=tmp_path / "kept").data()
+    assert again == kept
 
 
 @real_files("coco_table")
