@@ -112,8 +112,8 @@ def evaluate(
         matching behind A-OSE and WI
     thetas : str, optional
         confidence thresholds (default: 0, 0.05, ... 1)
-    engine : {"faster", "pycocotools", "both"}, optional
-        default: faster where installed
+    engine : {"hotcoco", "pycocotools", "both"}, optional
+        default: hotcoco where installed
     stray : {"error", "drop"}
         detections on images that the ground truth lacks: refuse, or leave out and report
     negative_sizes : {"error", "empty"}

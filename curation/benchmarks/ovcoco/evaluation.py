@@ -55,8 +55,8 @@ def evaluate(
         detections of the 15 classes that are neither base nor novel: refuse, or leave out and report
     reading : Reading
     policy : Policy
-    engine : {"faster", "pycocotools", "both"}, optional
-        default: faster where installed
+    engine : {"hotcoco", "pycocotools", "both"}, optional
+        default: hotcoco where installed
 
     Returns
     -------
