@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,23 @@ def _unpainted() -> Iterator[None]:
     """No picture is painted: for tests that state nothing of pictures and would wait for them."""
     with unpainted.unpainted():
         yield
+
+
+@pytest.fixture(scope="session")
+def ray_session() -> Iterator[None]:
+    """Ray on this machine, started once for all tests of a process; whoever asks for it finds it connected."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'curation[ray]'")
+        pytest.importorskip("ray.data", reason="Ray Data is not installed: pip install 'curation[ray]'")
+        environment = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(Path(__file__).parents[1])}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            patch.delenv("RAY_ADDRESS", raising=False)
+            ray.init("local", num_cpus=2, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False)
+            yield
+            ray.shutdown()
 
 
 @pytest.fixture
