@@ -127,7 +127,9 @@ def _found(step: FindLeaks, copies: Mapping[tuple[str, str], bytes]) -> dict[tup
 
     keys = list(copies)
     numbers = [str(number) for number in range(len(keys))]
-    table = pyarrow.table({"id": numbers, "shard": [""] * len(keys), "bytes": list(copies.values())})
+    nothing = pyarrow.nulls(len(keys), pyarrow.string())
+    columns = (pyarrow.array(numbers), nothing, pyarrow.array(list(copies.values()), pyarrow.large_binary()), nothing)
+    table = pyarrow.table(dict(zip(("id", "path", "data", "error"), columns, strict=True)))
     seen: dict[tuple[str, str], dict[str, set[str]]] = {key: {} for key in keys}
     for row in step(table).to_pylist():
         if row["kind"] in KINDS:

@@ -137,8 +137,8 @@ class Evidence:
 
     Attributes
     ----------
-    benchmark, corpus, shard : str
-        Ids, and the shard of the corpus that holds the image.
+    benchmark, corpus : str
+        Ids; that of a corpus image in a tar shard begins with the name of the shard.
     kind : {"same_pixels", "perceptual", "mirrored", "embedding"}
     variant : str
         What of the benchmark image it is most like: ``whole``, ``crop 33``, ``mirrored`` …
@@ -148,7 +148,6 @@ class Evidence:
 
     benchmark: str
     corpus: str
-    shard: str
     kind: str
     variant: str
     value: float
@@ -162,12 +161,12 @@ class Leaks(Result):
     ----------
     evidence : sequence of Evidence
         By benchmark image, then corpus image.
-    unreadable : sequence of (str, str, str)
-        Id, shard and reason of corpus images that could not be read: the first of them.
+    unreadable : sequence of (str, str)
+        Id and reason of corpus images that could not be read: the first of them.
     photos : mapping of str to Path
         The photos of the benchmark, for the page.
-    thumbnails : mapping of (str, str, str) to bytes
-        Small pictures of corpus images, by benchmark image, corpus image and shard.
+    thumbnails : mapping of str to bytes
+        Small pictures of corpus images.
     """
 
     def __init__(
@@ -176,9 +175,9 @@ class Leaks(Result):
         sections: Data,
         *,
         evidence: Sequence[Evidence],
-        unreadable: Sequence[tuple[str, str, str]] = (),
+        unreadable: Sequence[tuple[str, str]] = (),
         photos: Mapping[str, Path] | None = None,
-        thumbnails: Mapping[tuple[str, str, str], bytes] | None = None,
+        thumbnails: Mapping[str, bytes] | None = None,
         notes: Sequence[str] = (),
     ) -> None:
         super().__init__(REPORT, about, sections, notes=notes)
@@ -218,10 +217,7 @@ class Leaks(Result):
             for one in chosen:
                 number += 1
                 names = [f"{number:04d}-{side}.jpg" for side in ("benchmark", "corpus")]
-                data = (
-                    _small(self._photos.get(one.benchmark)),
-                    self._thumbnails.get((one.benchmark, one.corpus, one.shard)),
-                )
+                data = _small(self._photos.get(one.benchmark)), self._thumbnails.get(one.corpus)
                 for name, picture in zip(names, data, strict=True):
                     if picture:
                         write_bytes(folder / THUMBNAILS / name, picture)
@@ -244,15 +240,13 @@ TITLES: Mapping[str, str] = {
 
 
 def shown_pairs(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
-    """Return the pairs of each kind that the page shows: those nearest to the threshold first, since they need a look."""
+    """Return the pairs of each kind that the page shows, nearest to the threshold first: these need a look."""
     found: dict[str, list[Evidence]] = {}
     for kind in KINDS:
         of_kind = [one for one in evidence if one.kind == kind]
         if of_kind:
-            sign = 1 if kind == "embedding" else -1
-            found[kind] = sorted(of_kind, key=lambda one: (sign * one.value, one.benchmark, one.corpus, one.shard))[
-                :PAIRS_SHOWN
-            ]
+            # Bits are counted from the same on, a cosine towards it.
+            found[kind] = sorted(of_kind, key=lambda one: one.value, reverse=kind != "embedding")[:PAIRS_SHOWN]
     return found
 
 
@@ -326,20 +320,19 @@ def _tables(result: Result) -> Iterator[Table]:
         for name, one in data["parts"].items()
     ]
     yield Table("parts", columns, rows, title="Benchmark images in the corpus, by their strongest evidence")
-    names = ("benchmark", "corpus", "shard", "kind", "variant", "value", "threshold")
+    names = ("benchmark", "corpus", "kind", "variant", "value", "threshold")
     found = [tuple(getattr(one, name) for name in names) for one in result.evidence]
     shown = found[:_SHOWN]
+    some = f": {len(shown)} of {len(found):,} pairs" if len(found) > len(shown) else ""
     yield Table(
         "leaks",
         tuple(Column(name, "score" if name in ("value", "threshold") else "") for name in names),
         found,
-        title=f"Evidence{f': {len(shown)} of {len(found):,} pairs' if len(found) > len(shown) else ''}"
-        if found
-        else "",
+        title=f"Evidence{some}" if found else "",
         printed=shown,
         file=True,
     )
-    yield Table("unreadable", tuple(map(Column, ("corpus", "shard", "reason"))), result.unreadable, file=True)
+    yield Table("unreadable", tuple(map(Column, ("corpus", "reason"))), result.unreadable, file=True)
     if data["planted"] is not None:
         columns = (Column("copies"), Column("planted", "count"), Column("found", "count"), Column("recall", "share"),
                    Column("low", "share"), Column("high", "share"), *kinds)  # fmt: skip

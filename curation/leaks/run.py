@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -18,12 +18,13 @@ from curation.errors import UsageError
 from curation.leaks.fingerprints import fingerprints, pictures_of
 from curation.leaks.planting import planted, wilson
 from curation.leaks.report import WHOLE, Evidence, Leaks, shown_pairs
-from curation.leaks.step import KINDS, MARGIN, RADIUS, FindLeaks, Photo, unit
+from curation.leaks.step import KINDS, MARGIN, RADIUS, FindLeaks, Known, unit
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.similarity.embed import usual_threads
+from curation.similarity.embed import quiet, usual_threads
 from curation.similarity.encoder import Encoder
 from curation.similarity.from_files import EncoderOptions
+from curation.sources.corpus import corpus_blocks
 from curation.sources.photos import BrokenPhotoError, PhotoFolder, read_photo
 
 PLANTED = 100
@@ -39,6 +40,7 @@ def leaks(
     *,
     corpus: Annotated[Sequence[str | Path] | str | Path, "SHARDS"],
     photos: Annotated[Mapping[str, Path] | Path, "[NAMESPACE=]DIR"],
+    root: Annotated[str | None, "DIR"] = None,
     part: Sequence[str] | str = (),
     radius: Annotated[int, "BITS"] = RADIUS,
     encoder: EncoderOptions | None = None,
@@ -55,6 +57,10 @@ def leaks(
     manifest : str, Path or Manifest
         a folder, or NAME@VERSION of an available manifest
     corpus : str, Path, or a sequence of these
+        tar shards of WebDataset, Parquet files with a column path or url, or folders of either or of photos; paths, or
+        addresses such as s3://… (repeatable)
+    root : str, optional
+        what the paths of Parquet files are below of (default: the folder of the file)
     photos : Path, or mapping of str to Path
         the benchmark's photos: a folder, or one by the namespace of ids (repeatable)
     part : str or sequence of str
@@ -95,12 +101,15 @@ def leaks(
     look = encoder if encoder is not None and (encoder.encoder or encoder.model) else None
     if look is not None:
         look.check()
+    places = [corpus] if isinstance(corpus, str | Path) else list(corpus)
+    blocks = chain.from_iterable(corpus_blocks(place, root=root) for place in places)
+    # A corpus that is not there is told of before the benchmark is read.
+    first = list(islice(blocks, 1))
     paths = _paths(sorted({one for ids in lists.values() for one in ids}), photos)
     found, broken = _read(paths, look.open() if look else None)
     step = FindLeaks.of(found, radius=radius, margin=margin, encoder=look)
-    places = [corpus] if isinstance(corpus, str | Path) else list(corpus)
     with TemporaryDirectory(prefix="curation-leaks-") if work is None else nullcontext(work) as folder:
-        shards = run_step(step, corpus_blocks(places), out=Path(folder) / "evidence", engine=engine, workers=workers)
+        shards = run_step(step, chain(first, blocks), out=Path(folder) / "evidence", engine=engine, workers=workers)
         told = _Told.of(shards)
         thumbnails = _thumbnails(shards, told.evidence)
     readable = {one.id: paths[one.id] for one in found}
@@ -166,7 +175,7 @@ def _paths(ids: Sequence[str], photos: Mapping[str, Path] | Path) -> dict[str, P
     return found
 
 
-def _read(paths: Mapping[str, Path], encoder: Encoder | None) -> tuple[list[Photo], dict[str, str]]:
+def _read(paths: Mapping[str, Path], encoder: Encoder | None) -> tuple[list[Known], dict[str, str]]:
     """Return what the benchmark's photos are recognised by, and why the others cannot be."""
     from PIL import ImageOps
     from tqdm import tqdm
@@ -179,16 +188,15 @@ def _read(paths: Mapping[str, Path], encoder: Encoder | None) -> tuple[list[Phot
         both = [encoder.prepare(one) for one in (pictures[0], ImageOps.mirror(pictures[0]))] if encoder else None
         return name, fingerprints(pictures, variants=True), both
 
-    photos: list[Photo] = []
+    photos: list[Known] = []
     broken: dict[str, str] = {}
-    with warnings.catch_warnings(), ThreadPoolExecutor(usual_threads()) as pool:
-        warnings.filterwarnings("ignore", module=r"PIL\b")
+    with quiet(), ThreadPoolExecutor(usual_threads()) as pool:
         for name, *rest in tqdm(pool.map(read, paths), "benchmark", len(paths), unit=" photos", disable=None):
             if len(rest) == 1:
                 broken[name] = rest[0]
             else:
                 vectors = unit(encoder.encode_prepared(rest[1])) if encoder else None
-                photos.append(Photo(name, rest[0], vectors))
+                photos.append(Known(name, rest[0], vectors))
     return photos, broken
 
 
@@ -198,14 +206,14 @@ class _Told:
     def __init__(self) -> None:
         self.images = self.plain = self.n_unreadable = self.matched = self.by_chance = 0
         self.evidence: list[Evidence] = []
-        self.unreadable: list[tuple[str, str, str]] = []
+        self.unreadable: list[tuple[str, str]] = []
 
     @classmethod
     def of(cls, shards: Shards) -> _Told:
         told = cls()
-        for table in shards.tables(["kind", "benchmark", "corpus", "shard", "variant", "value", "threshold"]):
+        for table in shards.tables(["kind", "benchmark", "corpus", "variant", "value", "threshold"]):
             told._add(table.to_pylist())
-        told.evidence.sort(key=lambda one: (one.benchmark, one.corpus, one.shard, KINDS.index(one.kind)))
+        told.evidence.sort(key=lambda one: (one.benchmark, one.corpus, KINDS.index(one.kind)))
         return told
 
     def _add(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -221,14 +229,14 @@ class _Told:
             elif kind == "unreadable":
                 self.n_unreadable += 1
                 if len(self.unreadable) < MOST_UNREADABLE:
-                    self.unreadable.append((row["corpus"], row["shard"], row["variant"]))
+                    self.unreadable.append((row["corpus"], row["variant"]))
             else:
                 self.evidence.append(
-                    Evidence(row["benchmark"], row["corpus"], row["shard"], kind, row["variant"], row["value"],
+                    Evidence(row["benchmark"], row["corpus"], kind, row["variant"], row["value"],
                              row["threshold"])
                 )  # fmt: skip
                 if kind in _LOOKED_FOR:
-                    matched.add((row["shard"], row["corpus"]))
+                    matched.add(row["corpus"])
         self.matched += len(matched)
         if len(self.evidence) > MOST_PAIRS:
             raise UsageError(
@@ -238,15 +246,14 @@ class _Told:
             )
 
 
-def _thumbnails(shards: Shards, evidence: Sequence[Evidence]) -> dict[tuple[str, str, str], bytes]:
+def _thumbnails(shards: Shards, evidence: Sequence[Evidence]) -> dict[str, bytes]:
     """Return the small pictures of the corpus images that the page shows."""
-    wanted = {(one.benchmark, one.corpus, one.shard) for chosen in shown_pairs(evidence).values() for one in chosen}
-    found: dict[tuple[str, str, str], bytes] = {}
-    for table in shards.tables(["benchmark", "corpus", "shard", "thumbnail"]) if wanted else ():
+    wanted = {one.corpus for chosen in shown_pairs(evidence).values() for one in chosen}
+    found: dict[str, bytes] = {}
+    for table in shards.tables(["corpus", "thumbnail"]) if wanted else ():
         for row in table.to_pylist():
-            key = row["benchmark"], row["corpus"], row["shard"]
-            if key in wanted and row["thumbnail"]:
-                found.setdefault(key, row["thumbnail"])
+            if row["corpus"] in wanted and row["thumbnail"]:
+                found.setdefault(row["corpus"], row["thumbnail"])
     return found
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -24,8 +25,10 @@ from curation.leaks.fingerprints import (
     fingerprints,
     pictures_of,
 )
+from curation.similarity.embed import quiet
 from curation.similarity.encoder import Encoder, Prepared
 from curation.similarity.from_files import EncoderOptions
+from curation.sources.corpus import Photo, photo_data
 from curation.sources.photos import BrokenPhotoError
 from curation.sources.source import Int64s
 
@@ -43,12 +46,14 @@ DECIMALS = 4
 """Cosines are told and compared so, since the last bits of a product depend on how many were computed at once."""
 _ROWS, _COLUMNS = 16, 1 << 14
 _THUMBNAIL = 192
+_AT_ONCE = 64
+"""Photos whose bytes are held at a time."""
 _DECOY_PARTS = 8
 
 Vectors = npt.NDArray[np.float32]
 
 
-class Photo(NamedTuple):
+class Known(NamedTuple):
     """A readable photo of the benchmark: id, what it is recognised by, and its vectors, whole and mirrored, if any."""
 
     id: str
@@ -94,7 +99,7 @@ class FindLeaks(Step):
 
     @classmethod
     def of(
-        cls, photos: Sequence[Photo], *, radius: int = RADIUS, margin: float = MARGIN,
+        cls, photos: Sequence[Known], *, radius: int = RADIUS, margin: float = MARGIN,
         encoder: EncoderOptions | None = None,
     ) -> FindLeaks:  # fmt: skip
         """Return the step of a benchmark's photos.
@@ -134,7 +139,7 @@ class FindLeaks(Step):
         )
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return the evidence of one table with columns ``id``, ``shard`` and ``bytes``.
+        """Return the evidence of one table of a corpus (see `curation.sources.corpus.photo_data`).
 
         Returns
         -------
@@ -143,31 +148,35 @@ class FindLeaks(Step):
             with the reason; ``plain``, images that are compared by their pixels alone; ``decoy``, images near a code
             that no photo has (see `_decoys`).
         """
-        rows: list[tuple[Any, ...]] = []
-        readable: list[tuple[str, str, bytes]] = []
-        photos: list[Fingerprints] = []
+        rows: list[tuple[Any, ...]] = [("read", "", "", "", float(table.num_rows), 0.0, None)]
+        photos = photo_data(table)
+        with quiet():
+            while some := list(islice(photos, _AT_ONCE)):
+                rows += self._rows_of(some)
+        return as_table(rows)
+
+    def _rows_of(self, photos: Sequence[Photo]) -> Iterator[tuple[Any, ...]]:
+        readable: list[tuple[str, bytes]] = []
+        found: list[Fingerprints] = []
         prepared: list[Prepared] = []
-        names, shards, contents = (table.column(name).to_pylist() for name in ("id", "shard", "bytes"))
-        for name, shard, data in zip(names, shards, contents, strict=True):
+        for name, data in photos:
             try:
-                if data is None:
-                    raise BrokenPhotoError("there is no photo of it")
+                if isinstance(data, BrokenPhotoError):
+                    raise data
                 pictures = pictures_of(data)
             except BrokenPhotoError as error:
-                rows.append(("unreadable", "", name, shard, str(error), 0.0, 0.0, None))
+                yield "unreadable", "", name, str(error), 0.0, 0.0, None
                 continue
-            readable.append((name, shard, data))
-            photos.append(fingerprints(pictures))
+            readable.append((name, data))
+            found.append(fingerprints(pictures))
             if self.vectors is not None:
                 prepared.append(self._open_encoder.prepare(pictures[0]))
-            if all(photos[-1].plain):
-                rows.append(("plain", "", name, shard, "", 0.0, 0.0, None))
-        rows.append(("read", "", "", "", "", float(len(names)), 0.0, None))
-        for place, kind, owner, variant, value, threshold in [*self._by_hash(photos), *self._by_look(prepared)]:
-            name, shard, data = readable[place]
+            if all(found[-1].plain):
+                yield "plain", "", name, "", 0.0, 0.0, None
+        for place, kind, owner, variant, value, threshold in [*self._by_hash(found), *self._by_look(prepared)]:
+            name, data = readable[place]
             benchmark, shown = ("", None) if kind == "decoy" else (self.ids[owner], thumbnail(data))
-            rows.append((kind, benchmark, name, shard, variant, value, threshold, shown))
-        return as_table(rows)
+            yield kind, benchmark, name, variant, value, threshold, shown
 
     def _by_hash(self, photos: Sequence[Fingerprints]) -> list[tuple[int, str, int, str, float, float]]:
         """Return photo, kind, benchmark image, variant, bits and radius, once for each pair: the strongest."""
@@ -180,7 +189,7 @@ class FindLeaks(Step):
             kind = KINDS.index("mirrored" if variant >= N_WINDOWS else "perceptual")
             pair = places[number], int(self.code_owners[picture])
             found = kind, bits, variant, VARIANTS[variant]
-            # The nearest variant says what was done to the photo; of equally near ones the first, unmirrored ones first.
+            # The nearest variant says what was done to the photo; of equally near ones the first, unmirrored ones.
             if pair not in best or (bits, variant) < best[pair][1:3]:
                 best[pair] = found
         for place, one in enumerate(photos):
@@ -320,12 +329,12 @@ def thumbnail(data: bytes) -> bytes:
 
 
 def as_table(rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
-    """Return rows as a table: kind, benchmark, corpus, shard, variant, value, threshold, thumbnail."""
+    """Return rows as a table: kind, benchmark, corpus, variant, value, threshold, thumbnail."""
     import pyarrow
 
     schema = pyarrow.schema(
         [
-            *((name, pyarrow.string()) for name in ("kind", "benchmark", "corpus", "shard", "variant")),
+            *((name, pyarrow.string()) for name in ("kind", "benchmark", "corpus", "variant")),
             ("value", pyarrow.float64()),
             ("threshold", pyarrow.float64()),
             ("thumbnail", pyarrow.binary()),

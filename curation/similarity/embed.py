@@ -132,7 +132,7 @@ def embed_photos(
         total = sum(len(photo.pictures) for photo in photos)
         before, progress = len(store), _Progress()
         with (
-            _quiet(),
+            quiet(),
             tqdm(total=total, desc=kind, unit=f" {kind}", disable=None) as bar,
             one_core_each(encoder) as side_by_side,
             _pool(threads) as pool,
@@ -416,7 +416,7 @@ def usual_threads() -> int:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence Pillow's warnings of large or odd pictures, for all threads: what matters is refused or counted."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\b")
