@@ -48,7 +48,7 @@ def leaks(
     plant: int = PLANTED,
     engine: EngineName = "local",
     workers: int | None = None,
-    work: Annotated[Path | None, "DIR"] = None,
+    evidence: Annotated[Path | None, "DIR"] = None,
 ) -> Leaks:
     """Return which images of a benchmark are in a corpus, with the evidence and what the check may have missed.
 
@@ -73,11 +73,11 @@ def leaks(
     plant : int
         benchmark images that are resized, re-encoded, cropped and mirrored, and looked for, to state what is missed
     engine : {"local", "ray"}
-        processes of this machine, or Ray Data
+        what computes: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same evidence
     workers : int, optional
-        blocks at a time (default: one a core)
-    work : Path, optional
-        keep the evidence of finished shards here, and go on with it in a later call
+        of the engine (one a core)
+    evidence : Path, optional
+        keep what was found in each block: the same command goes on where it was interrupted
     encoder : EncoderOptions, optional
         By look too, where an encoder is named.
 
@@ -93,6 +93,17 @@ def leaks(
         A list or a folder is not there.
     EngineError
         See `curation.engines.running.run_step`.
+
+    Examples
+    --------
+    >>> import curation, tempfile, pathlib
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     photos = pathlib.Path(folder)
+    ...     Image.effect_noise((64, 64), 80).save(photos / "000000000802.png")
+    ...     found = curation.leaks("elephant/val2017", corpus=folder, photos=photos, part="wilderness", plant=0)
+    >>> found.leaked
+    ('coco:000000000802',)
     """
     if not 0 <= plant <= 1 << 20:
         raise UsageError("--plant needs a number from 0 to 1,048,576", found=str(plant))
@@ -108,8 +119,8 @@ def leaks(
     paths = _paths(sorted({one for ids in lists.values() for one in ids}), photos)
     found, broken = _read(paths, look.open() if look else None)
     step = FindLeaks.of(found, radius=radius, margin=margin, encoder=look)
-    with TemporaryDirectory(prefix="curation-leaks-") if work is None else nullcontext(work) as folder:
-        shards = run_step(step, chain(first, blocks), out=Path(folder) / "evidence", engine=engine, workers=workers)
+    with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
+        shards = run_step(step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers)
         told = _Told.of(shards)
         thumbnails = _thumbnails(shards, told.evidence)
     readable = {one.id: paths[one.id] for one in found}
@@ -180,23 +191,22 @@ def _read(paths: Mapping[str, Path], encoder: Encoder | None) -> tuple[list[Know
     from PIL import ImageOps
     from tqdm import tqdm
 
-    def read(name: str) -> tuple[str, Any, Any] | tuple[str, str]:
+    def read(name: str) -> tuple[str, Any, Any]:
         try:
             pictures = pictures_of(read_photo(paths[name]))
         except BrokenPhotoError as error:
-            return name, str(error)
+            return name, None, str(error)
         both = [encoder.prepare(one) for one in (pictures[0], ImageOps.mirror(pictures[0]))] if encoder else None
         return name, fingerprints(pictures, variants=True), both
 
     photos: list[Known] = []
     broken: dict[str, str] = {}
     with quiet(), ThreadPoolExecutor(usual_threads()) as pool:
-        for name, *rest in tqdm(pool.map(read, paths), "benchmark", len(paths), unit=" photos", disable=None):
-            if len(rest) == 1:
-                broken[name] = rest[0]
+        for name, found, rest in tqdm(pool.map(read, paths), "benchmark", len(paths), unit=" photos", disable=None):
+            if found is None:
+                broken[name] = rest
             else:
-                vectors = unit(encoder.encode_prepared(rest[1])) if encoder else None
-                photos.append(Known(name, rest[0], vectors))
+                photos.append(Known(name, found, unit(encoder.encode_prepared(rest)) if encoder else None))
     return photos, broken
 
 
@@ -263,7 +273,7 @@ def _by_part(
     """Return what leaked of the whole benchmark (see `WHOLE`), and of each part where there are several."""
     strongest: dict[str, str] = {}
     for one in evidence:
-        if one.benchmark not in strongest or KINDS.index(one.kind) < KINDS.index(strongest[one.benchmark]):  # type: ignore[arg-type]  # kinds alone are put in
+        if one.benchmark not in strongest or KINDS.index(one.kind) < KINDS.index(strongest[one.benchmark]):
             strongest[one.benchmark] = one.kind
     parts = {}
     whole = {WHOLE: [one for ids in lists.values() for one in ids]}

@@ -301,7 +301,8 @@ def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> li
 def unit(vectors: Vectors) -> Vectors:
     """Return rows of length 1; a row of zeros stays."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
+    scaled: Vectors = (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
+    return scaled
 
 
 def _bounds(vectors: Vectors, margin: float) -> Vectors:

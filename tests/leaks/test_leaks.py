@@ -132,8 +132,8 @@ def test_what_cannot_be_read_is_named_with_the_reason(found: Leaks) -> None:
 
 
 def test_tar_shards_and_workers_and_a_second_run_say_the_same(world: Path, found: Leaks, tmp_path: Path) -> None:
-    both = checked(world, world / "shards", workers=2, work=tmp_path / "work")
-    again = checked(world, world / "shards", workers=1, work=tmp_path / "work")
+    both = checked(world, world / "shards", workers=2, evidence=tmp_path / "kept")
+    again = checked(world, world / "shards", workers=1, evidence=tmp_path / "kept")
     alone = checked(world, world / "shards", workers=1)
     assert both.json_data() == again.json_data() == alone.json_data()
     assert both.evidence == again.evidence == alone.evidence
