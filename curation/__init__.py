@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from curation.interface import evaluate as evaluate
     from curation.interface import export as export
     from curation.interface import load as load
+    from curation.leaks.run import leaks as leaks
     from curation.manifest.diff import diff as diff
     from curation.manifest.manifest import Manifest as Manifest
     from curation.publishing.hub import pull as pull
@@ -43,13 +44,14 @@ _HOMES = {
     "identify": "curation.identify",
     "import_lists": "curation.benchmarks.building:import_published",
     "leaderboard": "curation.evaluation.leaderboard.board:leaderboard",
+    "leaks": "curation.leaks",
     "load": "curation.interface:load",
     "open_source": "curation.sources.given:open_source",
     "publish": "curation.benchmarks.publishing:publish",
     "pull": "curation.publishing.hub:pull",
     "verify": "curation.benchmarks.verification:verify",
 }
-"""Where each public name is; ``audit`` and ``identify`` are packages that can be called."""
+"""Where each public name is; ``audit``, ``identify`` and ``leaks`` are packages that can be called."""
 __all__ = [
     "CurationError",
     "Manifest",
@@ -64,6 +66,7 @@ __all__ = [
     "identify",
     "import_lists",
     "leaderboard",
+    "leaks",
     "load",
     "open_source",
     "publish",

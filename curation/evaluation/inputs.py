@@ -319,7 +319,7 @@ def detections_of(path: Path, part: Part, policy: Policy, *, other: Part | None 
         Another part, to recognise detections that belong to it.
     """
     if is_voc_results(path):
-        return read_voc_results(path, part.truth, part.names, policy)
+        return read_voc_results(path, part.truth, policy)
     return read_coco_results(path, part.truth, policy, others=None if other is None else other.truth.image_numbers)
 
 
