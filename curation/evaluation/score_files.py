@@ -6,6 +6,7 @@ Files may be hostile: there are no pickles, and sizes are checked before anythin
 from __future__ import annotations
 
 import csv
+import lzma
 import math
 import re
 import tokenize
@@ -50,7 +51,7 @@ _LONGEST_NPY_HEADER = 10_000
 # OSError: a directory that lies about where its members begin makes seek fail.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, OSError,
-    tokenize.TokenError,
+    tokenize.TokenError, lzma.LZMAError,
 )  # fmt: skip
 
 

@@ -1,3 +1,4 @@
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,16 @@ def test_nothing_tells_the_labels(tmp_path: Path) -> None:
 def test_archives_that_are_refused(tmp_path: Path, arrays: Any, message: str) -> None:
     with pytest.raises(PredictionError, match=message):
         read_scores(npz(tmp_path / "a.npz", **arrays))
+
+
+def test_a_member_packed_by_lzma_that_is_damaged_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("scores.npy", bytes(range(256)) * 20)
+    data = path.read_bytes()
+    path.write_bytes(data[:60] + bytes(40) + data[100:])
+    with pytest.raises(PredictionError):
+        read_scores(path)
 
 
 def test_keys_that_are_not_there(tmp_path: Path) -> None:
