@@ -112,7 +112,9 @@ HEADER, ROWS, SHARDS = "store.json", "rows.json", "shards"
 KINDS = ("images", "boxes", "texts")
 _FORMAT = 1
 _HEX = 16
-_DAMAGE = (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError, TokenError)
+_DAMAGE = (
+    OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError, MemoryError, TokenError,
+)  # fmt: skip
 """What reading the header of a damaged array raises."""
 _JOINED = 8192
 """Rows copied at a time when shards are joined."""

@@ -187,7 +187,9 @@ def test_an_id_that_stands_twice_and_infinite_vectors_are_refused(tmp_path: Path
         open_embeddings(tmp_path / "infinite")
 
 
-@pytest.mark.parametrize("header", [b"(" * 300, b"'a' + " * 2000 + b"'b'", b"{'descr': '<f4'", b"{'shape': (2**70,)}"])
+@pytest.mark.parametrize(
+    "header", [b"(" * 300, b"'a' + " * 2000 + b"'b'", b"{'descr': '<f4'", b"{'shape': (2**70,)}", b"-" * 9000 + b"1"]
+)
 def test_a_header_of_an_array_that_cannot_be_parsed_is_refused(tmp_path: Path, header: bytes) -> None:
     from curation.canonical import sha256_of_file
 
