@@ -203,6 +203,10 @@ class SimilarityError(CurationError):
     """Vectors cannot be compared as asked."""
 
 
+class EngineError(CurationError):
+    """A block of heavy work failed, an engine cannot be had, or its output folder is damaged or of other work."""
+
+
 class PublishError(CurationError):
     """A publication cannot be made, pushed or pulled as asked: a licence, a name, a tag, a token, the network."""
 

@@ -2,8 +2,11 @@
 
 import importlib
 import os
+import shutil
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -51,11 +54,47 @@ def nltk_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture
+def browser_page() -> Iterator[Any]:
+    """A page of a headless Chromium that talks to this machine only; the test skips where there is none."""
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next((found for one in names if (found := shutil.which(one))), None)
+    if program is None:
+        pytest.skip("no Chromium browser is at hand")
+    options = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+    options += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    options.append("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+    with sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, headless=True, args=options)
+        page = browser.new_page(viewport={"width": 1800, "height": 1000})
+        page.set_default_timeout(60_000)
+        yield page
+        browser.close()
+
+
 @pytest.fixture(name="unpainted")
 def _unpainted() -> Iterator[None]:
     """No picture is painted: for tests that state nothing of pictures and would wait for them."""
     with unpainted.unpainted():
         yield
+
+
+@pytest.fixture(scope="session")
+def ray_session() -> Iterator[None]:
+    """Ray on this machine, started once for all tests of a process; whoever asks for it finds it connected."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'curation[ray]'")
+        pytest.importorskip("ray.data", reason="Ray Data is not installed: pip install 'curation[ray]'")
+        environment = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(Path(__file__).parents[1])}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            patch.delenv("RAY_ADDRESS", raising=False)
+            ray.init("local", num_cpus=2, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False)
+            yield
+            ray.shutdown()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 from curation.decisions.decision import STAGES, Stage
 from curation.errors import ReviewError
 from curation.review.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
-from curation.review.progress import Progress, measure_progress, next_batch
+from curation.review.progress import Progress, measure_progress, next_batch, progress_told, verdicts_a_minute
 from curation.review.review_folder import export_decisions, require_log
 from curation.review.verdicts import Key, Standing, VerdictBook, checked_reviewer
 from curation.storage import inside
@@ -22,10 +22,22 @@ _OPEN: dict[tuple[str, str, str], LiveReview] = {}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one call did: how many images got or lost a verdict, and a sentence that says so."""
+    """What one call did.
+
+    Attributes
+    ----------
+    images : int
+        How many got or lost a verdict.
+    text : str
+        A sentence that says so.
+    samples, waiting : tuple of str
+        Samples that were judged, or whose verdict was taken back; those among them that wait for the reviewer now.
+    """
 
     images: int
     text: str
+    samples: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
 
 class LiveReview:
@@ -40,6 +52,7 @@ class LiveReview:
         self.book = book
         # The App runs operators in threads, and two pages may be open.
         self._lock = Lock()
+        self._measured: tuple[Any, Progress] | None = None
         rows = zip(*dataset.values(["id", "pool", "image_id", "batch"]), strict=True)
         self._key_of: dict[str, Key] = {}
         self._samples_of: dict[Key, list[str]] = {}
@@ -68,32 +81,58 @@ class LiveReview:
         Raises
         ------
         ReviewError
-            Nothing is selected, what is selected are no samples of this dataset, or the verdict, reason or reviewer
-            cannot be taken.
+            Nothing is selected, what is selected are no samples of this dataset, the verdict, reason or reviewer
+            cannot be taken, or the database does not answer.
         """
         with self._lock:
             keys = self._keys(samples)
             batches = [(key, self.batch_of[key]) for key in keys]
             rows = self.book.record(batches, verdict, reason=reason, reviewer=reviewer)
+            # Those that say so already too: the database may have missed it.
             self._show(keys)
+        done = tuple(sample for key in keys for sample in self._samples_of[key])
+        if not rows:
+            return Outcome(0, f"{_images(len(keys))}: {verdict} already", done)
         said = f" ({rows[0].reason})" if rows[0].reason else ""
-        return Outcome(len(keys), f"{_images(len(keys))}: {verdict}{said}")
+        return Outcome(len(rows), f"{_images(len(rows))}: {verdict}{said}", done)
 
     def undo(self, reviewer: str | None) -> Outcome:
         """Take back the reviewer's last call that still stands; the log keeps both."""
         with self._lock:
             rows = self.book.undo(reviewer)
-            self._show([(row.dataset, row.image_id) for row in rows])
+            keys = [(row.dataset, row.image_id) for row in rows]
+            self._show(keys)
+            open_now = [key for key in keys if not self.book.has_decided(key, checked_reviewer(reviewer))]
         if not rows:
             return Outcome(0, f"{checked_reviewer(reviewer)} has no verdict to undo")
-        return Outcome(len(rows), f"Undone: {_images(len(rows))}")
+        samples, waiting = (
+            tuple(sample for key in some for sample in self._samples_of.get(key, ())) for some in (keys, open_now)
+        )
+        return Outcome(len(rows), f"Undone: {_images(len(rows))}", samples, waiting)
+
+    def decided_by(self, reviewer: str) -> list[str]:
+        """Return the samples with a standing verdict of a reviewer."""
+        with self._lock:
+            self.book.refresh()
+            return [sample for sample, key in self._key_of.items() if self.book.has_decided(key, reviewer)]
+
+    def told(self, reviewer: str) -> str:
+        """Return a reviewer's count, rate and time left in a sentence: see `progress_told`."""
+        with self._lock:
+            self.book.refresh()
+            decided = sum(self.book.has_decided(key, reviewer) for key in self.batch_of)
+            rate = verdicts_a_minute(self.book.calls_of(reviewer))
+        return progress_told(decided, len(self.batch_of), rate)
 
     def progress(self) -> Progress:
         """Return how far the review is, as the log stands now."""
         with self._lock:
             self.book.refresh()
-            standing = self.book.all_standing()
-        return measure_progress(self.batch_of, standing)
+            if self._measured is None or self._measured[0] != self.book.seen:
+                rates = {one: verdicts_a_minute(self.book.calls_of(one)) for one in self.book.reviewers}
+                measured = measure_progress(self.batch_of, self.book.all_standing(), rates)
+                self._measured = (self.book.seen, measured)
+            return self._measured[1]
 
     def next_batch(self, *, reviewer: str = "", after: str = "") -> str | None:
         """Return the next batch with an image that waits for a reviewer, None where none does."""
@@ -151,11 +190,29 @@ class LiveReview:
         self._write(changed)
 
     def _write(self, values: Mapping[str, tuple[Any, ...]]) -> None:
+        """Write fields of samples, and those alone: the moment of the last change stays.
+
+        An annotation that is being drawn states that moment; FiftyOne refuses it where the sample says another.
+        """
         if not values:
             return
-        for place, field in enumerate(VERDICT_FIELDS):
-            column = {sample: row[place] for sample, row in values.items()}
-            self.dataset.set_values(field.name, column, key_field="id")
+        from bson import ObjectId
+        from pymongo import UpdateOne
+        from pymongo.errors import PyMongoError
+
+        names = [field.name for field in VERDICT_FIELDS]
+        changes = [
+            UpdateOne({"_id": ObjectId(sample)}, {"$set": dict(zip(names, row, strict=True))})
+            for sample, row in values.items()
+        ]
+        try:
+            self.dataset._sample_collection.bulk_write(changes, ordered=False)
+        except PyMongoError as error:
+            raise ReviewError(
+                "The verdict is in the log, but the database does not answer",
+                found=f"{type(error).__name__}: {error}"[:200],
+                hint="end this review and start it again: it brings the App up to the log",
+            ) from None
 
 
 def open_review(dataset: Any) -> LiveReview:
@@ -185,16 +242,29 @@ def open_review(dataset: Any) -> LiveReview:
     return _OPEN[known]
 
 
-def waiting_view(dataset: Any, batch: str | None) -> Any:
-    """Return the view of a batch, or of all that waits where there is none."""
-    return dataset.load_saved_view(OPEN_VIEW) if batch is None else dataset.match({"batch": batch})
+def waiting_view(dataset: Any, batch: str, reviewer: str) -> Any:
+    """Return the view of the images of a batch that wait for a reviewer."""
+    return dataset.match({"batch": batch, "decided_by": {"$ne": reviewer}})
+
+
+def offer_own_view(dataset: Any, reviewer: str) -> str:
+    """Save the view of what waits for a reviewer, whatever others decided; its name.
+
+    The view *to decide* shows what nobody decided, for reviewers who share the work; this one serves those who judge
+    the same images.
+    """
+    name = f"{OPEN_VIEW}: {reviewer}"
+    if not dataset.has_saved_view(name):
+        dataset.save_view(name, dataset.match({"decided_by": {"$ne": reviewer}}), description=f"waits for {reviewer}")
+    return name
 
 
 def _field_values(standing: Standing) -> tuple[Any, ...]:
     last = standing.last
     if last is None:
-        return None, None, None, None
-    return standing.verdict, last.reason or None, last.reviewer, standing.texts()
+        return None, None, None, None, None
+    names = [one.reviewer for one in standing.verdicts]
+    return standing.verdict, last.reason or None, last.reviewer, standing.texts(), names
 
 
 def _plain(value: Any) -> Any:

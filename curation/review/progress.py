@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +29,22 @@ class BatchProgress:
 
 @dataclass(frozen=True, slots=True)
 class ReviewerProgress:
-    """One reviewer: images with a standing verdict, and their number by verdict."""
+    """One reviewer.
+
+    Attributes
+    ----------
+    images : int
+        With a standing verdict.
+    verdicts : dict of str to int
+        Their number by verdict.
+    a_minute : float or None
+        Images a minute lately, pauses left out (`verdicts_a_minute`); None where too few verdicts tell.
+    """
 
     reviewer: str
     images: int
     verdicts: dict[str, int]
+    a_minute: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +81,9 @@ class Progress:
         return asdict(self)
 
 
-def measure_progress(batch_of: Mapping[Key, str], standing: Mapping[Key, Standing]) -> Progress:
+def measure_progress(
+    batch_of: Mapping[Key, str], standing: Mapping[Key, Standing], rates: Mapping[str, float | None] | None = None
+) -> Progress:
     """Return the progress of a review.
 
     Parameters
@@ -77,6 +92,8 @@ def measure_progress(batch_of: Mapping[Key, str], standing: Mapping[Key, Standin
         Batch of every image under review.
     standing : mapping
         What stands on images; those that are not under review are counted as `strangers`.
+    rates : mapping, optional
+        Images a minute of each reviewer.
     """
     known = {key: one for key, one in standing.items() if key in batch_of and one.verdicts}
     verdict_of = {key: one.verdict for key, one in known.items()}
@@ -91,7 +108,7 @@ def measure_progress(batch_of: Mapping[Key, str], standing: Mapping[Key, Standin
         conflicts=sum(conflicts.values()),
         verdicts={word: verdicts[word] for word in (*VERDICTS, CONFLICT) if verdicts[word]},
         batches=tuple(BatchProgress(one, sizes[one], decided[one], conflicts[one]) for one in sorted(sizes)),
-        reviewers=_reviewers(known),
+        reviewers=_reviewers(known, rates or {}),
         agreement=found[0].pairs if found else (),
         fleiss=found[0].fleiss if found else None,
         strangers=sum(bool(one.verdicts) for key, one in standing.items() if key not in batch_of),
@@ -116,15 +133,95 @@ def next_batch(
     return min(waiting, key=lambda batch: (batch <= after, batch), default=None)
 
 
-def _reviewers(standing: Mapping[Key, Standing]) -> tuple[ReviewerProgress, ...]:
+def _reviewers(standing: Mapping[Key, Standing], rates: Mapping[str, float | None]) -> tuple[ReviewerProgress, ...]:
     words: dict[str, Counter[str]] = {}
     for one in standing.values():
         for decision in one.verdicts:
             words.setdefault(decision.reviewer, Counter())[word_of(decision)] += 1
     return tuple(
-        ReviewerProgress(name, words[name].total(), {word: words[name][word] for word in VERDICTS if words[name][word]})
+        ReviewerProgress(
+            name,
+            words[name].total(),
+            {word: words[name][word] for word in VERDICTS if words[name][word]},
+            a_minute=rates.get(name),
+        )
         for name in sorted(words)
     )
+
+
+PAUSE_S, LONG_LOOK_S, FEWEST = 120, 10, 5
+"""A gap is a pause beyond two minutes, or beyond ten seconds an image; fewer than five verdicts tell no rate."""
+
+
+def verdicts_a_minute(calls: Sequence[tuple[str, int]]) -> float | None:
+    """Return how many images a reviewer judges a minute, by the dates that the log states; None where too few tell.
+
+    Each call is counted with the gap before it. A pause is left out together with the call that ended it, as is a gap
+    that runs backwards because a clock was set.
+
+    Parameters
+    ----------
+    calls : sequence of (str, int)
+        Date and images of each call: see `VerdictBook.calls_of`.
+
+    Examples
+    --------
+    >>> verdicts_a_minute([(f"2025-03-01T10:00:{second:02}Z", 1) for second in range(0, 60, 3)])
+    20.0
+    """
+    moments = [(when, count) for date, count in calls if (when := _moment(date)) is not None]
+    timed = [
+        (seconds, count)
+        for (before, _), (when, count) in pairwise(moments)
+        if 0 < (seconds := (when - before).total_seconds()) <= max(PAUSE_S, LONG_LOOK_S * count)
+    ]
+    images = sum(count for _, count in timed)
+    return round(60 * images / sum(seconds for seconds, _ in timed), 1) if images >= FEWEST else None
+
+
+def _moment(date: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(date)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def progress_told(decided: int, images: int, a_minute: float | None) -> str:
+    """Return a count, the rate and the time left as a sentence without its full stop.
+
+    Examples
+    --------
+    >>> progress_told(412, 2000, 23.0)
+    '412 of 2,000, 23 a minute, about 1 h 9 min left'
+    >>> progress_told(2000, 2000, 23.0)
+    '2,000 of 2,000, all decided'
+    """
+    counted = f"{decided:,} of {images:,}"
+    if decided >= images:
+        return f"{counted}, all decided"
+    return f"{counted}, {rate_told(a_minute)}, {left_told(images - decided, a_minute)}" if a_minute else counted
+
+
+def rate_told(a_minute: float | None) -> str:
+    """Return ``23 a minute``, with one decimal below ten; ``""`` for none."""
+    return "" if not a_minute else f"{a_minute:.0f} a minute" if a_minute >= 10 else f"{a_minute:.1f} a minute"
+
+
+def left_told(images: int, a_minute: float | None) -> str:
+    """Return ``about 1 h 9 min left`` for the images that wait at a rate; ``""`` without one."""
+    if not a_minute or not images:
+        return ""
+    minutes = round(images / a_minute)
+    hours, rest = divmod(minutes, 60)
+    parts = [f"{hours:,} h"] * bool(hours) + [f"{rest} min"] * bool(rest)
+    return f"about {' '.join(parts)} left" if parts else "less than a minute left"
+
+
+def share_told(part: int, whole: int) -> str:
+    """Return a share in whole percent, rounded down; a little is ``under 1 %``, never ``0 %``."""
+    percent = 100 * part // whole if whole else 0
+    return "under 1 %" if part and not percent else f"{percent} %"
 
 
 def folder_progress(folder: Path, *, also: Sequence[Path] = ()) -> tuple[ReviewRecord, Progress]:
@@ -145,13 +242,15 @@ def folder_progress(folder: Path, *, also: Sequence[Path] = ()) -> tuple[ReviewR
     """
     record = read_record(folder)
     standing: dict[Key, Standing] = {}
+    rates: dict[str, float | None] = {}
     for path in (folder / LOG_FILE, *also):
         book = VerdictBook(path, stage=record.stage)
         book.refresh(required=path in also)
+        rates |= {one: rate for one in book.reviewers if (rate := verdicts_a_minute(book.calls_of(one)))}
         for key, one in book.all_standing().items():
             standing[key] = Standing(standing_verdicts((*standing.get(key, Standing(())).verdicts, *one.verdicts)))
     batch_of = {key: batch for key, one in standing.items() if (batch := _batch_of(one)) in record.batches}
-    measured = measure_progress(batch_of, standing)
+    measured = measure_progress(batch_of, standing, rates)
     found = {one.batch: one for one in measured.batches}
     batches = tuple(
         BatchProgress(batch, size, found[batch].decided, found[batch].conflicts)
@@ -179,9 +278,9 @@ def progress_markdown(progress: Progress) -> str:
 
 
 def _sentence(progress: Progress) -> str:
-    share = 100 * progress.decided // progress.images if progress.images else 0
-    conflicts = f", **{progress.conflicts}** in conflict" if progress.conflicts else ""
-    return f"**{progress.decided}** of {progress.images} images decided ({share} %){conflicts}"
+    conflicts = f", **{progress.conflicts:,}** in conflict" if progress.conflicts else ""
+    share = share_told(progress.decided, progress.images)
+    return f"**{progress.decided:,}** of {progress.images:,} images decided ({share}){conflicts}"
 
 
 def _reviewer_table(progress: Progress) -> str:
@@ -190,10 +289,12 @@ def _reviewer_table(progress: Progress) -> str:
             one.reviewer or "unnamed",
             str(one.images),
             ", ".join(f"{word} {n}" for word, n in one.verdicts.items()),
+            rate_told(one.a_minute),
+            left_told(progress.images - one.images, one.a_minute),
         )
         for one in progress.reviewers
     ]
-    return _table(("Reviewer", "Images", "Verdicts"), rows)
+    return _table(("Reviewer", "Images", "Verdicts", "Rate", "Left"), rows)
 
 
 def _agreement(progress: Progress) -> str:
@@ -223,10 +324,10 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         return ""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(
-        "| " + " | ".join(_cell(cell) if row is not lines[1] else cell for cell in row) + " |" for row in lines
+        "| " + " | ".join(as_text(cell) if row is not lines[1] else cell for cell in row) + " |" for row in lines
     )
 
 
-def _cell(text: str) -> str:
+def as_text(text: str) -> str:
     """Return a text as Markdown shows it literally: reviewers' names and reasons are not ours."""
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~-])", r"\\\1", text)

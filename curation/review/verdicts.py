@@ -7,11 +7,12 @@ the top, a plain row is laid on a stack and an undo takes one off; what lies on 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -33,6 +34,7 @@ A candidate is in no split yet, so there is nothing to ``keep``; an override of 
 moves it to near, so it has no ``far``.
 """
 
+_RECENT = 100
 _SIZE = 2
 """Place of the size in what is remembered of the file."""
 CONFLICT = "conflict"
@@ -96,17 +98,40 @@ class VerdictBook:
         self._seen: tuple[int, ...] | None = None
         self._rows: dict[Key, dict[str, _Rows]] = {}
         self._calls: dict[tuple[str, ...], int] = {}
+        self._recent: dict[str, deque[list[Any]]] = {}
 
     def refresh(self, *, required: bool = False) -> None:
         """Read the log anew where it is not the file that was last seen; one that is not there yet is empty."""
         state = self._state()
         if state == self._seen and not (required and state is None):
             return
-        self._rows, self._calls = {}, {}
+        self._rows, self._calls, self._recent = {}, {}, {}
         if state is not None or required:
             for decision in read_decisions(self.path).decisions:
                 self._lay(decision)
         self._seen = state
+
+    @property
+    def seen(self) -> tuple[int, ...] | None:
+        """What the log was when it was last read: another value where it changed since."""
+        return self._seen
+
+    def calls_of(self, reviewer: str) -> list[tuple[str, int]]:
+        """Return the moments of a reviewer's last calls, and how many images each gave a verdict (undos count below 0).
+
+        The last hundred moments, in the order of the log: what the rate of a reviewer is measured on.
+        """
+        return [(date, count) for date, count in self._recent.get(reviewer, ())]
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """Who ever gave a verdict, in the order of the log."""
+        return tuple(self._recent)
+
+    def has_decided(self, key: Key, reviewer: str) -> bool:
+        """Return whether a verdict of this reviewer stands on an image."""
+        rows = self._rows.get(key, {}).get(reviewer)
+        return rows is not None and bool(rows.stack)
 
     def standing(self, key: Key) -> Standing:
         """Return what stands on an image."""
@@ -121,6 +146,9 @@ class VerdictBook:
         self, keys: Sequence[tuple[Key, str]], verdict: str, *, reason: str | None, reviewer: str | None
     ) -> list[Decision]:
         """Append one verdict on some images to the log and return its rows; the log is synced when this returns.
+
+        An image whose verdict of this reviewer says just that already gets no further row: a key that is pressed once
+        more because its answer was lost is one verdict, and one undo.
 
         Parameters
         ----------
@@ -140,9 +168,12 @@ class VerdictBook:
             )
         reviewer = checked_reviewer(reviewer)
         reason = checked_reason(reason)
+        self.refresh()
         date = now()
         rows = [
-            self._decision(key, action, reason=reason, reviewer=reviewer, date=date, batch=batch) for key, batch in keys
+            self._decision(key, action, reason=reason, reviewer=reviewer, date=date, batch=batch)
+            for key, batch in keys
+            if not self._says(key, action, reason=reason, reviewer=reviewer)
         ]
         self._append(rows)
         return rows
@@ -168,6 +199,13 @@ class VerdictBook:
             return msgspec.structs.replace(top, action="unsure", reason=UNDO, date=date)
         reason = f"{UNDO}: {before.reason}" if before.reason else UNDO
         return msgspec.structs.replace(top, action=before.action, reason=reason, date=date)
+
+    def _says(self, key: Key, action: Action, *, reason: str, reviewer: str) -> bool:
+        """Return whether this reviewer's standing verdict on an image is this very one."""
+        if not self.has_decided(key, reviewer):
+            return False
+        top = self._rows[key][reviewer].stack[-1][1]
+        return (top.action, top.reason) == (action, reason)
 
     def _decision(self, key: Key, action: Action, *, reason: str, reviewer: str, date: str, batch: str) -> Decision:
         return Decision(
@@ -205,6 +243,10 @@ class VerdictBook:
         call = self._calls.setdefault(moment, len(self._calls))
         by_reviewer = self._rows.setdefault((row.dataset, row.image_id), {})
         stack = by_reviewer.setdefault(row.reviewer, _Rows()).stack
+        recent = self._recent.setdefault(row.reviewer, deque(maxlen=_RECENT))
+        if not recent or recent[-1][0] != row.date:
+            recent.append([row.date, 0])
+        recent[-1][1] += -1 if is_undo(row) else 1
         if is_undo(row):
             del stack[-1:]
         else:
@@ -255,8 +297,8 @@ def checked_reviewer(text: object) -> str:
     if not name:
         raise ReviewError(
             "A verdict needs a reviewer",
-            where="the field Reviewer",
-            hint="type your name, or start with `curation review start --reviewer NAME`",
+            where="the server of this review",
+            hint="end it and start it again with `curation review start --reviewer NAME`",
         )
     return name
 

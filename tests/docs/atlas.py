@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from curation.audit.rules import PUBLISHED_RULES
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, kept, with_tables
 
 PAGE = ROOT / "docs/atlas.md"
 DECLARATION = ROOT / "curation/identify/lists.toml"
@@ -85,18 +85,8 @@ def _linked(row: Finding) -> str:
 
 def page() -> str:
     """Return the page with the tables as they should be."""
-    before, mark, _ = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    if not mark:
-        raise SystemExit(f"{PAGE} has no line {BEGIN}")
-    return f"{before}{mark}\n{tables()}"
-
-
-def main(words: list[str]) -> int:
-    if "--write" in words:
-        PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    return int(page() != PAGE.read_text(encoding="utf-8"))
+    return with_tables(PAGE, BEGIN, tables())
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(kept(PAGE, page(), sys.argv[1:]))

@@ -14,7 +14,7 @@ from typing import Any
 
 from curation.evaluation.measures import Measure
 from curation.evaluation.protocols import protocols, report_of
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, kept
 from tests.worlds.expected import Compared, compared
 from tests.worlds.runs import Run, every_run
 
@@ -140,12 +140,5 @@ def page() -> str:
     return "\n".join([HEAD, *tables])
 
 
-def main(words: list[str]) -> int:
-    if "--write" in words:
-        PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    return int(page() != PAGE.read_text(encoding="utf-8"))
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(kept(PAGE, page(), sys.argv[1:]))

@@ -7,7 +7,7 @@ import sys
 
 from curation.evaluation.measures import measure_table
 from curation.evaluation.protocols import report_of
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, kept, with_tables
 
 PAGE = ROOT / "docs/metrics.md"
 PROTOCOLS = ("elephant", "voc", "coco", "owod", "rwd", "osod3", "ovcoco", "findmeifyoucan", "imagenet", "openood")
@@ -25,18 +25,8 @@ def tables() -> str:
 
 def page() -> str:
     """Return the page with the tables as they should be."""
-    before, mark, _ = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    if not mark:
-        raise SystemExit(f"{PAGE} has no line {BEGIN}")
-    return f"{before}{mark}\n{tables()}"
-
-
-def main(words: list[str]) -> int:
-    if "--write" in words:
-        PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    return int(page() != PAGE.read_text(encoding="utf-8"))
+    return with_tables(PAGE, BEGIN, tables())
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(kept(PAGE, page(), sys.argv[1:]))

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,3 +108,19 @@ def headings(page: str) -> set[str]:
     """Return the names by which headings of a page are linked to."""
     found = re.findall(r"^#+ (.*)$", prose_of(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in found}
+
+
+def with_tables(page: Path, mark: str, tables: str) -> str:
+    """Return a page whose text behind a mark is tables that a program makes."""
+    before, found, _ = page.read_text(encoding="utf-8").partition(mark)
+    if not found:
+        raise SystemExit(f"{page} has no line {mark}")
+    return f"{before}{mark}\n{tables}"
+
+
+def kept(page: Path, text: str, words: Sequence[str]) -> int:
+    """Write a generated page where ``--write`` is among the words; else return 1 where it is not what it should be."""
+    if "--write" in words:
+        page.write_text(text, encoding="utf-8")
+        return 0
+    return int(text != page.read_text(encoding="utf-8"))

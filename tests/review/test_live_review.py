@@ -12,7 +12,7 @@ import pytest
 from curation.decisions.decision import Decision
 from curation.decisions.files import DecisionLog, read_decisions
 from curation.errors import CurationError, MissingFileError, ReviewError
-from curation.review.live_review import LiveReview, open_review
+from curation.review.live_review import LiveReview, offer_own_view, open_review, waiting_view
 from curation.review.session import resume_review, start_review
 from tests.review.review_world import ReviewWorld, coco_id
 
@@ -47,13 +47,60 @@ def test_a_verdict_is_in_the_log_and_on_the_samples(review: LiveReview) -> None:
     )
 
 
-def test_only_samples_with_a_verdict_are_written(review: LiveReview) -> None:
-    before = dict(zip(*review.dataset.values(["id", "last_modified_at"]), strict=True))
-    chosen = samples(review, 3)
-    review.decide(chosen, "far", reviewer="anna")
-    review.dataset.reload()
-    after = dict(zip(*review.dataset.values(["id", "last_modified_at"]), strict=True))
-    assert [one for one in after if after[one] != before[one]] == chosen
+def test_only_fields_of_a_verdict_are_written(review: LiveReview) -> None:
+    """The moment of the last change stays too: an annotation that is being drawn would be refused otherwise."""
+    stored = review.dataset._sample_collection
+    before = {one["_id"]: one for one in stored.find()}
+    review.decide(samples(review, 3), "far", reviewer="anna")
+    changed = {one["image_id"]: {k for k in one if one[k] != before[one["_id"]].get(k)} for one in stored.find()}
+    assert changed.pop(coco_id(3)) == {"verdict", "reviewer", "verdicts", "decided_by"}
+    assert not any(changed.values())
+
+
+def test_the_same_verdict_once_more_is_no_row_and_one_undo(review: LiveReview) -> None:
+    first = review.decide(samples(review, 8), "near", reviewer="anna")
+    again = review.decide(samples(review, 8), "near", reviewer="anna")
+    assert (again.images, again.text, again.samples) == (0, "1 image: near already", first.samples)
+    assert review.decide(samples(review, 8, 9), "near", reviewer="anna").images == 1
+    assert review.decide(samples(review, 8), "near", reason="stripes", reviewer="anna").images == 1
+    assert len(read_decisions(review.book.path).decisions) == 3
+    undone = review.undo("anna")
+    # Taken back to the verdict before: nothing waits.
+    assert (undone.samples, undone.waiting) == (first.samples, ())
+    assert verdicts(review) == {coco_id(8): "near", coco_id(9): "near"}
+
+
+def test_a_verdict_that_the_database_missed_is_told_and_made_good(
+    review: LiveReview, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pymongo.collection import Collection
+    from pymongo.errors import AutoReconnect
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise AutoReconnect("connection refused")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Collection, "bulk_write", gone)
+        with pytest.raises(ReviewError, match="in the log, but the database does not answer"):
+            review.decide(samples(review, 8), "near", reviewer="anna")
+    assert verdicts(review) == {}
+    assert review.decide(samples(review, 8), "near", reviewer="anna").images == 0
+    assert verdicts(review) == {coco_id(8): "near"}
+    assert len(read_decisions(review.book.path).decisions) == 1
+
+
+def test_each_reviewer_has_a_view_of_what_waits_for_them(review: LiveReview) -> None:
+    review.decide(samples(review, 8, 9), "near", reviewer="anna")
+    anna, ben = (offer_own_view(review.dataset, one) for one in ("anna", "ben"))
+    assert (anna, ben) == ("to decide: anna", "to decide: ben")
+    assert offer_own_view(review.dataset, "anna") == anna
+    sizes = [len(review.dataset.load_saved_view(one)) for one in ("to decide", anna, ben)]
+    assert sizes == [10, 10, 12]
+    review.decide(samples(review, 8), "near", reviewer="ben")
+    assert len(review.dataset.load_saved_view(ben)) == 11
+    assert len(waiting_view(review.dataset, "0001", "ben")) == 4
+    assert review.decided_by("ben") == samples(review, 8)
+    assert review.told("ben") == "1 of 12"
 
 
 def test_two_reviewers_may_differ(review: LiveReview) -> None:
@@ -73,6 +120,7 @@ def test_undo_empties_the_fields(review: LiveReview) -> None:
     assert review.undo("anna").images == 1
     sample = review.dataset.match({"image_id": coco_id(8)}).first()
     assert (sample.verdict, sample.verdict_reason, sample.reviewer, sample.verdicts) == (None,) * 4
+    assert sample.decided_by is None
     assert review.undo("anna").text == "anna has no verdict to undo"
 
 

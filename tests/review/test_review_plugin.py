@@ -1,3 +1,6 @@
+import errno
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -5,6 +8,8 @@ import pytest
 
 from curation.decisions.files import read_decisions
 from curation.review.live_review import LiveReview
+from curation.review.verdicts import UNDO
+from tests.review.conftest import PLUGIN
 from tests.review.review_world import coco_id
 
 # FiftyOne's own use of its packages is not ours to mend.
@@ -39,10 +44,10 @@ def test_fiftyone_finds_every_operator_and_the_panel(fiftyone: Any) -> None:
 
 
 def test_decide_records_verdict_reason_and_reviewer(execute: Any, review: LiveReview) -> None:
-    result = execute("decide", chosen(review, 3), verdict="remove", reason="a person", reviewer="ben")
+    result = execute("decide", chosen(review, 3), verdict="remove", reason="a person")
     assert result["images"] == 3
     rows = read_decisions(review.book.path).decisions
-    assert {(row.action, row.reason, row.reviewer) for row in rows} == {("remove", "a person", "ben")}
+    assert {(row.action, row.reason, row.reviewer) for row in rows} == {("remove", "a person", "anna")}
     assert [row.image_id for row in rows] == [coco_id(n) for n in (12, 11, 10)]
 
 
@@ -66,17 +71,17 @@ def test_nothing_selected_is_told_and_not_recorded(execute: Any, review: LiveRev
 
 def test_the_form_of_decide_does_not_open_on_nothing(execute: Any, review: LiveReview) -> None:
     with pytest.raises(Exception, match="No image is selected"):
-        execute("decide", [], verdict="near", reviewer="anna")
+        execute("decide", [], verdict="near")
 
 
 def test_a_verdict_that_is_none_is_refused(execute: Any, review: LiveReview) -> None:
     with pytest.raises(Exception, match="Validation error"):
-        execute("decide", chosen(review, 1), verdict="maybe", reviewer="anna")
+        execute("decide", chosen(review, 1), verdict="maybe")
     assert not review.book.path.exists()
 
 
 def test_selected_patches_are_no_images(execute: Any, review: LiveReview) -> None:
-    boxes = [box.id for box in review.dataset.first().ground_truth.detections]
+    boxes = [box.id for box in review.dataset.first().other.detections]
     assert "no images of this review" in execute("near", boxes)["message"]
 
 
@@ -91,9 +96,10 @@ def test_undo_next_batch_and_export(execute: Any, review: LiveReview) -> None:
     assert "plain file name" in execute("export_decisions", name="../out.csv")["message"]
 
 
-def test_progress_by_batch_and_reviewer(execute: Any, review: LiveReview) -> None:
+def test_progress_by_batch_and_reviewer(execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch) -> None:
     execute("near", chosen(review, 5))
-    execute("decide", chosen(review, 2), verdict="near", reviewer="ben_x_*")
+    monkeypatch.setenv("CURATION_REVIEWER", "ben_x_*")
+    execute("decide", chosen(review, 2), verdict="near")
     result = execute("review_progress")
     assert result["progress"]["decided"] == 5
     assert "**5** of 12 images decided (41 %)" in result["text"]
@@ -101,26 +107,135 @@ def test_progress_by_batch_and_reviewer(execute: Any, review: LiveReview) -> Non
     assert r"ben\_x\_\*" in result["text"]
 
 
-def test_the_panel_decides_on_what_is_selected(fiftyone: Any, review: LiveReview) -> None:
+@pytest.fixture
+def press(fiftyone: Any, review: LiveReview) -> Any:
+    """Press a button of the panel."""
     import fiftyone.operators as foo
 
-    def press(method: str, selected: list[str], **state: Any) -> None:
-        foo.execute_operator(
+    def pressed(method: str, selected: Any = (), **state: Any) -> dict[str, Any]:
+        result = foo.execute_operator(
             "@curation/review/review_panel",
-            ctx={"dataset": review.dataset, "selected": selected, "panel_state": state, "panel_id": "p"},
+            ctx={"dataset": review.dataset, "selected": list(selected), "panel_state": state, "panel_id": "p"},
             params={"__method__": method, "panel_id": "p", "panel_state": state},
         )
+        assert result.error is None
+        return result.to_json()
 
-    press("on_load", [])
-    press("on_near", [], reviewer="ben")
+    return pressed
+
+
+def test_the_panel_decides_on_what_is_selected(press: Any, review: LiveReview) -> None:
+    press("on_near")
     assert not review.book.path.exists()
-    press("on_near", chosen(review, 2), reviewer="ben", reason="stripes")
+    press("on_near", chosen(review, 2), reason="stripes")
     rows = read_decisions(review.book.path).decisions
-    assert {(row.action, row.reviewer, row.reason) for row in rows} == {("to_near", "ben", "stripes")}
-    press("on_undo", [], reviewer="ben")
-    press("on_next", [], reviewer="ben")
-    press("on_export", [], reviewer="ben")
+    assert {(row.action, row.reviewer, row.reason) for row in rows} == {("to_near", "anna", "stripes")}
+    press("on_undo")
+    press("on_next")
+    press("on_export")
     assert (review.book.path.parent / "export.jsonl").read_bytes() == b""
+
+
+def test_every_way_to_judge_writes_the_name_of_the_server(
+    execute: Any, press: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CURATION_REVIEWER", "eva")
+    ids = chosen(review, 12)
+    execute("judge", ids=ids[:1], verdict="near")
+    execute("decide", ids[1:2], verdict="near")
+    for place, word in enumerate(("keep", "remove", "near", "far", "unsure"), 2):
+        execute(word, ids[place : place + 1])
+    # A name that an old page still holds in its panel is no name.
+    for place, word in enumerate(("keep", "remove", "near", "far", "unsure"), 7):
+        press(f"on_{word}", ids[place : place + 1], reviewer="ben")
+    execute("undo")
+    press("on_undo")
+    execute("judge", verdict="undo")
+    rows = read_decisions(review.book.path).decisions
+    assert len(rows) == 15
+    assert {row.reviewer for row in rows} == {"eva"}
+
+
+@pytest.mark.parametrize("name", ["judge", "near", "undo", "next_batch", "decide"])
+def test_no_request_gives_a_verdict_in_another_name(execute: Any, review: LiveReview, name: str) -> None:
+    (one,) = chosen(review, 1)
+    answer = execute(name, [one], ids=[one], verdict="near", reviewer="ben")
+    assert answer["message"].startswith("The reviewer is fixed when the server starts")
+    assert not review.book.path.exists()
+
+
+def test_without_a_name_nothing_is_recorded(execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CURATION_REVIEWER")
+    answer = execute("judge", ids=chosen(review, 1), verdict="near")
+    assert answer["message"].startswith("A verdict needs a reviewer. End it and start it again")
+    assert not review.book.path.exists()
+
+
+def test_a_key_records_and_tells_what_the_page_has_to_know(execute: Any, review: LiveReview) -> None:
+    first, second = chosen(review, 2)
+    assert execute("about") == {
+        "reviewer": "anna",
+        "verdicts": ["keep", "remove", "near", "far", "unsure"],
+        "decided": [],
+        "told": "0 of 12",
+    }
+    done = execute("judge", ids=[first], verdict="near")
+    assert done == {"images": 1, "message": "1 image: near", "ids": [first], "waiting": [], "told": "1 of 12"}
+    assert execute("judge", ids=[first], verdict="near")["message"] == "1 image: near already"
+    execute("judge", ids=[second], verdict="far")
+    assert execute("about")["decided"] == [first, second]
+    undone = execute("judge", verdict="undo")
+    assert (undone["ids"], undone["waiting"], undone["told"]) == ([second], [second], "1 of 12")
+
+
+@pytest.mark.parametrize(
+    ("ids", "verdict"), [(None, "near"), ([], "near"), (["x"], "near"), ("all", "near"), ([[]], "near"), (None, None)]
+)
+def test_what_is_no_request_of_the_page_is_refused(execute: Any, review: LiveReview, ids: Any, verdict: Any) -> None:
+    assert execute("judge", ids=ids, verdict=verdict)["error"] == "ReviewError"
+    assert not review.book.path.exists()
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(
+    execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    ids = chosen(review, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr("curation.append_log._write_all", full)
+        answer = execute("judge", ids=ids, verdict="near")
+    assert answer["message"].startswith("Nothing was recorded: the log cannot be written. Make room on the disk")
+    assert answer["found"] == "No space left on device"
+    assert review.dataset.count_values("verdict") == {None: 12}
+    assert execute("judge", ids=ids, verdict="near")["images"] == 1
+
+
+def test_the_grid_is_reloaded_where_it_stands(fiftyone: Any, review: LiveReview) -> None:
+    """Reloading the dataset would show the first image again after every verdict."""
+    import fiftyone.operators as foo
+
+    context = {"dataset": review.dataset, "selected": chosen(review, 1)}
+    result = foo.execute_operator("@curation/review/near", ctx=context)
+    asked = [one["operator_uri"].rpartition("/")[2] for one in result.to_json()["executor"]["requests"]]
+    assert asked == ["notify", "clear_selected_samples", "shown", "reload_samples"]
+
+
+def test_the_app_is_handed_the_script() -> None:
+    declared = (PLUGIN / "fiftyone.yml").read_text()
+    pytest.importorskip("fiftyone")
+    from curation.review.plugin.operators import KEYS, OPERATORS
+
+    assert "js_bundle: review.js\n" in declared
+    script = (PLUGIN / "review.js").read_text()
+    listed = declared.partition("operators:")[2].partition("panels:")[0].replace("-", " ").split()
+    ours = [one.called for one in OPERATORS]
+    assert listed[: len(ours)] == ours
+    assert listed[len(ours) :] == re.findall(r'OperatorConfig\(\{ name: "(\w+)"', script)
+    assert dict(re.findall(r'\b([a-z]): "(keep|remove|near|far|unsure)"', script)) == {
+        key: word for word, key in KEYS.items() if word != UNDO
+    }
 
 
 def test_another_dataset_is_told_that_it_is_no_review(fiftyone: Any) -> None:

@@ -113,7 +113,10 @@ def test_the_log_alone_tells_what_stands(calls: list[tuple[str, str, set[int]]],
         else:
             keys = [KEYS[place] for place in sorted(places)]
             book.record(with_batch(keys), verdict, reason="", reviewer=reviewer)
-            model[reviewer].append((verdict, places))
+            # An image that says so already is no part of the call.
+            says = {one: next((word for word, them in reversed(model[reviewer]) if one in them), "") for one in places}
+            if changed := {one for one in places if says[one] != verdict}:
+                model[reviewer].append((verdict, changed))
     fresh = VerdictBook(path, stage="manual")
     fresh.refresh()
     for place, key in enumerate(KEYS):

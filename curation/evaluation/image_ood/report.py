@@ -11,67 +11,74 @@ from curation.evaluation.result import Column, Data, Report, Result, Scored, Tab
 _PUBLISHED = "published"
 _EMPTY = "a set has no images or no scores"
 _STD = "population standard deviation over the runs, of the finished table"
-_NUMBERS = ("AUROC", "FPR95", "AUPR_IN", "AUPR_OUT", "ACC")
-MEASURES = (
-    Measure(
+_METRICS = "OpenOOD 1.5, openood/evaluators/metrics.py"
+_OF_SETS = (
+    (
         "AUROC",
         "area under the ROC curve",
         "P(s_id > s_ood) + P(s_id = s_ood) / 2 over all pairs of an ID and an OOD image; of a group the plain mean of "
         "its sets, whatever their sizes",
-        unit="share",
-        better="higher",
-        undefined=_EMPTY,
-        count=("n", "ood"),
-        ranked=True,
+        "ood",
     ),
-    Measure(
+    (
         "FPR95",
         "false positive rate at 95 % true positives",
         "as the variant says: which class is positive, and which threshold counts (`FPR95_ood_positive`, "
         "`FPR95_ood_positive_openood_vertices`, `FPR95_first`, `FPR95_quantile_ninco`, `FPR95_rank_ssb`)",
-        unit="share",
-        better="lower",
-        undefined=_EMPTY,
-        count=("n", "ood"),
-        ranked=True,
+        "ood",
     ),
-    Measure(
+    (
         "AUPR_IN",
         "area under precision over recall, ID positive",
         "trapezoids between all distinct scores, from recall 0 with precision 1; depends on the ratio of ID to OOD",
-        unit="share",
-        better="higher",
-        undefined=_EMPTY,
-        count=("n", "id"),
-        ranked=True,
+        "id",
     ),
-    Measure(
+    (
         "AUPR_OUT",
         "area under precision over recall, OOD positive",
         "the same of negated scores with ID and OOD exchanged",
-        unit="share",
-        better="higher",
-        undefined=_EMPTY,
-        count=("n", "ood"),
-        ranked=True,
-    ),
-    Measure(
-        "ACC",
-        "accuracy on ID images",
-        "ID images whose prediction is their label / ID images; with covariate-shifted sets as ID, over all pooled",
-        unit="share",
-        better="higher",
-        undefined="predictions or labels are not told",
-        count=("n", "id"),
-        ranked=True,
-    ),
-    *(
-        Measure(
-            f"{key}_std", f"spread of {key} over runs", _STD, unit="share", paths=(("std", key),), count=("n", "runs")
-        )
-        for key in _NUMBERS
+        "ood",
     ),
 )
+_COMPARED = tuple(
+    Measure(
+        key,
+        name,
+        formula,
+        unit="share",
+        better="lower" if key == "FPR95" else "higher",
+        source=_METRICS,
+        undefined=_EMPTY,
+        count=("n", counted),
+        ranked=True,
+    )
+    for key, name, formula, counted in _OF_SETS
+)
+_ACCURACY = Measure(
+    "ACC",
+    "accuracy on ID images",
+    "ID images whose prediction is their label / ID images; with covariate-shifted sets as ID, over all pooled",
+    unit="share",
+    better="higher",
+    source="OpenOOD 1.5, openood/evaluation_api/evaluator.py",
+    undefined="predictions or labels are not told",
+    count=("n", "id"),
+    ranked=True,
+)
+_NUMBERS = tuple(one.key for one in (*_COMPARED, _ACCURACY))
+_SPREADS = tuple(
+    Measure(
+        f"{key}_std",
+        f"spread of {key} over runs",
+        _STD,
+        unit="share",
+        source="OpenOOD 1.5, scripts/eval_ood.py",
+        paths=(("std", key),),
+        count=("n", "runs"),
+    )
+    for key in _NUMBERS
+)
+MEASURES = (*_COMPARED, _ACCURACY, *_SPREADS)
 DEFINITIONS = definitions(MEASURES[: len(_NUMBERS)])
 
 

@@ -1,6 +1,8 @@
-"""Operators of the App: a verdict with reason and reviewer, one button for each verdict, undo, next batch, export.
+"""Operators of the App: a verdict by key, button or form, undo, next batch, export.
 
 They check nothing themselves: every input goes to `curation.review.live_review`, and its errors come back as messages.
+Every verdict, whatever was pressed, goes through `judged`; who gave it is the reviewer that this server was started
+for, whatever a request says.
 """
 
 from __future__ import annotations
@@ -11,11 +13,11 @@ from typing import Any
 import fiftyone.operators as foo
 import fiftyone.operators.types as types
 
-from curation.errors import CurationError
-from curation.review.live_review import LiveReview, open_review, waiting_view
+from curation.errors import CurationError, ReviewError
+from curation.review.live_review import Outcome, open_review, waiting_view
 from curation.review.progress import progress_markdown
 from curation.review.session import REVIEWER_VARIABLE
-from curation.review.verdicts import ACTIONS, VERDICTS
+from curation.review.verdicts import ACTIONS, UNDO, VERDICTS
 
 ICONS = {
     "keep": "check_circle",
@@ -24,70 +26,109 @@ ICONS = {
     "far": "call_made",
     "unsure": "help",
 }
+KEYS = {"keep": "k", "remove": "r", "near": "n", "far": "f", "unsure": "u", UNDO: "z"}
+"""As `review.js` listens for them."""
 
 
-def usual_reviewer() -> str:
-    """Return who reviews unless a form says otherwise: ``curation review start --reviewer``."""
-    return os.environ.get(REVIEWER_VARIABLE, "")
+def reviewer_here(ctx: Any = None) -> str:
+    """Return who reviews: ``curation review start --reviewer``, fixed while the server runs.
+
+    Raises
+    ------
+    ReviewError
+        A request names somebody else.
+    """
+    reviewer = os.environ.get(REVIEWER_VARIABLE, "")
+    named = ctx.params.get("reviewer") if ctx is not None else None
+    if named and named != reviewer:
+        raise ReviewError(
+            "The reviewer is fixed when the server starts",
+            found=ascii(named)[:80],
+            expected=reviewer or "curation review start --reviewer NAME",
+            hint="each reviewer starts a server of their own, on the same folder and database",
+        )
+    return reviewer
 
 
-def known_reasons(review: LiveReview) -> list[str]:
+def known_reasons(review: Any) -> list[str]:
     """Return the reasons that a form offers: those of the proposals, as often as they occur, at most fifty."""
     counts = review.dataset.count_values("reason")
     reasons = sorted((one for one in counts if one), key=lambda one: (-counts[one], one))
     return reasons[:50]
 
 
-def told(ctx: Any, error: CurationError) -> dict[str, Any]:
-    """Show an error as a message of the App and return it as an operator's result."""
+def refused(error: CurationError | OSError) -> dict[str, Any]:
+    """Return what an operator answers where nothing was done."""
+    if isinstance(error, OSError):
+        error = ReviewError(
+            "Nothing was recorded: the log cannot be written",
+            found=error.strerror or type(error).__name__,
+            hint="make room on the disk, then press the key again",
+        )
     text = error.what + (f". {error.hint[:1].upper()}{error.hint[1:]}" if error.hint else "")
-    ctx.ops.notify(text, variant="error")
     return {"images": 0, "message": text, **error.as_dict()}
 
 
-def decide(ctx: Any, verdict: Any, *, reason: Any, reviewer: Any) -> dict[str, Any]:
-    """Give a verdict on what is selected, show it, and clear the selection."""
+def told(ctx: Any, error: CurationError | OSError) -> dict[str, Any]:
+    """Show an error as a message of the App and return it as an operator's result."""
+    answer = refused(error)
+    ctx.ops.notify(answer["message"], variant="error")
+    return answer
+
+
+def judged(ctx: Any, samples: Any, verdict: Any, *, reason: Any = None) -> dict[str, Any]:
+    """Give a verdict on samples, or take the last one back: to the log, then to the database; the answer, not shown.
+
+    Returns
+    -------
+    dict
+        ``images`` and ``message``; ``ids`` of the samples concerned and ``waiting``, those that have no verdict of the
+        reviewer now; ``told``, count, rate and time left.
+    """
+    reviewer = reviewer_here(ctx)
+    review = open_review(ctx.dataset)
+    done: Outcome = (
+        review.undo(reviewer)
+        if verdict == UNDO
+        else review.decide(samples, str(verdict), reason=reason, reviewer=reviewer)
+    )
+    return {
+        "images": done.images,
+        "message": done.text,
+        "ids": list(done.samples),
+        "waiting": list(done.waiting),
+        "told": review.told(reviewer),
+    }
+
+
+def judge_selected(ctx: Any, verdict: Any, *, reason: Any = None) -> dict[str, Any]:
+    """Give a verdict on what is selected, or undo, as a button does: show it, and clear the selection."""
     try:
-        review = open_review(ctx.dataset)
-        done = review.decide(ctx.selected, str(verdict), reason=reason, reviewer=reviewer)
-    except CurationError as error:
+        done = judged(ctx, ctx.selected, verdict, reason=reason)
+    except (CurationError, OSError) as error:
         return told(ctx, error)
-    ctx.ops.notify(done.text, variant="success")
-    # Else the next verdict would fall on these images once more.
-    ctx.ops.clear_selected_samples()
-    ctx.ops.reload_dataset()
-    return {"images": done.images, "message": done.text}
+    ctx.ops.notify(done["message"], variant="success" if done["ids"] else "info")
+    if verdict != UNDO:
+        # Else the next verdict would fall on these images once more.
+        ctx.ops.clear_selected_samples()
+    ctx.trigger("@curation/review/shown", params=done)
+    # The dataset as a whole would be shown from its first image on.
+    ctx.ops.reload_samples()
+    return done
 
 
-def decide_as_asked(ctx: Any, verdict: Any) -> dict[str, Any]:
-    """Give a verdict with the reason and the reviewer of an operator's form."""
-    reviewer = ctx.params.get("reviewer") or usual_reviewer()
-    return decide(ctx, verdict, reason=ctx.params.get("reason"), reviewer=reviewer)
-
-
-def undo(ctx: Any, reviewer: Any) -> dict[str, Any]:
-    """Take back a reviewer's last verdict and show it."""
+def show_next_batch(ctx: Any, *, after: str = "") -> dict[str, Any]:
+    """Show what waits for the reviewer in the next batch where something does."""
     try:
-        done = open_review(ctx.dataset).undo(reviewer)
-    except CurationError as error:
-        return told(ctx, error)
-    ctx.ops.notify(done.text, variant="success" if done.images else "info")
-    ctx.ops.reload_dataset()
-    return {"images": done.images, "message": done.text}
-
-
-def show_next_batch(ctx: Any, *, reviewer: Any, after: str = "") -> dict[str, Any]:
-    """Show the next batch that waits for a reviewer."""
-    try:
-        review = open_review(ctx.dataset)
-        batch = review.next_batch(reviewer=str(reviewer or "").strip(), after=after)
+        reviewer = reviewer_here(ctx)
+        batch = open_review(ctx.dataset).next_batch(reviewer=reviewer, after=after)
     except CurationError as error:
         return told(ctx, error)
     text = "Every image has a verdict" if batch is None else f"Batch {batch}"
     ctx.ops.notify(text, variant="info")
     if batch is not None:
         ctx.ops.clear_selected_samples()
-        ctx.ops.set_view(view=waiting_view(ctx.dataset, batch))
+        ctx.ops.set_view(view=waiting_view(ctx.dataset, batch, reviewer))
     return {"batch": batch, "message": text}
 
 
@@ -99,12 +140,6 @@ def export(ctx: Any, name: Any) -> dict[str, Any]:
         return told(ctx, error)
     ctx.ops.notify(f"Written: {path.name}", variant="success")
     return {"path": str(path), "message": f"Written: {path}"}
-
-
-def reviewer_field(inputs: Any) -> None:
-    """Add the field for the reviewer's name; it may stay empty where one was named at the start."""
-    usual = usual_reviewer()
-    inputs.str("reviewer", label="Reviewer", required=not usual, default=usual or None)
 
 
 def message_output(*names: str) -> Any:
@@ -124,12 +159,14 @@ class _Shown(foo.Operator):
     called = label = icon = ""
     button: str | None = None
     pictured = True
-    dynamic = False
+    dynamic = unlisted = False
 
     @property
     def config(self) -> Any:
         """Return name, label and icon in the App."""
-        return foo.OperatorConfig(name=self.called, label=self.label, icon=self.icon, dynamic=self.dynamic)
+        return foo.OperatorConfig(
+            name=self.called, label=self.label, icon=self.icon, dynamic=self.dynamic, unlisted=self.unlisted
+        )
 
     def asks(self) -> bool:
         """Return whether a click opens a form."""
@@ -155,8 +192,41 @@ class OpenReview(_Shown):
         ctx.ops.open_panel("review_panel", layout="horizontal")
 
 
+class About(_Shown):
+    """What `review.js` has to know of a dataset: nothing where it is no review."""
+
+    called, label, unlisted = "about", "Review: what this dataset is", True
+
+    def execute(self, ctx: Any) -> dict[str, Any]:
+        """Return reviewer, verdicts of the stage, samples that the reviewer decided, and the count."""
+        try:
+            review = open_review(ctx.dataset)
+        except CurationError:
+            return {}
+        reviewer = reviewer_here()
+        return {
+            "reviewer": reviewer or "nobody",
+            "verdicts": list(ACTIONS[review.stage]),
+            "decided": review.decided_by(reviewer),
+            "told": review.told(reviewer),
+        }
+
+
+class Judge(_Shown):
+    """A verdict on some images, or the undo of the last one: what each key does; the App is left as it is."""
+
+    called, label, unlisted = "judge", "Review: verdict on images", True
+
+    def execute(self, ctx: Any) -> dict[str, Any]:
+        """Record it, and return what was done or why it was not."""
+        try:
+            return judged(ctx, ctx.params.get("ids"), ctx.params.get("verdict"), reason=ctx.params.get("reason"))
+        except (CurationError, OSError) as error:
+            return refused(error)
+
+
 class Decide(_Shown):
-    """A verdict on the selected images, with reason and reviewer."""
+    """A verdict on the selected images, with a reason."""
 
     called, label, icon = "decide", "Decide: verdict on selected images", "gavel"
     button, pictured, dynamic = "Decide", False, True
@@ -166,7 +236,7 @@ class Decide(_Shown):
         return True
 
     def resolve_input(self, ctx: Any) -> Any:
-        """Ask for verdict, reason and reviewer; tell where there is nothing to decide on."""
+        """Ask for verdict and reason; tell where there is nothing to decide on."""
         inputs = types.Object()
         try:
             review = open_review(ctx.dataset)
@@ -186,12 +256,11 @@ class Decide(_Shown):
         )
         choices = types.AutocompleteView(choices=[types.Choice(one, label=one) for one in known_reasons(review)])
         inputs.str("reason", label="Reason", required=False, view=choices)
-        reviewer_field(inputs)
-        return types.Property(inputs, view=types.View(label="Verdict"))
+        return types.Property(inputs, view=types.View(label=f"Verdict of {reviewer_here() or 'nobody'}"))
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Record the verdict."""
-        return decide_as_asked(ctx, ctx.params.get("verdict"))
+        return judge_selected(ctx, ctx.params.get("verdict"), reason=ctx.params.get("reason"))
 
     def resolve_output(self, ctx: Any) -> Any:
         """Return the form of a sentence on what was done."""
@@ -205,11 +274,11 @@ class _Quick(_Shown):
 
     def __init_subclass__(cls) -> None:
         cls.called, cls.icon = cls.verdict, ICONS[cls.verdict]
-        cls.label = cls.button = f"Verdict: {cls.verdict}"
+        cls.label = cls.button = f"Verdict: {cls.verdict} ({KEYS[cls.verdict]})"
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Record the verdict."""
-        return decide_as_asked(ctx, self.verdict)
+        return judge_selected(ctx, self.verdict)
 
 
 class Keep(_Quick):
@@ -246,21 +315,11 @@ class Undo(_Shown):
     """The reviewer's last verdict, taken back."""
 
     called, label, icon = "undo", "Undo my last verdict", "undo"
-    button = label
-
-    def asks(self) -> bool:
-        """Return whether a click opens the form."""
-        return not usual_reviewer()
-
-    def resolve_input(self, ctx: Any) -> Any:
-        """Ask whose verdict, where nobody was named at the start."""
-        inputs = types.Object()
-        reviewer_field(inputs)
-        return types.Property(inputs, view=types.View(label="Undo my last verdict"))
+    button = f"{label} ({KEYS[UNDO]})"
 
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Take it back."""
-        return undo(ctx, ctx.params.get("reviewer") or usual_reviewer())
+        return judge_selected(ctx, UNDO)
 
 
 class NextBatch(_Shown):
@@ -272,8 +331,7 @@ class NextBatch(_Shown):
     def execute(self, ctx: Any) -> dict[str, Any]:
         """Show it."""
         after = ctx.params.get("after")
-        reviewer = ctx.params.get("reviewer") or usual_reviewer()
-        return show_next_batch(ctx, reviewer=reviewer, after=after if isinstance(after, str) else "")
+        return show_next_batch(ctx, after=after if isinstance(after, str) else "")
 
 
 class ExportDecisions(_Shown):
@@ -322,6 +380,6 @@ def _notice(inputs: Any, text: str) -> Any:
 
 
 QUICK = (Keep, Remove, Near, Far, Unsure)
-OPERATORS = (OpenReview, Decide, *QUICK, Undo, NextBatch, ExportDecisions, ReviewProgress)
+OPERATORS = (OpenReview, About, Judge, Decide, *QUICK, Undo, NextBatch, ExportDecisions, ReviewProgress)
 
 assert tuple(one.verdict for one in QUICK) == VERDICTS  # noqa: S101

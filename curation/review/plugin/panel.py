@@ -1,4 +1,4 @@
-"""The review panel: reviewer and reason once, a button for each verdict, and how far the review is."""
+"""The review panel: who reviews, how far, a reason for the buttons, and a button for each verdict."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import fiftyone.operators.types as types
 from curation.errors import CurationError
 from curation.review.live_review import open_review
 from curation.review.plugin import operators
-from curation.review.progress import progress_markdown
-from curation.review.verdicts import ACTIONS
+from curation.review.progress import as_text, progress_markdown
+from curation.review.verdicts import ACTIONS, UNDO
 
 
 class ReviewPanel(foo.Panel):
@@ -24,13 +24,9 @@ class ReviewPanel(foo.Panel):
             name="review_panel",
             label="Review",
             icon="fact_check",
-            help_markdown="Tick images in the grid, then click a verdict. Each one is in the decisions log at once.",
+            help_markdown="Tick images in the grid, then press a key or click a verdict; press ? for the keys. Each "
+            "verdict is in the decisions log at once.",
         )
-
-    def on_load(self, ctx: Any) -> None:
-        """Fill in the reviewer named at the start."""
-        if not ctx.panel.state.get("reviewer"):
-            ctx.panel.state.set("reviewer", operators.usual_reviewer())
 
     def on_change_selected(self, ctx: Any) -> None:
         """Show the number of selected images anew: FiftyOne renders after every event."""
@@ -40,27 +36,28 @@ class ReviewPanel(foo.Panel):
         panel = types.Object()
         try:
             review = open_review(ctx.dataset)
-            progress = progress_markdown(review.progress())
+            reviewer = operators.reviewer_here()
+            far, progress = review.told(reviewer), progress_markdown(review.progress())
         except CurationError as error:
             panel.md(f"### Review\n\n{error.what}", name="refused")
             return types.Property(panel, view=types.GridView(align_x="left", orientation="vertical", gap=2, pad=2))
         count = len(ctx.selected)
-        panel.str("reviewer", label="Reviewer")
-        panel.str("reason", label="Reason (optional)")
+        panel.md(f"Reviewer **{as_text(reviewer) or 'nobody'}**: {far}", name="far")
+        panel.str("reason", label="Reason, for the buttons below (optional)")
         selected = f"{count} {'image' if count == 1 else 'images'} selected" if count else "Tick images in the grid"
         panel.md(f"**{selected}**", name="selected")
         verdicts = panel.btn_group("verdicts")
         for verdict in ACTIONS[review.stage]:
             verdicts.btn(
                 verdict,
-                label=verdict.capitalize(),
+                label=f"{verdict.capitalize()} ({operators.KEYS[verdict]})",
                 icon=operators.ICONS[verdict],
                 variant="contained",
                 on_click=getattr(self, f"on_{verdict}"),
             )
         others = panel.btn_group("others")
         for name, label, icon in (
-            ("undo", "Undo", "undo"),
+            ("undo", f"Undo ({operators.KEYS[UNDO]})", "undo"),
             ("next", "Next batch", "skip_next"),
             ("export", "Export", "file_download"),
         ):
@@ -90,12 +87,12 @@ class ReviewPanel(foo.Panel):
 
     def on_undo(self, ctx: Any) -> None:
         """Take back the reviewer's last verdict."""
-        operators.undo(ctx, _reviewer(ctx))
+        operators.judge_selected(ctx, UNDO)
 
     def on_next(self, ctx: Any) -> None:
         """Show the next batch that waits for this reviewer."""
         shown = ctx.panel.state.get("batch")
-        done = operators.show_next_batch(ctx, reviewer=_reviewer(ctx), after=shown if isinstance(shown, str) else "")
+        done = operators.show_next_batch(ctx, after=shown if isinstance(shown, str) else "")
         ctx.panel.state.set("batch", done.get("batch") or "")
 
     def on_export(self, ctx: Any) -> None:
@@ -104,8 +101,4 @@ class ReviewPanel(foo.Panel):
 
 
 def _decide(ctx: Any, verdict: str) -> None:
-    operators.decide(ctx, verdict, reason=ctx.panel.state.get("reason"), reviewer=_reviewer(ctx))
-
-
-def _reviewer(ctx: Any) -> Any:
-    return ctx.panel.state.get("reviewer") or operators.usual_reviewer()
+    operators.judge_selected(ctx, verdict, reason=ctx.panel.state.get("reason"))

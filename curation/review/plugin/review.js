@@ -1,0 +1,413 @@
+/* Keys, counts and messages of a review in FiftyOne's App.
+ *
+ * One plain script that the App inserts: no build step, no module, nothing fetched from elsewhere. The verdict itself is
+ * given by the Python operator `judge` (log, synced; then database); this script shows what was done, in that order.
+ * What it needs of the App is no documented interface: `missing` looks for it at the start, and without it the buttons
+ * of the Python plugin go on working.
+ */
+(function () {
+  "use strict";
+
+  const PLUGIN = "@curation/review";
+  const foo = window.__foo__;
+  const fos = window.__fos__;
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // What the App has to offer
+  // -------------------------------------------------------------------------------------------------------------------
+
+  function missing() {
+    const needed = {
+      "operators.Operator": foo && foo.Operator,
+      "operators.OperatorConfig": foo && foo.OperatorConfig,
+      "operators.registerOperator": foo && foo.registerOperator,
+      "operators.executeOperator": foo && foo.executeOperator,
+      "state.nullableModalSampleId": fos && fos.nullableModalSampleId,
+      "state.selectedSamples": fos && fos.selectedSamples,
+      "state.refresher": fos && fos.refresher,
+      "state.modalNavigation": fos && fos.modalNavigation && fos.modalNavigation.get,
+      "state.useSetExpandedSample": fos && fos.useSetExpandedSample,
+      "state.useClearModal": fos && fos.useClearModal,
+    };
+    return Object.keys(needed).filter((name) => !needed[name]);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // What is known of the review: of one dataset at a time, told by Python
+  // -------------------------------------------------------------------------------------------------------------------
+
+  /* dataset: its name; reviewer; verdicts: words that this stage knows; decided: ids of samples that this reviewer
+   * decided; told: the count, rate and time left, as a sentence. */
+  let review = null;
+
+  function datasetShown() {
+    const found = window.location.pathname.match(/\/datasets\/([^/?]+)/);
+    return found ? decodeURIComponent(found[1]) : "";
+  }
+
+  /* Call a Python operator of this plugin; every way that it can fail ends in an Error whose text is fit to be shown. */
+  async function ask(operator, params) {
+    let answer;
+    try {
+      const reply = await fetch("/operators/execute", {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ operator_uri: `${PLUGIN}/${operator}`, dataset_name: datasetShown(), params: params || {} }),
+      });
+      if (!reply.ok) throw new Error(`the server answered ${reply.status}`);
+      answer = await reply.json();
+    } catch (error) {
+      throw new Error(`Not known whether it was recorded: ${error.message}. Is the review still running? Reload the page.`);
+    }
+    const result = answer.result || {};
+    if (answer.error || result.error) throw new Error(result.message || answer.error_message || String(answer.error));
+    return result;
+  }
+
+  /* Learn what review the page shows; none where its dataset is another one, and then no key is ours. */
+  async function learn() {
+    const dataset = datasetShown();
+    let told = {};
+    try {
+      told = dataset ? await ask("about") : {};
+    } catch (error) {
+      say(error.message, "wrong");
+    }
+    if (dataset !== datasetShown()) return;
+    review = told.verdicts ? { dataset, ...told, decided: new Set(told.decided) } : { dataset, verdicts: null };
+    drawBar();
+  }
+
+  function counted(result) {
+    if (!review || !review.verdicts) return;
+    review.told = result.told || review.told;
+    for (const id of result.ids || []) review.decided.add(id);
+    for (const id of result.waiting || []) review.decided.delete(id);
+    drawBar();
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The bar: which key does what, who reviews, how far; one line for what happened last; the help
+  // -------------------------------------------------------------------------------------------------------------------
+
+  const KEYS = { k: "keep", r: "remove", n: "near", f: "far", u: "unsure" };
+  const MEANING = {
+    keep: "stays where it is",
+    remove: "shows an in-distribution class, or is unfit otherwise",
+    near: "is near out of distribution",
+    far: "is far out of distribution",
+    unsure: "cannot be told",
+  };
+  // Okabe and Ito's palette, as the verdicts are coloured in the App.
+  const COLOURS = { keep: "#009e73", remove: "#d55e00", near: "#e69f00", far: "#0072b2", unsure: "#999999" };
+
+  function element(parent, tag, style, text) {
+    const made = document.createElement(tag);
+    made.style.cssText = style;
+    if (text !== undefined) made.textContent = text;
+    if (parent) parent.appendChild(made);
+    return made;
+  }
+
+  const Z = 2147483000;
+  const FONT = "font:13px/1.5 system-ui,sans-serif;color:#f2f2f2;";
+  const DARK = "background:rgba(22,22,26,.93);border-radius:8px;box-shadow:0 2px 10px rgba(0,0,0,.5);";
+  const box = element(
+    null,
+    "div",
+    `${FONT}position:fixed;left:50%;bottom:10px;transform:translateX(-50%);z-index:${Z};pointer-events:none;` +
+      "display:flex;flex-direction:column;align-items:center;gap:6px;max-width:96vw;"
+  );
+  box.id = "curation-review";
+  const line = element(box, "div", `${DARK}padding:4px 12px;display:none;`);
+  line.id = "curation-review-message";
+  line.setAttribute("role", "status");
+  const bar = element(box, "div", `${DARK}padding:5px 12px;display:none;gap:12px;flex-wrap:wrap;justify-content:center;`);
+  bar.id = "curation-review-bar";
+  const help = element(
+    null,
+    "div",
+    `${FONT}${DARK}position:fixed;left:50%;top:50%;transform:translate(-50%,-50%);z-index:${Z};padding:18px 26px;` +
+      "display:none;max-width:560px;"
+  );
+  help.id = "curation-review-help";
+
+  function key(parent, letter, colour) {
+    element(
+      parent,
+      "kbd",
+      "font:600 12px/1 ui-monospace,monospace;padding:1px 6px;border-radius:4px;margin-right:5px;" +
+        `border:1px solid ${colour || "#aaa"};border-bottom-width:3px;`,
+      letter
+    );
+  }
+
+  /* Keys of verdicts that this stage knows: a candidate cannot be kept, an override has no far. */
+  function keysHere() {
+    return Object.entries(KEYS).filter(([, verdict]) => review.verdicts.includes(verdict));
+  }
+
+  function drawBar() {
+    if (!box.isConnected) document.body.append(box, help);
+    bar.replaceChildren();
+    const shown = review && review.verdicts && review.dataset === datasetShown();
+    bar.style.display = shown ? "flex" : "none";
+    if (!shown) return;
+    for (const [letter, verdict] of keysHere()) {
+      const one = element(bar, "span", "white-space:nowrap;");
+      key(one, letter, COLOURS[verdict]);
+      one.append(verdict);
+    }
+    for (const [letter, word] of [["z", "undo"], ["?", "help"]]) {
+      const one = element(bar, "span", "white-space:nowrap;");
+      key(one, letter);
+      one.append(word);
+    }
+    element(bar, "span", "white-space:nowrap;color:#c8c8d0;", `${review.reviewer} · ${review.told}`);
+  }
+
+  let fading;
+  function say(text, kind) {
+    if (!box.isConnected) document.body.append(box, help);
+    line.textContent = text;
+    line.dataset.kind = kind || "done";
+    line.style.display = "block";
+    line.style.borderLeft = `4px solid ${kind === "wrong" ? "#d55e00" : kind === "note" ? "#56b4e9" : "#009e73"}`;
+    clearTimeout(fading);
+    // What went wrong stays until the next key.
+    if (kind !== "wrong") fading = setTimeout(() => (line.style.display = "none"), 4000);
+  }
+
+  function toggleHelp(open) {
+    help.replaceChildren();
+    help.style.display = open ? "block" : "none";
+    if (!open) return;
+    element(help, "div", "font-weight:600;font-size:15px;margin-bottom:8px;", "Keys of the review");
+    for (const [letter, verdict] of keysHere()) {
+      const row = element(help, "div", "margin:3px 0;");
+      key(row, letter, COLOURS[verdict]);
+      row.append(`${verdict}: the image ${MEANING[verdict]}`);
+    }
+    for (const [letter, text] of [
+      ["z", "undo: your last verdict is taken back; the log keeps both"],
+      ["?", "this help; any key closes it"],
+    ]) {
+      const row = element(help, "div", "margin:3px 0;");
+      key(row, letter);
+      row.append(text);
+    }
+    element(
+      help,
+      "div",
+      "margin-top:10px;color:#c8c8d0;",
+      "In the grid a key judges the images that are ticked. In the enlarged view it judges the image shown and goes on to " +
+        "the next one without a verdict of yours; an image that you judge anew is followed by its neighbour. Reasons are " +
+        "given with Decide above the grid, or in the panel Review."
+    );
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Judging: one thing after the other
+  // -------------------------------------------------------------------------------------------------------------------
+
+  let last = Promise.resolve();
+  let waiting = 0;
+  const jobs = new Map();
+  let number = 0;
+
+  /* Run some work with the App's present state and hooks, which an operator alone is handed. */
+  function withApp(work) {
+    return new Promise((resolve, reject) => {
+      const job = String(++number);
+      jobs.set(job, (ctx) => Promise.resolve(work(ctx)).then(resolve, reject));
+      foo.executeOperator(`${PLUGIN}/press`, { job });
+    });
+  }
+
+  class Press extends foo.Operator {
+    get config() {
+      return new foo.OperatorConfig({ name: "press", label: "Review: a key was pressed", unlisted: true });
+    }
+    useHooks() {
+      return { expand: fos.useSetExpandedSample(), close: fos.useClearModal() };
+    }
+    async execute(ctx) {
+      const job = jobs.get(ctx.params.job);
+      jobs.delete(ctx.params.job);
+      if (job) await job(ctx);
+    }
+  }
+
+  /* What a Python button or form did, told to this script: the count and the images to skip. */
+  class Shown extends foo.Operator {
+    get config() {
+      return new foo.OperatorConfig({ name: "shown", label: "Review: a verdict was given", unlisted: true });
+    }
+    async execute(ctx) {
+      counted(ctx.params);
+    }
+  }
+
+  function queue(work) {
+    waiting += 1;
+    last = last
+      .then(work)
+      .catch((error) => say(error.message, "wrong"))
+      .finally(() => (waiting -= 1));
+  }
+
+  const imageShown = (ctx) => ctx.state.snapshot.getPromise(fos.nullableModalSampleId);
+
+  function reload(ctx) {
+    ctx.state.set(fos.refresher, (count) => count + 1);
+  }
+
+  let changed = false; // Something was decided since the enlarged view opened: the grid is behind.
+
+  async function judgeShown(ctx, verdict) {
+    const id = await imageShown(ctx);
+    if (!id) return say("The enlarged view was closed before this key: nothing was judged", "note");
+    const again = review.decided.has(id);
+    const done = await ask("judge", { ids: [id], verdict });
+    changed = true;
+    counted(done);
+    say(done.message);
+    await goOn(ctx, again);
+  }
+
+  /* On to the next image: the next that this reviewer has not decided, or the neighbour of one that was decided before. */
+  async function goOn(ctx, again) {
+    const way = fos.modalNavigation.get();
+    let more = Boolean(way && (await way.peek(1)));
+    while (more) {
+      const next = await way.next(1);
+      if (again || !review.decided.has(next.id)) return ctx.hooks.expand(next);
+      more = next.hasNext;
+    }
+    ctx.hooks.close();
+    say(again ? "That was the last image of this list" : "End of the list: no image after this one waits for you", "note");
+  }
+
+  async function judgeTicked(ctx, verdict) {
+    const ids = Array.from((await ctx.state.snapshot.getPromise(fos.selectedSamples)).keys());
+    const done = await ask("judge", { ids, verdict });
+    counted(done);
+    say(done.message);
+    ctx.state.set(fos.selectedSamples, new Map());
+    reload(ctx);
+  }
+
+  async function undo(ctx, enlarged) {
+    const done = await ask("judge", { verdict: "undo" });
+    counted(done);
+    say(done.message, done.ids.length ? "done" : "note");
+    if (!done.ids.length) return;
+    if (!enlarged || !(await imageShown(ctx))) return reload(ctx);
+    changed = true;
+    await reopen(ctx, done.ids);
+  }
+
+  /* Show an image of these again. Going back step by step keeps the App's place in the list right; one that does not lie
+   * behind is opened as it is, and the way on leads from where the list was. */
+  async function reopen(ctx, ids) {
+    const wanted = new Set(ids);
+    const way = fos.modalNavigation.get();
+    let more = Boolean(way && (await way.peek(-1)));
+    while (more) {
+      const before = await way.previous(1);
+      if (wanted.has(before.id)) return ctx.hooks.expand(before);
+      more = before.hasPrevious;
+    }
+    await ctx.hooks.expand({ id: ids[0] });
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The keyboard
+  // -------------------------------------------------------------------------------------------------------------------
+
+  const isEnlarged = () => Boolean(document.querySelector('[data-cy="modal"]'));
+
+  function isAnnotating() {
+    if (!isEnlarged()) return false;
+    try {
+      return JSON.parse(window.localStorage.getItem(`${datasetShown()}_modalMode`)) === "annotate";
+    } catch {
+      return false;
+    }
+  }
+
+  /* Somebody types, or chooses from a list. The checkbox of a tile keeps the focus when it was ticked: that is neither. */
+  function isTyping() {
+    const at = document.activeElement;
+    if (!at || at === document.body) return false;
+    if (at.isContentEditable || at.tagName === "TEXTAREA" || at.tagName === "SELECT") return true;
+    if (at.tagName === "INPUT") return !["checkbox", "radio", "button", "submit", "range", "color"].includes(at.type);
+    return Boolean(at.closest('[role="listbox"],[role="menu"],[role="combobox"]'));
+  }
+
+  const isAsked = () => Boolean(document.querySelector('[data-cy^="operators-prompt"],[data-cy="operators-browser"]'));
+
+  /* The letter that was pressed; by its place where the layout has other letters. */
+  function letterOf(event) {
+    const letter = event.key.toLowerCase();
+    if (letter === "?") return letter;
+    if (event.shiftKey) return "";
+    return /^[a-z]$/.test(letter) ? letter : /^[ -~]+$/.test(letter) ? "" : event.code.replace("Key", "").toLowerCase();
+  }
+
+  function onKey(event) {
+    if (!review || !review.verdicts || review.dataset !== datasetShown()) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (isTyping() || isAnnotating() || isAsked()) return;
+    const helping = help.style.display !== "none";
+    const letter = letterOf(event);
+    if (!helping && !KEYS[letter] && letter !== "z" && letter !== "?") return;
+    // Before the App's own listener: f is its fullscreen, r its zoom, z its crop.
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    // A key that is held repeats itself: it was one verdict.
+    if (event.repeat) return;
+    if (helping || letter === "?") return toggleHelp(!helping);
+    const enlarged = isEnlarged();
+    const verdict = KEYS[letter];
+    if (verdict && !review.verdicts.includes(verdict)) {
+      return say(`${letter}: ${verdict} is no verdict at this stage; there are ${review.verdicts.join(", ")}`, "wrong");
+    }
+    queue(() =>
+      withApp((ctx) => (!verdict ? undo(ctx, enlarged) : enlarged ? judgeShown(ctx, verdict) : judgeTicked(ctx, verdict)))
+    );
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The evidence beside the image
+  // -------------------------------------------------------------------------------------------------------------------
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Start
+  // -------------------------------------------------------------------------------------------------------------------
+
+  const absent = missing();
+  if (absent.length) {
+    say(`Keys are off: this FiftyOne lacks ${absent.join(", ")}. The buttons above the grid work.`, "wrong");
+    return;
+  }
+  foo.registerOperator(Press, PLUGIN);
+  foo.registerOperator(Shown, PLUGIN);
+  window.addEventListener("keydown", onKey, true);
+  // The page may change its dataset without being loaded anew; and the grid is brought up to date once the enlarged view
+  // closes, not at each verdict.
+  let enlarged = false;
+  setInterval(() => {
+    const dataset = datasetShown();
+    if (!review || review.dataset !== dataset) {
+      review = { dataset, verdicts: null };
+      learn();
+    }
+    const now = isEnlarged();
+    if (enlarged && !now && changed) {
+      changed = false;
+      queue(() => withApp(reload));
+    }
+    enlarged = now;
+  }, 200);
+})();
