@@ -293,6 +293,8 @@ def report(*, stray: int, negative: int, unknown: int = 0) -> dict[str, int]:
 def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawColumns) -> tuple[Int32s, Bools]:
     """Return the position of each image id in the ground truth, and whether it is there.
 
+    A text that is no id of the truth's may be the stem of a file's name, as Ultralytics writes it; never a number.
+
     Raises
     ------
     PredictionError
@@ -306,7 +308,7 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawCo
         numbers = [one if isinstance(one, int) else native_number(one) for one in ids]
         known = np.array([number is not None for number in numbers], np.bool_)
         position, found = find(np.array([number or 0 for number in numbers], np.int64), truth.image_numbers)
-        return position, found & known
+        return _by_stem(ids, truth, position, found & known)
     place = {name: number for number, name in enumerate(truth.image_names)}
     for row, one in enumerate(ids):
         if isinstance(one, int):
@@ -318,7 +320,28 @@ def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawCo
                 hint="use the ids of the annotation file that the detector was given",
             )
     position = np.array([place.get(str(one), -1) for one in ids], np.int32)
-    return np.maximum(position, 0), position >= 0
+    return _by_stem(ids, truth, np.maximum(position, 0), position >= 0)
+
+
+def _by_stem(
+    ids: Sequence[int | str] | Int64s, truth: GroundTruth, position: Int32s, found: Bools
+) -> tuple[Int32s, Bools]:
+    """Find the images that some detections name by a text that is no id, but the stem of one file."""
+    missing = [row for row in np.flatnonzero(~found).tolist() if isinstance(ids[row], str)]
+    if missing and truth.image_stems:
+        place = _places_of_stems(truth)
+        named = np.array([place.get(str(ids[row]), -1) for row in missing], np.int32)
+        position[missing] = np.maximum(named, 0)
+        found[missing] = named >= 0
+    return position, found
+
+
+def _places_of_stems(truth: GroundTruth) -> dict[str, int]:
+    """Return the position of each image by the stem of its file, `_AMBIGUOUS` where two have one (a/1.jpg, b/1.jpg)."""
+    places: dict[str, int] = {}
+    for place, stem in enumerate(truth.image_stems):
+        places[stem] = place if stem not in places else _AMBIGUOUS
+    return places
 
 
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
@@ -345,9 +368,7 @@ _LONGEST = (255, 64)
 """Characters of an image name, and of a number: one endless token would cost its length in every row."""
 
 
-def read_voc_results(
-    path: Path, truth: GroundTruth, names: Sequence[str], policy: Policy | None = None
-) -> ReadDetections:
+def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = None) -> ReadDetections:
     """Return the detections of a VOC results folder (``comp4_det_test_CLASS.txt``) or of one such file.
 
     Each line is ``image score x1 y1 x2 y2`` with 1-based inclusive corners; the box becomes
@@ -356,8 +377,8 @@ def read_voc_results(
 
     Parameters
     ----------
-    names : sequence of str
-        Name of each image of `truth` as the lines write it (the stem of its file).
+    truth : GroundTruth
+        The part they belong to; the lines name its images by the stems of their files.
     policy : Policy, optional
 
     Raises
@@ -369,11 +390,7 @@ def read_voc_results(
     """
     policy = policy or Policy()
     files = _files_by_class(path, truth)
-    positions: dict[str, int] = {}
-    for place, name in enumerate(names):
-        # Two images of one name (a/1.jpg, b/1.jpg): a line that uses it says nothing.
-        positions[name] = place if name not in positions else _AMBIGUOUS
-    reader = _Reader(truth, positions, policy)
+    reader = _Reader(truth, _places_of_stems(truth), policy)
     for name, file in files.items():
         reader.add(name, file)
     digest = f"sha256:{reader.digests[0].split()[0]}" if path.is_file() else sha256_of_lines(sorted(reader.digests))
@@ -555,7 +572,7 @@ def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: P
     """
     policy = policy or Policy()
     if is_voc_results(path):
-        read = read_voc_results(path, replace(truth.truth, classes=_spelled(path, truth)), truth.part.names, policy)
+        read = read_voc_results(path, replace(truth.truth, classes=_spelled(path, truth)), policy)
     else:
         read = _read_json(path, truth, source, policy)
     return _once_a_line(read, truth)

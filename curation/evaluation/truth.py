@@ -29,13 +29,11 @@ from curation.sources.source import FileRecord, Source
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The ground truth of one part, the names of its images, and the files it was read from.
+    """The ground truth of one part, and the files it was read from.
 
     Attributes
     ----------
     truth : GroundTruth
-    names : tuple of str, length n
-        Stem of each image's file name (its native id where the file states none), in the order of `truth`.
     files : tuple of FileRecord
     dropped : dict of str to int
         What the reader left out, by reason.
@@ -44,7 +42,6 @@ class Part:
     """
 
     truth: GroundTruth
-    names: tuple[str, ...]
     files: tuple[FileRecord, ...]
     dropped: dict[str, int]
     images_in_files: int
@@ -108,11 +105,12 @@ def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tup
         areas=objects.areas[rows],
         original=_originals(source, rows),
         image_names=tuple(source.images.native[chosen].tolist()) if by_name else None,
+        image_stems=tuple(names[i] for i in chosen.tolist()),
         unknown_numbers=known.unknown_numbers,
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",
     )
-    part = Part(truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images))
+    part = Part(truth, source.files, source.dropped, len(source.images))
     return part, place[listed].astype(np.int64)
 
 

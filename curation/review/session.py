@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from curation.sources.photos import PhotoFolder
 from curation.sources.slots import Reading, Sources, named_slots
 
 REVIEWER_VARIABLE = "CURATION_REVIEWER"
+"""Holds who reviews, for the life of a server: every way to judge reads it, and no request changes it."""
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
 
@@ -111,25 +113,29 @@ def review_from_files(
     batch_size
         images of a batch (default: 100)
     reviewer
-        who reviews; the App lets one change it
+        who reviews: the name that every verdict of this server bears; asked for at a terminal where it is not given
     rebuild
         build the dataset anew and replay the log
     no_app
         prepare the dataset and leave
     port
-        port of the App, an error where something answers; next: the first free one from the default on (default:
-        FiftyOne's, 5151)
+        port of the App, an error where something answers; 0: any that is free (default: FiftyOne's, 5151)
     address
         listen at this address instead of 127.0.0.1, which this machine alone reaches; CAUTION: everybody who reaches
-        that address can read every file that this user can read, and give verdicts: the App has no password
+        that address and learns the token (it travels unencrypted) can see the photos under review and judge in your
+        name
 
     Raises
     ------
     UsageError
-        Something that a review needs is missing, or does not fit.
+        Something that a review needs is missing, the reviewer's name above all, or does not fit.
     ReviewError
         See `start_review` and `resume_review`.
     """
+    if not no_app:
+        reviewer = _named(reviewer)
+        # Said before minutes of building rather than after.
+        find_place(address, port)
     if not (manifest or sources or photos or part or proposals or embeddings):
         return resume_review(folder, reviewer=reviewer)
     reviewed = load_manifest(manifest) if manifest else None
@@ -151,9 +157,6 @@ def review_from_files(
         embeddings=embedded,
         decode=decode_photos,
     )
-    if not no_app:
-        # Said before minutes of building rather than after.
-        find_place(address, port)
     return start_review(
         folder,
         name or folder.absolute().name,
@@ -164,6 +167,21 @@ def review_from_files(
         reviewer=reviewer,
         rebuild=rebuild,
     )
+
+
+def _named(reviewer: str) -> str:
+    """Return the reviewer's name, from whoever sits at the terminal where none was given."""
+    if not reviewer and sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write("Who reviews? Every verdict will bear this name: ")
+        sys.stderr.flush()
+        reviewer = sys.stdin.readline()
+    if not reviewer.strip():
+        raise UsageError(
+            "A review needs the name of its reviewer",
+            expected="--reviewer NAME",
+            hint="every verdict of this server bears it; a second reviewer starts a server of their own",
+        )
+    return checked_reviewer(reviewer)
 
 
 def _folders(given: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
@@ -232,7 +250,7 @@ def start_review(
     manifest : str
         Digest of the manifest under review.
     reviewer : str
-        Who reviews, unless the App is told otherwise.
+        Who reviews, in all that this process serves.
     rebuild : bool
         Build anew what a dataset of this name holds. The log is kept and replayed.
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import msgspec
@@ -111,6 +112,10 @@ HEADER, ROWS, SHARDS = "store.json", "rows.json", "shards"
 KINDS = ("images", "boxes", "texts")
 _FORMAT = 1
 _HEX = 16
+_DAMAGE = (
+    OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError, MemoryError, TokenError,
+)  # fmt: skip
+"""What reading the header of a damaged array raises."""
 _JOINED = 8192
 """Rows copied at a time when shards are joined."""
 
@@ -176,7 +181,7 @@ class EmbeddingStore:
         self._known: dict[Row, tuple[Vectors, int]] = {}
         self._joined: list[Row] | None = None
         if (folder / HEADER).is_file():
-            _require_same(_read_header(folder), header, folder)
+            _require_same(read_header(folder), header, folder)
         elif _holds_something(folder):
             raise EmbeddingError(
                 "The folder exists and is no store of embeddings",
@@ -189,11 +194,14 @@ class EmbeddingStore:
         remove_abandoned(folder / SHARDS)
         self._load()
 
-    def __contains__(self, row: Row) -> bool:
+    def __contains__(self, row: object) -> bool:
         return row in self._known
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._known)
 
     def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
         """Keep some rows as a shard: when this returns, a kill or a power cut loses none of them."""
@@ -271,7 +279,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
     EmbeddingError
         The store is unfinished, of another kind, or damaged: its digest is checked, and that all is finite.
     """
-    header = _read_header(folder)
+    header = read_header(folder)
     if kind and header.kind != kind:
         raise EmbeddingError(
             "The store holds embeddings of another kind", where=str(folder), expected=kind, found=header.kind
@@ -296,7 +304,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
 
 def batch_of(folder: Path) -> int | None:
     """Return the batch size of a store, None where there is no store yet."""
-    return _read_header(folder).batch if (folder / HEADER).is_file() else None
+    return read_header(folder).batch if (folder / HEADER).is_file() else None
 
 
 def _identity(header: StoreHeader, folder: Path) -> EncoderIdentity:
@@ -331,7 +339,8 @@ def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None
             )
 
 
-def _read_header(folder: Path) -> StoreHeader:
+def read_header(folder: Path) -> StoreHeader:
+    """Return the header of a store."""
     if not (folder / HEADER).is_file():
         raise MissingFileError("There is no store of embeddings", where=str(folder), hint="curation embed … --out DIR")
     with _well_formed(folder / HEADER):
@@ -364,10 +373,10 @@ def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:
     try:
         if sha256_of_file(path) != sha256:
             raise EmbeddingError("The vectors are not those that the store lists", where=str(path))
-        vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+        vectors: Vectors = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise MissingFileError("The vectors of the store are missing", where=str(path)) from None
-    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
+    except _DAMAGE as error:
         raise EmbeddingError(
             "The vectors of the store cannot be read", where=str(path), found=str(error)[:200]
         ) from None

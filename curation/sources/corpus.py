@@ -201,7 +201,7 @@ class _Bounded:
 def _parquet(place: str, name: str, stamp: str, root: str) -> Iterator[Block]:
     from pyarrow import parquet
 
-    with _readable(place), opened(place, kind="Parquet file") as stream:
+    with opened(place, kind="Parquet file") as stream, _readable(place):
         metadata = parquet.ParquetFile(stream).metadata
         groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
         sizes = [one.num_rows for one in groups]
@@ -246,7 +246,7 @@ class ParquetPhotos:
         import pyarrow
         from pyarrow import parquet
 
-        with _readable(self.place), opened(self.place, kind="Parquet file") as stream:
+        with opened(self.place, kind="Parquet file") as stream, _readable(self.place):
             file = parquet.ParquetFile(stream)
             names = {one.lower(): one for one in file.schema_arrow.names}
             chosen = next((names[one] for one in _PATHS if one in names), None)
@@ -309,7 +309,7 @@ def _table(ids: Any, *, paths: Any = None, data: Any = None, errors: Any = None)
 
 def photo_data(table: pyarrow.Table) -> Iterator[Photo]:
     """Yield id and bytes of each photo of a table, read one after the other, or why it cannot be read."""
-    for batch in table.to_batches(max_chunksize=1):
+    for batch in table.select(["id", "path", "data", "error"]).to_batches(max_chunksize=1):
         ((identity, path, data, error),) = zip(*(column.to_pylist() for column in batch.columns), strict=True)
         yield identity, _data(path, data, error)
 

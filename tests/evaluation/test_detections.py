@@ -202,6 +202,19 @@ def test_texts_may_stand_for_numbers(tmp_path: Path, truth: GroundTruth) -> None
     assert read_coco_results(written(tmp_path, rows), truth).detections.image.tolist() == [1, 2]
 
 
+def test_a_text_that_is_no_id_may_be_the_stem_of_one_file(tmp_path: Path, truth: GroundTruth) -> None:
+    """Ultralytics names images by stems, and makes numbers of those that are one."""
+    stems = tuple(f"photo {'ab'[place] if place < 2 else 'c'}" for place in range(truth.n_images))
+    named = replace(truth, image_stems=stems)
+    rows = [{**GOOD, "image_id": "photo b"}, {**GOOD, "image_id": 1}]
+    assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [1, 0]
+    with pytest.raises(PredictionError, match="not in the ground truth"):
+        read_coco_results(written(tmp_path, [{**GOOD, "image_id": "photo b.jpg"}]), named)
+    twice = replace(truth, image_stems=("photo b",) * truth.n_images)
+    with pytest.raises(PredictionError, match="not in the ground truth"):
+        read_coco_results(written(tmp_path, rows), twice)
+
+
 def test_a_truth_that_names_images_by_texts(tmp_path: Path, truth: GroundTruth) -> None:
     named = replace(truth, image_numbers=np.arange(3), image_names=("a-1", "b/2", "c"))
     rows = [{**GOOD, "image_id": "c"}, {**GOOD, "image_id": "a-1"}]
