@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 PYTHONS ?= $(CURATION_PYTHONS)
 
-.PHONY: install demo test lint bench portability notebooks figures audits clean
+.PHONY: install demo test lint bench torture portability notebooks figures audits clean
 install: $(STAMP)
 
 $(CORE): pyproject.toml constraints.txt
@@ -38,6 +38,10 @@ test: lint
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks --out bench-output
+
+# Faults in every writing verb, 100,000 hostile inputs, bombs: python -m tests.torture KIND --only NAME runs a part.
+torture: $(STAMP)
+	$(BIN)/python -m tests.torture
 
 # Other Pythons are looked for by name, and among PYTHONS: make portability PYTHONS="somewhere/python3.13 …"
 portability: $(STAMP)

@@ -31,6 +31,7 @@ VERBS: dict[str, str] = {
     "embed": "photos, boxes or texts as vectors of an encoder, kept in a store that resumes",
     "neighbors": "nearest images of a reference set, and how alike whole sets are",
     "duplicates": "photos that are the same, or nearly, under different names",
+    "leaks": "look for the images of a benchmark in a corpus, and state what may have been missed",
     "propose": "rank the images of an OOD source that may hold an ID class; near, far and farther, as proposals",
     "review": "look at images in the FiftyOne App and record verdicts and boxes: start, status, export, boxes",
     "decisions": "what recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness",

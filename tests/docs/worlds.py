@@ -266,6 +266,18 @@ def photos(folder: Path) -> None:
         assert run(f"curation embed --images {name}-photos --encoder colour --out stores/{name}") == 0
 
 
+def benchmark_and_corpus(folder: Path) -> None:
+    """Draw a benchmark, and shards of a corpus that holds none of it."""
+    from tests.leaks.leak_world import jpeg, picture, write_benchmark, write_tar
+
+    write_benchmark(folder, 12)
+    (folder / "manifest").rename(folder / "my-benchmark")
+    (folder / "shards").mkdir()
+    for shard in range(2):
+        numbers = range(100 + 20 * shard, 120 + 20 * shard)
+        write_tar(folder / "shards" / f"{shard}.tar", [(f"{number}.jpg", jpeg(picture(number))) for number in numbers])
+
+
 def photos_without_sizes(folder: Path) -> None:
     from PIL import Image
 
@@ -383,6 +395,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/imagenet.md": ilsvrc2012,
     "docs/imagenetood.md": classes_and_one_list,
     "docs/leaderboard.md": rows_of_a_leaderboard,
+    "docs/leaks.md": benchmark_and_corpus,
     "docs/manifests.md": manifests_of_ones_own,
     "docs/ninco.md": classes_and_one_list,
     "docs/ood_metrics.md": ood_files,
