@@ -47,6 +47,7 @@ VERBS: dict[str, str] = {
     "evaluate": "score predictions",
     "leaderboard": "results of several methods, ranked where they are comparable",
     "scores": "post-hoc out-of-distribution scores from logits, features and a last layer",
+    "completion": "what bash, zsh or tcsh needs to complete verbs, options and files",
 }
 
 
@@ -129,7 +130,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """Return the parser of every verb, for `shtab --shell bash curation.cli.whole_parser`."""
+    """Return the parser of every verb, for completion at a shell."""
     parser = _parser(None, every=True)
     _complete_files(parser)
     return parser
