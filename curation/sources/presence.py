@@ -190,7 +190,7 @@ class _CsvPart:
 
 
 def _image_ends(stream: BinaryIO, place: int, header: int, column: int) -> int:
-    """Return where, after a place, an image begins: after the rest of a line, and all lines of the image that follows."""
+    """Return where, after a place, an image begins: after the rest of a line and all lines of the next image."""
     if place <= header:
         return header
     stream.seek(place - 1)
