@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from curation.errors import CurationError as CurationError
     from curation.evaluation.leaderboard.board import leaderboard as leaderboard
     from curation.identify.run import identify as identify
+    from curation.interface import compare_overlay as compare_overlay
     from curation.interface import evaluate as evaluate
     from curation.interface import export as export
     from curation.interface import load as load
@@ -36,6 +37,7 @@ _HOMES = {
     "Source": "curation.sources.source:Source",
     "audit": "curation.audit",
     "build": "curation.benchmarks.building:build",
+    "compare_overlay": "curation.interface:compare_overlay",
     "diff": "curation.manifest.diff:diff",
     "evaluate": "curation.interface:evaluate",
     "export": "curation.interface:export",
@@ -57,6 +59,7 @@ __all__ = [
     "__version__",
     "audit",
     "build",
+    "compare_overlay",
     "diff",
     "evaluate",
     "export",
