@@ -251,7 +251,7 @@ def summary_lines(data: Data) -> list[str]:
         "No photo of the benchmark could be compared: nothing is known of leaks."
         if leaked is None
         else f"{leaked:,} of {whole['compared']:,} benchmark images are in the corpus ({whole['leaked_share']:.2%}); "
-        f"{whole['images'] - whole['compared']:,} had no readable photo.",
+        f"{whole['images'] - whole['compared']:,} were not compared, for want of a readable photo.",
         f"{corpus['images']:,} images of the corpus were read; {corpus['unreadable']:,} more could not be, and "
         f"{corpus['plain']:,} show so little that only their pixels were compared.",
     ]

@@ -78,8 +78,8 @@ def leaks(
     corpus_embeddings : Path, optional
         the corpus as curation embed --corpus made it, by the same encoder, or a store
     margin : float
-        by look, with --encoder, --model or --embeddings: how far on the way from the most similar other benchmark image to itself a corpus
-        image must be
+        by look, with --encoder, --model or --embeddings: how far on the way from the most similar other benchmark image
+        to itself a corpus image must be
     plant : int
         benchmark images that are resized, re-encoded, cropped and mirrored, and looked for, to state what is missed
     engine : {"local", "ray"}
@@ -359,7 +359,8 @@ def _notes(sections: Mapping[str, Any], broken: Mapping[str, str]) -> list[str]:
     notes = []
     benchmark, corpus = sections["benchmark"], sections["corpus"]
     if benchmark["without_photo"]:
-        notes.append(f"{benchmark['without_photo']:,} images of the benchmark have no photo: nothing is known of them")
+        only = "only their embeddings are compared, if any" if corpus["embedded"] else "nothing is known of them"
+        notes.append(f"{benchmark['without_photo']:,} images of the benchmark have no photo: {only}")
     if broken:
         first = next(iter(broken))
         notes.append(f"{len(broken):,} photos of the benchmark cannot be read, such as {first}: {broken[first]}")

@@ -168,6 +168,28 @@ def test_by_look_with_an_encoder_too(world: Path) -> None:
     assert some.data["planted"]["alterations"]["mirrored"]["embedding"] == 5
 
 
+def test_embeddings_of_both_sides_are_enough(world: Path, tmp_path: Path) -> None:
+    assert main(["embed", "--images", str(world / "photos"), "--namespace", "coco", "--encoder", "colour",
+                 "--out", str(tmp_path / "store")]) == 0  # fmt: skip
+    assert (
+        main(["embed", "--corpus", str(world / "corpus"), "--encoder", "colour", "--out", str(tmp_path / "made")]) == 0
+    )
+    given = {"embeddings": tmp_path / "store", "corpus_embeddings": tmp_path / "made"}
+    some = checked(world, **given)
+    seen = {(one.benchmark[5:], one.corpus) for one in some.evidence if one.kind == "embedding"}
+    assert seen >= {
+        (name.rpartition("-")[2].removesuffix(".jpg"), name) for name in _expected() if name.startswith(("same", "re-"))
+    }
+    assert some.data["corpus"]["embedded"] == LEAKED + UNRELATED
+    # Photos of the benchmark are not needed then, nor of those images whose photos are not there.
+    (tmp_path / "empty").mkdir()
+    alone = leaks(world / "manifest", corpus=world / "corpus", photos=tmp_path / "empty", plant=0, **given)
+    assert (alone["benchmark/leaked_by@same_pixels"], alone["benchmark/leaked_by@embedding"] > 7) == (0, True)
+    for wrong in ({"embeddings": tmp_path / "store"}, {**given, "encoder": EncoderOptions(encoder="colour")}):
+        with pytest.raises(UsageError, match="held against embeddings"):
+            checked(world, **wrong)
+
+
 def test_blank_photos_are_compared_by_pixels_alone(tmp_path: Path) -> None:
     manifest, _ = write_benchmark(tmp_path, 4)
     (tmp_path / "photos" / f"{0:012d}.jpg").write_bytes(BLANK)
