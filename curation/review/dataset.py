@@ -89,6 +89,10 @@ DRAWING_FIELDS = (Field(BOXED_FIELD, "texts", "reviewers who say that every unkn
 FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS + DRAWING_FIELDS
 
 
+_INNER = ("evidence_rows", "nearest_path", "decided_by")
+"""Fields that the App reads and a reviewer need not."""
+
+
 def proposed(word: str) -> str:
     """Return how a proposal is shown: ``remove?``, so that nobody takes it for a verdict."""
     return f"{word}?"
@@ -113,8 +117,8 @@ TAG_COLOURS = {
     "verdict": "#009e73",
     "proposal": "#e69f00",
     "score": "#e69f00",
-    "classes": "#5c6670",
     "bad_photo": "#cc79a7",
+    "classes": "#5c6670",
 }
 """What tiles show beside boxes, in the order of the sidebar."""
 
@@ -122,13 +126,14 @@ TAG_COLOURS = {
 def arrange_app(fiftyone: Any, dataset: Any, classes: Iterable[str] = ()) -> None:
     """Give the sidebar a group of the review's fields, show boxes and tags on tiles, and fix every colour."""
     config = dataset.app_config
-    ours = [*TAG_COLOURS, *(field.name for field in FIELDS if field.name not in TAG_COLOURS)]
+    ours = [*TAG_COLOURS, *(field.name for field in FIELDS if field.name not in (*TAG_COLOURS, *_INNER))]
     groups = fiftyone.DatasetAppConfig.default_sidebar_groups(dataset)
     for group in groups:
-        group.paths = [path for path in group.paths if path not in ours]
+        group.paths = [path for path in group.paths if path not in (*ours, *_INNER)]
         group.expanded = group.name == "labels"
     review = fiftyone.SidebarGroupDocument(name="review", paths=ours, expanded=True)
-    config.sidebar_groups = [review, *groups]
+    inner = fiftyone.SidebarGroupDocument(name="review, inner", paths=list(_INNER), expanded=False)
+    config.sidebar_groups = [review, *groups, inner]
     # Older releases of FiftyOne show labels only, whatever is asked.
     if hasattr(config, "active_fields") and hasattr(fiftyone.core.odm.dataset, "ActiveFields"):
         shown = [*BOX_FIELDS, *TAG_COLOURS]

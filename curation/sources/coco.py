@@ -420,7 +420,10 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
 
 
 def _pixels(records: list[ImageRecord], attribute: str, where: Where) -> Int32s:
-    values = _column(records, attribute, np.float64)
+    try:
+        values = _column(records, attribute, np.float64)
+    except OverflowError:
+        values = np.array([min(max(getattr(record, attribute), -1), _MAX_PIXELS + 1) for record in records], np.float64)
     bad = np.flatnonzero(~((values >= 0) & (values <= _MAX_PIXELS) & (values == np.floor(values))))
     if len(bad):
         row = int(bad[0])

@@ -318,6 +318,16 @@ MALFORMED: dict[str, tuple[Any, type[CurationError], str]] = {
         AnnotationFormatError,
         "images[0] (id 1)",
     ),
+    "height beyond any number": (
+        instances(images=[{"id": 1, "height": 10**400}], annotations=[]),
+        AnnotationFormatError,
+        "images[0] (id 1)",
+    ),
+    "width beyond any number, below nothing": (
+        instances(images=[{"id": 1, "width": -(10**400)}], annotations=[]),
+        AnnotationFormatError,
+        "images[0] (id 1)",
+    ),
     "long file name": (
         instances(images=[{"id": 1, "file_name": "x" * 5000}], annotations=[]),
         AnnotationFormatError,
