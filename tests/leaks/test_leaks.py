@@ -142,6 +142,14 @@ def test_tar_shards_and_workers_and_a_second_run_say_the_same(world: Path, found
     assert {name.partition("/")[2] for name, _ in both.unreadable} == HOSTILE.keys()
 
 
+@pytest.mark.ray
+def test_ray_says_the_same(world: Path, ray_session: None) -> None:
+    look = EncoderOptions(encoder="colour")
+    both = [checked(world, world / "shards", engine=one, encoder=look) for one in ("local", "ray")]
+    assert both[0].json_data() == both[1].json_data()
+    assert both[0].evidence == both[1].evidence
+
+
 def test_a_parquet_table_of_paths_is_a_corpus(world: Path, tmp_path: Path) -> None:
     names = sorted(_expected())[:3]
     rows = {"id": ["a", "b", "c", "d"], "path": [*(str(world / "corpus" / name) for name in names), "../secret.jpg"]}
@@ -158,6 +166,28 @@ def test_by_look_with_an_encoder_too(world: Path) -> None:
     assert seen >= {pair for pair in copies if pair[1].startswith(("same", "re-encoded", "mirrored"))}
     assert all(one.value >= one.threshold for one in some.evidence if one.kind == "embedding")
     assert some.data["planted"]["alterations"]["mirrored"]["embedding"] == 5
+
+
+def test_embeddings_of_both_sides_are_enough(world: Path, tmp_path: Path) -> None:
+    assert main(["embed", "--images", str(world / "photos"), "--namespace", "coco", "--encoder", "colour",
+                 "--out", str(tmp_path / "store")]) == 0  # fmt: skip
+    assert (
+        main(["embed", "--corpus", str(world / "corpus"), "--encoder", "colour", "--out", str(tmp_path / "made")]) == 0
+    )
+    given = {"embeddings": tmp_path / "store", "corpus_embeddings": tmp_path / "made"}
+    some = checked(world, **given)
+    seen = {(one.benchmark[5:], one.corpus) for one in some.evidence if one.kind == "embedding"}
+    assert seen >= {
+        (name.rpartition("-")[2].removesuffix(".jpg"), name) for name in _expected() if name.startswith(("same", "re-"))
+    }
+    assert some.data["corpus"]["embedded"] == LEAKED + UNRELATED
+    # Photos of the benchmark are not needed then, nor of those images whose photos are not there.
+    (tmp_path / "empty").mkdir()
+    alone = leaks(world / "manifest", corpus=world / "corpus", photos=tmp_path / "empty", plant=0, **given)
+    assert (alone["benchmark/leaked_by@same_pixels"], alone["benchmark/leaked_by@embedding"] > 7) == (0, True)
+    for wrong in ({"embeddings": tmp_path / "store"}, {**given, "encoder": EncoderOptions(encoder="colour")}):
+        with pytest.raises(UsageError, match="held against embeddings"):
+            checked(world, **wrong)
 
 
 def test_blank_photos_are_compared_by_pixels_alone(tmp_path: Path) -> None:
@@ -236,6 +266,19 @@ def test_saved_files_can_be_used_and_looked_at(found: Leaks, tmp_path: Path) -> 
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
     found.save(tmp_path / "out")
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+
+
+def test_names_of_a_corpus_mean_nothing_to_a_browser_or_a_spreadsheet(tmp_path: Path) -> None:
+    manifest, photos = write_benchmark(tmp_path, 4)
+    data = photos[f"coco:{1:012d}"]
+    names = ("<img src=x onerror=alert(1)>.jpg", "=cmd|'!A1.jpg", "\x1b[31mred.jpg")
+    write_tar(tmp_path / "a.tar", [(name, data) for name in names])
+    some = leaks(manifest, corpus=tmp_path / "a.tar", photos=tmp_path / "photos", plant=0)
+    assert {one.corpus for one in some.evidence} == {f"a.tar/{name}" for name in names}
+    some.save(tmp_path / "out")
+    page = (tmp_path / "out" / "leaks.html").read_text()
+    assert "<img src=x" not in page
+    assert "\x1b" not in page + "\n".join(some.lines())
 
 
 def test_wrong_inputs_are_one_error_each(world: Path, tmp_path: Path) -> None:
