@@ -64,12 +64,29 @@ def _start_lines(started: Started) -> list[str]:
         f"Review {record.dataset!r} {how}: {record.images:,} images in {len(record.batches):,} batches, "
         f"{progress.decided:,} decided",
         f"Decisions log: {started.review.book.path}",
+        *_settled_lines(started),
     ]
+
+
+def _settled_lines(started: Started) -> list[str]:
+    if started.boxes is None:
+        return []
+    found = started.settled
+    told = [f"Log of drawn boxes: {started.boxes.log.path}"]
+    if found is not None and (found.applied or found.refused or found.unknown):
+        told.append(
+            f"A stop had left edits of boxes without an outcome: {found.applied} are in the database, {found.refused} "
+            f"are not, {found.unknown} cannot be told and do not count"
+        )
+    if found is not None and found.images:
+        told.append(f"The boxes of {found.images:,} images were brought up to the log")
+    return told
 
 
 def _serve(started: Started, address: str | None, port: str | None, *, remote: bool) -> None:
     """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
     import sys
+    import threading
     import webbrowser
     from contextlib import redirect_stdout
 
@@ -83,11 +100,12 @@ def _serve(started: Started, address: str | None, port: str | None, *, remote: b
         print(f"Reviewer: {os.environ[REVIEWER_VARIABLE]}", file=sys.stderr)
         print(f"The App is at {shown} ; Ctrl-C ends it, nothing is lost", file=sys.stderr, flush=True)
         if not remote:
-            webbrowser.open(once, new=2)
+            # A browser of the terminal stays in the foreground, and waits for the server.
+            threading.Thread(target=webbrowser.open, args=(once, 2), daemon=True).start()
 
     # FiftyOne prints of its connections where the result stands.
     with redirect_stdout(sys.stderr):
-        serve(started.review.dataset, place, at_work=at_work)
+        serve(started.review.dataset, place, edits=started.boxes, at_work=at_work)
     print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
 
 

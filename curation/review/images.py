@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.errors import ReviewError, UsageError
+from curation.manifest.header import UNNAMED
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
 from curation.proposals.clip_overlap import nearest_id_image
@@ -405,7 +406,7 @@ def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) ->
     for number, source in enumerate(objects.images.sources):
         mine = objects.source == number
         xywh[mine] = _boxes_of(source, objects.index[mine])
-    names = [entry.name for entry in manifest.header.classes]
+    names = [entry.name for entry in manifest.header.classes] + [UNNAMED]
     return Boxes(
         image=line_to_row[objects.image],
         xywh=xywh,
