@@ -80,16 +80,19 @@ def _coco(n: int = 3) -> dict[str, Any]:
 def _gzip_bomb(folder: Path) -> None:
     with gzip.open(folder / "coco.json.gz", "wb", 9) as stream:
         stream.write(b'{"images": [')
-        for _ in range(512):
+        for _ in range(128):
             stream.write(b" " * (1 << 20))
 
 
 def _npz(folder: Path, claimed: int | None = None, method: int = zipfile.ZIP_DEFLATED) -> None:
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 27, 1)})
-    with zipfile.ZipFile(folder / "s.npz", "w", method) as archive, archive.open("scores.npy", "w", force_zip64=True) as member:
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (5 << 23, 1)})
+    with (
+        zipfile.ZipFile(folder / "s.npz", "w", method) as archive,
+        archive.open("scores.npy", "w", force_zip64=True) as member,
+    ):
         member.write(header.getvalue())
-        for _ in range(1024 if claimed is None else claimed):
+        for _ in range(320 if claimed is None else claimed):
             member.write(bytes(1 << 20))
 
 
@@ -109,7 +112,7 @@ def _png(width: int, height: int, data: bytes) -> bytes:
 def _png_bomb(folder: Path) -> None:
     (folder / "photos").mkdir()
     (folder / "photos/a.png").write_bytes(_png(60_000, 60_000, zlib.compress(bytes(1 << 20))))
-    text = b"c\0\0" + zlib.compress(bytes(256 << 20), 9)
+    text = b"c\0\0" + zlib.compress(bytes(96 << 20), 6)
     data = _png(4, 4, zlib.compress(bytes(4 * 13)))
     held = struct.pack(">I", len(text)) + b"zTXt" + text + struct.pack(">I", zlib.crc32(b"zTXt" + text))
     (folder / "photos/b.png").write_bytes(data[:33] + held + data[33:])
@@ -127,14 +130,21 @@ def _parquet(folder: Path, **columns: Any) -> Path:
 def _parquet_bomb(folder: Path) -> None:
     import pyarrow as pa
 
-    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3000, np.int32)), pa.array(["x" * 300_000]))
-    _parquet(folder, image=text, classes=["cat"] * 3000)
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(40_000, np.int32)), pa.array(["x" * 300_000]))
+    _parquet(folder, image=text, classes=["cat"] * 40_000)
 
 
-def _xml(folder: Path, head: str, body: str = "") -> None:
+def _score_bomb(folder: Path) -> None:
+    import pyarrow as pa
+
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(40_000, np.int32)), pa.array(["x" * 300_000]))
+    _parquet(folder, image=text, label=[0] * 40_000, score_0=[0.5] * 40_000, score_1=[0.5] * 40_000)
+
+
+def _xml(folder: Path, head: str, body: str = "", listed: str = "000001") -> None:
     (folder / "Annotations").mkdir()
     (folder / "ImageSets/Main").mkdir(parents=True)
-    (folder / "ImageSets/Main/test.txt").write_text("000001\n")
+    (folder / "ImageSets/Main/test.txt").write_text(f"{listed}\n")
     text = f"{head}<annotation><filename>000001.jpg</filename>{body}</annotation>"
     (folder / "Annotations/000001.xml").write_text(text)
 
@@ -204,13 +214,15 @@ CASES: tuple[Case, ...] = (
     Case("pickled npz", _pickled, _SCORES, told="unpickled"),
     Case("pickle called npy", _pickled, "evaluate imagenet --scores {in}/s.npy", told="cannot be read"),
     Case("PNG bomb", _png_bomb, _EMBED, told="million pixels"),
-    Case("Parquet bomb", _parquet_bomb, "cut {in}/t.parquet --dataset custom -k 2 --no-cache"),
+    Case("Parquet bomb", _parquet_bomb, "cut {in}/t.parquet --dataset custom -k 2 --no-cache", told="unpacks to more"),
+    Case("Parquet bomb of scores", _score_bomb, "evaluate imagenet --scores {in}/t.parquet", told="unfolds to more"),
     Case("XML entities", lambda f: _xml(f, f"{_LAUGHS}]>", "&j;"), _VOC, told="document type"),
     Case("XML of a file", lambda f: _xml(f, '<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]>', "&e;"), _VOC,
          told="document type"),
     Case("XML without end", lambda f: _xml(f, "", "<object>" * 200_000), _VOC),
     Case("YAML of aliases", _text("d.yaml", _deep_yaml()), "decisions {in}/d.yaml"),
-    Case("YAML of objects", _text("d.yaml", f"!!python/object/apply:os.system ['touch {_MARK}']"), "decisions {in}/d.yaml"),
+    Case("YAML of objects", _text("d.yaml", f"!!python/object/apply:os.system ['touch {_MARK}']"),
+         "decisions {in}/d.yaml"),
     Case("JSON without end", _text("coco.json", b"[" * 2_000_000), "cut {in}/coco.json -k 2 --no-cache"),
     Case("numbers without end", _text("d.jsonl", b'{"image_id": ' + b"9" * 60_000 + b"}\n"), "decisions {in}/d.jsonl"),
     Case("TOML without end", _text("t.toml", b"a = " + b"[" * 200_000),
@@ -222,7 +234,7 @@ CASES: tuple[Case, ...] = (
     Case("tar bomb", _tar_bomb, _CORPUS),
     Case("photo that is a link", _linked_photo, _EMBED),
     Case("id list that is a link", _linked_list, "show {in}/m"),
-    Case("image set that climbs", lambda f: (_xml(f, ""), _text("ImageSets/Main/test.txt", "../../../etc/passwd\n")(f))[0], _VOC),
+    Case("image set that climbs", lambda f: _xml(f, "", listed="../../../etc/passwd"), _VOC),
     Case("escapes in a name", _text("d.csv", "image_id,dataset,stage,action\n\x1b[2J\x1b]0;x\x07,coco,manual,remove\n"),
          "decisions {in}/d.csv"),
 )  # fmt: skip
