@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "diff": "compare two manifests",
     "identify": "say which published list a file is, by what it holds and not by its name",
     "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
+    "audits": "audit every folder of lists below a folder, many at once",
     "presence": "which images show which classes, out of annotation files of any size",
     "embed": "photos, boxes or texts as vectors of an encoder, kept in a store that resumes",
     "neighbors": "nearest images of a reference set, and how alike whole sets are",

@@ -512,9 +512,11 @@
       const { spaces, nodes } = ctx.hooks;
       const node = nodes.find((one) => one.type === EVIDENCE);
       const parent = node && node.parent;
-      if (!parent || !spaces.canSplitLayout(parent)) return;
-      spaces.splitLayout(parent, window.__fosp__.Layout.Horizontal, node);
-      spaces.setNodeSizes(parent, [0.66, 0.34]);
+      if (!parent) return;
+      if (spaces.canSplitLayout(parent)) {
+        spaces.splitLayout(parent, window.__fosp__.Layout.Horizontal, node);
+        spaces.setNodeSizes(parent, [0.66, 0.34]);
+      } else if (!parent.parent) return;
       window.localStorage.setItem(EVIDENCE, "beside");
     }
   }
@@ -551,6 +553,7 @@
   // The page may change its dataset without being loaded anew; and the grid is brought up to date once the enlarged view
   // closes, not at each verdict.
   let enlarged = false;
+  let tries = 0;
   setInterval(() => {
     const dataset = datasetShown();
     if (!review || review.dataset !== dataset) {
@@ -562,7 +565,9 @@
       changed = false;
       queue(() => withApp(reload));
     }
-    if (now && hasEvidence && review.verdicts && window.localStorage.getItem(EVIDENCE) !== "beside") {
+    if (!now) tries = 0;
+    // The App makes its panels some moments after it opens the view; where it makes none, enough has been asked.
+    if (now && hasEvidence && review.verdicts && window.localStorage.getItem(EVIDENCE) !== "beside" && tries++ < 25) {
       foo.executeOperator(`${PLUGIN}/beside`, {});
     }
     enlarged = now;
