@@ -422,7 +422,7 @@
   function evidenceTable(rows) {
     const cell = { padding: "5px 8px 5px 0", verticalAlign: "top", borderTop: "1px solid #44464f" };
     const number = { ...cell, textAlign: "right", whiteSpace: "nowrap", fontVariantNumeric: "tabular-nums" };
-    const head = (text, style) => h("th", { ...style, ...MUTED, fontWeight: 400, borderTop: "none", textAlign: style.textAlign || "left" }, text);
+    const head = (text, style) => h("th", { ...style, ...MUTED, fontWeight: 400, borderTop: "none", whiteSpace: "nowrap", textAlign: style.textAlign || "left" }, text);
     const body = rows.map((row) =>
       h(
         "tr",
