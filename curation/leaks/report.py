@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -12,14 +11,14 @@ import msgspec
 from curation.errors import UsageError
 from curation.evaluation.measures import Data, Measure, Scored
 from curation.evaluation.result import Column, Report, Result, Table
-from curation.leaks.step import KINDS, thumbnail
+from curation.leaks.evidence import KINDS, Evidence, thumbnail
 from curation.pages import page
 from curation.sources.photos import BrokenPhotoError, read_photo
 from curation.storage import read_bytes, remove_written, write_bytes, write_text
 
 JSON, PAGE, THUMBNAILS, LEAKED = "leaks.json", "leaks.html", "thumbnails", "leaked.txt"
-FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv")
-"""What `Leaks.save` writes, beside the folder of thumbnails."""
+FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv", f"{THUMBNAILS}/*.jpg")
+"""What `Leaks.save` writes."""
 PAIRS_SHOWN = 60
 """Pairs of a kind that the page shows, those in doubt first."""
 WHOLE = "benchmark"
@@ -129,29 +128,6 @@ _OF_CHECK = (
     ),
 )
 MEASURES = (*_OF_PART, *_OF_CHECK)
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """That a corpus image is a benchmark image.
-
-    Attributes
-    ----------
-    benchmark, corpus : str
-        Ids; that of a corpus image in a tar shard begins with the name of the shard.
-    kind : {"same_pixels", "perceptual", "mirrored", "embedding"}
-    variant : str
-        What of the benchmark image it is most like: ``whole``, ``crop 33``, ``mirrored`` …
-    value, threshold : float
-        Bits of 256 in which the codes differ, at most the threshold; of an embedding the cosine, at least that.
-    """
-
-    benchmark: str
-    corpus: str
-    kind: str
-    variant: str
-    value: float
-    threshold: float
 
 
 class Leaks(Result):
@@ -275,7 +251,7 @@ def summary_lines(data: Data) -> list[str]:
         "No photo of the benchmark could be compared: nothing is known of leaks."
         if leaked is None
         else f"{leaked:,} of {whole['compared']:,} benchmark images are in the corpus ({whole['leaked_share']:.2%}); "
-        f"{whole['images'] - whole['compared']:,} had no readable photo.",
+        f"{whole['images'] - whole['compared']:,} were not compared, for want of a readable photo.",
         f"{corpus['images']:,} images of the corpus were read; {corpus['unreadable']:,} more could not be, and "
         f"{corpus['plain']:,} show so little that only their pixels were compared.",
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import chain, islice
@@ -15,13 +15,17 @@ from curation.arguments import checked
 from curation.engines.running import EngineName, run_step
 from curation.engines.shards import Shards
 from curation.errors import UsageError
+from curation.leaks.alike import MARGIN, FindAlike, Look
+from curation.leaks.evidence import KINDS, Evidence
 from curation.leaks.fingerprints import fingerprints, pictures_of
 from curation.leaks.planting import planted, wilson
-from curation.leaks.report import WHOLE, Evidence, Leaks, shown_pairs
-from curation.leaks.step import KINDS, MARGIN, RADIUS, FindLeaks, Known, unit
+from curation.leaks.report import WHOLE, Leaks, shown_pairs
+from curation.leaks.step import RADIUS, FindLeaks, Known
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
+from curation.similarity.corpus_neighbors import reference_blocks
 from curation.similarity.embed import quiet, usual_threads
+from curation.similarity.embeddings import Embeddings, open_embeddings
 from curation.similarity.encoder import Encoder
 from curation.similarity.from_files import EncoderOptions
 from curation.sources.corpus import corpus_blocks
@@ -44,6 +48,8 @@ def leaks(
     part: Sequence[str] | str = (),
     radius: Annotated[int, "BITS"] = RADIUS,
     encoder: EncoderOptions | None = None,
+    embeddings: Annotated[Path | None, "STORE"] = None,
+    corpus_embeddings: Annotated[Path | None, "DIR"] = None,
     margin: Annotated[float, "SHARE"] = MARGIN,
     plant: int = PLANTED,
     engine: EngineName = "local",
@@ -67,9 +73,13 @@ def leaks(
         only these parts of the benchmark (default: every part whose list is there; repeatable)
     radius : int
         bits of 256 in which perceptual hashes of a photo and its copy differ at most
+    embeddings : Path, optional
+        the benchmark's images as curation embed made them, to be held against --corpus-embeddings
+    corpus_embeddings : Path, optional
+        the corpus as curation embed --corpus made it, by the same encoder, or a store
     margin : float
-        with --encoder or --model: how far on the way from the most similar other benchmark image to itself a corpus
-        image must be
+        by look, with --encoder, --model or --embeddings: how far on the way from the most similar other benchmark image
+        to itself a corpus image must be
     plant : int
         benchmark images that are resized, re-encoded, cropped and mirrored, and looked for, to state what is missed
     engine : {"local", "ray"}
@@ -109,49 +119,62 @@ def leaks(
         raise UsageError("--plant needs a number from 0 to 1,048,576", found=str(plant))
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(str(manifest))
     lists = _lists(loaded, [part] if isinstance(part, str) else part)
+    if encoder is not None:
+        encoder.check()
     look = encoder if encoder is not None and (encoder.encoder or encoder.model) else None
-    if look is not None:
-        look.check()
+    images = {one for ids in lists.values() for one in ids}
+    embedded = _embedded(embeddings, corpus_embeddings, look, images)
     places = [corpus] if isinstance(corpus, str | Path) else list(corpus)
     blocks = chain.from_iterable(corpus_blocks(place, root=root) for place in places)
     # A corpus that is not there is told of before the benchmark is read.
     first = list(islice(blocks, 1))
-    paths = _paths(sorted({one for ids in lists.values() for one in ids}), photos)
+    paths = _paths(sorted(images), photos)
     found, broken = _read(paths, look.open() if look else None)
     step = FindLeaks.of(found, radius=radius, margin=margin, encoder=look)
     with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
         shards = run_step(step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers)
-        told = _Told.of(shards)
+        told = _Told()
+        told.add(shards)
+        digests = {"evidence": shards.digest}
+        if embedded is not None and corpus_embeddings is not None:
+            alike = FindAlike(embedded.ids, Look.of(embedded.vectors, len(embedded), margin))
+            vectors = reference_blocks(corpus_embeddings, embedded.encoder.digest)
+            by_look = run_step(alike, vectors, out=Path(folder) / "alike", engine=engine, workers=workers)
+            told.add(by_look)
+            digests["embeddings"] = by_look.digest
         thumbnails = _thumbnails(shards, told.evidence)
     readable = {one.id: paths[one.id] for one in found}
+    compared = {*readable, *(embedded.ids if embedded else ())}
+    encoder_digest = look.open().identity.digest if look else embedded.encoder.digest if embedded else None
     about = {
         "manifest": {"name": loaded.header.name, "version": loaded.header.version, "digest": loaded.digest},
         "inputs": {
             "corpus": {
-                "evidence": {
+                kind: {
                     "name": _name(places),
-                    "sha256": shards.digest,
-                    "rows": told.images,
-                    "reported": {"unreadable": told.n_unreadable, "plain": told.plain},
+                    "sha256": digest,
+                    "rows": told.images if kind == "evidence" else told.embedded,
+                    "reported": {"unreadable": told.n_unreadable, "plain": told.plain} if kind == "evidence" else {},
                 }
+                for kind, digest in digests.items()
             }
         },
         "thresholds": {
-            "radius": step.radius, "first_radius": step.first_radius, "margin": margin if look else None,
-            "encoder": look.open().identity.digest if look else None,
+            "radius": step.radius, "first_radius": step.first_radius, "margin": margin if encoder_digest else None,
+            "encoder": encoder_digest,
         },
     }  # fmt: skip
     sections = {
         "corpus": {
             "name": _name(places), "images": told.images - told.n_unreadable, "unreadable": told.n_unreadable,
-            "plain": told.plain,
+            "plain": told.plain, "embedded": told.embedded,
         },
         "benchmark": {
-            "without_photo": len({one for ids in lists.values() for one in ids} - set(paths)),
+            "without_photo": len(images - set(paths)),
             "unreadable": len(broken),
             "plain": sum(all(one.found.plain) for one in found),
         },
-        "parts": _by_part(lists, readable, told.evidence),
+        "parts": _by_part(lists, compared, told.evidence),
         "planted": planted(step, readable, plant) if plant and readable else None,
         "decoys": _decoys(step, told),
     }  # fmt: skip
@@ -160,6 +183,31 @@ def leaks(
         about, sections, evidence=told.evidence, unreadable=told.unreadable, photos=readable, thumbnails=thumbnails,
         notes=notes,
     )  # fmt: skip
+
+
+def _embedded(
+    store: Path | None, corpus: Path | None, encoder: EncoderOptions | None, images: Collection[str]
+) -> Embeddings | None:
+    """Return the embeddings of the benchmark's images, where both sides are given."""
+    if store is None and corpus is None:
+        return None
+    if store is None or corpus is None or encoder is not None:
+        raise UsageError(
+            "Embeddings are held against embeddings",
+            expected="--embeddings STORE --corpus-embeddings DIR, or an encoder that embeds both: --encoder, --model",
+            found="an encoder beside them" if encoder is not None else "one of them alone",
+        )
+    found = open_embeddings(store)
+    rows = [row for row, name in enumerate(found.ids) if name in images]
+    if not rows:
+        raise UsageError(
+            "The embeddings are of other images than the benchmark's",
+            where=str(store),
+            expected=next(iter(sorted(images)), "an image"),
+            found=found.ids[0] if found.ids else "none",
+            hint="curation embed --images DIR --namespace NAME",
+        )
+    return found.take(rows)
 
 
 def _lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -206,7 +254,7 @@ def _read(paths: Mapping[str, Path], encoder: Encoder | None) -> tuple[list[Know
             if found is None:
                 broken[name] = rest
             else:
-                photos.append(Known(name, found, unit(encoder.encode_prepared(rest)) if encoder else None))
+                photos.append(Known(name, found, encoder.encode_prepared(rest) if encoder else None))
     return photos, broken
 
 
@@ -214,17 +262,15 @@ class _Told:
     """What the shards of evidence say, thumbnails aside."""
 
     def __init__(self) -> None:
-        self.images = self.plain = self.n_unreadable = self.matched = self.by_chance = 0
+        self.images = self.embedded = self.plain = self.n_unreadable = self.matched = self.by_chance = 0
         self.evidence: list[Evidence] = []
         self.unreadable: list[tuple[str, str]] = []
 
-    @classmethod
-    def of(cls, shards: Shards) -> _Told:
-        told = cls()
+    def add(self, shards: Shards) -> None:
+        """Take in the output of a step, block by block."""
         for table in shards.tables(["kind", "benchmark", "corpus", "variant", "value", "threshold"]):
-            told._add(table.to_pylist())
-        told.evidence.sort(key=lambda one: (one.benchmark, one.corpus, KINDS.index(one.kind)))
-        return told
+            self._add(table.to_pylist())
+        self.evidence.sort(key=lambda one: (one.benchmark, one.corpus, KINDS.index(one.kind)))
 
     def _add(self, rows: Iterable[Mapping[str, Any]]) -> None:
         matched = set()
@@ -232,6 +278,8 @@ class _Told:
             kind = row["kind"]
             if kind == "read":
                 self.images += int(row["value"])
+            elif kind == "embedded":
+                self.embedded += int(row["value"])
             elif kind == "plain":
                 self.plain += 1
             elif kind == "decoy":
@@ -268,7 +316,7 @@ def _thumbnails(shards: Shards, evidence: Sequence[Evidence]) -> dict[str, bytes
 
 
 def _by_part(
-    lists: Mapping[str, Sequence[str]], readable: Mapping[str, Path], evidence: Sequence[Evidence]
+    lists: Mapping[str, Sequence[str]], comparable: Collection[str], evidence: Sequence[Evidence]
 ) -> dict[str, Any]:
     """Return what leaked of the whole benchmark (see `WHOLE`), and of each part where there are several."""
     strongest: dict[str, str] = {}
@@ -279,7 +327,7 @@ def _by_part(
     whole = {WHOLE: [one for ids in lists.values() for one in ids]}
     for name, ids in (whole | (dict(lists) if len(lists) > 1 else {}) | whole).items():
         images = set(ids)
-        compared = len(images & readable.keys())
+        compared = len(images.intersection(comparable))
         gone = sorted(images & strongest.keys())
         kinds = Counter(strongest[one] for one in gone)
         parts[name] = {
@@ -311,7 +359,8 @@ def _notes(sections: Mapping[str, Any], broken: Mapping[str, str]) -> list[str]:
     notes = []
     benchmark, corpus = sections["benchmark"], sections["corpus"]
     if benchmark["without_photo"]:
-        notes.append(f"{benchmark['without_photo']:,} images of the benchmark have no photo: nothing is known of them")
+        only = "only their embeddings are compared, if any" if corpus["embedded"] else "nothing is known of them"
+        notes.append(f"{benchmark['without_photo']:,} images of the benchmark have no photo: {only}")
     if broken:
         first = next(iter(broken))
         notes.append(f"{len(broken):,} photos of the benchmark cannot be read, such as {first}: {broken[first]}")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from curation.engines.step import Step
 from curation.errors import UsageError
+from curation.leaks.alike import MARGIN, Look, Vectors
+from curation.leaks.evidence import KINDS, as_table, thumbnail
 from curation.leaks.fingerprints import (
     BITS,
     FIRST_BITS,
@@ -35,22 +35,12 @@ from curation.sources.source import Int64s
 if TYPE_CHECKING:
     import pyarrow
 
-Kind = Literal["same_pixels", "perceptual", "mirrored", "embedding"]
-KINDS: tuple[Kind, ...] = ("same_pixels", "perceptual", "mirrored", "embedding")
-"""How a corpus image is found to be a benchmark image, strongest first."""
 RADIUS, FIRST_RADIUS = 64, 12
 """Bits of 256, and of the first 64, in which the codes of a photo and its copy differ at most (docs/leaks.md)."""
-MARGIN = 0.5
-"""How far from the most similar other benchmark image to the same one a cosine must be."""
-DECIMALS = 4
-"""Cosines are told and compared so, since the last bits of a product depend on how many were computed at once."""
 _ROWS, _COLUMNS = 16, 1 << 14
-_THUMBNAIL = 192
 _AT_ONCE = 64
 """Photos whose bytes are held at a time."""
 _DECOY_PARTS = 8
-
-Vectors = npt.NDArray[np.float32]
 
 
 class Known(NamedTuple):
@@ -75,10 +65,8 @@ class FindLeaks(Step):
         Codes of the pictures that show enough, one each of `VARIANTS`; `code_owners` has the image of each.
     radius, first_radius : int
         Bits of 256, and of the first 64, that codes of the same photo differ in at most.
-    vectors : ndarray of float32, shape (2 n, d) or (0, 0)
-        Unit vectors of an encoder: of each image whole and mirrored.
-    bounds : ndarray of float32, shape (n,)
-        The least cosine with each image that is told.
+    look : Look, optional
+        What the images, whole and mirrored, look like to an encoder.
     encoder : EncoderOptions, optional
         What makes the vectors of the corpus.
     """
@@ -93,9 +81,13 @@ class FindLeaks(Step):
     code_owners: Int64s
     radius: int = RADIUS
     first_radius: int = FIRST_RADIUS
-    vectors: Vectors | None = None
-    bounds: Vectors | None = None
+    look: Look | None = None
     encoder: EncoderOptions | None = None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The fields but the encoder's options: paths of weights are not what vectors depend on, and `look` is."""
+        return {name: one for name, one in super().parameters.items() if name != "encoder"}
 
     @classmethod
     def of(
@@ -115,15 +107,10 @@ class FindLeaks(Step):
                 where=f"--radius {radius}",
                 expected=f"0 to {BITS // 2 - 32} of {BITS} bits: codes of unrelated photos differ in about {BITS // 2}",
             )
-        if not 0 < margin <= 1:
-            raise UsageError(
-                "The margin of cosines is a share", where=f"--margin {margin}", expected="above 0, up to 1"
-            )
         owners = [number for number, one in enumerate(photos) for _ in one.found.pixels]
         shown = np.array([not plain for one in photos for plain in one.found.plain], np.bool_)
         codes = np.concatenate([one.found.codes for one in photos] or [np.empty((0, len(VARIANTS), WORDS), np.uint64)])
         given = [one.vectors for one in photos if one.vectors is not None]
-        vectors = np.concatenate(given).astype(np.float32) if given else None
         return cls(
             ids=tuple(one.id for one in photos),
             pixels=tuple(digest for one in photos for digest in one.found.pixels),
@@ -133,8 +120,7 @@ class FindLeaks(Step):
             radius=radius,
             # A wider radius is asked for to find more: candidates must be found as widely.
             first_radius=max(FIRST_RADIUS, radius * FIRST_BITS // BITS - 4),
-            vectors=vectors,
-            bounds=None if vectors is None else _bounds(vectors, margin),
+            look=Look.of(np.concatenate(given), len(given), margin) if given else None,
             encoder=encoder,
         )
 
@@ -144,9 +130,7 @@ class FindLeaks(Step):
         Returns
         -------
         pyarrow.Table
-            Columns of `SCHEMA`. Beside the kinds of evidence: ``read``, how many images there were; ``unreadable``,
-            with the reason; ``plain``, images that are compared by their pixels alone; ``decoy``, images near a code
-            that no photo has (see `_decoys`).
+            See `curation.leaks.evidence.as_table`.
         """
         rows: list[tuple[Any, ...]] = [("read", "", "", "", float(table.num_rows), 0.0, None)]
         photos = photo_data(table)
@@ -169,7 +153,7 @@ class FindLeaks(Step):
                 continue
             readable.append((name, data))
             found.append(fingerprints(pictures))
-            if self.vectors is not None:
+            if self.look is not None:
                 prepared.append(self._open_encoder.prepare(pictures[0]))
             if all(found[-1].plain):
                 yield "plain", "", name, "", 0.0, 0.0, None
@@ -208,22 +192,11 @@ class FindLeaks(Step):
             *((place, "decoy", 0, "", float(bits), float(self.radius)) for place, bits in sorted(fooled.items())),
         ]
 
-    def _by_look(self, pictures: Sequence[Prepared]) -> list[tuple[int, str, int, str, float, float]]:
-        if self.vectors is None or self.bounds is None or not pictures:
-            return []
-        found = []
-        for start in range(0, len(pictures), _ROWS):
-            block = pictures[start : start + _ROWS]
-            cosines = np.round(unit(self._open_encoder.encode_prepared(block)) @ self.vectors.T, DECIMALS)
-            # Whole and mirrored stand side by side; the whole picture goes first where both are as similar.
-            pairs = cosines.reshape(len(block), -1, 2)
-            best = pairs.max(axis=2)
-            rows, owners = np.nonzero(best >= self.bounds)
-            for row, owner in zip(rows.tolist(), owners.tolist(), strict=True):
-                variant = "whole" if pairs[row, owner, 0] >= pairs[row, owner, 1] else "mirrored"
-                value, bound = (round(float(one), DECIMALS) for one in (best[row, owner], self.bounds[owner]))
-                found.append((start + row, "embedding", owner, variant, value, bound))
-        return found
+    def _by_look(self, pictures: Sequence[Prepared]) -> Iterator[tuple[int, str, int, str, float, float]]:
+        for start in range(0, len(pictures) if self.look else 0, _ROWS):
+            vectors = self._open_encoder.encode_prepared(pictures[start : start + _ROWS])
+            for one in self.look.near(vectors) if self.look else ():
+                yield start + one.row, "embedding", one.owner, one.variant, one.cosine, one.bound
 
     @cached_property
     def _flat(self) -> Codes:
@@ -296,51 +269,3 @@ def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> li
                     (start + row[kept]).tolist(), (place + column[kept]).tolist(), bits[kept].tolist(), strict=True
                 )
     return found
-
-
-def unit(vectors: Vectors) -> Vectors:
-    """Return rows of length 1; a row of zeros stays."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: Vectors = (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
-    return scaled
-
-
-def _bounds(vectors: Vectors, margin: float) -> Vectors:
-    """Return the least cosine that is told, by image: a share of the way from its most similar other image to itself.
-
-    How similar unrelated photos are depends on the encoder and on the photo; the benchmark's own images say it.
-    """
-    whole, n = vectors[::2], len(vectors) // 2
-    nearest = np.zeros(n, np.float32)
-    for start in range(0, n, _ROWS):
-        cosines = whole[start : start + _ROWS] @ vectors.T
-        here = np.arange(len(cosines))
-        cosines[here, 2 * (start + here)] = cosines[here, 2 * (start + here) + 1] = 0
-        nearest[start : start + _ROWS] = cosines.max(axis=1, initial=0)
-    return np.round(nearest + np.float32(margin) * (1 - nearest), DECIMALS).astype(np.float32)
-
-
-def thumbnail(data: bytes) -> bytes:
-    """Return a small JPEG of a photo file."""
-    small = pictures_of(data)[0]
-    small.thumbnail((_THUMBNAIL, _THUMBNAIL))
-    made = io.BytesIO()
-    small.save(made, "JPEG", quality=80)
-    return made.getvalue()
-
-
-def as_table(rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
-    """Return rows as a table: kind, benchmark, corpus, variant, value, threshold, thumbnail."""
-    import pyarrow
-
-    schema = pyarrow.schema(
-        [
-            *((name, pyarrow.string()) for name in ("kind", "benchmark", "corpus", "variant")),
-            ("value", pyarrow.float64()),
-            ("threshold", pyarrow.float64()),
-            ("thumbnail", pyarrow.binary()),
-        ]
-    )
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
-    arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pyarrow.Table.from_arrays(arrays, schema=schema)

@@ -30,6 +30,7 @@ from curation.review.images import (
     with_cards,
 )
 from curation.review.live_review import LiveReview, open_review
+from curation.review.missing_boxes import MissingBoxes, Settled, open_boxes
 from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
 from curation.review.serving import find_place
 from curation.review.verdicts import checked_reviewer
@@ -45,12 +46,17 @@ _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed."""
+    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed.
+
+    For a reviewer also the drawn boxes, and what a start found out of them.
+    """
 
     review: LiveReview
     record: ReviewRecord
     built: bool
     replayed: int
+    boxes: MissingBoxes | None = None
+    settled: Settled | None = None
 
 
 @checked
@@ -285,8 +291,7 @@ def start_review(
     write_record(folder, record)
     images = with_cards(images, folder / CARDS)
     dataset = present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
-    review = open_review(dataset)
-    return Started(review, record, built=present is None, replayed=review.replay())
+    return _started(dataset, record, built=present is None, reviewer=reviewer)
 
 
 def resume_review(folder: Path, *, reviewer: str = "") -> Started:
@@ -311,8 +316,15 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
             where=f"dataset {name}",
             hint="start it again with its manifest, sources and photos: the decisions in the log are kept",
         )
-    review = open_review(present)
-    return Started(review, record, built=False, replayed=review.replay())
+    return _started(present, record, built=False, reviewer=reviewer)
+
+
+def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) -> Started:
+    """Return a review whose dataset is brought up to both logs: verdicts, and where a reviewer is named, boxes."""
+    review = open_review(dataset)
+    boxes = open_boxes(dataset, review.book.path, reviewer) if reviewer else None
+    settled = None if boxes is None else boxes.settle()
+    return Started(review, record, built=built, replayed=review.replay(), boxes=boxes, settled=settled)
 
 
 def prepare_plugins(folder: Path, reviewer: str = "") -> None:

@@ -20,6 +20,7 @@ import curation
 from curation.audit.run import audit
 from curation.cli import main
 from curation.errors import MissingFileError, UsageError
+from curation.evaluation.image_ood.images import LeftOut
 from curation.evaluation.result import schema_text
 from curation.leaks.fingerprints import VARIANTS, code_of, fingerprints, pictures_of
 from curation.leaks.planting import ALTERATIONS, wilson
@@ -142,6 +143,14 @@ def test_tar_shards_and_workers_and_a_second_run_say_the_same(world: Path, found
     assert {name.partition("/")[2] for name, _ in both.unreadable} == HOSTILE.keys()
 
 
+@pytest.mark.ray
+def test_ray_says_the_same(world: Path, ray_session: None) -> None:
+    look = EncoderOptions(encoder="colour")
+    both = [checked(world, world / "shards", engine=one, encoder=look) for one in ("local", "ray")]
+    assert both[0].json_data() == both[1].json_data()
+    assert both[0].evidence == both[1].evidence
+
+
 def test_a_parquet_table_of_paths_is_a_corpus(world: Path, tmp_path: Path) -> None:
     names = sorted(_expected())[:3]
     rows = {"id": ["a", "b", "c", "d"], "path": [*(str(world / "corpus" / name) for name in names), "../secret.jpg"]}
@@ -158,6 +167,28 @@ def test_by_look_with_an_encoder_too(world: Path) -> None:
     assert seen >= {pair for pair in copies if pair[1].startswith(("same", "re-encoded", "mirrored"))}
     assert all(one.value >= one.threshold for one in some.evidence if one.kind == "embedding")
     assert some.data["planted"]["alterations"]["mirrored"]["embedding"] == 5
+
+
+def test_embeddings_of_both_sides_are_enough(world: Path, tmp_path: Path) -> None:
+    assert main(["embed", "--images", str(world / "photos"), "--namespace", "coco", "--encoder", "colour",
+                 "--out", str(tmp_path / "store")]) == 0  # fmt: skip
+    assert (
+        main(["embed", "--corpus", str(world / "corpus"), "--encoder", "colour", "--out", str(tmp_path / "made")]) == 0
+    )
+    given = {"embeddings": tmp_path / "store", "corpus_embeddings": tmp_path / "made"}
+    some = checked(world, **given)
+    seen = {(one.benchmark[5:], one.corpus) for one in some.evidence if one.kind == "embedding"}
+    assert seen >= {
+        (name.rpartition("-")[2].removesuffix(".jpg"), name) for name in _expected() if name.startswith(("same", "re-"))
+    }
+    assert some.data["corpus"]["embedded"] == LEAKED + UNRELATED
+    # Photos of the benchmark are not needed then, nor of those images whose photos are not there.
+    (tmp_path / "empty").mkdir()
+    alone = leaks(world / "manifest", corpus=world / "corpus", photos=tmp_path / "empty", plant=0, **given)
+    assert (alone["benchmark/leaked_by@same_pixels"], alone["benchmark/leaked_by@embedding"] > 7) == (0, True)
+    for wrong in ({"embeddings": tmp_path / "store"}, {**given, "encoder": EncoderOptions(encoder="colour")}):
+        with pytest.raises(UsageError, match="held against embeddings"):
+            checked(world, **wrong)
 
 
 def test_blank_photos_are_compared_by_pixels_alone(tmp_path: Path) -> None:
@@ -225,6 +256,9 @@ def test_saved_files_can_be_used_and_looked_at(found: Leaks, tmp_path: Path) -> 
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "leaks.csv").read_text())))
     assert len(rows) == len(found.evidence)
     assert tuple((tmp_path / "out" / "leaked.txt").read_text().split()) == found.leaked
+    # What `evaluate … --without NAME=leaked.txt` takes away.
+    without = LeftOut.of("unleaked", tmp_path / "out" / "leaked.txt", ())
+    assert set(without.removed.stems) == {one.partition(":")[2] for one in found.leaked}
     page = (tmp_path / "out" / "leaks.html").read_text()
     assert "<script" not in page
     thumbnails = sorted((tmp_path / "out" / "thumbnails").glob("*.jpg"))
@@ -238,12 +272,26 @@ def test_saved_files_can_be_used_and_looked_at(found: Leaks, tmp_path: Path) -> 
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
 
 
+def test_names_of_a_corpus_mean_nothing_to_a_browser_or_a_spreadsheet(tmp_path: Path) -> None:
+    manifest, photos = write_benchmark(tmp_path, 4)
+    data = photos[f"coco:{1:012d}"]
+    names = ("<img src=x onerror=alert(1)>.jpg", "=cmd|'!A1.jpg", "\x1b[31mred.jpg")
+    write_tar(tmp_path / "a.tar", [(name, data) for name in names])
+    some = leaks(manifest, corpus=tmp_path / "a.tar", photos=tmp_path / "photos", plant=0)
+    assert {one.corpus for one in some.evidence} == {f"a.tar/{name}" for name in names}
+    some.save(tmp_path / "out")
+    page = (tmp_path / "out" / "leaks.html").read_text()
+    assert "<img src=x" not in page
+    assert "\x1b" not in page + "\n".join(some.lines())
+
+
 def test_wrong_inputs_are_one_error_each(world: Path, tmp_path: Path) -> None:
     for more, text in (
         ({"part": "three"}, "no such part"),
         ({"radius": 100}, "radius"),
         ({"margin": 2.0, "encoder": EncoderOptions(encoder="colour")}, "margin"),
         ({"plant": -1}, "--plant"),
+        ({"encoder": EncoderOptions(pretrained="a.pt")}, "--pretrained is for --model"),
     ):
         with pytest.raises(UsageError, match=text):
             checked(world, **more)
