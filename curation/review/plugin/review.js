@@ -25,6 +25,7 @@
       "state.nullableModalSampleId": fos && fos.nullableModalSampleId,
       "state.selectedSamples": fos && fos.selectedSamples,
       "state.refresher": fos && fos.refresher,
+      "state.getCurrentEnvironment": fos && fos.getCurrentEnvironment,
       "state.modalNavigation": fos && fos.modalNavigation && fos.modalNavigation.get,
       "state.useSetExpandedSample": fos && fos.useSetExpandedSample,
       "state.useClearModal": fos && fos.useClearModal,
@@ -115,8 +116,8 @@
   const box = element(
     null,
     "div",
-    `${FONT}position:fixed;left:50%;bottom:10px;transform:translateX(-50%);z-index:${Z};pointer-events:none;` +
-      "display:flex;flex-direction:column;align-items:center;gap:6px;max-width:96vw;"
+    `${FONT}position:fixed;left:0;right:0;bottom:10px;margin:auto;width:max-content;max-width:96vw;z-index:${Z};` +
+      "pointer-events:none;display:flex;flex-direction:column;align-items:center;gap:6px;"
   );
   box.id = "curation-review";
   const line = element(box, "div", `${DARK}padding:4px 12px;display:none;`);
@@ -238,13 +239,14 @@
     }
   }
 
-  /* What a Python button or form did, told to this script: the count and the images to skip. */
+  /* What a Python button or form did, told to this script: the count, the images to skip, and that the grid is behind. */
   class Shown extends foo.Operator {
     get config() {
       return new foo.OperatorConfig({ name: "shown", label: "Review: a verdict was given", unlisted: true });
     }
     async execute(ctx) {
       counted(ctx.params);
+      callStale();
     }
   }
 
@@ -258,7 +260,15 @@
 
   const imageShown = (ctx) => ctx.state.snapshot.getPromise(fos.nullableModalSampleId);
 
+  /* The App asks the server again only for what its store calls stale: else images that were judged would stay in the grid
+   * where they were, without a verdict. */
+  function callStale() {
+    fos.getCurrentEnvironment().commitUpdate((store) => store.invalidateStore());
+  }
+
+  /* Show the grid anew where it stands. */
   function reload(ctx) {
+    callStale();
     ctx.state.set(fos.refresher, (count) => count + 1);
   }
 
