@@ -6,6 +6,7 @@ called ``.gz`` may not. The digest of a file is always that of its bytes on disk
 
 from __future__ import annotations
 
+import re
 import tomllib
 import zlib
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ SMALL = 64 << 20
 MOST_BYTES = 8 << 30
 """Bytes that a compressed file may unpack to at most."""
 _PIECE = 1 << 20
+_RECORDS = 1 << 18
 _HEAD = 1 << 12
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
@@ -200,6 +202,33 @@ def is_json_lines(data: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return isinstance(record, dict) and "image_id" in record
+
+
+def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Row]) -> Iterator[list[Row]]:
+    """Yield the records between two places of a JSON text, some thousand at a time.
+
+    Records of a piece stay in the processor's cache while they become columns, and their memory serves the next piece.
+    Where a piece may end is guessed, by the key with which each record begins, and proved: each piece is by itself a
+    list of records, so that all of them are one with commas between.
+
+    Parameters
+    ----------
+    key : bytes
+        With its quotes.
+
+    Raises
+    ------
+    msgspec.DecodeError, UnicodeDecodeError, RecursionError
+        A piece is no list of such records.
+    """
+    boundary = re.compile(rb"\}\s*,\s*(?=\{\s*" + key + rb"\s*:)")
+    decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
+    whole = memoryview(data)
+    while start < end:
+        found = boundary.search(data, min(start + _RECORDS, end), end)
+        stop = end if found is None else found.start() + 1
+        yield decoder.decode(b"".join((b"[", whole[start:stop], b"]")))
+        start = end if found is None else found.end()
 
 
 def json_rows(data: bytes, row: type[Row]) -> list[Row]:

@@ -1,7 +1,7 @@
 """Pages from templates: HTML for a browser and Markdown for a hub; no text from a file means anything in either.
 
 The templates stand in ``curation/templates``. HTML pages extend ``page.html``, which holds the one stylesheet, and need
-no script and no other file.
+no other file; what a page holds can be read without a script.
 """
 
 from __future__ import annotations

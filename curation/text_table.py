@@ -1,17 +1,36 @@
-"""Tables of texts as lines for a terminal: aligned columns, wide ones wrapped, no character that steers a terminal."""
+"""Tables of texts: as lines for a terminal, aligned, wide columns wrapped; as LaTeX; as Markdown.
+
+No character of a cell steers a terminal or means anything to LaTeX or Markdown.
+"""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 _NARROWEST = 24
 _LEAST = 16
 _LONGEST_WORD = 32
 """Characters of a word that is not cut where its column is narrow: names of manifests are copied from tables."""
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "±": r"$\pm$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "·": r"$\cdot$",
+    "\N{REPLACEMENT CHARACTER}": "?",
+} | {one: f"\\{one}" for one in "&%$#_{}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +45,37 @@ class Table:
 def printable(text: str, instead: str = "\N{REPLACEMENT CHARACTER}") -> str:
     """Return a text from a file with a sign instead of each control character, which could steer a terminal."""
     return "".join(character if character.isprintable() else instead for character in text)
+
+
+def tex(text: str) -> str:
+    """Return a text for LaTeX, in which no character of it means anything."""
+    return "".join(_TEX.get(one, one) for one in printable(text))
+
+
+def latex_table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numeric: Sequence[bool],
+    bold: Collection[tuple[int, int]] = (),
+) -> str:
+    """Return a table in LaTeX, ruled by the package booktabs, without vertical rules.
+
+    Parameters
+    ----------
+    numeric : sequence of bool
+        Which columns hold numbers: these stand to the right.
+    bold : collection of (int, int)
+        Row and column of each cell that is set in bold.
+    """
+    columns = "".join("r" if one else "l" for one in numeric)
+    body = [
+        [rf"\textbf{{{tex(cell)}}}" if (number, place) in bold else tex(cell) for place, cell in enumerate(row)]
+        for number, row in enumerate(rows)
+    ]
+    head, *lines = (" & ".join(row) + r" \\" for row in ([tex(one) for one in heads], *body))
+    ruled = "\n".join([head, r"\midrule", *lines])
+    return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{ruled}\n\\bottomrule\n\\end{{tabular}}\n"
 
 
 def table_lines(table: Table, *, width: int | None = None) -> list[str]:

@@ -2,9 +2,11 @@
 
 import importlib
 import os
+import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -50,6 +52,25 @@ def nltk_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "corpora"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def browser_page() -> Iterator[Any]:
+    """A page of a headless Chromium that talks to this machine only; the test skips where there is none."""
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next((found for one in names if (found := shutil.which(one))), None)
+    if program is None:
+        pytest.skip("no Chromium browser is at hand")
+    options = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+    options += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    options.append("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+    with sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, headless=True, args=options)
+        page = browser.new_page(viewport={"width": 1800, "height": 1000})
+        page.set_default_timeout(60_000)
+        yield page
+        browser.close()
 
 
 @pytest.fixture(name="unpainted")

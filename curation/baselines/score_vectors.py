@@ -13,7 +13,7 @@ import numpy as np
 
 from curation.errors import PredictionError
 from curation.evaluation.problem import LARGEST_COORDINATE, LARGEST_SCORE, UNKNOWN, Bools, Floats, Int64s
-from curation.evaluation.readers import Int64, Row, decoding, read_rows
+from curation.evaluation.result_records import Int64, Row, decoding, read_rows
 from curation.input_files import InputFile, json_rows
 from curation.storage import write_text
 

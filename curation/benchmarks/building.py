@@ -299,6 +299,7 @@ def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str],
             sources=sources,
         ),
         lists=manifest.lists,
+        overlay=manifest.overlay,
     )
 
 

@@ -1,4 +1,4 @@
-"""``curation apply``: recorded verdicts replayed on a manifest, as a new version that names their digest."""
+"""``curation apply``: recorded verdicts and boxes on a manifest, as a new version that names their digests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(
     out: Annotated[Path, NEW_MANIFEST, "DIR"],
     lines: Annotated[Path | None, OutputFile()] = None,
 ) -> Answer:
-    """Replay recorded verdicts on a manifest: a new version that names their digest.
+    """Replay recorded verdicts and boxes on a manifest: a new version that names their digests.
 
     Parameters
     ----------
@@ -54,15 +54,14 @@ def _lines(replayed: Replayed, out: Path) -> list[str]:
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
     counted = {part.name for part in base.header.parts if part.boxes} | (made.lists.keys() - before.keys())
-    if uncounted := [one.part for one in applied.changes if one.part in counted and not made.part(one.part).boxes]:
+    uncounted = [one.part for one in applied.changes if one.part in counted and not made.part(one.part).boxes]
+    if uncounted := [*uncounted, *(replayed.added.uncounted if replayed.added else ())]:
         hint = f"Objects are not counted in {', '.join(uncounted)}: give --source for each of their sources."
         tables.append(note_table("Counts", [hint]))
     if applied.coverage:
         tables.append(coverage_table(applied.coverage))
     lines = [line for table in tables if table.rows for line in table_lines(table)]
-    return [
-        *lines,
-        f"{made.header.name} {made.header.version}  {made.digest}",
-        f"decisions: {len(resolution.decisions)}, {resolution.digest}",
-        f"written to {out}",
-    ]
+    told = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
+    if (overlay := made.header.overlay) is not None and replayed.added is not None:
+        told.append(f"boxes: {overlay.told}, {overlay.sha256}")
+    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *told, f"written to {out}"]

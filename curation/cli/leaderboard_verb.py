@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from curation.cli.output import Answer, Table, printable, table_lines, warn
-from curation.cli.outputs import OutputFile
+from curation.cli.outputs import FileOrNewFolder, OutputFile
+from curation.errors import UsageError
 from curation.evaluation.leaderboard.board import Group, Leaderboard, leaderboard
+from curation.evaluation.leaderboard.exchange import FORMS, Origin, write_records
 from curation.storage import write_text
 
 
-def run(made: Annotated[Leaderboard, leaderboard], /, *, html: Annotated[Path | None, OutputFile()] = None) -> Answer:
+def run(
+    made: Annotated[Leaderboard, leaderboard],
+    /,
+    *,
+    form: Annotated[Literal["text", "html", "markdown", "csv", "latex", "eee", "hub"], "--format"] = "text",
+    out: Annotated[Path | None, FileOrNewFolder()] = None,
+    html: Annotated[Path | None, OutputFile()] = None,
+    origin: Origin,
+) -> Answer:
     """Results of several methods, ranked where they are comparable.
 
     Parameters
     ----------
+    form
+        tables for a terminal, a page, a text or a paper; eee: Every Eval Ever records, into a folder; hub: entries of
+        the .eval_results of a model's repository
+    out
+        write this form to a file, for eee to a new folder (default: print it)
     html
-        write the tables as one HTML page
+        write the tables as one HTML page as well
     """
     if made.torn:
         warn(f"{made.file}: the last line is cut off and was left out: {made.torn}")
-    lines = [line for group in made.groups for line in _lines(group)] or ["The file holds no row."]
+    if form == "eee":
+        if out is None:
+            raise UsageError("Every Eval Ever records are files", expected="--out FOLDER")
+        lines = [f"wrote {path}" for path in write_records(made, origin, out)] or ["No row has a defined number."]
+    else:
+        text = "\n".join(_board_lines(made)) + "\n" if form == "text" else FORMS[form](made, origin)
+        lines = text.splitlines() if out is None else [f"wrote {out}"]
+        if out is not None:
+            write_text(out, text)
     if html:
         write_text(html, made.html())
         lines.append(f"wrote {html}")
     return Answer(made.as_data(), lines)
+
+
+def _board_lines(made: Leaderboard) -> list[str]:
+    return [line for group in made.groups for line in _lines(group)] or ["The file holds no row."]
 
 
 def _lines(group: Group) -> list[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile, OwnFolder
-from curation.review.session import Started, review_from_files
+from curation.decisions.box_overlay import BoxReport, report_boxes
+from curation.review.session import REVIEWER_VARIABLE, Started, review_from_files
 
 if TYPE_CHECKING:
     from curation.review.progress import Progress
@@ -40,6 +42,7 @@ def start(
         "left_out": started.record.left_out,
         "built": started.built,
         "replayed": started.replayed,
+        "reviewer": os.environ.get(REVIEWER_VARIABLE, ""),
     }
     for reason, count in started.record.left_out.items():
         warn(f"{count} images are not shown: {reason}")
@@ -60,28 +63,26 @@ def _start_lines(started: Started) -> list[str]:
 
 def _serve(started: Started, address: str | None, port: str | None, *, remote: bool) -> None:
     """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
-    import signal
     import sys
+    import webbrowser
     from contextlib import redirect_stdout
 
-    from curation.review.serving import OPENS, find_place, launch
-
-    # A shell without job control starts background programs with Ctrl-C ignored: SIGTERM ends them as cleanly.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from curation.review.serving import OPENS, find_place, serve
 
     place = find_place(address, port)
     if not place.is_local:
-        warn(f"the App listens at {place.address}:{place.port}: {OPENS}")
+        warn(f"the App listens at {place.address}: {OPENS}")
+
+    def at_work(shown: str, once: str) -> None:
+        print(f"Reviewer: {os.environ[REVIEWER_VARIABLE]}", file=sys.stderr)
+        print(f"The App is at {shown} ; Ctrl-C ends it, nothing is lost", file=sys.stderr, flush=True)
+        if not remote:
+            webbrowser.open(once, new=2)
+
     # FiftyOne prints of its connections where the result stands.
     with redirect_stdout(sys.stderr):
-        session: Any = launch(started.review.dataset, place, remote=remote)
-        print(f"The App is at {session.url}; Ctrl-C ends it, nothing is lost", file=sys.stderr)
-        try:
-            session.wait(-1)
-        except KeyboardInterrupt:
-            print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
-        finally:
-            session.close()
+        serve(started.review.dataset, place, at_work=at_work)
+    print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
 
 
 def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
@@ -164,5 +165,32 @@ def export(*, folder: Folder, out: Annotated[Path, OutputFile()]) -> Answer:
     return Answer(data, [f"{written.rows:,} decisions written to {written.path}: {actions or 'none stands'}"])
 
 
-METAVAR = "start|status|export"
-COMMANDS = {"start": start, "status": status, "export": export}
+def boxes(report: Annotated[BoxReport, report_boxes], /) -> Answer:
+    """Tell of each reviewer the boxes that annotations lack, and how far every two agree, without a database."""
+    people = tuple(tuple(str(value) for value in one.values()) for one in report.reviewers())
+    pairs = tuple(
+        (
+            f"{one.first}, {one.second}",
+            f"{one.images:,}",
+            " and ".join(map(str, one.boxes)),
+            str(one.matched),
+            *("undefined" if value is None else f"{value:.3f}" for value in (one.f1, one.jaccard, one.mean_iou)),
+            str(one.same_label),
+        )
+        for one in report.agreement
+    )
+    shares = ("F1", "Jaccard", "mean IoU")
+    columns = ("reviewers", "complete by both", "boxes", f"IoU >= {report.iou}", *shares, "same label")
+    lines = table_lines(Table("Reviewers", ("reviewer", "images", "boxes", "declared complete"), people))
+    if pairs:
+        lines += table_lines(Table("Agreement on boxes", columns, pairs))
+    edits = report.replay
+    pending = len(edits.pending)
+    lines.append(f"{edits.refused} edits refused, {edits.unknown} lost in a kill, {pending} without an outcome")
+    for note in (note for one in report.files for note in one.notes()):
+        warn(note)
+    return Answer(report.data(), lines)
+
+
+METAVAR = "start|status|export|boxes"
+COMMANDS = {"start": start, "status": status, "export": export, "boxes": boxes}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -17,6 +17,7 @@ from curation.decisions.resolution import Resolution
 from curation.errors import DecisionError, UsageError
 from curation.manifest.header import Figure, Header, PartEntry, Rule, Supersedes, classes_in
 from curation.manifest.manifest import Manifest
+from curation.manifest.overlay import Overlay
 from curation.manifest.soundness import PART_NAME, VERSION, check_header
 from curation.manifest.views import count_annotated, count_objects, locate_images
 from curation.sources.source import Source
@@ -124,6 +125,7 @@ def changed_entry(
     removed: Collection[str],
     added: Collection[str],
     sources: Mapping[str, Source],
+    overlay: Overlay | None = None,
 ) -> PartEntry:
     """Return the entry of a part with another list: its length, digest, and counts where its sources are given.
 
@@ -132,7 +134,7 @@ def changed_entry(
     ManifestError
         An image is in none of the part's sources, or a class has no role in the manifest.
     """
-    annotated, boxes = _counts(header, entry, ids, sources)
+    annotated, boxes = count_part(Manifest(header, {entry.name: tuple(ids)}, overlay), entry, sources)
     return msgspec.structs.replace(
         entry,
         selection=f"{entry.selection} By decision {len(removed)} images left and {len(added)} joined.",
@@ -170,14 +172,14 @@ def _after_review(figure: Figure, version: str, images: Mapping[str, int | None]
     return msgspec.structs.replace(figure, obtained=None, explanation=why)
 
 
-def _counts(
-    header: Header, entry: PartEntry, ids: Sequence[str], sources: Mapping[str, Source]
+def count_part(
+    manifest: Manifest, entry: PartEntry, sources: Mapping[str, Source]
 ) -> tuple[int | None, dict[str, int]]:
-    """Return annotated images and objects by role; None and nothing where a source is not given."""
+    """Return annotated images and objects by role of a part; None and nothing where a source is not given."""
     if not set(entry.sources) <= set(sources):
         return None, {}
-    parts = (msgspec.structs.replace(entry, subset_of=""),)
-    once = Manifest(msgspec.structs.replace(header, parts=parts), {entry.name: tuple(dict.fromkeys(ids))})
+    header = msgspec.structs.replace(manifest.header, parts=(msgspec.structs.replace(entry, subset_of=""),))
+    once = Manifest(header, {entry.name: tuple(dict.fromkeys(manifest.lists[entry.name]))}, manifest.overlay)
     images = locate_images(once, entry.name, sources)
     if any(one.objects is None for one in images.sources):
         return count_annotated(images), {}
@@ -233,6 +235,7 @@ class PartSets:
         self, manifest: Manifest, near: dict[str, str], far: dict[str, str], sources: dict[str, Source]
     ) -> None:
         self.header = manifest.header
+        self.overlay = manifest.overlay
         self.near, self.far, self.sources = near, far, sources
         self.entries: dict[str, PartEntry] = {part.name: part for part in manifest.header.parts}
         self.before: dict[str, tuple[str, ...]] = {name: manifest.lists[name] for name in self.entries}
@@ -491,6 +494,29 @@ def apply_decisions(
     return Application(made, changes, tuple(work.ineffective), staleness, shared, coverage)
 
 
+def next_version(manifest: Manifest, version: str, reason: str) -> Application:
+    """Return a version whose lists are those of the manifest, for what else reviewers change.
+
+    Raises
+    ------
+    MissingListError
+        A list of the manifest is not available.
+    UsageError
+        The version is not greater.
+    """
+    _check_version(version, manifest, must_be_later=True)
+    for part in manifest.header.parts:
+        manifest.ids(part.name)
+    made = msgspec.structs.replace(
+        manifest.header,
+        version=version,
+        origin="reviewed",
+        supersedes=Supersedes(version=manifest.header.version, digest=manifest.digest, reason=reason),
+        completes=None,
+    )
+    return Application(replace(manifest, header=made), (), (), Staleness((), {}, {}), (), ())
+
+
 def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:
     """Refuse verdicts of which none is on an image: a list that they leave as it is would pass for a cleaned one."""
     if any(one.total for one in coverage):
@@ -518,7 +544,9 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
     changed = {one.part: one for one in changes}
     lists = {name: work.ordered(name) if name in changed else work.before[name] for name in work.entries}
     parts = tuple(
-        changed_entry(header, entry, lists[name], changed[name].removed, changed[name].added, work.sources)
+        changed_entry(
+            header, entry, lists[name], changed[name].removed, changed[name].added, work.sources, work.overlay
+        )
         if name in changed
         else entry
         for name, entry in work.entries.items()
@@ -546,7 +574,7 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
         decisions=resolution.digest,
         completes=None,
     )
-    return Manifest(made, lists)
+    return Manifest(made, lists, work.overlay)
 
 
 def _named(parts: Mapping[str, str]) -> tuple[str, ...]:

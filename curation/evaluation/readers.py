@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import msgspec
 import numpy as np
 
 from curation.canonical import sha256_of_lines
@@ -26,34 +24,25 @@ from curation.evaluation.problem import (
     Int64s,
     Stray,
 )
+from curation.evaluation.result_records import (
+    DISAGREEING,
+    STRANGE,
+    PlainRows,
+    Row,
+    find,
+    labels_of,
+    read_records,
+    used_ids,
+)
 from curation.evaluation.truth import TaskTruth
 from curation.ids import native_number
-from curation.input_files import InputFile, json_rows
+from curation.input_files import InputFile
 from curation.sources.source import Source
 
 Boxes = Literal["error", "empty"]
 _SHOWN = 80
-Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""An integer in a file of records."""
-
-_FORM = (
-    'a JSON list (or one a line) of {"image_id": integer or text, "category_id": integer or "category": name, '
-    '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
-)
 _UNKNOWN = -1
-STRANGE, DISAGREEING = -2, -3
 CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known classes counts"
-
-
-class Row(msgspec.Struct, gc=False):
-    """One record of a COCO results file; fields that are not declared are passed over."""
-
-    image_id: Int64 | str
-    bbox: tuple[float, float, float, float]
-    score: float
-    category_id: Int64 | None = None
-    category: str | None = None
-    background_score: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +145,7 @@ def read_coco_results(
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
-    file, rows = read_rows(path)
+    file, rows = read_records(path)
     policy = policy or Policy()
     columns = _columns(rows, str(path))
     label = _labels(rows, columns, truth)
@@ -168,13 +157,14 @@ def read_coco_results(
 
 
 def _placed(
-    rows: list[Row], columns: RawColumns, truth: GroundTruth, policy: Policy, others: Int64s | None = None
+    rows: list[Row] | PlainRows, columns: RawColumns, truth: GroundTruth, policy: Policy, others: Int64s | None = None
 ) -> tuple[Int32s, Bools, dict[str, int]]:
     """Return the image of each record, whether it is in the ground truth, and what is to be reported."""
     negative = check_values(columns, policy)
-    image = [row.image_id for row in rows]
+    image = rows.image_ids if isinstance(rows, PlainRows) else [row.image_id for row in rows]
     position, found = locate(image, truth, columns)
     if not found.all() and policy.stray == "error":
+        image = image.tolist() if isinstance(image, np.ndarray) else image
         strays = [one for one, there in zip(image, found.tolist(), strict=True) if not there]
         numbers = np.array([one for one in strays if isinstance(one, int)], np.int64)
         swapped = others is not None and len(numbers) == len(strays) and bool(find(numbers, others)[1].all())
@@ -182,30 +172,9 @@ def _placed(
     return position, found, report(stray=int((~found).sum()), negative=negative)
 
 
-def read_rows(path: Path) -> tuple[InputFile, list[Row]]:
-    """Return a COCO results file and its records (see `read_coco_results` for the errors)."""
-    file = InputFile(path, kind="detections file")
-    with decoding(file, path, _FORM):
-        return file, json_rows(file.data, Row)
-
-
-@contextmanager
-def decoding(file: InputFile, path: Path, form: str, what: str = "The detections") -> Iterator[None]:
-    """Raise `PredictionError` where the records of a file turn out not to be of a form."""
-    try:
-        yield
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        is_truth = file.data.lstrip()[:1] == b"{" and b'"annotations"' in file.data
-        raise PredictionError(
-            "This is not a list of detections, it is a ground-truth file" if is_truth else f"{what} cannot be read",
-            where=str(path),
-            expected=form,
-            found="a JSON object" if is_truth else str(error)[:300],
-            hint="give annotation files to --truth and results files to --detections" if is_truth else None,
-        ) from None
-
-
-def _columns(rows: list[Row], where: str) -> RawColumns:
+def _columns(rows: list[Row] | PlainRows, where: str) -> RawColumns:
+    if isinstance(rows, PlainRows):
+        return RawColumns(rows.boxes, rows.scores, where, "record", 0)
     n = len(rows)
     background = None
     if any(row.background_score is not None for row in rows):
@@ -220,7 +189,7 @@ def _columns(rows: list[Row], where: str) -> RawColumns:
     )
 
 
-def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
+def _labels(rows: list[Row] | PlainRows, columns: RawColumns, truth: GroundTruth) -> Int32s:
     """Return the position of each detection's class, `_UNKNOWN` where it is called unknown."""
     table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
     table |= {name: place for place, name in enumerate(truth.classes)}
@@ -229,7 +198,7 @@ def _labels(rows: list[Row], columns: RawColumns, truth: GroundTruth) -> Int32s:
     refused = label < _UNKNOWN
     if refused.any():
         row = int(np.argmax(refused))
-        used = {one.category_id for one in rows if one.category_id is not None}
+        used = used_ids(rows)
         raise PredictionError(
             "A detection's category and category_id name different classes"
             if label[row] == DISAGREEING
@@ -321,19 +290,25 @@ def report(*, stray: int, negative: int, unknown: int = 0) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def locate(ids: Sequence[int | str], truth: GroundTruth, columns: RawColumns) -> tuple[Int32s, Bools]:
+def locate(ids: Sequence[int | str] | Int64s, truth: GroundTruth, columns: RawColumns) -> tuple[Int32s, Bools]:
     """Return the position of each image id in the ground truth, and whether it is there.
+
+    A text that is no id of the truth's may be the stem of a file's name, as Ultralytics writes it; never a number.
 
     Raises
     ------
     PredictionError
         The annotation file names images by texts and a detection by a number: its position would be a guess.
     """
+    if isinstance(ids, np.ndarray):
+        if truth.image_names is None:
+            return find(ids, truth.image_numbers)
+        ids = ids.tolist()
     if truth.image_names is None:
         numbers = [one if isinstance(one, int) else native_number(one) for one in ids]
         known = np.array([number is not None for number in numbers], np.bool_)
         position, found = find(np.array([number or 0 for number in numbers], np.int64), truth.image_numbers)
-        return position, found & known
+        return _by_stem(ids, truth, position, found & known)
     place = {name: number for number, name in enumerate(truth.image_names)}
     for row, one in enumerate(ids):
         if isinstance(one, int):
@@ -345,15 +320,28 @@ def locate(ids: Sequence[int | str], truth: GroundTruth, columns: RawColumns) ->
                 hint="use the ids of the annotation file that the detector was given",
             )
     position = np.array([place.get(str(one), -1) for one in ids], np.int32)
-    return np.maximum(position, 0), position >= 0
+    return _by_stem(ids, truth, np.maximum(position, 0), position >= 0)
 
 
-def find(wanted: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
-    """Return the position of each number among ascending ones, and whether it is there."""
-    if not len(known):
-        return np.zeros(len(wanted), np.int32), np.zeros(len(wanted), bool)
-    position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return position.astype(np.int32), known[position] == wanted
+def _by_stem(
+    ids: Sequence[int | str] | Int64s, truth: GroundTruth, position: Int32s, found: Bools
+) -> tuple[Int32s, Bools]:
+    """Find the images that some detections name by a text that is no id, but the stem of one file."""
+    missing = [row for row in np.flatnonzero(~found).tolist() if isinstance(ids[row], str)]
+    if missing and truth.image_stems:
+        place = _places_of_stems(truth)
+        named = np.array([place.get(str(ids[row]), -1) for row in missing], np.int32)
+        position[missing] = np.maximum(named, 0)
+        found[missing] = named >= 0
+    return position, found
+
+
+def _places_of_stems(truth: GroundTruth) -> dict[str, int]:
+    """Return the position of each image by the stem of its file, `_AMBIGUOUS` where two have one (a/1.jpg, b/1.jpg)."""
+    places: dict[str, int] = {}
+    for place, stem in enumerate(truth.image_stems):
+        places[stem] = place if stem not in places else _AMBIGUOUS
+    return places
 
 
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
@@ -373,21 +361,6 @@ def _list(truth: GroundTruth) -> str:
     return text if len(text) <= 4 * _SHOWN else text[: 4 * _SHOWN] + "…"
 
 
-def labels_of(rows: Sequence[Row], table: Mapping[int | str | None, int]) -> Int32s:
-    """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.
-
-    What the table lacks is `STRANGE`; a category and an id of different classes are `DISAGREEING`.
-    """
-
-    def label_of(row: Row) -> int:
-        if row.category is None or row.category_id is None:
-            return table.get(row.category_id if row.category is None else row.category, STRANGE)
-        named = table.get(row.category, STRANGE)
-        return named if named == table.get(row.category_id, STRANGE) else DISAGREEING
-
-    return np.fromiter(map(label_of, rows), np.int32, len(rows))
-
-
 VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
 _FIELDS = 6
 _AMBIGUOUS = -2
@@ -395,9 +368,7 @@ _LONGEST = (255, 64)
 """Characters of an image name, and of a number: one endless token would cost its length in every row."""
 
 
-def read_voc_results(
-    path: Path, truth: GroundTruth, names: Sequence[str], policy: Policy | None = None
-) -> ReadDetections:
+def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = None) -> ReadDetections:
     """Return the detections of a VOC results folder (``comp4_det_test_CLASS.txt``) or of one such file.
 
     Each line is ``image score x1 y1 x2 y2`` with 1-based inclusive corners; the box becomes
@@ -406,8 +377,8 @@ def read_voc_results(
 
     Parameters
     ----------
-    names : sequence of str
-        Name of each image of `truth` as the lines write it (the stem of its file).
+    truth : GroundTruth
+        The part they belong to; the lines name its images by the stems of their files.
     policy : Policy, optional
 
     Raises
@@ -419,11 +390,7 @@ def read_voc_results(
     """
     policy = policy or Policy()
     files = _files_by_class(path, truth)
-    positions: dict[str, int] = {}
-    for place, name in enumerate(names):
-        # Two images of one name (a/1.jpg, b/1.jpg): a line that uses it says nothing.
-        positions[name] = place if name not in positions else _AMBIGUOUS
-    reader = _Reader(truth, positions, policy)
+    reader = _Reader(truth, _places_of_stems(truth), policy)
     for name, file in files.items():
         reader.add(name, file)
     digest = f"sha256:{reader.digests[0].split()[0]}" if path.is_file() else sha256_of_lines(sorted(reader.digests))
@@ -605,14 +572,14 @@ def read_task_detections(path: Path, truth: TaskTruth, source: Source, policy: P
     """
     policy = policy or Policy()
     if is_voc_results(path):
-        read = read_voc_results(path, replace(truth.truth, classes=_spelled(path, truth)), truth.part.names, policy)
+        read = read_voc_results(path, replace(truth.truth, classes=_spelled(path, truth)), policy)
     else:
         read = _read_json(path, truth, source, policy)
     return _once_a_line(read, truth)
 
 
 def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> ReadDetections:
-    file, rows = read_rows(path)
+    file, rows = read_records(path)
     columns = replace(_columns(rows, str(path)), background=None)
     label = _task_labels(rows, columns, truth, source, policy)
     position, found, counts = _placed(rows, columns, truth.truth, policy)
@@ -622,13 +589,15 @@ def _read_json(path: Path, truth: TaskTruth, source: Source, policy: Policy) -> 
     return ReadDetections(take_rows(columns, position, label, kept), path.name, file.sha256, len(rows), counts)
 
 
-def _task_labels(rows: list[Row], columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy) -> Int32s:
+def _task_labels(
+    rows: list[Row] | PlainRows, columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy
+) -> Int32s:
     table = _label_table(truth, source)
     label = labels_of(rows, table)
     refused = label < (_REST if policy.stray == "drop" else 0)
     if refused.any():
         row = int(np.argmax(refused))
-        used = {one.category_id for one in rows if one.category_id is not None}
+        used = used_ids(rows)
         where, count = columns.place(row), int(refused.sum())
         raise _label_error(int(label[row]), rows[row], where, count, truth, table, used)
     return label

@@ -34,6 +34,7 @@ what such a function is given. See `curation.evaluation.voc` for a small example
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,7 +49,7 @@ from curation.evaluation.measures import Data as Data
 from curation.evaluation.measures import Measure, Number, ranked
 from curation.evaluation.measures import Scored as Scored
 from curation.text_table import Table as TextTable
-from curation.text_table import printable, table_lines
+from curation.text_table import latex_table, printable, table_lines
 from curation.version import __version__
 
 if TYPE_CHECKING:
@@ -62,10 +63,8 @@ SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 1}
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
 _FORMATS = {"share": ".2%", "%": ".2f", "ratio": ".4f", "mean": ".1f", "score": ".4g"}
 _DIGEST = 19
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 _ARROWS = {"higher": "↑", "lower": "↓"}
-_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
-    one: f"\\{one}" for one in "&%$#_{}"
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +159,7 @@ class Table:
     def latex(self) -> str:
         """Return the table in LaTeX, ruled by the package booktabs."""
         numeric = [one.unit not in ("", "digest") for one in self.columns if one.text]
-        rows = [" & ".join(map(_tex, row)) + r" \\" for row in (self.heads, *self.cells())]
-        columns = "".join("r" if one else "l" for one in numeric)
-        body = "\n".join([rows[0], r"\midrule", *rows[1:]])
-        return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+        return latex_table(self.heads, self.cells(), numeric=numeric)
 
     def html(self) -> str:
         """Return the table as HTML, every text escaped."""
@@ -309,9 +305,40 @@ class Result:
                 for parameters, value in measure.found(one.numbers):
                     yield one.label, measure.key_of(parameters), value
 
-    def flat(self) -> dict[str, Number | None]:
-        """Return every declared number by one key, ``t1/clean/UR``, for loggers."""
-        return {f"{label}/{key}": value for label, key, value in self._numbers()}
+    def flat(self) -> dict[str, float]:
+        """Return every number that is defined by a name that loggers take, ``t1_clean_UR``.
+
+        Names hold letters, digits and underscores alone, as Weights & Biases and MLflow accept them: ``@`` is ``_at_``.
+        `settings` says what the numbers rest on.
+
+        Raises
+        ------
+        UsageError
+            Two numbers would have one name.
+        """
+        values = {f"{label}/{key}".lstrip("/"): value for label, key, value in self._numbers()}
+        names: dict[str, str] = {}
+        for key in values:
+            if (other := names.setdefault(_legal(key), key)) != key:
+                raise UsageError(
+                    "Two numbers have one name for loggers",
+                    where=_legal(key)[:200],
+                    found=f"{other} and {key}"[:200],
+                    hint="take them from result.measures",
+                )
+        found = {name: values[key] for name, key in names.items()}
+        return {name: float(value) for name, value in found.items() if value is not None}
+
+    def settings(self) -> dict[str, str]:
+        """Return what the numbers rest on, as texts by names that loggers take: digests, versions, settings."""
+        found = {"protocol": self.report.protocol, "curation": __version__, "algorithm": str(self.report.algorithm)}
+        if isinstance(manifest := self.data.get("manifest"), Mapping):
+            found |= {f"manifest_{key}": str(manifest[key]) for key in ("name", "version", "digest")}
+        for one in self.scored:
+            digests = {f"predictions {part}": str(file["sha256"]) for part, file in one.predictions.items()}
+            for key, value in {**one.settings, **one.operating_point, **digests}.items():
+                found[_legal(f"{one.label}/{key}".lstrip("/"))] = value
+        return found
 
     @checked
     def __getitem__(self, key: str) -> Any:
@@ -462,7 +489,7 @@ class Result:
     def __repr__(self) -> str:
         labels = ", ".join(one.label for one in self.scored[:4]) + (", …" if len(self.scored) > 4 else "")
         of = f"{self.report.protocol} ({labels})" if labels else self.report.protocol
-        return f"<Result of {of}: {len(self.flat())} numbers>"
+        return f"<Result of {of}: {sum(1 for _ in self._numbers())} numbers>"
 
     def _repr_html_(self) -> str:
         return self.summary().html()
@@ -559,6 +586,12 @@ def _formatted(value: Any, unit: str) -> str:
     return shown(value, show=unit) if unit.startswith(".") else shown(value, unit)
 
 
+def _legal(name: str) -> str:
+    """Return a name with nothing but ASCII letters, digits and underscores, no digit first."""
+    legal = _ILLEGAL.sub("_", name.replace("@", "_at_"))
+    return f"_{legal}" if legal[:1].isdigit() else legal
+
+
 def _told(parameters: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
@@ -569,10 +602,6 @@ def _reason(section: Data, measure: Measure, parameters: Mapping[str, str], valu
     told = section.get("undefined")
     reason = told.get(measure.key_of(parameters)) if isinstance(told, Mapping) else None
     return reason or measure.undefined
-
-
-def _tex(text: str) -> str:
-    return "".join(_TEX.get(one, one) for one in printable(text))
 
 
 def _written_before(path: Path) -> list[str]:

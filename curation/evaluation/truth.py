@@ -29,13 +29,11 @@ from curation.sources.source import FileRecord, Source
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The ground truth of one part, the names of its images, and the files it was read from.
+    """The ground truth of one part, and the files it was read from.
 
     Attributes
     ----------
     truth : GroundTruth
-    names : tuple of str, length n
-        Stem of each image's file name (its native id where the file states none), in the order of `truth`.
     files : tuple of FileRecord
     dropped : dict of str to int
         What the reader left out, by reason.
@@ -44,7 +42,6 @@ class Part:
     """
 
     truth: GroundTruth
-    names: tuple[str, ...]
     files: tuple[FileRecord, ...]
     dropped: dict[str, int]
     images_in_files: int
@@ -85,7 +82,7 @@ def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tup
     """Return a part (see `ground_truth`), and the position in it of each of `ids`."""
     source.require_objects("An evaluation")
     names = _stems(source)
-    chosen = np.arange(len(source.images)) if ids is None else _chosen(source, names, ids)
+    chosen = np.arange(len(source.images)) if ids is None else _chosen(source, ids)
     objects = source.require_pixels("An evaluation", chosen)
     by_name = _named_by_texts(source)
     rank = source.id_ranks if by_name else source.images.numbers
@@ -108,11 +105,12 @@ def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tup
         areas=objects.areas[rows],
         original=_originals(source, rows),
         image_names=tuple(source.images.native[chosen].tolist()) if by_name else None,
+        image_stems=tuple(names[i] for i in chosen.tolist()),
         unknown_numbers=known.unknown_numbers,
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",
     )
-    part = Part(truth, tuple(names[i] for i in chosen.tolist()), source.files, source.dropped, len(source.images))
+    part = Part(truth, source.files, source.dropped, len(source.images))
     return part, place[listed].astype(np.int64)
 
 
@@ -161,8 +159,17 @@ def _named_by_texts(source: Source) -> bool:
     return bool(numbers != source.images.numbers.tolist())
 
 
-def _chosen(source: Source, stems: list[str], ids: Sequence[str]) -> Int64s:
-    """Return the position of each id of a list: by file stem, else by image number (``coco:000000000139`` is 139)."""
+def places_of(source: Source, ids: Sequence[str]) -> list[int | None]:
+    """Return the position of each id of a list, None where the source lacks it.
+
+    An image goes by its file's stem, else by its number (``coco:000000000139`` is 139).
+
+    Raises
+    ------
+    EvaluationError
+        Two images of the source go by the name that the list gives.
+    """
+    stems = _stems(source)
     natives = [text.partition(":")[2] for text in ids]
     by_stem = {stem: place for place, stem in enumerate(stems)}
     _require_distinct(source, stems, natives)
@@ -172,6 +179,12 @@ def _chosen(source: Source, stems: list[str], ids: Sequence[str]) -> Int64s:
         numbers = [native_number(native) for native in natives]
         by_digits = [None if number is None else by_number.get(number) for number in numbers]
         places = by_digits if by_digits.count(None) < places.count(None) else places
+    return places
+
+
+def _chosen(source: Source, ids: Sequence[str]) -> Int64s:
+    """Return the position of each id of a list, all of which the source must hold."""
+    places = places_of(source, ids)
     missing = [text for text, place in zip(ids, places, strict=True) if place is None]
     if missing:
         raise EvaluationError(

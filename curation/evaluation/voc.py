@@ -141,7 +141,7 @@ def evaluate(
     both = given.part.truth, given.read.detections
     with stage("average precision"):
         sections = voc_average_precision(*both)
-    return Result(REPORT, given.about, sections, columns=lambda: precision_recall(*both))
+    return Result(REPORT, given.about, sections, columns=lambda: precision_recall(*both), notes=given.notes)
 
 
 def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[str, Any]:

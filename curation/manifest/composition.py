@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,7 +122,7 @@ def _composed(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source]
         return _as_stated(part, classes, "its list is not available")
     if absent:
         return _as_stated(part, classes, " ".join(f"--source {slot}=PATH" for slot in absent) + " is not given")
-    once = Manifest(manifest.header, {part.name: tuple(dict.fromkeys(manifest.ids(part.name)))})
+    once = replace(manifest, lists={part.name: tuple(dict.fromkeys(manifest.ids(part.name)))})
     images = locate_images(once, part.name, sources)
     if any(source.objects is None for source in images.sources):
         return _of_presence(part, classes, images)

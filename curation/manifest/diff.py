@@ -3,8 +3,8 @@
 The rule, the first that applies:
 
 major
-    a part or class is gone; a list, its order where order carries meaning, a part's role, a class's role or index, or a
-    label view of what existed before is another.
+    a part or class is gone; a list, its order where order carries meaning, a part's role, a class's role or index, a
+    label view of what existed before, or the boxes that reviewers added, are others.
 minor
     a part, class or alias is new, or a declared part has got its list.
 patch
@@ -98,6 +98,7 @@ def diff_manifests(old: Manifest, new: Manifest) -> ManifestDiff:
         *_compare_parts(old, new, parts),
         *_compare_classes(old.header.classes, new.header.classes),
         *_compare_tasks(old.header, new.header),
+        *_compare_overlays(old.header, new.header),
         *_compare_words(old.header, new.header),
     ]
     if not changes and old.digest != new.digest:
@@ -162,6 +163,15 @@ def _compare_tasks(old: Header, new: Header) -> Iterable[Change]:
         yield Change("major", "tasks", "the classes that a task introduces, or their order, are others")
 
 
+def _compare_overlays(old: Header, new: Header) -> Iterable[Change]:
+    """Boxes of reviewers are truth: a score against others is another score."""
+    if old.overlay == new.overlay:
+        return
+    told = ["none" if one is None else one.told for one in (old.overlay, new.overlay)]
+    same = old.overlay is not None and new.overlay is not None and old.overlay.sha256 == new.overlay.sha256
+    yield Change("patch" if same else "major", "overlay", f"{told[0]} became {told[1]}")
+
+
 def _compare_entries(before: PartEntry, after: PartEntry) -> Iterable[Change]:
     subject = f"part {before.name}"
     if before.sha256 is None and after.sha256 is not None:
@@ -202,7 +212,7 @@ def _compare_words(old: Header, new: Header) -> Iterable[Change]:
     """Return the differences that touch no list, role or view."""
     before, after = header_as_data(old), header_as_data(new)
     for name in sorted(before):
-        if name in ("parts", "classes") or before[name] == after[name]:
+        if name in ("parts", "classes", "overlay") or before[name] == after[name]:
             continue
         if name == "rule":
             yield Change("patch", "rule", _fields_changed(old.rule, new.rule))

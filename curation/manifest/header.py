@@ -197,6 +197,39 @@ class Supersedes(_Record, frozen=True):
     reason: str
 
 
+class OverlayEntry(_Record, frozen=True):
+    """Boxes that reviewers added to the annotations: the file ``overlay.jsonl`` beside the header.
+
+    Attributes
+    ----------
+    sha256 : str
+        Of the file.
+    images, boxes : int
+        Its lines, and the boxes in them.
+    unnamed : int
+        Boxes of the label ``unknown``: objects of no class of the manifest.
+    exhaustive_images : int
+        Images whose every unknown object is boxed.
+    rule : str
+        How the boxes of several reviewers became one list.
+    log : str
+        Digest of what stood in the logs of the reviewers.
+    """
+
+    sha256: str
+    images: int
+    boxes: int
+    unnamed: int
+    exhaustive_images: int
+    rule: str
+    log: str
+
+    @property
+    def told(self) -> str:
+        """How many boxes and images, in words."""
+        return f"{self.boxes:,} boxes on {self.images:,} images, {self.exhaustive_images:,} of them exhaustive"
+
+
 class Header(_Record, frozen=True):
     """Everything about a manifest but the ids themselves.
 
@@ -219,6 +252,8 @@ class Header(_Record, frozen=True):
         The paper's figures beside those obtained.
     tasks : tuple of TaskEntry
         The steps of an open-world benchmark in their order; empty elsewhere.
+    overlay : OverlayEntry or None
+        Boxes that reviewers added to those of the sources.
     """
 
     schema_version: int
@@ -238,10 +273,14 @@ class Header(_Record, frozen=True):
     decisions: str | None = None
     completes: str | None = None
     tasks: tuple[TaskEntry, ...] = ()
+    overlay: OverlayEntry | None = None
 
 
 UNKNOWN_ID = -1
 """Category id of ``unknown`` where a manifest has no tasks, as in the Elephant paper's files."""
+
+UNNAMED = "unknown"
+"""The class of an object that no class of a manifest fits: the category that exports and truth files call so."""
 
 
 def classes_in(header: Header, part: PartEntry) -> tuple[ClassEntry, ...]:
@@ -249,9 +288,12 @@ def classes_in(header: Header, part: PartEntry) -> tuple[ClassEntry, ...]:
 
     In a part of task t (Revisiting Open World Object Detection, section 3.1) a class introduced in t is ``known``, one
     of an earlier task ``previous``, one of a later task ``unknown``. A class that no task introduces keeps its role, as
-    do all classes in a part without a task.
+    do all classes in a part without a task. Where reviewers boxed objects of no class, ``unknown`` stands last.
     """
-    return roles_at(header.classes, header.tasks, part.task)
+    found = roles_at(header.classes, header.tasks, part.task)
+    if header.overlay is None or not header.overlay.unnamed or any(one.name == UNNAMED for one in found):
+        return found
+    return (*found, ClassEntry(name=UNNAMED, role="unknown", index=UNKNOWN_ID))
 
 
 def roles_at(classes: tuple[ClassEntry, ...], tasks: Sequence[TaskEntry], task: str) -> tuple[ClassEntry, ...]:

@@ -41,11 +41,13 @@ from curation.storage import inside, publishing_folder, read_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
+    from curation.manifest.overlay import Overlay
     from curation.sources.slots import SourceSlot
 
 
 HEADER_FILE = "manifest.json"
 LIST_FOLDER = "ids"
+OVERLAY_FILE = "overlay.jsonl"
 MAX_HEADER_BYTES = 16 << 20
 MAX_LIST_BYTES = 512 << 20
 VARIABLE = "CURATION_MANIFESTS"
@@ -60,10 +62,13 @@ class Manifest:
     header : Header
     lists : mapping of str to tuple of str
         Ids of each available part, in file order. A declared part has none.
+    overlay : Overlay or None
+        The boxes that reviewers added, where the header names some.
     """
 
     header: Header
     lists: Mapping[str, tuple[str, ...]]
+    overlay: Overlay | None = None
 
     def __repr__(self) -> str:
         header = self.header
@@ -95,6 +100,23 @@ class Manifest:
     def digest(self) -> str:
         """``sha256:<hex>`` of the canonical header, which states the digest of every list."""
         return sha256_of_bytes(canonical_json(header_as_data(self.header)))
+
+    def require_overlay(self) -> Overlay | None:
+        """Return the boxes that reviewers added, None where the header names none.
+
+        Raises
+        ------
+        ManifestError
+            The header names some, and they are not here.
+        """
+        if self.header.overlay is not None and self.overlay is None:
+            raise ManifestError(
+                "The annotation overlay of the manifest is not here, and its boxes belong to the truth",
+                where=f"{self.header.name} {self.header.version}",
+                expected=f"{OVERLAY_FILE}, {self.header.overlay.sha256}",
+                hint="give the whole folder of the manifest: curation.load(FOLDER)",
+            )
+        return self.overlay if self.header.overlay is not None else None
 
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
@@ -221,6 +243,7 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     """
     check_header(manifest.header, where=str(folder))
     check_lists(manifest.header, manifest.lists, where=str(folder))
+    _check_overlay(manifest, folder)
     if (folder / HEADER_FILE).exists():
         _require_same(manifest, folder)
         return
@@ -231,11 +254,25 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
             path.write_bytes(data)
 
 
+def _check_overlay(manifest: Manifest, folder: Path) -> None:
+    """Raise `DigestMismatchError` unless the overlay is the one that the header names."""
+    overlay, entry = manifest.require_overlay(), manifest.header.overlay
+    if overlay is not None and entry is not None and overlay.digest != entry.sha256:
+        raise DigestMismatchError(
+            "The annotation overlay is not the one that the header names",
+            where=str(folder),
+            expected=entry.sha256,
+            found=overlay.digest,
+        )
+
+
 def manifest_files(manifest: Manifest) -> dict[str, bytes]:
     """Return the bytes of every file of a manifest's folder, by relative name."""
     files = {HEADER_FILE: _header_bytes(manifest)}
     for name in sorted(manifest.lists):
         files[f"{LIST_FOLDER}/{name}.txt"] = "".join(f"{line}\n" for line in manifest.lists[name]).encode()
+    if (overlay := manifest.require_overlay()) is not None:
+        files[OVERLAY_FILE] = overlay.data
     return files
 
 
@@ -261,9 +298,9 @@ def read_manifest(path: Path) -> Manifest:
     _check_chain(header, folder)
     at_hand = _lists_at_hand(header, folder)
     pinned = [part for part in header.parts if part.name in at_hand]
-    manifest = Manifest(header=header, lists={part.name: _read_list(folder, part) for part in pinned})
-    check_lists(manifest.header, manifest.lists, where=str(folder))
-    return manifest
+    lists = {part.name: _read_list(folder, part) for part in pinned}
+    check_lists(header, lists, where=str(folder))
+    return Manifest(header, lists, _read_overlay(folder, header))
 
 
 def _check_chain(header: Header, folder: Path) -> None:
@@ -369,6 +406,26 @@ def _lists_at_hand(header: Header, folder: Path) -> set[str]:
             found=repr(extra[0][:100]),
         )
     return {name.removesuffix(".txt") for name in present}
+
+
+def _read_overlay(folder: Path, header: Header) -> Overlay | None:
+    """Return the boxes that reviewers added, held against the digest in the header; None where it names none."""
+    path = folder / OVERLAY_FILE
+    if header.overlay is None:
+        return None
+    from curation.manifest.overlay import MAX_OVERLAY_BYTES, parse_overlay
+
+    if not path.exists():
+        raise ManifestError(
+            "The annotation overlay of the manifest is missing",
+            where=str(path),
+            expected=header.overlay.sha256,
+            hint="fetch the folder again",
+        )
+    data = read_bytes(
+        inside(folder, OVERLAY_FILE), kind="annotation overlay", most=MAX_OVERLAY_BYTES, error=ManifestError
+    )
+    return parse_overlay(data, where=str(path), entry=header.overlay)
 
 
 def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:

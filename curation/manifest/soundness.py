@@ -25,6 +25,7 @@ def header_as_data(header: Header) -> dict[str, Any]:
     """
     data: dict[str, Any] = msgspec.to_builtins(header)
     _omit_default(data, "tasks", Header)
+    _omit_default(data, "overlay", Header)
     for source in data["sources"]:
         _omit_default(source, "exhaustive", SourceEntry)
     for part in data["parts"]:
@@ -218,6 +219,10 @@ def _check_digests(header: Header, where: str) -> None:
         _match(VERSION, header.supersedes.version, where, "supersedes.version")
         require_earlier(header, [where])
         pinned.append(("supersedes.digest", header.supersedes.digest))
+    if (overlay := header.overlay) is not None:
+        pinned += [("overlay.sha256", overlay.sha256), ("overlay.log", overlay.log)]
+        counts = {name: getattr(overlay, name) for name in ("images", "boxes", "unnamed", "exhaustive_images")}
+        _check_counts(counts, where, "overlay")
     for field, digest in pinned:
         if digest is not None:
             _match(DIGEST, digest, where, field)

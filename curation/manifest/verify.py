@@ -10,7 +10,7 @@ from typing import Literal
 from curation.canonical import sha256_of_lines
 from curation.errors import CurationError
 from curation.manifest.header import PartEntry, SourceEntry, classes_in
-from curation.manifest.manifest import Manifest
+from curation.manifest.manifest import OVERLAY_FILE, Manifest
 from curation.manifest.views import FLAGS, ROLES, PartImages, count_annotated, count_objects, locate_images
 from curation.sources.source import Source
 
@@ -67,8 +67,8 @@ class PublishedComparison:
 
 
 def verify_lists(manifest: Manifest) -> list[Finding]:
-    """Return, for each part, whether its list has the stated digest and length."""
-    return [_verify_list(manifest, part) for part in manifest.header.parts]
+    """Return, for each part, whether its list has the stated digest and length; and whether the overlay does."""
+    return [_verify_list(manifest, part) for part in manifest.header.parts] + _verify_overlay(manifest)
 
 
 def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool = False) -> list[Finding]:
@@ -127,6 +127,15 @@ def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
         expected=f"{part.images} ids, {part.sha256}",
         found=f"{len(ids)} ids, {digest}",
     )
+
+
+def _verify_overlay(manifest: Manifest) -> list[Finding]:
+    stated, overlay = manifest.header.overlay, manifest.overlay
+    if stated is None:
+        return []
+    outcome: Outcome = "ok" if overlay is not None and overlay.digest == stated.sha256 else "failure"
+    found = "no overlay" if overlay is None else f"{overlay.entry().boxes} boxes, {overlay.digest}"
+    return [Finding("overlay", OVERLAY_FILE, outcome, f"{stated.boxes} boxes, {stated.sha256}", found)]
 
 
 def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[Finding]:

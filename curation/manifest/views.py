@@ -12,6 +12,7 @@ import numpy.typing as npt
 from curation.errors import ManifestError
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView, classes_in
 from curation.manifest.manifest import Manifest
+from curation.manifest.overlay import overlaid
 from curation.sources.source import Bools, Int32s, Source
 
 ROLES: tuple[str, ...] = get_args(ClassRole)
@@ -111,7 +112,7 @@ def view_objects(manifest: Manifest, part: str, sources: Mapping[str, Source]) -
     ------
     ManifestError
         The manifest has no such part; a source is not given; an image of the part is in none of its sources; an
-        object's class has no role in the manifest.
+        object's class has no role in the manifest; boxes that reviewers added are named and not here.
     MissingListError
         The part is declared.
     PresenceOnlyError
@@ -133,7 +134,7 @@ def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) 
             expected=" ".join(f"--source {name}=PATH" for name in missing),
             found=", ".join(sorted(sources)) or "none",
         )
-    chosen = tuple(sources[name] for name in entry.sources)
+    chosen = tuple(_with_added(manifest, sources[name]) for name in entry.sources)
     source, position = positions_of(ids, chosen)
     absent = np.flatnonzero(position < 0)
     if len(absent):
@@ -144,6 +145,15 @@ def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) 
             hint="give the source files that the manifest names: `curation show` lists them",
         )
     return PartImages(sources=chosen, source=source, position=position)
+
+
+def _with_added(manifest: Manifest, source: Source) -> Source:
+    """Return a source with the boxes that reviewers added to it."""
+    overlay = manifest.require_overlay()
+    if overlay is None or source.objects is None:
+        return source
+    _, places = positions_of([one.image_id for one in overlay.images], [source])
+    return overlaid(source, overlay, places, manifest.header.classes)[0]
 
 
 def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s, Int32s]:

@@ -199,8 +199,19 @@ def look_evidence(look: Look, *, median: float, sigma: float, sigmas: Decimal) -
     }
 
 
+_ITSELF, _LIKE = "is itself among the ID images", "looks like "
+
+
 def _like(image: str, other: str) -> str:
-    return "is itself among the ID images" if image == image_of(other) else f"looks like {other}"
+    return _ITSELF if image == image_of(other) else f"{_LIKE}{other}"
+
+
+def nearest_id_image(image: str, evidence: Sequence[Evidence]) -> str:
+    """Return the ID image that `look_evidence` names for an image, ``""`` where none of its evidence does."""
+    for one in evidence:
+        if one.kind == "image_image":
+            return image if one.detail == _ITSELF else image_of(one.detail.removeprefix(_LIKE))
+    return ""
 
 
 def image_of(embedded: str) -> str:

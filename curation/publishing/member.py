@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -166,7 +166,7 @@ class Member:
 
 def published_lists(manifest: Manifest) -> Manifest:
     """Return a manifest with the lists that may be published: those of authors are digest-locked, not passed on."""
-    return Manifest(manifest.header, {}) if manifest.header.origin == "as_published" else manifest
+    return replace(manifest, lists={}) if manifest.header.origin == "as_published" else manifest
 
 
 def check_member(member: Member) -> None:

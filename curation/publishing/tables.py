@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -279,7 +279,7 @@ def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | N
 def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> dict[str, list[Any]]:
     ids = manifest.ids(part)
     entry = manifest.part(part)
-    once = Manifest(manifest.header, {part: tuple(dict.fromkeys(ids))})
+    once = replace(manifest, lists={part: tuple(dict.fromkeys(ids))})
     located = locate_images(once, part, sources)
     classes = classes_in(manifest.header, entry)
     unknown = unknown_index(manifest.header)

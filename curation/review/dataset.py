@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from curation.errors import ReviewError
-from curation.manifest.views import ROLES
-from curation.proposals.proposal import Evidence
+from curation.proposals.proposal import KINDS, Evidence
 from curation.proposals.proposal import Verdict as Proposed
 from curation.review.images import ReviewImages, box_slices
 from curation.review.verdicts import CONFLICT
@@ -22,7 +21,19 @@ from curation.review.verdicts import CONFLICT
 if TYPE_CHECKING:
     from curation.similarity.embeddings import Embeddings
 
-GROUND_TRUTH = "ground_truth"
+KNOWN, UNKNOWN, OTHER, MISSING = "known", "unknown", "other", "missing"
+FIELD_OF_ROLE = {"known": KNOWN, "previous": KNOWN, "unknown": UNKNOWN}
+"""Boxes stand in a field by their role, since the App's grid colours whole fields right and nothing finer."""
+
+BOX_FIELDS = {
+    KNOWN: "boxes of ID classes: known to the detector, or known from a previous task",
+    UNKNOWN: "boxes of classes that are unknown",
+    OTHER: "boxes of negative or ignored classes, and of classes whose role nothing says",
+    MISSING: "boxes that a reviewer drew, since the annotations lack them",
+}
+DRAWN_CLASSES = ("unknown",)
+"""Labels that a drawn box may have."""
+
 EMBEDDING_KEY = "look"
 """Brain key of the similarity index: the App's sort-by-similarity offers it by this name."""
 
@@ -32,7 +43,7 @@ INFO_KEY = "curation_review"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a sample: its name, its kind (``text``, ``texts``, ``whole``), its meaning."""
+    """One field of a sample: its name, its kind (``text``, ``texts``, ``whole``, ``number``, ``rows``), its meaning."""
 
     name: str
     kind: str
@@ -48,10 +59,17 @@ EVIDENCE_FIELDS = (
     Field("proposal", "text", "what is proposed, not decided: remove?, near?, far?, farther?, undecided?"),
     Field("reason", "text", "reason of the proposal", indexed=True),
     Field("rank", "whole", "place among the proposals, the most suspect first", indexed=True),
+    Field("score", "number", "score of the strongest evidence that has one", indexed=True),
     Field("evidence", "texts", "each piece of evidence: kind, detail, score and threshold"),
-    Field("evidence_kinds", "texts", "kinds of the evidence, the strongest first"),
+    Field("evidence_kinds", "texts", "kinds of the evidence, the strongest first", indexed=True),
+    Field("evidence_rows", "rows", "each piece of evidence: kind, why, detail, score, threshold, id_class"),
     Field("id_classes", "texts", "ID classes that the evidence speaks of, sorted"),
+    Field("nearest", "text", "ID image that looks most like this one, where that is evidence"),
+    # The server hands out files of fields whose name ends in path, and no others.
+    Field("nearest_path", "text", "photo of that ID image, where it was found"),
+    Field("group", "text", "near-duplicates of each other: number of the group, and its size", indexed=True),
     Field("batch", "text", "batch that the image is reviewed in", indexed=True),
+    Field("bad_photo", "text", "what is wrong with the photo, where a drawn card stands for it"),
 )
 """Written once, when the dataset is built."""
 
@@ -86,60 +104,89 @@ PROPOSAL_COLOURS = {
     for word, colour in {**VERDICT_COLOURS, "farther": "#56b4e9", "undecided": "#999999"}.items()
     if word in get_args(Proposed)
 }
-ROLE_COLOURS = dict(zip(ROLES, ("#009e73", "#f0e442", "#d55e00", "#999999", "#56b4e9"), strict=True))
+BOX_COLOURS = {KNOWN: "#d55e00", UNKNOWN: "#56b4e9", OTHER: "#999999", MISSING: "#f0e442"}
+TAG_COLOURS = {
+    "verdict": "#009e73",
+    "proposal": "#e69f00",
+    "score": "#e69f00",
+    "classes": "#5c6670",
+    "bad_photo": "#cc79a7",
+}
+"""What tiles show beside boxes, in the order of the sidebar."""
 
 
-def arrange_app(fiftyone: Any, dataset: Any, *, has_roles: bool) -> None:
-    """Give the App's sidebar a group of the review's fields, show verdict and proposal, and colour by value.
-
-    Boxes are coloured by role where they have one, by class else.
-    """
+def arrange_app(fiftyone: Any, dataset: Any) -> None:
+    """Give the sidebar a group of the review's fields, show boxes and tags on tiles, and fix every colour."""
     config = dataset.app_config
-    ours = [field.name for field in (*VERDICT_FIELDS, *EVIDENCE_FIELDS)]
+    ours = [*TAG_COLOURS, *(field.name for field in FIELDS if field.name not in TAG_COLOURS)]
     groups = fiftyone.DatasetAppConfig.default_sidebar_groups(dataset)
     for group in groups:
         group.paths = [path for path in group.paths if path not in ours]
         group.expanded = group.name == "labels"
     review = fiftyone.SidebarGroupDocument(name="review", paths=ours, expanded=True)
     config.sidebar_groups = [review, *groups]
-    shown = ["verdict", "proposal", GROUND_TRUTH]
     # Older releases of FiftyOne show labels only, whatever is asked.
     if hasattr(config, "active_fields") and hasattr(fiftyone.core.odm.dataset, "ActiveFields"):
+        shown = [*BOX_FIELDS, *TAG_COLOURS]
         config.active_fields = fiftyone.core.odm.dataset.ActiveFields(paths=shown)
+    valued = {"verdict": VERDICT_COLOURS, "proposal": PROPOSAL_COLOURS}
     config.color_scheme = fiftyone.ColorScheme(
-        color_by="value",
+        color_by="field",
+        color_pool=list(VERDICT_COLOURS.values()),
         fields=[
-            _coloured("verdict", VERDICT_COLOURS),
-            _coloured("proposal", PROPOSAL_COLOURS),
-            *([{**_coloured(GROUND_TRUTH, ROLE_COLOURS), "colorByAttribute": "role"}] if has_roles else []),
+            {"path": path, "fieldColor": colour, **_values_coloured(valued.get(path, {}))}
+            for path, colour in {**BOX_COLOURS, **TAG_COLOURS}.items()
         ],
     )
     dataset.save()
+    # Only a field with a schema can be drawn in; releases that cannot draw know of none.
+    if hasattr(dataset, "set_label_schemas"):
+        schema = {"type": "detections", "component": "dropdown", "classes": list(DRAWN_CLASSES), "attributes": []}
+        dataset.set_label_schemas({MISSING: schema})
+        dataset.activate_label_schemas([MISSING])
 
 
-def _coloured(path: str, colours: dict[str, str]) -> dict[str, Any]:
-    return {
-        "path": path,
-        "valueColors": [{"value": value, "color": colour} for value, colour in colours.items()],
-    }
+def _values_coloured(colours: Mapping[str, str]) -> dict[str, Any]:
+    """Return colours of values, for whoever chooses "color by value" in the App."""
+    return {"valueColors": [{"value": value, "color": colour} for value, colour in colours.items()]} if colours else {}
 
 
-OPEN_VIEW, CONFLICT_VIEW = "to decide", "conflicts"
+OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW = "to decide", "conflicts", "against the proposal"
+SCORE_VIEW, GROUP_VIEW, BAD_VIEW = "by score", "near-duplicates", "bad photos"
 MOST_BATCH_VIEWS, MOST_REASON_VIEWS = 100, 50
 
 
 def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
-    """Save a view for what is open, for conflicts, for each reason and for each batch.
+    """Save the views that a reviewer chooses from; one that would be empty for ever is not saved.
 
-    Beyond 50 reasons (the most frequent are taken) and 100 batches the menu could not be read; the operator *Next
-    batch* reaches every batch.
+    What is open, conflicts, and verdicts against the proposal; by score, near-duplicates, bad photos; each kind of
+    evidence, each reason, each batch. Beyond 50 reasons (the most frequent are taken) and 100 batches the menu could
+    not be read; the operator *Next batch* reaches every batch.
     """
     field = fiftyone.ViewField
+    proposals = [one for one in images.proposals if one is not None]
     dataset.save_view(OPEN_VIEW, dataset.match(field("verdict") == None), description="no verdict yet")  # noqa: E711
     dataset.save_view(CONFLICT_VIEW, dataset.match(field("verdict") == CONFLICT), description="reviewers differ")
-    counts = Counter(one.reason for one in images.proposals if one is not None and one.reason)
+    if proposals:
+        decided = (field("verdict") != None) & (field("proposal") != None)  # noqa: E711
+        against = dataset.match(decided & (field("verdict").concat("?") != field("proposal")))
+        dataset.save_view(AGAINST_VIEW, against, description="the verdict is not what was proposed")
+    if any(_score(one.evidence) is not None for one in proposals):
+        scored = dataset.match(field("score") != None).sort_by([("score", -1), ("rank", 1)])  # noqa: E711
+        dataset.save_view(SCORE_VIEW, scored, description="the highest score of evidence first")
+    if any(images.groups):
+        alike = dataset.match(field("group") != None).sort_by([("group", 1), ("rank", 1)])  # noqa: E711
+        dataset.save_view(GROUP_VIEW, alike, description="photos that are nearly the same, side by side")
+    if count := sum(map(bool, images.bad)):
+        bad = dataset.match(field("bad_photo") != None)  # noqa: E711
+        dataset.save_view(BAD_VIEW, bad, description=f"{count} images whose photo cannot be looked at")
+    kinds = Counter(kind for one in proposals for kind in {piece.kind for piece in one.evidence})
+    for kind in sorted(kinds, key=list(KINDS).index):
+        view = dataset.match(field("evidence_kinds").contains(kind))
+        dataset.save_view(evidence_view(kind), view, description=f"{kinds[kind]} images: {KINDS[kind]}")
+    counts = Counter(one.reason for one in proposals if one.reason)
     frequent = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_REASON_VIEWS]
-    names: set[str] = set()
+    names = {fiftyone.core.utils.to_slug(name) for name in dataset.list_saved_views()}
     for reason, count in frequent:
         name = _free(fiftyone, reason[:90], names)
         view = dataset.match(field("reason") == reason)
@@ -147,6 +194,11 @@ def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     for batch, count in sorted(Counter(images.batches).items())[:MOST_BATCH_VIEWS]:
         view = dataset.match(field("batch") == batch)
         dataset.save_view(batch_view(batch), view, description=f"{count} images")
+
+
+def evidence_view(kind: str) -> str:
+    """Return the name of the saved view of a kind of evidence."""
+    return f"evidence {kind}"
 
 
 def batch_view(batch: str) -> str:
@@ -214,7 +266,7 @@ def build_dataset(
         if field.indexed:
             dataset.create_index(field.name)
     save_views(fiftyone, dataset, images)
-    arrange_app(fiftyone, dataset, has_roles=any(images.boxes.roles))
+    arrange_app(fiftyone, dataset)
     if embeddings is not None:
         _index_by_look(dataset, images, embeddings)
     _say(dataset, {**info, "state": READY})
@@ -243,18 +295,19 @@ def _declare(fiftyone: Any, dataset: Any) -> None:
         "text": (fiftyone.StringField, None),
         "texts": (fiftyone.ListField, fiftyone.StringField),
         "whole": (fiftyone.IntField, None),
+        "number": (fiftyone.FloatField, None),
+        "rows": (fiftyone.ListField, fiftyone.DictField),
     }
     for field in FIELDS:
         kind, subfield = kinds[field.kind]
         dataset.add_sample_field(field.name, kind, subfield=subfield, description=field.meaning)
-    dataset.add_sample_field(
-        GROUND_TRUTH,
-        fiftyone.EmbeddedDocumentField,
-        embedded_doc_type=fiftyone.Detections,
-        description="annotated boxes as the label view of the part leaves them",
-    )
-    dataset.add_sample_field(f"{GROUND_TRUTH}.detections.role", fiftyone.StringField)
-    dataset.add_sample_field(f"{GROUND_TRUTH}.detections.ignore", fiftyone.BooleanField)
+    for name, meaning in BOX_FIELDS.items():
+        dataset.add_sample_field(
+            name, fiftyone.EmbeddedDocumentField, embedded_doc_type=fiftyone.Detections, description=meaning
+        )
+        if name != MISSING:
+            dataset.add_sample_field(f"{name}.detections.role", fiftyone.StringField)
+            dataset.add_sample_field(f"{name}.detections.ignore", fiftyone.BooleanField)
 
 
 def _values(images: ReviewImages, row: int) -> dict[str, Any]:
@@ -266,6 +319,10 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
         "classes": list(images.classes[row]),
         "batch": images.batches[row],
     }
+    if images.groups and images.groups[row]:
+        values["group"] = images.groups[row]
+    if images.bad and images.bad[row]:
+        values["bad_photo"] = images.bad[row]
     proposal = images.proposals[row]
     if proposal is not None:
         values |= {
@@ -274,9 +331,32 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
             "rank": proposal.rank,
             "evidence": [_told(one) for one in proposal.evidence],
             "evidence_kinds": list(dict.fromkeys(one.kind for one in proposal.evidence)),
+            "evidence_rows": [_row(one) for one in proposal.evidence],
             "id_classes": sorted({one.id_class for one in proposal.evidence if one.id_class}),
         }
+        if (score := _score(proposal.evidence)) is not None:
+            values["score"] = score
+        if images.nearest and images.nearest[row]:
+            values["nearest"], path = images.nearest[row], images.nearest_paths[row]
+            values |= {} if path is None else {"nearest_path": str(path)}
     return values
+
+
+def _score(evidence: Sequence[Evidence]) -> float | None:
+    """Return the score of the strongest evidence that has one; evidence stands by strength."""
+    return next((float(one.score) for one in evidence if one.score), None)
+
+
+def _row(evidence: Evidence) -> dict[str, str]:
+    """Return a piece of evidence as the panel beside the image shows it."""
+    return {
+        "kind": evidence.kind,
+        "why": KINDS[evidence.kind],
+        "detail": evidence.detail,
+        "score": evidence.score,
+        "threshold": evidence.threshold,
+        "id_class": evidence.id_class,
+    }
 
 
 def _told(evidence: Evidence) -> str:
@@ -285,31 +365,44 @@ def _told(evidence: Evidence) -> str:
     return f"{evidence.kind}: {evidence.detail}" + (f" ({told})" if told else "")
 
 
-def _boxes(images: ReviewImages, row: int, among: slice) -> list[dict[str, Any]]:
-    """Return the boxes of an image as FiftyOne states them: relative ``x, y, w, h``, label, role, ignore."""
+def _boxes(images: ReviewImages, row: int, among: slice) -> dict[str, list[dict[str, Any]]]:
+    """Return the boxes of an image by field, as FiftyOne states them: relative ``x, y, w, h``, label, role, ignore."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
+    # A card that stands for a photo has no place where an object could be.
+    if images.bad and images.bad[row]:
+        return found
     width, height = images.sizes[row].tolist()
     relative = images.boxes.xywh[among] / (width or 1, height or 1, width or 1, height or 1)
     columns = (
         relative.tolist(),
         *(c[among] for c in (images.boxes.labels, images.boxes.roles, images.boxes.ignore)),
     )
-    return [
-        {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
-        for box, label, role, ignore in zip(*columns, strict=True)
-    ]
+    for box, label, role, ignore in zip(*columns, strict=True):
+        stated = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
+        found[FIELD_OF_ROLE.get(role, OTHER)].append(stated)
+    return found
+
+
+def _size(images: ReviewImages, row: int) -> dict[str, int]:
+    """Return width and height of a photo, nothing where they are unknown or of a photo that is not shown."""
+    width, height = images.sizes[row].tolist()
+    is_shown = width and height and not (images.bad and images.bad[row])
+    return {"width": width, "height": height} if is_shown else {}
 
 
 def _samples(fiftyone: Any, images: ReviewImages, rows: Sequence[int] | None = None) -> Iterator[Any]:
     """Yield samples as FiftyOne's own objects."""
     slices = list(box_slices(images))
     for row in range(len(images)) if rows is None else rows:
-        boxes = [fiftyone.Detection(**one) for one in _boxes(images, row, slices[row])]
-        width, height = images.sizes[row].tolist()
+        size = _size(images, row)
         yield fiftyone.Sample(
             filepath=str(images.paths[row]),
-            metadata=fiftyone.ImageMetadata(width=width, height=height) if width and height else None,
+            metadata=fiftyone.ImageMetadata(**size) if size else None,
             **_values(images, row),
-            **{GROUND_TRUTH: fiftyone.Detections(detections=boxes)},
+            **{
+                name: fiftyone.Detections(detections=[fiftyone.Detection(**one) for one in boxes])
+                for name, boxes in _boxes(images, row, slices[row]).items()
+            },
         )
 
 
@@ -319,20 +412,17 @@ def _documents(images: ReviewImages, mould: Mapping[str, Any], rows: Sequence[in
 
     slices = list(box_slices(images))
     for row in rows:
-        boxes = [
-            {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": [], **one}
-            for one in _boxes(images, row, slices[row])
-        ]
-        width, height = images.sizes[row].tolist()
-        size = {"metadata": {"_cls": "ImageMetadata", "width": width, "height": height}} if width and height else {}
-        yield {
-            **mould,
-            "tags": [],
-            "filepath": str(images.paths[row]),
-            **size,
-            **_values(images, row),
-            GROUND_TRUTH: {"_cls": "Detections", "detections": boxes},
-        }
+        size = _size(images, row)
+        document = {**mould, "tags": [], "filepath": str(images.paths[row])}
+        if size:
+            document["metadata"] = {"_cls": "ImageMetadata", **size}
+        document |= _values(images, row)
+        for name, boxes in _boxes(images, row, slices[row]).items():
+            detections = [
+                {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": [], **one} for one in boxes
+            ]
+            document[name] = {"_cls": "Detections", "detections": detections}
+        yield document
 
 
 def _mould(fiftyone: Any, dataset: Any, images: ReviewImages) -> dict[str, Any] | None:
@@ -349,8 +439,10 @@ def _mould(fiftyone: Any, dataset: Any, images: ReviewImages) -> dict[str, Any] 
 
 def _comparable(document: Mapping[str, Any]) -> dict[str, Any]:
     plain = {key: value for key, value in document.items() if key not in _VOLATILE}
-    boxes = [{k: v for k, v in one.items() if k != "_id"} for one in plain[GROUND_TRUTH]["detections"]]
-    return {**plain, GROUND_TRUTH: {**plain[GROUND_TRUTH], "detections": boxes}}
+    for name in BOX_FIELDS:
+        boxes = [{k: v for k, v in one.items() if k != "_id"} for one in plain[name]["detections"]]
+        plain[name] = {**plain[name], "detections": boxes}
+    return plain
 
 
 def _insert(dataset: Any, images: ReviewImages, mould: Mapping[str, Any]) -> None:

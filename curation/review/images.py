@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from curation.errors import CurationError, ReviewError
+from curation.errors import ReviewError, UsageError
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
-from curation.proposals.proposal import Proposal
-from curation.publishing.photos import size_of_photo
+from curation.proposals.clip_overlap import nearest_id_image
+from curation.proposals.id_classes import name_key
+from curation.proposals.proposal import Proposal, ProposalSet
+from curation.review.bad_photos import BAD_PHOTOS, BadPhoto, check_photos, draw_card, why_undecoded
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Floats, Int32s, Source
 
+if TYPE_CHECKING:
+    from curation.similarity.embeddings import Embeddings
+
 UNPROPOSED = "not proposed"
+BAD_BATCH = "bad photos"
+"""The last batch: images that somebody has to decide on without seeing them."""
+
+ALIKE = 0.95
+"""Cosine of two embeddings from which on two images count as near-duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +43,8 @@ class Boxes:
     xywh : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` in pixels, origin top left.
     labels, roles : tuple of str
-        Name of the class, and its role in the part (``""`` without a manifest).
+        Name of the class, and its role in the part; without a manifest ``known`` or ``unknown`` as the proposals' ID
+        classes say, ``""`` where nothing says.
     ignore : tuple of bool
         The label view sets the box aside: neither right nor wrong.
     """
@@ -55,7 +67,8 @@ class ReviewImages:
     ----------
     ids, parts, pools : tuple of str
         Namespaced id, part (or source), and what a decision on the image speaks of.
-    paths : tuple of Path
+    paths : tuple of Path or None
+        The photo; None for one that was not found, until `with_cards`.
     sizes : ndarray of int32, shape (n, 2)
         Width and height in pixels; 0 where unknown.
     classes : tuple of tuple of str
@@ -63,7 +76,15 @@ class ReviewImages:
     boxes : Boxes
     proposals : tuple of Proposal or None
     batches : tuple of str
-        ``0001``, ``0002``, …
+        ``0001``, ``0002``, …, and `BAD_BATCH`.
+    bad : tuple of str
+        What is wrong with the photo, a key of `BAD_PHOTOS`; ``""`` for nothing. Empty before `arranged`.
+    nearest : tuple of str
+        Id of the ID image that looks most like it, ``""`` where that is no evidence. Empty before `arranged`.
+    nearest_paths : tuple of Path or None
+        Photo of that ID image.
+    groups : tuple of str
+        Near-duplicates share a text: ``00001: 3 images``; ``""`` for images like no other. Empty where nobody looked.
     left_out : dict of str to int
         Images that are not shown, by reason; empty when none are.
     examples : dict of str to str
@@ -73,12 +94,16 @@ class ReviewImages:
     ids: tuple[str, ...]
     parts: tuple[str, ...]
     pools: tuple[str, ...]
-    paths: tuple[Path, ...]
+    paths: tuple[Path | None, ...]
     sizes: Int32s
     classes: tuple[tuple[str, ...], ...]
     boxes: Boxes
     proposals: tuple[Proposal | None, ...] = ()
     batches: tuple[str, ...] = ()
+    bad: tuple[BadPhoto | Literal[""], ...] = ()
+    nearest: tuple[str, ...] = ()
+    nearest_paths: tuple[Path | None, ...] = ()
+    groups: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
 
@@ -137,16 +162,38 @@ def source_images(sources: Mapping[str, Source], photos: Mapping[str, PhotoFolde
 
 
 def arranged(
-    images: ReviewImages, proposals: Sequence[Proposal], *, batch_size: int, only_proposed: bool = False
+    images: ReviewImages,
+    proposals: Sequence[Proposal],
+    *,
+    batch_size: int,
+    only_proposed: bool = False,
+    known: Collection[str] = (),
+    id_photos: Mapping[str, PhotoFolder] | None = None,
+    embeddings: Embeddings | None = None,
+    decode: bool = False,
 ) -> ReviewImages:
-    """Return the images with their proposals, the highest-ranked first, cut into batches.
+    """Return the images with their proposals, the highest-ranked first, cut into batches; bad photos in one at the end.
 
     Images without a proposal follow in the order of their part, unless `only_proposed` leaves them out.
+
+    Parameters
+    ----------
+    known : collection of str
+        Names of ID classes (see `known_names`), for boxes whose role no manifest says.
+    id_photos : mapping of str to PhotoFolder
+        Where the photos of ID images lie, by the namespace of their ids; the one named ``""`` serves every other.
+    embeddings : Embeddings, optional
+        Images whose embeddings have a cosine of at least `ALIKE` are grouped as near-duplicates.
+    decode : bool
+        Decode every photo: near-duplicates by perceptual hash are grouped, and what breaks in the middle is found.
 
     Raises
     ------
     ReviewError
-        The batch size is not positive, two proposals speak of one image, or none of the images is left.
+        The batch size is not positive, two proposals speak of one image, none of the images is left, or so many are
+        alike that groups of them say nothing.
+    MissingExtraError
+        Pillow is not installed, or ImageHash where photos are to be decoded.
     """
     if batch_size < 1:
         raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--batch-size 100")
@@ -166,9 +213,119 @@ def arranged(
     images = _note(images, {"proposed, but not among the images": unmatched})
     if not len(order):
         raise ReviewError("There is no image to review", found=_told(images.left_out))
-    rows = order.tolist()
-    batches = tuple(f"{place // batch_size + 1:04}" for place in range(len(rows)))
-    return replace(_taken(images, rows), proposals=tuple(found[row] for row in rows), batches=batches)
+    images = replace(_taken(images, order.tolist()), proposals=tuple(found[row] for row in order.tolist()))
+    if known and not any(images.boxes.roles):
+        keys = {name_key(name) for name in known}
+        roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
+        images = replace(images, boxes=replace(images.boxes, roles=roles))
+    images = _with_nearest(_looked_at(images), id_photos or {})
+    pairs = [] if embeddings is None else _alike_by_embedding(images, embeddings)
+    if decode:
+        images, alike = _decoded(images)
+        pairs += alike
+    images = _in_batches(images, batch_size)
+    return images if embeddings is None and not decode else replace(images, groups=_groups(images.ids, pairs))
+
+
+def known_names(proposals: ProposalSet) -> frozenset[str]:
+    """Return the names under which annotations may name ID classes: their own, and categories that are one of them."""
+    overlaps = (one.category for one in proposals.categories if one.judgement == "overlap")
+    return frozenset((*proposals.id_classes, *overlaps))
+
+
+def _looked_at(images: ReviewImages) -> ReviewImages:
+    """Return the images with what is wrong with their photos, and sizes where the annotations state none."""
+    checked = check_photos(images.paths)
+    stated = np.array([size for _, size in checked], np.int32).reshape(-1, 2)
+    lacking = (images.sizes <= 0).any(axis=1, keepdims=True)
+    return replace(images, bad=tuple(bad for bad, _ in checked), sizes=np.where(lacking, stated, images.sizes))
+
+
+def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> ReviewImages:
+    nearest: list[str] = []
+    paths: list[Path | None] = []
+    for image, proposal in zip(images.ids, images.proposals, strict=True):
+        one = "" if proposal is None else nearest_id_image(image, proposal.evidence)
+        namespace, _, native = one.partition(":")
+        folder = folders.get(namespace, folders.get(""))
+        nearest.append(one)
+        paths.append(folder.find([native]) if folder is not None and native else None)
+    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(paths))
+
+
+def _in_batches(images: ReviewImages, batch_size: int) -> ReviewImages:
+    """Return the images cut into batches, those with a bad photo behind all others."""
+    rows = sorted(range(len(images)), key=lambda row: bool(images.bad[row]))
+    images = _taken(images, rows)
+    batches = (BAD_BATCH if bad else f"{place // batch_size + 1:04}" for place, bad in enumerate(images.bad))
+    return replace(images, batches=tuple(batches))
+
+
+def bad_photos(images: ReviewImages) -> dict[str, list[str]]:
+    """Return the ids of images with a bad photo, by what is wrong with it."""
+    found: dict[str, list[str]] = {}
+    for one in BAD_PHOTOS:
+        if ids := sorted({image for image, bad in zip(images.ids, images.bad, strict=False) if bad == one}):
+            found[one] = ids
+    return found
+
+
+def with_cards(images: ReviewImages, folder: Path) -> ReviewImages:
+    """Return the images with a drawn card in place of every bad photo; the cards are written to a folder."""
+    cards = {bad: draw_card(folder, bad) for bad in set(images.bad) if bad}
+    if not cards:
+        return images
+    paths = (cards[bad] if bad else path for path, bad in zip(images.paths, images.bad, strict=True))
+    return replace(images, paths=tuple(paths))
+
+
+def _alike_by_embedding(images: ReviewImages, embeddings: Embeddings) -> list[tuple[str, str]]:
+    from curation.similarity.near_duplicates import look_duplicates
+
+    wanted = set(images.ids)
+    own = embeddings.take([row for row, one in enumerate(embeddings.ids) if one in wanted])
+    try:
+        return [(one, two) for one, two, _ in look_duplicates(own, threshold=ALIKE)]
+    except UsageError as error:
+        raise ReviewError(error.what, where="--embeddings", hint="leave --embeddings out") from None
+
+
+def _decoded(images: ReviewImages) -> tuple[ReviewImages, list[tuple[str, str]]]:
+    """Return the images with photos that break in the middle as bad ones, and pairs that are alike by hash."""
+    from curation.similarity.near_duplicates import alike_photos, hash_photos
+
+    paths = zip(images.paths, images.bad, strict=True)
+    hashes = hash_photos({str(row): path for row, (path, bad) in enumerate(paths) if path is not None and not bad})
+    bad = list(images.bad)
+    for row, why in hashes.failures.items():
+        # More than 8 bits a channel cannot be compared, but can be shown.
+        if "bits a channel" not in why:
+            bad[int(row)] = why_undecoded(why)
+    try:
+        alike = alike_photos(hashes)
+    except UsageError as error:
+        raise ReviewError(error.what, where="--decode-photos", hint="leave --decode-photos out") from None
+    ids = [images.ids[int(name)] for name in hashes.names]
+    pairs = [(ids[one], ids[two]) for one, two in zip(alike.first.tolist(), alike.second.tolist(), strict=True)]
+    return replace(images, bad=tuple(bad)), pairs
+
+
+def _groups(ids: Sequence[str], pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return each image's group: those that pairs join, numbered in the order of review, with its size."""
+    above: dict[str, str] = {}
+
+    def head(one: str) -> str:
+        while (up := above.get(one, one)) != one:
+            above[one] = one = above.get(up, up)
+        return one
+
+    for one, two in pairs:
+        if one != two:
+            above[head(two)] = head(one)
+    heads = {one: head(one) for one in dict.fromkeys(ids)}
+    sizes = Counter(heads.values())
+    numbers = {one: number for number, one in enumerate((h for h in dict.fromkeys(heads.values()) if sizes[h] > 1), 1)}
+    return tuple(f"{numbers[h]:05}: {sizes[h]} images" if (h := heads[one]) in numbers else "" for one in ids)
 
 
 def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
@@ -259,7 +416,7 @@ def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) ->
 
 
 def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool: str) -> ReviewImages:
-    """Return the images of all groups that have a photo; the others are counted."""
+    """Return the images of all groups, each with its photo where one was found."""
     every = _joined(groups, pool)
     folders = [folder for group in groups for folder in group.folders]
     names = [one for group in groups for one in group.names]
@@ -267,35 +424,14 @@ def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool:
     for folder, candidates in zip(folders, names, strict=True):
         at_hand = photos.get(folder, photos.get(""))
         paths.append(None if at_hand is None else at_hand.find(candidates))
-    boxed = np.bincount(every.boxes.image, minlength=len(every)) > 0
-    missing, broken, kept = [], [], []
-    for row, path in enumerate(paths):
-        if path is None:
-            missing.append(every.ids[row])
-        elif boxed[row] and not every.sizes[row].all() and not _measured(path, every.sizes[row]):
-            broken.append(every.ids[row])
-        else:
-            kept.append(row)
-    every = _note(every, {"no photo at hand": missing, "the photo cannot be read": broken})
-    if not kept:
+    if not any(paths):
         raise ReviewError(
             "No image has a photo",
-            found=_told(every.left_out) or "no images",
+            found=f"{len(every)} images" if len(every) else "no images",
             expected="a folder with files named as the annotations name them, or by id",
             hint="--photos NAME=DIR, or --photos DIR",
         )
-    return replace(_taken(every, kept), paths=tuple(path for row in kept if (path := paths[row]) is not None))
-
-
-def _measured(path: Path, size: Int32s) -> bool:
-    """Fill in the size of a photo from its head; False where it is broken."""
-    try:
-        size[:] = size_of_photo(path)
-    except CurationError as error:
-        if type(error).__name__ == "MissingExtraError":
-            raise
-        return False
-    return bool((size > 0).all())
+    return replace(every, paths=tuple(paths))
 
 
 def _joined(groups: Sequence[_Group], pool: str) -> ReviewImages:
@@ -334,7 +470,8 @@ def _taken(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
         xywh=images.boxes.xywh[kept],
         **_picked(images.boxes, ("labels", "roles", "ignore"), kept.tolist()),
     )
-    columns = ("ids", "parts", "pools", "classes", *(["paths"] if images.paths else []))
+    every = ("ids", "parts", "pools", "classes", "paths", "proposals", "bad", "nearest", "nearest_paths")
+    columns = [name for name in every if getattr(images, name)]
     sizes = images.sizes[np.asarray(rows, np.int64)]
     return replace(images, sizes=sizes, boxes=boxes, **_picked(images, columns, rows))
 

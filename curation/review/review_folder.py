@@ -19,6 +19,8 @@ from curation.storage import read_bytes, write_text
 
 REVIEW_FILE = "review.json"
 LOG_FILE = "decisions.jsonl"
+VERSION = 2
+"""Of the record: 2 names bad photos; 1 is read still."""
 _LARGEST = 64 << 20
 
 
@@ -38,15 +40,18 @@ class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Images of each batch.
     left_out : dict of str to int
         Images that are not shown, by reason.
+    bad_photos : dict of str to list of str
+        Ids of the images whose photo cannot be looked at, by what is wrong with it; a card is shown for each.
     """
 
-    version: int = 1
+    version: int = VERSION
     dataset: str
     stage: Stage
     manifest: str
     inputs: str
     batches: dict[str, int]
     left_out: dict[str, int] = {}
+    bad_photos: dict[str, list[str]] = {}
 
     @property
     def images(self) -> int:
@@ -112,8 +117,10 @@ def read_record(folder: Path) -> ReviewRecord:
             found=str(error)[:200],
             hint="curation review start … --rebuild: the decisions in the log are kept",
         ) from None
-    if record.version != 1:
-        raise ReviewError("The review is of another version", where=str(path), expected="1", found=str(record.version))
+    if not 1 <= record.version <= VERSION:
+        raise ReviewError(
+            "The review is of another version", where=str(path), expected=f"1 to {VERSION}", found=str(record.version)
+        )
     return record
 
 

@@ -1,47 +1,80 @@
-"""Where the App is served: at this machine's own address unless asked otherwise, at a port that nobody else answers."""
+"""The server of a review: at this machine's own address unless asked otherwise, at a port that nobody else answers.
+
+FiftyOne's own application is run behind `curation.review.guard`, in this process: one server is one reviewer. A port is
+taken by opening it, so no review ever shows what another program serves.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import os
+import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from curation.errors import ReviewError, UsageError
+from curation.review.app_requests import Reviewed, restrict_stages
 from curation.review.database import configuration
+from curation.review.edit_requests import Edits
+from curation.review.guard import KNOWN_BY, TOKEN, Guard, real_files
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 5151
-NEXT = "next"
+ANY = "0"
+"""The port of whoever takes a free one."""
 PORT_VARIABLE = "FIFTYONE_DEFAULT_APP_PORT"
 OPENS = (
-    "everybody who reaches that address can read every file that this user can read, and give verdicts: the App has no "
-    "password"
+    "everybody who reaches that address and learns the token (it travels unencrypted) can see the photos under review "
+    "and judge in your name"
 )
-"""What an address beyond this machine opens: FiftyOne serves any path that it is asked for."""
+"""What an address beyond this machine opens."""
 
 _EVERY = "0.0.0.0"  # noqa: S104  (compared with, never listened at unasked)
 _PATIENCE = 2.0
 _LARGEST_PORT = 65535
 _LARGEST_ANSWER = 4096
+_PORT_OF_HTTP = 80
+_WAITING = 100
+_FAREWELL = 2.0
+"""Seconds that what still runs gets at the end; pages hold a connection open for as long as they are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An IPv4 address, and a port that was free when it was looked at."""
+    """An IPv4 address, the name it was asked for by, and a port that was free when it was looked at; 0 for any."""
 
     address: str
     port: int
+    name: str = ""
 
     @property
     def is_local(self) -> bool:
         """Whether this machine alone reaches it."""
-        return _is_local(self.address)
+        return ipaddress.ip_address(self.address).is_loopback
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """What a request may call a server here: ``localhost:5151``.
+
+        At all addresses of the machine that is any name which the machine itself goes by.
+        """
+        names = {self.name, self.address}
+        if self.is_local or self.address == _EVERY:
+            names |= {LOOPBACK, "localhost"}
+        if self.address == _EVERY:
+            import psutil
+
+            names |= {socket.gethostname(), socket.getfqdn()}
+            names |= {one.address for found in psutil.net_if_addrs().values() for one in found}
+            names.remove(_EVERY)
+        bare = names if self.port == _PORT_OF_HTTP else set()
+        return frozenset({f"{one}:{self.port}".lower() for one in names if one} | bare)
 
 
 def find_place(address: str | None = None, port: str | None = None) -> Place:
@@ -52,8 +85,7 @@ def find_place(address: str | None = None, port: str | None = None) -> Place:
     address : str, optional
         A name or an IPv4 address of this machine; 127.0.0.1 by default, whatever FiftyOne is configured for.
     port : str, optional
-        A number, or ``next`` for the first free one from the default on. The default is FiftyOne's: 5151, or what
-        its configuration says.
+        A number, 0 for any that is free. The default is FiftyOne's: 5151, or what its configuration says.
 
     Raises
     ------
@@ -62,84 +94,101 @@ def find_place(address: str | None = None, port: str | None = None) -> Place:
     ReviewError
         Something answers at the port, or this machine has no such address.
     """
-    first = DEFAULT_PORT if port in (None, NEXT) else _number(port, "--port")
-    if port in (None, NEXT) and (named := _configured_port()):
-        first = _number(named, PORT_VARIABLE)
-    where = _resolved(LOOPBACK if address is None else address)
-    if port != NEXT:
-        _require_free(where, first)
-        return Place(where, first)
-    for number in range(first, _LARGEST_PORT + 1):
-        if _is_free(where, number):
-            return Place(where, number)
-    raise ReviewError("No port is free", where=where, expected=f"one from {first} on")
+    if port is None and (named := _configured_port()):
+        number = _number(named, PORT_VARIABLE)
+    else:
+        number = DEFAULT_PORT if port is None else _number(port, "--port")
+    place = Place(_resolved(LOOPBACK if address is None else address), number, address or "")
+    _open(place).close()
+    return place
 
 
-def launch(dataset: Any, place: Place, *, remote: bool = False) -> Any:
-    """Return the App's session on a dataset; what listens afterwards is looked at, not taken on trust.
+def serve(
+    dataset: Any,
+    place: Place,
+    *,
+    edits: Edits | None = None,
+    at_work: Callable[[str, str], None] = lambda _address, _once: None,
+) -> None:
+    """Serve the App on a dataset until Ctrl-C, or until the process is asked to terminate.
+
+    Parameters
+    ----------
+    dataset : fiftyone.Dataset
+        Under review: the only one that is shown.
+    place : Place
+        From `find_place`.
+    edits : Edits, optional
+        Hears of every edit of drawn boxes; without it there are none.
+    at_work : callable
+        Called once the server listens, with the App's address, and with one that opens it a single time: for the
+        command line of a browser, which other users of the machine can read. Both hold the token: show the first to
+        the reviewer, and write neither anywhere.
 
     Raises
     ------
     ReviewError
-        The server did not start, another program was faster, or FiftyOne opened more than was asked for.
+        Another program was faster at the port.
     """
-    import fiftyone
-    from fiftyone.core.service import ServiceException
-
-    try:
-        # Without an address FiftyOne listens at all of them inside a container. A layout given here makes the page load
-        # twice and lose its grid; the Review button opens the panel.
-        session: Any = fiftyone.launch_app(dataset, remote=remote, port=place.port, address=place.address)
-    except ServiceException as error:
-        raise ReviewError(
-            "The server of the App did not start",
-            where=f"{place.address}:{place.port}",
-            found=str(error)[:200],
-            hint=f"again, where the machine is busy (FiftyOne waits a minute); or --port {NEXT}",
-        ) from None
-    if problem := _problem(place):
-        session.close()
-        raise problem
-    return session
-
-
-def _problem(place: Place) -> ReviewError | None:
-    """Return what is wrong with what the programs started by this one listen at."""
-    found = set(_listening())
-    if not any(port == place.port for _, port in found):
-        return _taken(place.address, place.port)
-    beyond = sorted(f"{address}:{port}" for address, port in found if not _is_local(address))
-    if place.is_local and beyond:
-        return ReviewError(
-            "FiftyOne listens at an address that was not asked for, and was stopped",
-            expected=f"{place.address}:{place.port}",
-            found=", ".join(beyond),
+    with _open(place) as listener:
+        there = Place(place.address, listener.getsockname()[1], place.name)
+        app = _fiftyone_app(there.port)
+        guard = Guard(
+            app,
+            hosts=there.hosts,
+            port=there.port,
+            reviewed=Reviewed(dataset.name, str(dataset._doc.id)),
+            files=lambda: real_files(dataset),
+            edits=edits,
         )
-    return None
+        name = place.name if place.address != _EVERY else ""
+        shown = f"http://{name or _reached(place.address)}:{there.port}/?{TOKEN}="
+        asyncio.run(_run(guard, listener, lambda: at_work(f"{shown}{guard.token}", f"{shown}{guard.ticket}")))
 
 
-def _listening() -> Iterator[tuple[str, int]]:
-    """Yield address and port of every TCP socket that a descendant of this process listens at."""
-    import psutil
+def _fiftyone_app(port: int) -> Any:
+    """Return FiftyOne's application, set up as its own server does."""
+    os.environ["FIFTYONE_SERVER"] = "1"
+    import fiftyone
 
-    for child in psutil.Process().children(recursive=True):
-        try:
-            # Releases of psutil before 6 know the older name alone.
-            connections = getattr(child, "net_connections", None) or child.connections
-            for one in connections(kind="tcp"):
-                if one.status == psutil.CONN_LISTEN:
-                    yield one.laddr[0], one.laddr[1]
-        except psutil.Error:
-            continue
+    # The variable alone speaks to a FiftyOne that is not imported yet. Other processes write to this database too.
+    fiftyone.config.singleton_cache = False
+    from fiftyone.server.app import app
+    from fiftyone.server.events import set_port
+
+    set_port(port)
+    app.debug = False
+    restrict_stages(fiftyone)
+    return app
 
 
-def _number(text: str | None, where: str) -> int:
-    number = int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) < 6 else 0
-    if not 0 < number <= _LARGEST_PORT:
+async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None]) -> None:
+    import hypercorn.asyncio
+    import hypercorn.config
+
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        # A shell without job control starts background programs with Ctrl-C ignored: it ends something else then.
+        if signal.getsignal(one) != signal.SIG_IGN:
+            signal.signal(one, lambda _number, _frame: loop.call_soon_threadsafe(ended.set))
+    at_work()
+    config = hypercorn.config.Config()
+    # Its own copy: the server closes what it is given.
+    config.bind = [f"fd://{listener.dup().detach()}"]
+    config.loglevel = "WARNING"
+    config.include_server_header = False
+    config.graceful_timeout = _FAREWELL
+    config.shutdown_timeout = _FAREWELL
+    await hypercorn.asyncio.serve(guard, config, shutdown_trigger=ended.wait, mode="asgi")
+
+
+def _number(text: str, where: str) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else -1
+    if not 0 <= number <= _LARGEST_PORT:
         raise UsageError(
             "This is no port",
             where=f"{where} {ascii(text)[1:-1][:40]}",
-            expected=f"a number from 1 to {_LARGEST_PORT}, or {NEXT} for the first free one",
+            expected=f"a number up to {_LARGEST_PORT}; {ANY} takes one that is free",
         )
     return number
 
@@ -169,47 +218,52 @@ def _no_address(address: str) -> ReviewError:
     )
 
 
-def _is_local(address: str) -> bool:
-    # Some systems add the interface: fe80::1%eth0.
-    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+def _open(place: Place) -> socket.socket:
+    """Return a socket that listens at a place where nobody answered.
 
-
-def _is_free(address: str, port: int) -> bool:
-    """Return whether a server may listen at a port and nothing answers there."""
-    with socket.socket() as one:
-        if os.name != "nt":
-            # As the server will: a port that somebody just left is free.
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            one.bind((address, port))
-            one.listen(1)
-        except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
-                raise _no_address(address) from None
-            return False
-    # Not every system minds that somebody listens at all addresses already.
+    Raises
+    ------
+    ReviewError
+        Something listens there, or this machine has no such address.
+    """
+    one = socket.socket()
+    if os.name != "nt":
+        # A port that somebody just left is free.
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        socket.create_connection((_reached(address), port), timeout=_PATIENCE).close()
+        # Not every system minds that somebody listens at all addresses already.
+        if place.port and _answers(place):
+            raise _taken(place)
+        one.bind((place.address, place.port))
+        one.listen(_WAITING)
+    except OSError as error:
+        one.close()
+        raise (_no_address(place.name) if error.errno == errno.EADDRNOTAVAIL else _taken(place)) from None
+    except ReviewError:
+        one.close()
+        raise
+    return one
+
+
+def _answers(place: Place) -> bool:
+    try:
+        socket.create_connection((_reached(place.address), place.port), timeout=_PATIENCE).close()
     except OSError:
-        return True
-    return False
+        return False
+    return True
 
 
 def _reached(address: str) -> str:
     return LOOPBACK if address == _EVERY else address
 
 
-def _require_free(address: str, port: int) -> None:
-    if not _is_free(address, port):
-        raise _taken(address, port)
-
-
-def _taken(address: str, port: int) -> ReviewError:
+def _taken(place: Place) -> ReviewError:
+    port = place.port
     return ReviewError(
         f"Port {port} is not free",
-        where=f"{address}:{port}",
-        found=_who(address, port),
-        hint=f"--port {NEXT} takes the first free one; or end what listens at {port} (ss -ltnp, lsof -i :{port})",
+        where=f"{place.address}:{port}",
+        found=_who(place.address, port),
+        hint=f"--port {ANY} takes one that is free; or end what listens at {port} (ss -ltnp, lsof -i :{port})",
     )
 
 
@@ -221,13 +275,15 @@ def _who(address: str, port: int) -> str:
         return "nobody answers, but this user may not listen there"
     answer, deadline = b"", time.monotonic() + _PATIENCE
     with one, suppress(OSError):
-        one.sendall(b"GET /fiftyone HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        one.sendall(f"GET /fiftyone HTTP/1.0\r\nHost: {LOOPBACK}:{port}\r\n\r\n".encode())
         # A foreign program may answer without end, or one byte a second.
         while len(answer) < _LARGEST_ANSWER and (left := deadline - time.monotonic()) > 0:
             one.settimeout(left)
             if not (more := one.recv(_LARGEST_ANSWER)):
                 break
             answer += more
+    if KNOWN_BY.encode() in answer:
+        return "the App of another review"
     if b"200" in answer[:20] and b'"version"' in answer:
-        return "a FiftyOne App: another review, or a session of your own"
+        return "a FiftyOne App: a session of somebody's own"
     return "another program"

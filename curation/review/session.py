@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,18 @@ from curation.errors import ReviewError, UsageError
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.proposals.proposal import read_proposals
+from curation.review.bad_photos import CARDS
 from curation.review.database import load_fiftyone
 from curation.review.dataset import FIELDS, READY, build_dataset, info_of
-from curation.review.images import ReviewImages, arranged, part_images, source_images
+from curation.review.images import (
+    ReviewImages,
+    arranged,
+    bad_photos,
+    known_names,
+    part_images,
+    source_images,
+    with_cards,
+)
 from curation.review.live_review import LiveReview, open_review
 from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
 from curation.review.serving import find_place
@@ -29,6 +39,7 @@ from curation.sources.photos import PhotoFolder
 from curation.sources.slots import Reading, Sources, named_slots
 
 REVIEWER_VARIABLE = "CURATION_REVIEWER"
+"""Holds who reviews, for the life of a server: every way to judge reads it, and no request changes it."""
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
 
@@ -50,10 +61,12 @@ def review_from_files(
     folder: Path,
     sources: Sources | None = None,
     photos: Annotated[Mapping[str, Path] | Path | None, "[SOURCE=]DIR"] = None,
+    id_photos: Annotated[Mapping[str, Path] | Path | None, "[NAMESPACE=]DIR"] = None,
     part: tuple[str, ...] = (),
     proposals: Path | None = None,
     only_proposed: bool = False,
     embeddings: Annotated[Path | None, "DIR"] = None,
+    decode_photos: bool = False,
     stage: Stage = "manual",
     pool: Annotated[str, "NAME"] = "",
     name: str = "",
@@ -77,6 +90,9 @@ def review_from_files(
         without a manifest NAME may be any word that begins with its data set
     photos
         the photos of a source, or of all (repeatable)
+    id_photos
+        the photos of ID images, by the namespace of their ids, for the one that looks most alike (repeatable; default:
+        those of --photos)
     part
         review this part only (repeatable; default: all)
     proposals
@@ -84,7 +100,10 @@ def review_from_files(
     only_proposed
         leave out images that nothing was proposed for
     embeddings
-        from `curation embed`, to sort by similarity
+        from `curation embed`, to sort by similarity and to group near-duplicates
+    decode_photos
+        decode every photo (about 10 ms each): to group near-duplicates by perceptual hash, and to find what breaks in
+        the middle
     stage
         what the verdicts are for: images of a split, candidates for one, or the automatic stage's exceptions
     pool
@@ -94,50 +113,80 @@ def review_from_files(
     batch_size
         images of a batch (default: 100)
     reviewer
-        who reviews; the App lets one change it
+        who reviews: the name that every verdict of this server bears; asked for at a terminal where it is not given
     rebuild
         build the dataset anew and replay the log
     no_app
         prepare the dataset and leave
     port
-        port of the App, an error where something answers; next: the first free one from the default on (default:
-        FiftyOne's, 5151)
+        port of the App, an error where something answers; 0: any that is free (default: FiftyOne's, 5151)
     address
         listen at this address instead of 127.0.0.1, which this machine alone reaches; CAUTION: everybody who reaches
-        that address can read every file that this user can read, and give verdicts: the App has no password
+        that address and learns the token (it travels unencrypted) can see the photos under review and judge in your
+        name
 
     Raises
     ------
     UsageError
-        Something that a review needs is missing, or does not fit.
+        Something that a review needs is missing, the reviewer's name above all, or does not fit.
     ReviewError
         See `start_review` and `resume_review`.
     """
+    if not no_app:
+        reviewer = _named(reviewer)
+        # Said before minutes of building rather than after.
+        find_place(address, port)
     if not (manifest or sources or photos or part or proposals or embeddings):
         return resume_review(folder, reviewer=reviewer)
     reviewed = load_manifest(manifest) if manifest else None
-    proposed = read_proposals(proposals).proposals if proposals else ()
+    proposed = read_proposals(proposals) if proposals else None
     if only_proposed and not proposals:
         raise UsageError("--only-proposed needs proposals", hint="--proposals FILE")
-    given = {"": photos} if isinstance(photos, Path) else photos or {}
-    folders = {source: PhotoFolder(one) for source, one in given.items()}
+    folders = _folders(photos)
     if not folders:
         raise UsageError("A review needs the photos", expected="--photos NAME=DIR, or --photos DIR for all sources")
     images = _images(reviewed, part, sources or {}, folders, pool, reading or Reading())
-    images = arranged(images, proposed, batch_size=batch_size, only_proposed=only_proposed)
-    if not no_app:
-        # Said before minutes of building rather than after.
-        find_place(address, port)
+    embedded = open_embeddings(embeddings) if embeddings else None
+    images = arranged(
+        images,
+        proposed.proposals if proposed else (),
+        batch_size=batch_size,
+        only_proposed=only_proposed,
+        known=known_names(proposed) if proposed else (),
+        id_photos=_folders(id_photos) or folders,
+        embeddings=embedded,
+        decode=decode_photos,
+    )
     return start_review(
         folder,
         name or folder.absolute().name,
         images,
         stage=stage,
         manifest=reviewed.digest if reviewed else "",
-        embeddings=open_embeddings(embeddings) if embeddings else None,
+        embeddings=embedded,
         reviewer=reviewer,
         rebuild=rebuild,
     )
+
+
+def _named(reviewer: str) -> str:
+    """Return the reviewer's name, from whoever sits at the terminal where none was given."""
+    if not reviewer and sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write("Who reviews? Every verdict will bear this name: ")
+        sys.stderr.flush()
+        reviewer = sys.stdin.readline()
+    if not reviewer.strip():
+        raise UsageError(
+            "A review needs the name of its reviewer",
+            expected="--reviewer NAME",
+            hint="every verdict of this server bears it; a second reviewer starts a server of their own",
+        )
+    return checked_reviewer(reviewer)
+
+
+def _folders(given: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
+    named = {"": given} if isinstance(given, Path) else given or {}
+    return {name: PhotoFolder(one) for name, one in named.items()}
 
 
 def _images(
@@ -201,7 +250,7 @@ def start_review(
     manifest : str
         Digest of the manifest under review.
     reviewer : str
-        Who reviews, unless the App is told otherwise.
+        Who reviews, in all that this process serves.
     rebuild : bool
         Build anew what a dataset of this name holds. The log is kept and replayed.
 
@@ -217,6 +266,7 @@ def start_review(
         inputs=_digest(images, stage, manifest, embeddings),
         batches=dict(sorted(Counter(images.batches).items())),
         left_out=images.left_out,
+        bad_photos=bad_photos(images),
     )
     _require_same(folder, record, rebuild=rebuild)
     prepare_plugins(folder, reviewer)
@@ -233,6 +283,7 @@ def start_review(
         fiftyone.delete_dataset(name)
         present = None
     write_record(folder, record)
+    images = with_cards(images, folder / CARDS)
     dataset = present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
     review = open_review(dataset)
     return Started(review, record, built=present is None, replayed=review.replay())
@@ -306,6 +357,9 @@ def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embed
             "manifest": manifest,
             "images": [list(row) for row in rows],
             "paths": [str(path) for path in images.paths],
+            "bad": list(images.bad),
+            "nearest": [str(path or "") for path in images.nearest_paths],
+            "groups": list(images.groups),
             "classes": [list(one) for one in images.classes],
             "proposals": proposals,
             "boxes": [list(row) for row in boxes],

@@ -9,7 +9,7 @@ import shutil
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from curation.canonical import sha256_of_bytes
-from curation.errors import CurationError, DuplicateIdError, EmbeddingError
+from curation.errors import CurationError, DuplicateIdError, EmbeddingError, EngineError
 from curation.ids import ImageId, native_of
 from curation.similarity.embeddings import (
     HEADER,
@@ -81,13 +81,17 @@ class EmbedResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Picture:
+class Picture:
+    """A picture that is embedded: what it is of, and where that is new, the picture as its encoder wants it."""
+
     row: Row
     prepared: Prepared | None = None
 
 
 @dataclass(slots=True)
-class _Progress:
+class Progress:
+    """What has become of the pictures so far."""
+
     rows: list[Row] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     computed: int = 0
@@ -128,22 +132,22 @@ def embed_photos(
     batch = batch or batch_of(folder) or BATCH
     header = header_of(encoder.identity, encoder.dimension, kind=kind, batch=batch)
     threads = threads or usual_threads()
-    with _begun(folder, header) as store:
+    with begun(folder, header) as store:
         total = sum(len(photo.pictures) for photo in photos)
-        before, progress = len(store), _Progress()
+        before, progress = len(store), Progress()
         with (
-            _quiet(),
+            quiet(),
             tqdm(total=total, desc=kind, unit=f" {kind}", disable=None) as bar,
             one_core_each(encoder) as side_by_side,
             _pool(threads) as pool,
         ):
             work = _Work(encoder, store, seconds, pool, threads if side_by_side else 0)
             pictures = _ahead(photos, encoder, store, pool, threads, 2 * batch)
-            for size in _shard_sizes(photos, batch, shard):
-                waiting: list[_Picture] = []
+            for size in shard_sizes(photos, batch, shard):
+                waiting: list[Picture] = []
                 for _ in range(size):
                     done = next(pictures)
-                    _sort(done, waiting, progress, broken)
+                    sort_out(done, waiting, progress, broken)
                     bar.update(len(done))
                     while len(waiting) >= batch:
                         work.encode(waiting[:batch])
@@ -151,7 +155,7 @@ def embed_photos(
                 work.end_shard(waiting)
             work.finish()
             progress.computed = work.computed
-        return _finished(store, progress, before, kind)
+        return finished(store, progress, before, kind)
 
 
 @contextmanager
@@ -165,12 +169,15 @@ def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
 
 
 @contextmanager
-def _begun(folder: Path, header: StoreHeader) -> Iterator[EmbeddingStore]:
+def begun(folder: Path, header: StoreHeader) -> Iterator[EmbeddingStore]:
     """Yield the store in a folder; one that is begun here goes again if an error in the input ends the work."""
     is_new = not (folder / HEADER).is_file()
     store = EmbeddingStore(folder, header)
     try:
         yield store
+    except EngineError:
+        # What other workers have finished is kept.
+        raise
     except CurationError:
         if is_new:
             shutil.rmtree(folder, ignore_errors=True)
@@ -204,7 +211,7 @@ class _Work:
         self._vectors: list[Vectors] = []
         self._written = time.monotonic()
 
-    def encode(self, pictures: list[_Picture], *, ends_shard: bool = False) -> None:
+    def encode(self, pictures: list[Picture], *, ends_shard: bool = False) -> None:
         """Have a batch encoded; write what is encoded so far at the end of a shard, and where it is time."""
         rows = [one.row for one in pictures]
         prepared = [one.prepared for one in pictures if one.prepared is not None]
@@ -218,7 +225,7 @@ class _Work:
         while len(self._encoding) > (self._ahead and self._ahead + 1):
             self._take_in()
 
-    def end_shard(self, rest: list[_Picture]) -> None:
+    def end_shard(self, rest: list[Picture]) -> None:
         """Have the last batch of a shard encoded, which need not be full."""
         if rest:
             self.encode(rest, ends_shard=True)
@@ -288,10 +295,11 @@ def embed_texts(
         vectors = encoder.encode_texts([prompts[place] for place in places])
         require_finite(vectors, [texts[place] for place in places])
         store.add([rows[place] for place in places], vectors)
-    return _finished(store, _Progress(rows, computed=len(new)), before, "texts")
+    return finished(store, Progress(rows, computed=len(new)), before, "texts")
 
 
-def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str) -> EmbedResult:
+def finished(store: EmbeddingStore, progress: Progress, before: int, kind: str) -> EmbedResult:
+    """Join a store of what was embedded, write its report, and return what became of the pictures."""
     rows, computed = progress.rows, progress.computed
     if not rows:
         reasons = Counter(one.reason for one in progress.skipped).most_common(1)
@@ -307,10 +315,10 @@ def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str
     return EmbedResult(len(rows), computed, reused, before - reused, tuple(progress.skipped))
 
 
-def _sort(done: Sequence[_Picture | Skipped], new: list[_Picture], progress: _Progress, broken: Broken) -> None:
+def sort_out(done: Sequence[Picture | Skipped], new: list[Picture], progress: Progress, broken: Broken) -> None:
     """Put the pictures of one photo where they belong: to be encoded, known, or left out."""
     for one in done:
-        if isinstance(one, _Picture):
+        if isinstance(one, Picture):
             progress.rows.append(one.row)
             if one.prepared is not None:
                 new.append(one)
@@ -325,7 +333,7 @@ def _sort(done: Sequence[_Picture | Skipped], new: list[_Picture], progress: _Pr
             progress.skipped.append(one)
 
 
-def _shard_sizes(photos: Sequence[Photo], batch: int, shard: int) -> Iterator[int]:
+def shard_sizes(photos: Sequence[Photo], batch: int, shard: int) -> Iterator[int]:
     """Yield how many photos make each shard: a whole number of batches of pictures, or the next photo's end."""
     enough = batch * max(1, round(shard / batch))
     photos_in, pictures_in = 0, 0
@@ -345,10 +353,10 @@ def _ahead(
     pool: ThreadPoolExecutor,
     threads: int,
     pictures: int,
-) -> Iterator[list[_Picture | Skipped]]:
+) -> Iterator[list[Picture | Skipped]]:
     """Yield the pictures of each photo in order, while threads make those of the next ones."""
     # Bounded by pictures, not photos: a photo with a hundred boxes is a hundred pictures in memory.
-    waiting: deque[tuple[Future[list[_Picture | Skipped]], int]] = deque()
+    waiting: deque[tuple[Future[list[Picture | Skipped]], int]] = deque()
     held = 0
     for photo in photos:
         while waiting and (held >= pictures and len(waiting) >= threads):
@@ -362,31 +370,42 @@ def _ahead(
         yield waiting.popleft()[0].result()
 
 
-def _pictures(photo: Photo, encoder: Encoder, store: EmbeddingStore) -> list[_Picture | Skipped]:
-    """Return the pictures of a photo: known rows as they are, new ones prepared, others with the reason."""
+def _pictures(photo: Photo, encoder: Encoder, store: EmbeddingStore) -> list[Picture | Skipped]:
     if photo.path is None:
-        return [Skipped(name, "", "no photo of it is available") for name, _ in photo.pictures]
+        return pictures_of(photo, BrokenPhotoError("no photo of it is available"), encoder, store)
     try:
-        data = read_photo(photo.path)
+        return pictures_of(photo, read_photo(photo.path), encoder, store)
+    except BrokenPhotoError as error:
+        return pictures_of(photo, error, encoder, store)
+
+
+def pictures_of(
+    photo: Photo, data: bytes | BrokenPhotoError, encoder: Encoder, known: Container[Row]
+) -> list[Picture | Skipped]:
+    """Return the pictures of a photo: known rows as they are, new ones prepared, others with the reason."""
+    file = str(photo.path or "")
+    try:
+        if isinstance(data, BrokenPhotoError):
+            raise data
         digest = sha256_of_bytes(data)
         rows = [(Row(name, digest, box_text(box)), box) for name, box in photo.pictures]
-        if all(row in store for row, _ in rows):
-            return [_Picture(row) for row, _ in rows]
+        if all(row in known for row, _ in rows):
+            return [Picture(row) for row, _ in rows]
         image = decode_photo(data)
     except BrokenPhotoError as error:
-        return [Skipped(name, str(photo.path), str(error)) for name, _ in photo.pictures]
+        return [Skipped(name, file, str(error)) for name, _ in photo.pictures]
     if photo.boxes is not None and 0 not in photo.size and photo.size != image.size:
         reason = f"it is {image.size[0]} x {image.size[1]}, and its boxes are of {photo.size[0]} x {photo.size[1]}"
-        return [Skipped(name, str(photo.path), reason) for name, _ in photo.pictures]
-    found: list[_Picture | Skipped] = []
+        return [Skipped(name, file, reason) for name, _ in photo.pictures]
+    found: list[Picture | Skipped] = []
     for row, box in rows:
         crop = None if box is None else crop_of(box, image.size)
-        if row in store:
-            found.append(_Picture(row))
+        if row in known:
+            found.append(Picture(row))
         elif box is not None and crop is None:
-            found.append(Skipped(row.id, str(photo.path), "the box lies outside the photo"))
+            found.append(Skipped(row.id, file, "the box lies outside the photo"))
         else:
-            found.append(_Picture(row, encoder.prepare(image if crop is None else image.crop(crop))))
+            found.append(Picture(row, encoder.prepare(image if crop is None else image.crop(crop))))
     return found
 
 
@@ -416,7 +435,7 @@ def usual_threads() -> int:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence Pillow's warnings of large or odd pictures, for all threads: what matters is refused or counted."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\b")

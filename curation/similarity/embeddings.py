@@ -176,7 +176,7 @@ class EmbeddingStore:
         self._known: dict[Row, tuple[Vectors, int]] = {}
         self._joined: list[Row] | None = None
         if (folder / HEADER).is_file():
-            _require_same(_read_header(folder), header, folder)
+            _require_same(read_header(folder), header, folder)
         elif _holds_something(folder):
             raise EmbeddingError(
                 "The folder exists and is no store of embeddings",
@@ -189,11 +189,14 @@ class EmbeddingStore:
         remove_abandoned(folder / SHARDS)
         self._load()
 
-    def __contains__(self, row: Row) -> bool:
+    def __contains__(self, row: object) -> bool:
         return row in self._known
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._known)
 
     def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
         """Keep some rows as a shard: when this returns, a kill or a power cut loses none of them."""
@@ -271,7 +274,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
     EmbeddingError
         The store is unfinished, of another kind, or damaged: its digest is checked, and that all is finite.
     """
-    header = _read_header(folder)
+    header = read_header(folder)
     if kind and header.kind != kind:
         raise EmbeddingError(
             "The store holds embeddings of another kind", where=str(folder), expected=kind, found=header.kind
@@ -296,7 +299,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
 
 def batch_of(folder: Path) -> int | None:
     """Return the batch size of a store, None where there is no store yet."""
-    return _read_header(folder).batch if (folder / HEADER).is_file() else None
+    return read_header(folder).batch if (folder / HEADER).is_file() else None
 
 
 def _identity(header: StoreHeader, folder: Path) -> EncoderIdentity:
@@ -331,7 +334,8 @@ def _require_same(there: StoreHeader, wanted: StoreHeader, folder: Path) -> None
             )
 
 
-def _read_header(folder: Path) -> StoreHeader:
+def read_header(folder: Path) -> StoreHeader:
+    """Return the header of a store."""
     if not (folder / HEADER).is_file():
         raise MissingFileError("There is no store of embeddings", where=str(folder), hint="curation embed … --out DIR")
     with _well_formed(folder / HEADER):

@@ -10,8 +10,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
+
 from curation.arguments import checked
 from curation.csv_table import as_csv
+from curation.engines.running import EngineName
 from curation.errors import CurationWarning, UsageError
 from curation.input_files import read_plain
 from curation.similarity.embed import (
@@ -23,9 +26,10 @@ from curation.similarity.embed import (
     photos_of_folder,
     photos_of_sources,
 )
+from curation.similarity.embed_step import embed_corpus, embed_on_ray, take_in_what_ray_left
 from curation.similarity.embeddings import Embeddings, EncoderIdentity, open_embeddings
 from curation.similarity.encoder import ColourEncoder, Encoder
-from curation.similarity.near_duplicates import alike_photos, hash_photos, look_duplicates
+from curation.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, look_duplicates
 from curation.similarity.neighbors import Engine, nearest_others
 from curation.similarity.set_similarity import (
     SAMPLE_RULES,
@@ -111,10 +115,12 @@ class Embedded:
     encoder: EncoderIdentity
     dimension: int
     result: EmbedResult
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Photos of a corpus by the reason why they are not among its vectors."""
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data."""
-        reasons = Counter(one.reason for one in self.result.skipped)
+        reasons = self.left_out or Counter(one.reason for one in self.result.skipped)
         return {
             "store": str(self.store),
             "kind": self.kind,
@@ -135,6 +141,7 @@ def embed(
     sources: Sources = NOTHING,
     photos: Annotated[Mapping[str, Path] | Path, "[NAME=]DIR"] = NOTHING,
     images: Annotated[Path | None, "DIR"] = None,
+    corpus: Annotated[str | Path | None, "CORPUS"] = None,
     namespace: Annotated[str, "NAME"] = "photos",
     texts: Path | None = None,
     template: Annotated[str, "TEXT"] = "a photo of a {}",
@@ -144,6 +151,8 @@ def embed(
     batch: int | None = None,
     threads: int | None = None,
     reading: Reading | None = None,
+    engine: EngineName = "local",
+    workers: int | None = None,
 ) -> Embedded:
     """Embed photos, boxes or texts as vectors of an encoder, kept in a store that resumes.
 
@@ -155,6 +164,9 @@ def embed(
         the photos of a source, or of all (default: the source's own root; repeatable)
     images
         every photo below a folder, without annotations
+    corpus
+        photos of any number, into shards of Parquet instead of a store: a folder, tar shards or Parquet files with
+        paths; a path or an address
     namespace
         of the ids of --images: NAME:PATH-BELOW-DIR
     texts
@@ -174,6 +186,10 @@ def embed(
         that read, decode and, on a CPU, encode (one a core)
     encoder, reading
         See `EncoderOptions` and `curation.sources.slots.Reading`.
+    engine
+        this machine, or Ray (RAY_ADDRESS names a cluster); the same vectors
+    workers
+        of ray, or of --corpus: processes with an encoder each (one a core)
 
     Raises
     ------
@@ -181,11 +197,12 @@ def embed(
         Nothing or several things are named, or options that go with another.
     """
     encoder = encoder or EncoderOptions()
-    wanted = [name for name, one in (("source", sources), ("images", images), ("texts", texts)) if one]
+    given = (("source", sources), ("images", images), ("corpus", corpus), ("texts", texts))
+    wanted = [name for name, one in given if one]
     if len(wanted) != 1:
         raise UsageError(
             "One thing is embedded at a time",
-            expected="--source NAME=PATH …, --images DIR or --texts FILE",
+            expected="--source NAME=PATH …, --images DIR, --corpus CORPUS or --texts FILE",
             found=", ".join(f"--{name}" for name in wanted) or "none",
         )
     if boxes and not sources:
@@ -196,6 +213,8 @@ def embed(
         if value is not None and not 1 <= value <= 1 << 16:
             raise UsageError(f"--{name} needs a number from 1 to 65,536", found=str(value))
     encoder.check()
+    if corpus is not None:
+        return _corpus(corpus, encoder, out, batch, engine, workers)
     if texts:
         found = _texts(texts)
         made = encoder.open()
@@ -208,11 +227,28 @@ def embed(
             else _photos(sources, photos, reading or Reading(), boxes=boxes)
         )
         made = encoder.open()
-        result = embed_photos(listed, made, out, batch=batch, threads=threads, broken=broken)
+        if engine == "ray":
+            result = embed_on_ray(listed, encoder, out, encoder=made, batch=batch, broken=broken, workers=workers)
+        else:
+            take_in_what_ray_left(out, made)
+            result = embed_photos(listed, made, out, batch=batch, threads=threads, broken=broken)
     for reason, count in Counter(one.reason for one in result.skipped).most_common(_SHOWN):
         warnings.warn(f"{count:,} left out: {reason}", CurationWarning, stacklevel=3)
     kind = "texts" if texts else "boxes" if boxes else "images"
     return Embedded(out, kind, made.identity, made.dimension, result)
+
+
+def _corpus(
+    corpus: str | Path, options: EncoderOptions, out: Path, batch: int | None, engine: EngineName, workers: int | None
+) -> Embedded:
+    """Embed a corpus into shards, and count what is in them."""
+    made = options.open()
+    shards = embed_corpus(corpus, options, out, encoder=made, batch=batch, engine=engine, workers=workers)
+    reasons = Counter[str]()
+    for table in shards.tables(["error"]):
+        reasons.update(table.column("error").drop_null().to_pylist())
+    result = EmbedResult(shards.rows - reasons.total(), shards.rows - reasons.total(), 0, 0)
+    return Embedded(out, "shards", made.identity, made.dimension, result, reasons)
 
 
 def _photos(
@@ -382,19 +418,22 @@ class Duplicates:
 @checked
 def duplicates(
     *,
-    images: Annotated[Path | None, "DIR"] = None,
-    against: Annotated[Path | None, "DIR"] = None,
+    images: Annotated[str | Path | None, "CORPUS"] = None,
+    against: Annotated[str | Path | None, "CORPUS"] = None,
     distance: Annotated[int, "BITS"] = 4,
     embeddings: Annotated[Path | None, "STORE"] = None,
     against_embeddings: Annotated[Path | None, "STORE"] = None,
     threshold: Annotated[float, "COSINE"] = 0.95,
+    hashes: Annotated[Path | None, "DIR"] = None,
+    engine: EngineName = "local",
+    workers: int | None = None,
 ) -> Duplicates:
     """Return photos that are the same, or nearly, under different names.
 
     Parameters
     ----------
     images
-        every photo below a folder
+        every photo below a folder, in tar shards, or named by Parquet files; a path or an address
     against
         pairs of one photo here and one there alone
     distance
@@ -405,34 +444,45 @@ def duplicates(
         the same for --against
     threshold
         of --embeddings
+    hashes
+        keep what is computed of each photo: the same command goes on where it was interrupted
+    engine
+        what computes hashes: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same hashes
+    workers
+        of the engine (one a core)
     """
     if (images is None) == (embeddings is None):
         raise UsageError("Nothing says what to compare", expected="--images DIR, or --embeddings STORE")
     for name, one, other, what in (
         ("against", against, images, "images"),
         ("against-embeddings", against_embeddings, embeddings, "embeddings"),
+        ("hashes", hashes, images, "images"),
     ):
         if one is not None and other is None:
             raise UsageError(f"--{name} goes with --{what}", where=f"--{name} {one!s:.200}")
-    if images is not None:
-        return _by_pixels(images, against, distance)
-    return _by_look(embeddings or Path(), against_embeddings, threshold)
+    if images is None:
+        return _by_look(embeddings or Path(), against_embeddings, threshold)
+    corpora = {"images": images} | ({} if against is None else {"against": against})
+    found = [
+        hash_photos(corpus, engine=engine, workers=workers, out=hashes and hashes / name)
+        for name, corpus in corpora.items()
+    ]
+    return _by_pixels(found, distance)
 
 
-def _by_pixels(images: Path, against: Path | None, distance: int) -> Duplicates:
-    """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits."""
-    folders = [images] if against is None else [images, against]
-    photos: dict[str, Path] = {}
-    for number, folder in enumerate(folders):
-        photos |= {(f"{number}:{name}"): path for name, path in _photos_below(folder).items()}
-    hashes = hash_photos(photos)
-    if hashes.failures:
-        first = next(iter(hashes.failures))
-        warnings.warn(
-            f"{len(hashes.failures)} photos cannot be read, such as {first[2:]}: {hashes.failures[first]}",
-            CurationWarning,
-            stacklevel=4,
-        )
+def _by_pixels(found: Sequence[PhotoHashes], distance: int) -> Duplicates:
+    """Return pairs of equal pixels, and of perceptual hashes that differ in a few bits; of two sets, one of each."""
+    first = found[0]
+    hashes = PhotoHashes(
+        tuple(name for one in found for name in one.names),
+        tuple(digest for one in found for digest in one.pixels),
+        np.concatenate([one.perceptual for one in found]),
+        {name: why for one in found for name, why in one.failures.items()},
+    )
+    unreadable = sum(len(one.failures) for one in found)
+    if unreadable:
+        name, why = next(iter(hashes.failures.items()))
+        warnings.warn(f"{unreadable} photos cannot be read, such as {name}: {why}", CurationWarning, stacklevel=4)
     alike = alike_photos(hashes, distance)
     rows: list[tuple[str, str, str, float]] = []
     for one, two, bits, same in zip(
@@ -442,18 +492,10 @@ def _by_pixels(images: Path, against: Path | None, distance: int) -> Duplicates:
         alike.same_pixels.tolist(),
         strict=True,
     ):
-        names = hashes.names[one], hashes.names[two]
-        if against is None or names[0][0] != names[1][0]:
-            rows.append((names[0][2:], names[1][2:], "same pixels" if same else "perceptual hash, bits", float(bits)))
-    return Duplicates(rows, {"images": len(hashes.names), "unreadable": len(hashes.failures)})
-
-
-def _photos_below(folder: Path) -> dict[str, Path]:
-    root = folder.absolute()
-    found = {path.relative_to(root).as_posix(): path for path in map(Path.absolute, PhotoFolder(folder).paths)}
-    if not found:
-        raise UsageError("The folder holds no photos", where=str(folder), expected=".jpg, .png or .webp files")
-    return found
+        if len(found) == 1 or one < len(first) <= two:
+            how = "same pixels" if same else "perceptual hash, bits"
+            rows.append((hashes.names[one], hashes.names[two], how, float(bits)))
+    return Duplicates(rows, {"images": len(hashes.names), "unreadable": unreadable})
 
 
 def _by_look(store: Path, against: Path | None, threshold: float) -> Duplicates:

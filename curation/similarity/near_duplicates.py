@@ -7,26 +7,31 @@ photo, and `ImageHash` computes it without torch.
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from curation.engines.running import EngineName, run_step
+from curation.engines.shards import Shards
+from curation.engines.step import Step
 from curation.errors import MissingExtraError, UsageError
 from curation.similarity.embeddings import Embeddings
 from curation.similarity.set_similarity import require_same_encoder
+from curation.sources.corpus import corpus_blocks, listed_blocks, photo_data
+from curation.sources.photos import BrokenPhotoError, decode_photo
 from curation.sources.source import Int32s, Int64s
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    import pyarrow
 
 Codes = npt.NDArray[np.uint64]
 
@@ -37,8 +42,8 @@ LARGEST_DISTANCE = 12
 MOST_PAIRS = 5_000_000
 _BITS = 64
 _CHUNK = 1 << 22
-_MEGAPIXELS = 170
-_MOST_THREADS = 8
+_PHOTOS = 256
+"""Of a block of listed photos: some seconds of one core."""
 
 
 @dataclass(frozen=True)
@@ -95,75 +100,98 @@ class AlikePhotos:
         return len(self.first)
 
 
-def hash_photos(photos: Mapping[str, Path]) -> PhotoHashes:
+@dataclass(frozen=True)
+class HashPhotos(Step):
+    """Pixel digest and perceptual hash of each photo of a table, or why it cannot be read (see `PhotoHashes`)."""
+
+    name = "hash"
+    version = 1
+
+    def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return the columns id, pixels (text), perceptual (uint64) and error of photos (see `corpus_blocks`)."""
+        import pyarrow
+
+        phash = _phash()
+        rows: list[tuple[str, str | None, int | None, str | None]] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, data in photo_data(table):
+                try:
+                    if isinstance(data, BrokenPhotoError):
+                        raise data
+                    colours = decode_photo(data)
+                except BrokenPhotoError as error:
+                    rows.append((name, None, None, str(error)))
+                    continue
+                digest = hashlib.sha256("{}x{}:".format(*colours.size).encode() + colours.tobytes())
+                code = int.from_bytes(np.packbits(phash(colours).hash).tobytes())
+                rows.append((name, f"sha256:{digest.hexdigest()}", code, None))
+        kinds = {"id": pyarrow.string(), "pixels": pyarrow.string(), "perceptual": pyarrow.uint64()}
+        kinds |= {"error": pyarrow.string()}
+        columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+        return pyarrow.table(
+            {name: pyarrow.array(column, kinds[name]) for name, column in zip(kinds, columns, strict=True)}
+        )
+
+
+def _phash() -> Callable[[Any], Any]:
+    try:
+        import imagehash
+        from PIL import Image as Image
+    except ImportError:
+        raise MissingExtraError(
+            "Comparing photos needs Pillow and ImageHash", hint="pip install 'curation[photos]'"
+        ) from None
+    found: Callable[[Any], Any] = imagehash.phash
+    return found
+
+
+def hash_photos(
+    photos: Mapping[str, Path] | str | Path,
+    *,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    out: Path | None = None,
+) -> PhotoHashes:
     """Return the hashes of photos by name, and which of them cannot be read.
 
     The stored pixels count: an orientation tag is not applied. Of an animated picture the first frame counts. A photo
     of more than 170 million pixels is not decoded.
+
+    Parameters
+    ----------
+    photos : mapping of str to Path, str or Path
+        Photos by name; or a corpus (see `curation.sources.corpus.corpus_blocks`), whose ids are the names.
+    engine, workers, out
+        See `curation.engines.running.run_step`; without a folder nothing is kept.
 
     Raises
     ------
     MissingExtraError
         Pillow or ImageHash is not installed.
     """
-    from tqdm import tqdm
+    _phash()
+    blocks = corpus_blocks(photos) if isinstance(photos, str | Path) else listed_blocks(photos.items(), _PHOTOS)
+    with TemporaryDirectory(prefix="curation-hashes-") if out is None else nullcontext(out) as folder:
+        shards = run_step(HashPhotos(), blocks, out=Path(folder), engine=engine, workers=workers)
+        return hashes_of(shards)
 
-    read = _reader()
+
+def hashes_of(shards: Shards) -> PhotoHashes:
+    """Return the hashes in the output of `HashPhotos`."""
     names: list[str] = []
     pixels: list[str] = []
-    codes: list[int] = []
+    codes: list[Codes] = []
     failures: dict[str, str] = {}
-    threads = min(_MOST_THREADS, os.cpu_count() or 1)
-    # Decoding releases the interpreter lock; warnings are set here, once, since their state is shared by all threads.
-    with warnings.catch_warnings(), ThreadPoolExecutor(threads) as pool:
-        warnings.simplefilter("ignore")
-        done = pool.map(read, photos.values())
-        total = len(photos)
-        for name, found in zip(photos, tqdm(done, "photos", total, unit=" photos", disable=None), strict=True):
-            if isinstance(found, str):
-                failures[name] = found
-                continue
-            names.append(name)
-            pixels.append(found[0])
-            codes.append(found[1])
-    return PhotoHashes(tuple(names), tuple(pixels), np.array(codes, np.uint64), failures)
-
-
-def _reader() -> Callable[[Path], tuple[str, int] | str]:
-    try:
-        import imagehash
-        from PIL import Image
-    except ImportError:
-        raise MissingExtraError(
-            "Comparing photos needs Pillow and ImageHash", hint="pip install 'curation[photos]'"
-        ) from None
-    return partial(_read, Image.open, imagehash.phash)
-
-
-def _read(open_photo: Callable[[Path], Image], phash: Callable[[Any], Any], path: Path) -> tuple[str, int] | str:
-    """Return pixel digest and perceptual hash of a photo, or why it cannot be read."""
-    from PIL.Image import DecompressionBombError
-
-    try:
-        with open_photo(path) as photo:
-            width, height = photo.size
-            # Asked before any pixel is decoded: a file of a few bytes can claim gigabytes.
-            if width * height > _MEGAPIXELS * 1_000_000:
-                return f"it has more than {_MEGAPIXELS} million pixels: {width:,} x {height:,}"
-            if photo.mode[0] in "IF":
-                # Converting to 8 bits clips: different photos would become one.
-                return f"it has more than 8 bits a channel (mode {photo.mode})"
-            colours = photo.convert("RGB")
-        digest = hashlib.sha256(f"{width}x{height}:".encode() + colours.tobytes())
-        return f"sha256:{digest.hexdigest()}", int.from_bytes(np.packbits(phash(colours).hash).tobytes())
-    except FileNotFoundError:
-        return "it does not exist"
-    except DecompressionBombError:
-        return f"it has more than {_MEGAPIXELS} million pixels"
-    # Pillow's decoders raise errors of many kinds on broken files.
-    except (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, OverflowError,
-            ArithmeticError, MemoryError, AttributeError, RuntimeError, AssertionError) as error:  # fmt: skip
-        return f"it cannot be decoded: {' '.join(str(error).split())[:120] or type(error).__name__}"
+    for table in shards.tables():
+        good = table.filter(table.column("error").is_null())
+        names += good.column("id").to_pylist()
+        pixels += good.column("pixels").to_pylist()
+        codes.append(good.column("perceptual").to_numpy())
+        bad = table.filter(table.column("error").is_valid())
+        failures |= dict(zip(bad.column("id").to_pylist(), bad.column("error").to_pylist(), strict=True))
+    found = np.concatenate([np.empty(0, np.uint64), *codes])
+    return PhotoHashes(tuple(names), tuple(pixels), found, failures)
 
 
 def alike_photos(hashes: PhotoHashes, distance: int = DISTANCE) -> AlikePhotos:

@@ -8,7 +8,7 @@ their memory serves the next piece. 860,001 annotations (436 MB) take 2.0 s and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from curation.errors import AnnotationFormatError, ImageIdError
 from curation.ids import MAX_NATIVE_LENGTH, ImageId, check_native, native_of
+from curation.input_files import record_pieces
 from curation.json_keys import refuse_repeated_keys, repeated_key
 from curation.sources.content import FileContent
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
@@ -54,7 +55,7 @@ _FileName = Annotated[str, msgspec.Meta(max_length=4096)]
 _Flag = int | float | bool
 _RECORD = re.compile(r"\$\.(images|annotations|categories)\[(\d+)\]")
 _BYTE = re.compile(r"\(byte (\d+)\)")
-_LARGE, _PIECE, _TAIL = 1 << 20, 1 << 18, 1 << 16
+_LARGE, _TAIL = 1 << 20, 1 << 16
 _OPENING = re.compile(rb'"annotations"\s*:\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _CLOSING = re.compile(rb'\]\s*(?:,\s*"(?:categories|images|info|licenses|type)"\s*:|\}\s*\Z)')
 _MARK = -8_113_420_171_017
@@ -340,23 +341,12 @@ def decode_plain(data: bytes) -> PlainFile | None:
         frame = msgspec.json.decode(rest, type=_Frame)
         if frame.annotations != [_MARK] or repeated_key(rest) is not None:
             return None
-        columns = [_plain_columns(piece) for piece in _pieces(data, start, end, opening[1])]
+        pieces = record_pieces(data, start, end, opening[1], _PlainAnnotation)
+        columns = [_plain_columns(piece) for piece in pieces]
     # A number beyond its column's type is an OverflowError.
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError):
         return None
     return PlainFile(frame.images, frame.categories, *map(np.concatenate, zip(*columns, strict=True)))
-
-
-def _pieces(data: bytes, start: int, end: int, key: bytes) -> Iterator[list[_PlainAnnotation]]:
-    """Yield the annotations between two places; where a piece may end is known by the key with which each begins."""
-    boundary = re.compile(rb"\}\s*,\s*(?=\{\s*" + key + rb"\s*:)")
-    decoder = msgspec.json.Decoder(list[_PlainAnnotation])
-    whole = memoryview(data)
-    while start < end:
-        found = boundary.search(data, min(start + _PIECE, end), end)
-        stop = end if found is None else found.start() + 1
-        yield decoder.decode(b"".join((b"[", whole[start:stop], b"]")))
-        start = end if found is None else found.end()
 
 
 def _plain_columns(records: list[_PlainAnnotation]) -> tuple[npt.NDArray[Any], ...]:

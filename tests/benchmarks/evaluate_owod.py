@@ -122,6 +122,7 @@ def _drawn() -> tuple[TaskTruth, Detections]:
         difficult=np.zeros(OBJECTS, bool),
         areas=boxes[:, 2] * boxes[:, 3],
         original=tuple(f"kind {k}" for k in rng.integers(0, CLASSES - KNOWN, OBJECTS).tolist()),
+        image_stems=tuple(f"{k:012d}" for k in range(1, IMAGES + 1)),
     )
     near = rng.integers(0, OBJECTS, DETECTIONS // 4)
     right = rng.random(len(near)) < 0.6
@@ -134,7 +135,7 @@ def _drawn() -> tuple[TaskTruth, Detections]:
         np.concatenate([rng.beta(4, 2, len(near)), rng.beta(1, 12, far)]).round(5),
     )
     task = ClassRoles("bench", classes[: KNOWN // 2], classes[KNOWN // 2 :], None, "drawn")
-    part = Part(truth, tuple(f"{k:012d}" for k in range(1, IMAGES + 1)), (), {}, IMAGES)
+    part = Part(truth, (), {}, IMAGES)
     once = np.ones(IMAGES, np.int64)
     return TaskTruth(task, part, once, np.zeros(IMAGES, bool), "error", 0), detections
 

@@ -397,7 +397,7 @@ def test_voc_reads_a_results_folder(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("engine", ["pycocotools", "both"])
 def test_coco_engines(files: dict[str, Path], capsys: pytest.CaptureFixture[str], engine: str) -> None:
-    pytest.importorskip("faster_coco_eval", reason="faster-coco-eval is not installed")
+    pytest.importorskip("hotcoco", reason="hotcoco is not installed")
     given = ["evaluate", "coco", "--no-cache", "--engine", engine]
     given += ["--truth", str(files["truth_closed"]), "--detections", str(files["detections_closed"])]
     assert main([*given, "--json"]) == 0

@@ -109,7 +109,8 @@ def test_export_never_overwrites_the_log(folder: Path, capsys: pytest.CaptureFix
 def test_wrong_use_is_told(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["review", *arguments, "--folder", str(tmp_path / "r")]) == 2
+    more = ["--reviewer", "anna", "--port", "0"] if arguments[0] == "start" else []
+    assert main(["review", *arguments, *more, "--folder", str(tmp_path / "r")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "r").exists()
 

@@ -12,7 +12,7 @@ from tests.worlds.runs import voc_run
 
 
 def test_the_page_says_what_the_comparisons_say() -> None:
-    pytest.importorskip("faster_coco_eval", reason="faster-coco-eval is not installed")
+    pytest.importorskip("hotcoco", reason="hotcoco is not installed")
     now = page()
     assert now == PAGE.read_text(encoding="utf-8"), "python -m tests.docs.conformance --write"
     for protocol in protocols():

@@ -81,10 +81,11 @@ def truth_of(case: Case, *, repeats: str = "keep", originals: Sequence[str] | No
         difficult=np.array([thing.difficult for _, thing in things], bool),
         areas=boxes[:, 2] * boxes[:, 3],
         original=None if originals is None else tuple(originals[k] for k, _ in things),
+        image_stems=tuple(f"{image:012d}" for image in images),
     )
     lines = np.array([max(case.listed.count(image), 1) for image in images], np.int64)
     task = ClassRoles("t", case.previous, case.current, (), "a test")
-    part = Part(truth, tuple(f"{image:012d}" for image in images), (), {}, len(images))
+    part = Part(truth, (), {}, len(images))
     return TaskTruth(task, part, lines, np.zeros(len(images), bool), repeats, int(lines.sum()) - len(images))
 
 

@@ -1,7 +1,9 @@
 """Plain COCO AP: two engines against each other, hand-checked cases, and real boxes."""
 
+import contextlib
 import copy
 import importlib.util
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -53,7 +55,7 @@ HAND_TRUTH = truth_of(
 )
 
 
-@pytest.mark.parametrize("engine", ["faster", "pycocotools", "both"])
+@pytest.mark.parametrize("engine", ["hotcoco", "pycocotools", "both"])
 def test_hand_checked_case(engine: Any) -> None:
     """One of two cats found exactly (plus a false one above it), the dog found exactly, no cow anywhere.
 
@@ -81,7 +83,7 @@ def test_hand_checked_case(engine: Any) -> None:
     assert (result["engine"], result["n_images"], result["n_objects"]) == (engine, 3, 3)
 
 
-@pytest.mark.parametrize("engine", ["faster", "pycocotools", "both"])
+@pytest.mark.parametrize("engine", ["hotcoco", "pycocotools", "both"])
 def test_no_detections_score_zero(engine: Any) -> None:
     result = coco_average_precision(HAND_TRUTH, detections_of([]), engine=engine)
     assert result["AP"] == 0
@@ -89,7 +91,7 @@ def test_no_detections_score_zero(engine: Any) -> None:
     assert result["APl"] is None
 
 
-@pytest.mark.parametrize("engine", ["faster", "pycocotools", "both"])
+@pytest.mark.parametrize("engine", ["hotcoco", "pycocotools", "both"])
 def test_no_objects_leave_everything_undefined(engine: Any) -> None:
     empty = truth_of([], n_images=2, classes=("cat",))
     result = coco_average_precision(empty, detections_of([(0, 0, BOX, 0.5)]), engine=engine)
@@ -143,6 +145,72 @@ def test_engines_agree_and_change_nothing(rows: list[Any], more: list[Any], copi
         assert both["AP"] is not None
 
 
+def random_world(seed: int) -> tuple[GroundTruth, Detections]:
+    """Return a world whose boxes are, by seed, whole numbers with empty ones, on the edges of area ranges, or any.
+
+    Every second one has few scores, so that most are ties; every seventh more than 100 detections an image and class.
+    """
+    rng = np.random.default_rng(seed)
+    n_images, n_classes, n_objects, n_found = (int(rng.integers(*ends)) for ends in ((1, 9), (1, 5), (0, 60), (0, 200)))
+    if seed % 7 == 0:
+        n_images, n_found = 2, n_found + 700
+    style = seed % 4
+
+    def boxes(n: int) -> Any:
+        if style == 0:
+            return np.hstack([rng.integers(0, 40, (n, 2)), rng.integers(0, 60, (n, 2))]).astype(float)
+        if style == 1:
+            sides = rng.choice([16, 32, np.nextafter(32, 33), 96, 100, 1e5], (n, 2))
+            return np.hstack([rng.integers(0, 10, (n, 2)) * 16.0, sides])
+        return np.hstack([rng.uniform(-50, 200, (n, 2)), np.exp(rng.uniform(-3, 7, (n, 2)))]).round(
+            2 if style == 2 else 9
+        )
+
+    objects = boxes(n_objects)
+    areas = objects[:, 2] * objects[:, 3] * (rng.uniform(0.3, 1, n_objects) if style > 1 else 1)
+    edges = rng.choice([0, np.nextafter(1024, 0), 1024, 9216, 1e10, 1e10 + 1], n_objects)
+    truth = GroundTruth(
+        image_numbers=np.arange(n_images, dtype=np.int64),
+        classes=tuple(f"class {number}" for number in range(n_classes)),
+        class_numbers=tuple(range(n_classes)),
+        image=np.sort(rng.integers(0, n_images, n_objects)).astype(np.int32),
+        label=rng.integers(0, n_classes, n_objects).astype(np.int32),
+        boxes=objects,
+        crowd=rng.random(n_objects) < rng.choice([0, 0.1, 0.4]),
+        difficult=np.zeros(n_objects, bool),
+        areas=np.where(rng.random(n_objects) < 0.3, edges, areas) if style == 1 else areas,
+    )
+    image, label = rng.integers(0, n_images, n_found), rng.integers(0, n_classes, n_found)
+    found = boxes(n_found)
+    if n_objects:
+        near, of = rng.random(n_found) < 0.6, rng.integers(0, n_objects, n_found)
+        moved = objects[of] + rng.normal(0, 0.1, (n_found, 4)) * objects[of][:, [2, 3, 2, 3]]
+        moved[:, 2:] = np.maximum(moved[:, 2:], 0)
+        found = np.where(near[:, None], moved.round(0) if style == 0 else moved, found)
+        image, label = np.where(near, truth.image[of], image), np.where(near, truth.label[of], label)
+    scores = rng.choice([0, 0.1, 0.5, 0.5000001, 1], n_found) if seed % 2 else rng.random(n_found)
+    return truth, Detections(image.astype(np.int32), label.astype(np.int32), found, scores)
+
+
+@pytest.mark.parametrize("worlds", [range(start, start + 50) for start in range(0, 200, 50)], ids=str)
+def test_hotcoco_has_the_arrays_of_pycocotools_to_the_last_bit(worlds: range) -> None:
+    pytest.importorskip("hotcoco", reason="hotcoco is not installed")
+    for seed in worlds:
+        truth, detections = random_world(seed)
+        arrays = []
+        for make in (coco_engine._in_hotcoco, coco_engine._in_pycocotools):
+            with contextlib.redirect_stdout(io.StringIO()):
+                evaluation = make(truth, detections)
+                if seed % 3 == 0:
+                    evaluation.params.maxDets = [1, 3, 7]
+                    evaluation.params.areaRng = [[0, 1e10], [0, 400], [400, 1024], [1024, 1e5]]
+                evaluation.evaluate()
+                evaluation.accumulate()
+            arrays.append([np.asarray(evaluation.eval[name]) for name in ("precision", "recall", "scores")])
+        for ours, theirs in zip(*arrays, strict=True):
+            np.testing.assert_array_equal(ours, theirs, err_msg=f"world {seed}", strict=True)
+
+
 def test_engines_print_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     coco_average_precision(HAND_TRUTH, detections_of([(0, 0, BOX, 0.8)]), engine="both")
     assert capsys.readouterr() == ("", "")
@@ -158,12 +226,12 @@ def test_a_difference_between_the_engines_is_an_error_with_status_1() -> None:
         coco_engine._largest_difference(("cat",), one, (np.full(12, np.nan), np.array([0.5])))
 
 
-def test_missing_faster_engine_falls_back_or_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_fast_engine_falls_back_or_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "faster_coco_eval" else find(name))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "hotcoco" else find(name))
     assert coco_average_precision(HAND_TRUTH, detections_of([]))["engine"] == "pycocotools"
     with pytest.raises(MissingExtraError, match="not installed") as caught:
-        coco_average_precision(HAND_TRUTH, detections_of([]), engine="faster")
+        coco_average_precision(HAND_TRUTH, detections_of([]), engine="hotcoco")
     assert caught.value.hint is not None
     assert "curation[fast]" in caught.value.hint
 

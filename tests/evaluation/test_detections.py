@@ -11,6 +11,7 @@ from curation.canonical import sha256_of_file
 from curation.errors import MissingFileError, PredictionError
 from curation.evaluation.problem import GroundTruth
 from curation.evaluation.readers import Policy, read_coco_results
+from curation.evaluation.result_records import PlainRows
 from tests.evaluation.worlds import truth_of
 from tests.worlds.boxes import Thing
 
@@ -201,6 +202,19 @@ def test_texts_may_stand_for_numbers(tmp_path: Path, truth: GroundTruth) -> None
     assert read_coco_results(written(tmp_path, rows), truth).detections.image.tolist() == [1, 2]
 
 
+def test_a_text_that_is_no_id_may_be_the_stem_of_one_file(tmp_path: Path, truth: GroundTruth) -> None:
+    """Ultralytics names images by stems, and makes numbers of those that are one."""
+    stems = tuple(f"photo {'ab'[place] if place < 2 else 'c'}" for place in range(truth.n_images))
+    named = replace(truth, image_stems=stems)
+    rows = [{**GOOD, "image_id": "photo b"}, {**GOOD, "image_id": 1}]
+    assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [1, 0]
+    with pytest.raises(PredictionError, match="not in the ground truth"):
+        read_coco_results(written(tmp_path, [{**GOOD, "image_id": "photo b.jpg"}]), named)
+    twice = replace(truth, image_stems=("photo b",) * truth.n_images)
+    with pytest.raises(PredictionError, match="not in the ground truth"):
+        read_coco_results(written(tmp_path, rows), twice)
+
+
 def test_a_truth_that_names_images_by_texts(tmp_path: Path, truth: GroundTruth) -> None:
     named = replace(truth, image_numbers=np.arange(3), image_names=("a-1", "b/2", "c"))
     rows = [{**GOOD, "image_id": "c"}, {**GOOD, "image_id": "a-1"}]
@@ -210,3 +224,47 @@ def test_a_truth_that_names_images_by_texts(tmp_path: Path, truth: GroundTruth) 
     assert "record 1" in str(caught.value)
     with pytest.raises(PredictionError, match="not in the ground truth"):
         read_coco_results(written(tmp_path, [{**GOOD, "image_id": "d"}]), named)
+
+
+def test_a_large_plain_file_gives_the_columns_of_any_other(tmp_path: Path) -> None:
+    """Columns are made of pieces; what is not plain, or not sound, is read and told as in a small file."""
+    rng = np.random.default_rng(3)
+    truth = truth_of([Thing(0, 0, (0, 0, 9, 9))], 3, 2)
+    rows: list[dict[str, Any]] = [
+        {"image_id": int(image), "category_id": int(label), "bbox": box, "score": score, "note": '}, {"image_id": 1'}
+        for image, label, box, score in zip(
+            rng.integers(1, 4, 9_000),
+            rng.choice([-1, 1, 2], 9_000),
+            rng.uniform(0, 99, (9_000, 4)).tolist(),
+            rng.random(9_000).tolist(),
+            strict=True,
+        )
+    ]
+    path = written(tmp_path, rows)
+    assert path.stat().st_size > 1 << 20
+    assert PlainRows.of(path.read_bytes()) is not None
+    found = read_coco_results(path, truth)
+    named = [{**row, "category": ("unknown", "", *truth.classes)[row["category_id"] + 1]} for row in rows]
+    other = written(tmp_path, named)
+    assert PlainRows.of(other.read_bytes()) is None
+    expected = read_coco_results(other, truth)
+    assert (found.rows, found.reported) == (expected.rows, expected.reported)
+    for name in ("image", "label", "boxes", "scores"):
+        np.testing.assert_array_equal(getattr(found.detections, name), getattr(expected.detections, name), strict=True)
+    for change, message in (
+        ({"image_id": 7}, "image_id 7; 1 such"),
+        ({"category_id": 9}, "category_id 9"),
+        ({"bbox": [0, 0, -1, 1]}, "box that cannot be"),
+        ({"score": 2}, "score"),
+        ({"score": "high"}, "score"),
+        ({"bbox": [1, 2, 3]}, "bbox"),
+        ({"image_id": 2**70}, "image_id"),
+    ):
+        bad = written(tmp_path, [*rows[:5_000], {**rows[0], **change}, *rows[5_000:]])
+        with pytest.raises(PredictionError) as caught:
+            read_coco_results(bad, truth)
+        assert "5000" in str(caught.value)
+        assert message in str(caught.value)
+    path.write_bytes(json.dumps(rows).encode()[:-1])
+    with pytest.raises(PredictionError, match="truncated"):
+        read_coco_results(path, truth)

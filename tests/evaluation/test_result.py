@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,9 @@ def test_a_number_is_had_by_its_key() -> None:
     assert result["UR"] == result["t1/clean/UR"] == 12.5
     two = made({"clean": 12.5, "ore": None})
     assert two["UR"] == {"t1/clean": 12.5, "t1/ore": None}
-    assert two.flat() == {"t1/clean/UR": 12.5, "t1/ore/UR": None}
+    assert two.flat() == {"t1_clean_UR": 12.5}  # what is undefined is no number for a logger
+    with pytest.raises(UsageError, match="one name for loggers"):
+        made({"a b": 1.0, "a-b": 2.0}).flat()
     with pytest.raises(UsageError, match="UR"):
         result["AP"]
 
@@ -164,6 +167,5 @@ def test_json_follows_its_schema_and_tables_hold_its_numbers(protocol: str, tmp_
     assert row.name == "mine"
     result.append(tmp_path / "rows.jsonl", "mine")
     assert [one for _, one in read_rows(tmp_path / "rows.jsonl").rows] == [row]
-    assert {key: one.value for key, one in row.metrics.items()}.items() <= {
-        key.removeprefix(f"{protocol}/"): value for key, value in result.flat().items()
-    }.items()
+    assert {one.value for one in row.metrics.values() if one.value is not None} <= set(result.flat().values())
+    assert all(re.fullmatch(r"[_a-zA-Z][_a-zA-Z0-9]*", name) for name in (*result.flat(), *result.settings()))

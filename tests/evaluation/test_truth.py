@@ -48,7 +48,7 @@ def test_images_ascend_and_objects_follow_them_in_file_order(tmp_path: Path) -> 
     part = ground_truth(found, classes_of_source(found))
     truth = part.truth
     assert truth.image_numbers.tolist() == [4, 11, 30]
-    assert part.names == ("000000000004", "000000000011", "000000000030")
+    assert part.truth.image_stems == ("000000000004", "000000000011", "000000000030")
     assert (truth.classes, truth.class_numbers) == (("cat", "dog"), (7, 3))
     assert truth.image.tolist() == [0, 0, 2, 2]
     assert truth.label.tolist() == [1, 0, 0, -1]

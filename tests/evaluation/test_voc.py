@@ -26,7 +26,7 @@ def check_the_stated_scores_of_real_detectors(
     shared: Path, voc2007: Part, detector: str, eleven: float, area: float
 ) -> None:
     folder = shared / "data" / "voc2007" / "detections" / detector
-    read = read_voc_results(folder, voc2007.truth, voc2007.names)
+    read = read_voc_results(folder, voc2007.truth)
     found = voc_average_precision(voc2007.truth, read.detections)
     assert 100 * found["mAP11"] == pytest.approx(eleven, abs=0.02)
     assert 100 * found["mAP_area"] == pytest.approx(area, abs=0.02)
@@ -36,7 +36,7 @@ def check_the_stated_scores_of_real_detectors(
 @real_files("voc2007")
 def check_stray_files_and_broken_boxes_of_a_real_detector_are_reported(shared: Path, voc2007: Part) -> None:
     folder = shared / "data" / "voc2007" / "detections" / "d"
-    read = read_voc_results(folder, voc2007.truth, voc2007.names, Policy(stray="drop", negative_sizes="empty"))
+    read = read_voc_results(folder, voc2007.truth, Policy(stray="drop", negative_sizes="empty"))
     # comp4_det_test_C0.txt and C1.txt: 46856 and 41112 lines of no class, on images that no list holds.
     assert next(iter(read.reported.values())) == 46856 + 41112
     assert len(read.reported) == 2

@@ -27,8 +27,9 @@ RECORDS = {
     "LabelView": "label_view",
     "Figure": "figure",
     "TaskEntry": "task",
+    "OverlayEntry": "overlay",
 }
-LATER = {"tasks", "exhaustive", "task", "repeats", "previous", "depiction"}
+LATER = {"tasks", "overlay", "exhaustive", "task", "repeats", "previous", "depiction"}
 """Fields that the schema gained later: left out where they hold their default."""
 
 
@@ -52,6 +53,15 @@ def full(manifest: Manifest) -> dict[str, Any]:
         "supersedes": {"version": "0.9.0", "digest": "sha256:" + "c" * 64, "reason": "a fix"},
         "figures": [{"name": "n", "paper": 1, "obtained": None, "place": "p", "explanation": "e"}],
         "notes": ["a note"],
+        "overlay": {
+            "sha256": "sha256:" + "d" * 64,
+            "images": 2,
+            "boxes": 3,
+            "unnamed": 1,
+            "exhaustive_images": 2,
+            "rule": "union",
+            "log": "sha256:" + "e" * 64,
+        },
     }
 
 
@@ -172,7 +182,7 @@ def test_no_field_drifts(record: str, definition: str) -> None:
 
 def test_no_field_of_the_header_drifts() -> None:
     generated = msgspec.json.schema(_StoredHeader)["$defs"]["_StoredHeader"]
-    assert set(SCHEMA["properties"]) == set(generated["properties"]) == set(SCHEMA["required"]) | {"tasks"}
+    assert set(SCHEMA["properties"]) == set(generated["properties"]) == set(SCHEMA["required"]) | {"tasks", "overlay"}
     for name, kind in (("paper", "Paper"), ("rule", "Rule")):
         assert list(SCHEMA["properties"][name]["properties"]) == list(getattr(header_module, kind).__struct_fields__)
     supersedes = SCHEMA["properties"]["supersedes"]["anyOf"][0]

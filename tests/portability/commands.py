@@ -141,7 +141,7 @@ def average_precision(folder: Path) -> Iterator[str]:
     write_json(folder / "classes.json", {"known": elephant.CLASSES, "unknown": ["zebra"]})
     yield f"evaluate voc {one} --detections detections_closed.json --classes classes.json --json"
     coco.files(folder)
-    for engine in ("faster", "pycocotools", "both"):
+    for engine in ("hotcoco", "pycocotools", "both"):
         rows = f"--append coco.jsonl --name {engine}"
         two = f"--no-cache --truth truth.json --detections detections.json --engine {engine} --out c-{engine} {rows}"
         yield f"evaluate coco {two} --json"
@@ -212,14 +212,14 @@ def rectified(folder: Path) -> Iterator[str]:
     """Every variant and engine of the evaluator of Rectifying Open-Set Object Detection, and all its baselines."""
     osod3_world.write_world(folder)
     given = "--truth gt.json --detections detections.json --classes classes.json"
-    for engine in ("pycocotools", "faster"):
+    for engine in ("pycocotools", "hotcoco"):
         yield f"evaluate osod3 {given} --profile all --engine {engine} --json"
         yield f"evaluate osod3 {given} --profile all --outside ignore --engine {engine} --json"
     (folder / "drawn").mkdir()
     osod3.files(folder / "drawn")
     files = " ".join(f"--{name} drawn/{name}.json" for name in ("truth", "detections", "classes"))
     for outside in ("delete", "ignore"):
-        for engine in ("faster", "pycocotools", "both"):
+        for engine in ("hotcoco", "pycocotools", "both"):
             more = f"--outside {outside} --engine {engine} --thetas {','.join(osod3.THETAS)}"
             rows = f"--append rows.jsonl --name {outside}"
             yield f"evaluate osod3 --no-cache {files} {more} --profile all {rows} --json"

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -5,7 +6,8 @@ import numpy as np
 import pytest
 
 from curation.errors import ReviewError
-from curation.review.dataset import EMBEDDING_KEY, build_dataset, info_of, state_of
+from curation.review.dataset import BOX_FIELDS, EMBEDDING_KEY, build_dataset, info_of, state_of
+from curation.review.images import with_cards
 from curation.review.live_review import LiveReview
 from curation.similarity.embeddings import Embeddings
 from tests.review.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id
@@ -26,8 +28,9 @@ def name(tmp_path: Path, fiftyone: Any) -> Any:
 def stored(dataset: Any) -> list[dict[str, Any]]:
     rows = []
     for row in dataset._sample_collection.find().sort("_id"):
-        for box in row["ground_truth"]["detections"]:
-            del box["_id"]
+        for name in BOX_FIELDS:
+            for box in row[name]["detections"]:
+                del box["_id"]
         rows.append({key: value for key, value in row.items() if key not in VOLATILE})
     return rows
 
@@ -55,9 +58,31 @@ def test_the_grid_is_in_the_order_of_review(fiftyone: Any, world: ReviewWorld, n
 
 def test_boxes_are_relative_and_carry_role_and_class(fiftyone: Any, world: ReviewWorld, name: str) -> None:
     dataset = build_dataset(fiftyone, name, world.images(), {})
-    box = dataset.first().ground_truth.detections[0]
+    box = dataset.first().other.detections[0]
     assert box.bounding_box == [12 / WIDTH, 8 / HEIGHT, 48 / WIDTH, 32 / HEIGHT]
     assert (box.label, box["role"], box["ignore"]) == ("person", "", False)
+
+
+def test_each_role_has_a_field_of_its_own_and_a_colour(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    images = world.images()
+    roles = ("known", "previous", "unknown", "negative", "ignored", *("unknown",) * 7)
+    dataset = build_dataset(fiftyone, name, replace(images, boxes=replace(images.boxes, roles=roles)), {})
+    counted = [[len(dataset.values(f"{field}.detections")[row]) for field in BOX_FIELDS] for row in range(6)]
+    assert counted == [[1, 0, 0, 0]] * 2 + [[0, 1, 0, 0]] + [[0, 0, 1, 0]] * 2 + [[0, 1, 0, 0]]
+    scheme = dataset.app_config.color_scheme
+    colours = {one["path"]: one["fieldColor"] for one in scheme.fields}
+    assert scheme.color_by == "field"
+    assert len({colours[field] for field in BOX_FIELDS}) == 4
+    shown = dataset.app_config.active_fields.paths
+    assert shown[:4] == list(BOX_FIELDS)
+    assert set(shown) >= {"verdict", "proposal", "score", "classes"}
+
+
+def test_boxes_can_be_drawn_in_a_field_of_their_own_alone(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    dataset = build_dataset(fiftyone, name, world.images(), {})
+    assert dataset.active_label_schemas == ["missing"]
+    assert dataset.label_schemas["missing"]["classes"] == ["unknown"]
+    assert dataset.first().missing.detections == []
 
 
 def test_evidence_is_shown_as_a_proposal(fiftyone: Any, world: ReviewWorld, name: str) -> None:
@@ -65,17 +90,33 @@ def test_evidence_is_shown_as_a_proposal(fiftyone: Any, world: ReviewWorld, name
     sample = dataset.match({"image_id": coco_id(9)}).first()
     assert (sample.proposal, sample.reason, sample.rank) == ("near?", "near: zebra", 4)
     assert sample.evidence == ["near_kinship: zebra is near horse (0.92, threshold 0.82)"]
-    assert sample.id_classes == ["horse"]
+    assert sample.evidence_rows == [
+        {
+            "kind": "near_kinship",
+            "why": "an annotation is of a category near to an ID class by Wu-Palmer similarity",
+            "detail": "zebra is near horse",
+            "score": "0.92",
+            "threshold": "0.82",
+            "id_class": "horse",
+        }
+    ]
+    assert (sample.score, sample.id_classes) == (0.92, ["horse"])
+    assert dataset.first().score is None
     assert dataset.last().proposal is None
 
 
 def test_ids_are_indexed_and_views_saved(fiftyone: Any, world: ReviewWorld, name: str) -> None:
     dataset = build_dataset(fiftyone, name, world.images(), {})
-    assert {"image_id", "batch", "verdict", "reason"} <= set(dataset.get_index_information())
+    indexed = {"image_id", "batch", "verdict", "reason", "rank", "score", "group", "evidence_kinds"}
+    assert indexed <= set(dataset.get_index_information())
     views = dataset.list_saved_views()
     assert views == [
         "to decide",
         "conflicts",
+        "against the proposal",
+        "by score",
+        "evidence label_name",
+        "evidence near_kinship",
         "remove: person",
         "near: zebra",
         "batch 0001",
@@ -83,6 +124,8 @@ def test_ids_are_indexed_and_views_saved(fiftyone: Any, world: ReviewWorld, name
         "batch 0003",
     ]
     assert dataset.load_saved_view("remove: person").values("image_id") == [coco_id(n) for n in (12, 11, 10)]
+    assert dataset.load_saved_view("by score").values("image_id") == [coco_id(n) for n in (9, 8)]
+    assert len(dataset.load_saved_view("evidence label_name")) == 3
     assert len(dataset.load_saved_view("to decide")) == 12
     assert len(dataset.load_saved_view("batch 0003")) == 2
 
@@ -129,6 +172,38 @@ def test_images_are_sorted_by_their_embeddings(fiftyone: Any, world: ReviewWorld
     query = dataset.match({"image_id": coco_id(12)}).first().id
     view = dataset.sort_by_similarity(query, k=4, brain_key=EMBEDDING_KEY)
     assert view.values("image_id") == [coco_id(n) for n in (12, 11, 10, 9)]
+
+
+def test_verdicts_against_the_proposal_have_a_view(review: LiveReview) -> None:
+    samples = review.dataset.values("id")
+    review.decide(samples[:2], "remove", reviewer="anna")
+    review.decide(samples[2:4], "far", reviewer="anna")
+    review.decide(samples[6:7], "far", reviewer="anna")
+    # Proposed were: remove, remove, remove, near; the seventh is not proposed at all.
+    assert review.dataset.load_saved_view("against the proposal").values("id") == samples[2:4]
+
+
+def test_near_duplicates_stand_side_by_side(fiftyone: Any, world: ReviewWorld, name: str) -> None:
+    one, two = "00001: 2 images", "00002: 2 images"
+    images = replace(world.images(), groups=(two, "", one, two, *[""] * 7, one))
+    dataset = build_dataset(fiftyone, name, images, {})
+    view = dataset.load_saved_view("near-duplicates")
+    assert view.values("group") == [one, one, two, two]
+
+
+def test_bad_photos_have_a_view_and_no_boxes(fiftyone: Any, world: ReviewWorld, name: str, tmp_path: Path) -> None:
+    (world.photos / "000000000012.jpg").write_bytes(b"")
+    (world.photos / "000000000003.jpg").unlink()
+    images = with_cards(world.images(), tmp_path / "cards")
+    dataset = build_dataset(fiftyone, name, images, {})
+    view = dataset.load_saved_view("bad photos")
+    assert view.values("image_id") == [coco_id(12), coco_id(3)]
+    assert view.values("bad_photo") == ["empty", "missing"]
+    assert view.values("batch") == ["bad photos"] * 2
+    assert [Path(one).name for one in view.values("filepath")] == ["empty.png", "missing.png"]
+    assert all(Path(one).is_file() for one in dataset.values("filepath"))
+    assert view.count("other.detections") == 0
+    assert dataset.count("other.detections") == 10
 
 
 def encoder_identity() -> Any:

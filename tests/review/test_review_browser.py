@@ -86,7 +86,9 @@ def server(shared: Path, review_environment: dict[str, str], tmp_path: Path) -> 
             if line.startswith("The App is at"):
                 break
         assert "The App is at" in told, told
-        yield f"http://127.0.0.1:{port}/datasets/{DATASET}", folder, ids
+        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", told)
+        assert found, told
+        yield found[0], folder, ids
         program.terminate()
         _, told = program.communicate(timeout=60)
         assert "every verdict is in the log" in told
@@ -174,7 +176,7 @@ def test_a_curator_reviews_real_photos(server: tuple[str, Path, list[str]], page
     page.get_by_role("button", name="Export", exact=True).click()
     page.get_by_text("Written: export.jsonl").first.wait_for()
     page.get_by_role("button", name="Next batch", exact=True).click()
-    page.get_by_text("20 samples", exact=True).first.wait_for()
+    page.get_by_text("15 samples", exact=True).first.wait_for()
     keep_picture(page, "batch")
 
     rows = read_decisions(folder / "export.jsonl").decisions

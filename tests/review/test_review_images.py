@@ -1,11 +1,26 @@
+import io
+import struct
+import zlib
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
 
 from curation.errors import ReviewError
-from curation.review.images import arranged, box_slices, part_images, source_images
+from curation.proposals.proposal import CategoryJudgement, Evidence, ProposalSet
+from curation.review.images import (
+    arranged,
+    bad_photos,
+    box_slices,
+    known_names,
+    part_images,
+    source_images,
+    with_cards,
+)
+from curation.similarity.embeddings import Embeddings
 from curation.sources.opening import open_source
 from curation.sources.photos import PhotoFolder
 from tests.review.review_world import BOX, ReviewWorld, coco_id, two_parts
@@ -68,23 +83,152 @@ def test_without_sources_a_part_is_shown_without_boxes(world: ReviewWorld) -> No
     assert images.paths[0].name == "000000000008.jpg"
 
 
-def test_photos_that_are_not_there_are_counted(world: ReviewWorld) -> None:
-    for number in (3, 12):
-        (world.photos / f"{number:012d}.jpg").unlink()
-    images = world.images()
-    assert len(images) == 10
-    assert images.left_out == {"no photo at hand": 2, "proposed, but not among the images": 1}
-    assert images.examples["no photo at hand"] == coco_id(3)
+def spoil(world: ReviewWorld) -> dict[str, list[str]]:
+    """Break photos 1 to 8 in as many ways; return what shall be said of them."""
+    whole = (world.photos / "000000000001.jpg").read_bytes()
+    png = io.BytesIO()
+    Image.effect_noise((60, 40), 90).save(png, "PNG")
+    (world.photos / "000000000001.jpg").write_bytes(b"")
+    (world.photos / "000000000002.jpg").unlink()
+    (world.photos / "000000000003.jpg").write_bytes(whole[: len(whole) * 3 // 4])
+    (world.photos / "000000000004.jpg").write_bytes(png.getvalue()[:-1000])
+    (world.photos / "000000000005.jpg").write_bytes(b"<html>404 Not Found</html>")
+    # A claim of 40,000 x 40,000 pixels in 57 bytes.
+    (world.photos / "000000000006.jpg").write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", 40_000, 40_000, 8, 2, 0, 0, 0))
+        + chunk(b"IEND", b"")
+    )
+    Image.new("RGB", (9, 9)).save(world.photos / "000000000007.jpg", "TIFF")
+    # Only the head of a photo that goes on to claim more.
+    (world.photos / "000000000008.jpg").write_bytes(whole[:100])
+    # Whole, with something behind the end: cameras write such files.
+    (world.photos / "000000000009.jpg").write_bytes(whole + b"\0" * 9 + b"extra" * 2000)
+    (world.photos / "000000000010.jpg").write_bytes(png.getvalue())
+    return {
+        "missing": [coco_id(2)],
+        "empty": [coco_id(1)],
+        "no image": [coco_id(5), coco_id(7)],
+        "truncated": [coco_id(3), coco_id(4), coco_id(8)],
+        "huge": [coco_id(6)],
+    }
 
 
-def test_broken_photos_are_counted_where_their_size_is_needed(world: ReviewWorld) -> None:
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def test_bad_photos_are_named_and_come_last(world: ReviewWorld, tmp_path: Path) -> None:
+    expected = spoil(world)
+    images = world.images(batch_size=3)
+    assert bad_photos(images) == expected
+    assert images.left_out == {}
+    assert images.batches == ("0001",) * 3 + ("0002",) + ("bad photos",) * 8
+    # Proposed or not, what cannot be seen is not asked for among what can.
+    assert images.ids[:5] == tuple(coco_id(n) for n in (12, 11, 10, 9, 8))
+    shown = with_cards(images, tmp_path / "cards")
+    assert sorted(one.name for one in (tmp_path / "cards").iterdir()) == [
+        "empty.png",
+        "huge.png",
+        "missing.png",
+        "no-image.png",
+        "truncated.png",
+    ]
+    for path in shown.paths[4:]:
+        with Image.open(path) as card:
+            assert card.size == (640, 480)
+    assert shown.paths[:4] == images.paths[:4]
+
+
+def test_a_photo_without_a_stated_size_is_measured(world: ReviewWorld) -> None:
     text = world.annotations.read_text(encoding="utf-8").replace(', "width": 96, "height": 64', "")
     world.annotations.write_text(text, encoding="utf-8")
     (world.photos / "000000000002.jpg").write_bytes(b"\xff\xd8 no photo")
     images = world.images()
-    assert len(images) == 11
-    assert images.left_out == {"the photo cannot be read": 1}
-    assert images.sizes.tolist() == [[96, 64]] * 11
+    assert bad_photos(images) == {"no image": [coco_id(2)]}
+    assert images.sizes.tolist() == [[96, 64]] * 11 + [[0, 0]]
+
+
+def test_what_breaks_in_the_middle_is_found_by_decoding(world: ReviewWorld) -> None:
+    pytest.importorskip("imagehash", reason="ImageHash is absent: pip install 'curation[photos]'")
+    path = world.photos / "000000000004.jpg"
+    png = io.BytesIO()
+    Image.effect_noise((60, 40), 90).save(png, "PNG")
+    broken = bytearray(png.getvalue())
+    broken[200:1200] = bytes(1000)
+    path.write_bytes(broken)
+    # The same photo twice, once recompressed: near-duplicates.
+    photo = Image.effect_noise((12, 8), 90).resize((96, 64))
+    photo.save(world.photos / "000000000012.jpg")
+    photo.save(world.photos / "000000000011.jpg", quality=50)
+    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
+    assert bad_photos(arranged(found, [], batch_size=9)) == {}
+    images = arranged(found, [], batch_size=9, decode=True)
+    assert bad_photos(images) == {"unreadable": [coco_id(4)]}
+    groups = dict(zip(images.ids, images.groups, strict=True))
+    assert groups[coco_id(11)] == groups[coco_id(12)] != ""
+    assert groups[coco_id(4)] == ""
+
+
+def test_images_with_like_embeddings_are_a_group(world: ReviewWorld) -> None:
+    # 12 is like 7 and 7 is like 3, though 12 is not so like 3; 5 is like 4; one image is not embedded.
+    angles = {n: 0.0 + n for n in range(2, 13)} | {12: 0.0, 7: 0.3, 3: 0.6, 5: 1.55, 4: 1.6}
+    vectors = np.array([[np.cos(a), np.sin(a), 0] for a in angles.values()], np.float32)
+    for row, number in enumerate(angles):
+        if number not in (12, 7, 3, 5, 4):
+            vectors[row] = (0, 0, 1) if number == 2 else (np.cos(number), 0, -np.sin(number) - 2)
+    embeddings = Embeddings(tuple(coco_id(n) for n in angles), vectors, identity(), ("",) * len(angles))
+    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
+    images = arranged(found, world.proposals()[:1], batch_size=5, embeddings=embeddings)
+    groups = dict(zip(images.ids, images.groups, strict=True))
+    assert groups[coco_id(12)] == groups[coco_id(7)] == groups[coco_id(3)] == "00001: 3 images"
+    assert groups[coco_id(5)] == groups[coco_id(4)] == "00002: 2 images"
+    assert groups[coco_id(1)] == ""
+
+
+def test_the_nearest_id_image_is_shown_where_its_photo_lies(world: ReviewWorld, tmp_path: Path) -> None:
+    (tmp_path / "voc").mkdir()
+    Image.new("RGB", (4, 4)).save(tmp_path / "voc" / "2008_000008.jpg")
+    details = ("looks like voc2012:2008_000008#3", "looks like voc2012:2008_999999", "is itself among the ID images")
+    made = [
+        msgspec.structs.replace(
+            one, evidence=(*one.evidence, Evidence(kind="image_image", detail=detail, score="0.9", threshold="0.8"))
+        )
+        for one, detail in zip(world.proposals(), details, strict=False)
+    ]
+    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
+    folders = {"voc2012": PhotoFolder(tmp_path / "voc"), "": PhotoFolder(world.photos)}
+    images = arranged(found, made, batch_size=5, id_photos=folders)
+    assert images.nearest[:4] == ("voc2012:2008_000008", "voc2012:2008_999999", coco_id(10), "")
+    assert [path and path.name for path in images.nearest_paths[:4]] == [
+        "2008_000008.jpg",
+        None,
+        "000000000010.jpg",
+        None,
+    ]
+
+
+def test_without_a_manifest_the_proposals_say_what_is_known(world: ReviewWorld) -> None:
+    judged = CategoryJudgement(
+        pool="coco", category="zebra", images=2, objects=2, judgement="overlap", reason="a horse"
+    )
+    proposals = ProposalSet(id_classes=("Person",), thresholds={}, inputs=(), proposals=(), categories=(judged,))
+    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
+    images = arranged(found, [], batch_size=5, known=known_names(proposals))
+    roles = dict(zip(images.boxes.labels, images.boxes.roles, strict=True))
+    assert roles == {"person": "known", "zebra": "known", "pizza": "unknown"}
+    # A manifest's own word goes first.
+    manifest, photos = two_parts(world.source()), {"coco": PhotoFolder(world.photos)}
+    images = arranged(
+        part_images(manifest, [], {"coco": world.source()}, photos), [], batch_size=5, known=known_names(proposals)
+    )
+    assert set(images.boxes.roles) == {"unknown"}
+
+
+def identity() -> Any:
+    from types import SimpleNamespace
+
+    return SimpleNamespace(digest="sha256:" + "0" * 64)
 
 
 def test_a_presence_only_table_shows_classes_without_boxes(world: ReviewWorld, tmp_path: Path) -> None:

@@ -1,25 +1,32 @@
 """The App is this machine's alone, and no second review takes over what answers at a port already."""
 
+import http.client
+import io
 import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from curation.cli import main
-from curation.errors import ReviewError, UsageError
+from curation.decisions.files import read_decisions
+from curation.errors import CurationError, ReviewError, UsageError
 from curation.review.serving import find_place
+from curation.review.session import review_from_files
 from tests.review.conftest import find_program, free_port
 from tests.review.review_world import ReviewWorld, write_world
 
@@ -79,7 +86,7 @@ def test_a_port_in_use_is_one_error_at_once(answer: bytes) -> None:
             find_place(port=str(port))
         assert time.monotonic() - started < 30
     assert caught.value.found == "another program"
-    assert "--port next" in str(caught.value)
+    assert "--port 0" in str(caught.value)
 
 
 def test_a_port_that_was_left_is_free() -> None:
@@ -89,15 +96,12 @@ def test_a_port_that_was_left_is_free() -> None:
     assert (place.address, place.port, place.is_local) == ("127.0.0.1", port, True)
 
 
-def test_next_is_the_first_free_port_from_the_default_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_port_that_fiftyone_is_configured_for_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening() as port:
         monkeypatch.setenv("FIFTYONE_DEFAULT_APP_PORT", str(port))
         with pytest.raises(ReviewError, match=str(port)):
             find_place()
-        found = find_place(port="next").port
-        assert found > port
-        with socket.create_server(("127.0.0.1", found)):
-            assert find_place(port="next").port > found
+        assert find_place(port="0").port == 0  # chosen once it is opened
 
 
 def test_the_address_is_loopback_whatever_fiftyone_is_configured_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,9 +111,11 @@ def test_the_address_is_loopback_whatever_fiftyone_is_configured_for(monkeypatch
     assert find_place("localhost", port).address == "127.0.0.1"
     beyond = find_place(EVERY, port)
     assert (beyond.address, beyond.is_local) == (EVERY, False)
+    assert beyond.hosts >= {f"127.0.0.1:{port}", f"{socket.gethostname()}:{port}".lower()}
+    assert not {one for one in beyond.hosts if one.startswith(EVERY)}
 
 
-@pytest.mark.parametrize("port", ["0", "-1", "65536", "http", "", "٣", "1e3", "9" * 5000])
+@pytest.mark.parametrize("port", ["next", "-1", "65536", "http", "", "٣", "1e3", "9" * 5000])
 def test_what_is_no_port(port: str) -> None:
     with pytest.raises(UsageError, match="no port"):
         find_place(port=port)
@@ -126,7 +132,8 @@ def test_help_says_what_another_address_opens(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         main(["review", "start", "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert "everybody who reaches that address can read every file that this user can read" in told
+    assert "everybody who reaches that address and learns the token" in told
+    assert "can see the photos under review and judge in your name" in told
 
 
 @pytest.mark.parametrize("server", [foreign_web_server, listening])
@@ -136,7 +143,8 @@ def test_a_review_refuses_a_foreign_port_before_it_builds(
     world = write_world(tmp_path / "world")
     given = ["--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache"]
     with server() as port:
-        assert main(["review", "start", "--folder", str(tmp_path / "r"), *given, "--port", str(port)]) == 2
+        given += ["--reviewer", "anna", "--port", str(port)]
+        assert main(["review", "start", "--folder", str(tmp_path / "r"), *given]) == 2
     told = capsys.readouterr().err
     assert f"error: Port {port} is not free" in told
     assert "another program" in told
@@ -191,14 +199,17 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     environment |= {
         "HOME": str(folder),
         "FIFTYONE_DEFAULT_APP_ADDRESS": EVERY,
+        # Where somebody's FiftyOne runs already, its database program is taken: the data are told apart by name.
+        "FIFTYONE_DATABASE_NAME": f"container_{os.getpid()}",
         "FIFTYONE_DO_NOT_TRACK": "true",
         "PYTHONPATH": os.pathsep.join([str(folder / "site"), str(Path(__file__).parents[2])]),
     }
     return environment
 
 
-def command(folder: Path, *more: str) -> list[str]:
-    return [sys.executable, "-m", "curation", "review", "start", "--folder", str(folder), "--remote", *more]
+def command(folder: Path, reviewer: str, *more: str) -> list[str]:
+    start = [sys.executable, "-m", "curation", "review", "start", "--folder", str(folder), "--remote"]
+    return [*start, "--reviewer", reviewer, *more]
 
 
 @pytest.fixture(scope="module")
@@ -206,28 +217,79 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> ReviewWorld:
     return write_world(tmp_path_factory.mktemp("world"))
 
 
+@dataclass(frozen=True)
+class Served:
+    """A review that runs: its process, what it printed until it served, and how to ask it."""
+
+    program: "subprocess.Popen[str]"
+    told: str
+    port: int
+    token: str
+
+    def ask(self, path: str, method: str = "GET", data: object = None, /, **headers: str) -> tuple[int, str, str]:
+        """Return status, address that it sends one on to, and answer; with the token's cookie unless told otherwise."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        given = {"cookie": f"curation_review_{self.port}={self.token}"} | headers
+        sent = {name.replace("_", "-"): value for name, value in given.items() if value}
+        body = data if isinstance(data, str | None) else json.dumps(data)
+        connection.request(method, path, body=body, headers=sent)
+        answer = connection.getresponse()
+        # A stream of events has no end.
+        said = answer.read(200) if "event-stream" in answer.getheader("content-type", "") else answer.read()
+        connection.close()
+        return answer.status, answer.getheader("location", ""), said.decode(errors="replace")
+
+    def judge(self, dataset: str, verdict: str, ids: list[str], **more: object) -> dict[str, Any]:
+        """Give a verdict as a button of the grid does."""
+        asked = {"operator_uri": f"@curation/review/{verdict}", "dataset_name": dataset, "selected": ids, **more}
+        status, _, said = self.ask("/operators/execute", "POST", asked)
+        assert status == 200, said
+        return dict(json.loads(said))
+
+    def samples(self, dataset: str) -> list[str]:
+        """Return ids of some samples."""
+        found = "... on SampleItemStrConnection {edges {node {... on ImageSample {id}}}}"
+        query = f'{{samples(dataset: "{dataset}", view: [], first: 20) {{{found}}}}}'
+        status, _, said = self.ask("/graphql", "POST", {"query": query}, content_type="application/json")
+        assert status == 200, said
+        return [one["node"]["id"] for one in json.loads(said)["data"]["samples"]["edges"]]
+
+
+def started(environment: dict[str, str], folder: Path, *more: str, reviewer: str = "anna") -> Served:
+    """Start a review at a free port, and wait until it serves."""
+    asked = command(folder, reviewer, *more, "--port", "0")
+    program = subprocess.Popen(
+        asked, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment, stdin=subprocess.DEVNULL
+    )
+    assert program.stderr is not None
+    told = ""
+    for line in program.stderr:
+        told += line
+        if line.startswith("The App is at"):
+            break
+    found = re.search(r"The App is at http://127\.0\.0\.1:(\d+)/\?token=(\S+) ; Ctrl-C ends it", told)
+    if not found:
+        program.kill()
+        program.communicate()
+    assert found, told
+    return Served(program, told, int(found[1]), found[2])
+
+
+def ended(served: Served, how: signal.Signals) -> str:
+    """End a server and return what it said at last."""
+    served.program.send_signal(how)
+    return served.program.communicate(timeout=60)[1]
+
+
 @contextmanager
-def served(environment: dict[str, str], folder: Path, *more: str) -> Iterator[tuple[int, int]]:
-    """A review that runs: its process, and the port that it says it chose."""
-    with subprocess.Popen(command(folder, *more), stderr=subprocess.PIPE, text=True, env=environment) as program:
-        assert program.stderr is not None
-        told = ""
-        for line in program.stderr:
-            told += line
-            if line.startswith("The App is at"):
-                break
-        found = re.search(r"The App is at http://127\.0\.0\.1:(\d+)/", told)
-        try:
-            assert found, told
-            yield program.pid, int(found[1])
-        finally:
-            program.terminate()
-            program.communicate(timeout=60)
-
-
-def answer(port: int) -> dict[str, object]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/fiftyone", timeout=30) as stream:
-        return dict(json.load(stream))
+def serving(environment: dict[str, str], folder: Path, *more: str) -> Iterator[Served]:
+    one = started(environment, folder, *more)
+    try:
+        yield one
+    finally:
+        said = ended(one, signal.SIGTERM)
+    assert "every verdict is in the log" in said
+    assert one.program.returncode == 0
 
 
 @pytest.mark.mongo
@@ -241,15 +303,16 @@ def test_a_review_in_a_container_is_this_machines_alone(
     said = subprocess.run(asked, env=container, capture_output=True, text=True, check=True).stdout
     assert said.split()[-1] == "True"  # where FiftyOne would listen at 0.0.0.0
     given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
-    with served(container, tmp_path / "one", *given, "--port", "next") as (process, port):
-        seen, ours = sockets(), ports_of(process)
+    with serving(container, tmp_path / "one", *given) as one:
+        port = one.port
+        seen, ours = sockets(), ports_of(one.program.pid)
         open_at = {number: seen[number] for number in ours if number in seen}
         assert port in open_at
         assert len(open_at) >= 2  # the database too
         assert {address for addresses in open_at.values() for address in addresses} <= {"127.0.0.1", "::1"}
 
         second = subprocess.run(
-            command(tmp_path / "two", *given, "--port", str(port)),
+            command(tmp_path / "two", "ben", *given, "--port", str(port)),
             env=container,
             capture_output=True,
             text=True,
@@ -258,13 +321,191 @@ def test_a_review_in_a_container_is_this_machines_alone(
         )
         assert second.returncode == 2
         assert f"error: Port {port} is not free" in second.stderr
-        assert "a FiftyOne App: another review" in second.stderr
+        assert "the App of another review" in second.stderr
         assert "Traceback" not in second.stderr
         assert not (tmp_path / "two").exists()
-        assert answer(port)["version"]
+        assert one.ask("/fiftyone")[0] == 200
 
-        with served(container, tmp_path / "two", *given, "--port", "next") as (other, chosen):
-            assert chosen != port
-            assert answer(chosen)["version"]
-            assert port not in ports_of(other)
-        assert answer(port)["version"]
+
+@pytest.fixture(scope="module")
+def server(
+    review_environment: dict[str, str], world: ReviewWorld, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Served, Path]]:
+    """One server of one review, for all questions that leave it as it was; and the folder of the review."""
+    folder = tmp_path_factory.mktemp("served") / "closed"
+    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
+    with serving(review_environment, folder, *given) as one:
+        yield one, folder
+
+
+@pytest.mark.mongo
+class TestAnAppThatIsClosed:
+    def test_another_host_page_or_nobody_gets_nothing(self, server: tuple[Served, Path]) -> None:
+        one, _ = server
+        for path in ("/", "/datasets/closed", "/fiftyone", "/media?filepath=/etc/hostname", "/assets/x.js"):
+            assert one.ask(path, host="evil.example")[0] == 421
+            assert one.ask(path, host=f"evil.example:{one.port}")[0] == 421
+            assert one.ask(path, origin="http://evil.example")[0] == 403
+            assert one.ask(path, origin="null")[0] == 403
+            assert one.ask(path, sec_fetch_site="same-site", sec_fetch_mode="no-cors")[0] == 403
+            assert one.ask(path, cookie="")[0] == 401
+            assert one.ask(path, cookie=f"curation_review_{one.port}=x")[0] == 401
+            assert one.ask(path, cookie=f"curation_review_1={one.token}")[0] == 401
+        assert one.ask("/fiftyone", host=f"localhost:{one.port}", origin=f"http://localhost:{one.port}")[0] == 200
+
+    def test_events_and_commands_need_the_token_too(self, server: tuple[Served, Path]) -> None:
+        one, folder = server
+        asked = {"subscription": "x", "events": ["state_update"], "initializer": {"dataset": "closed"}}
+        assert one.ask("/events", "POST", asked, cookie="")[0] == 401
+        status, _, said = one.ask("/events", "POST", asked)
+        assert (status, said[:6]) == (200, "event:")
+        keep = {"operator_uri": "@curation/review/keep", "dataset_name": "closed", "selected": one.samples("closed")}
+        for headers in ({"cookie": ""}, {"origin": "http://evil.example"}, {"host": "evil.example"}):
+            assert one.ask("/operators/execute", "POST", keep, content_type="text/plain", **headers)[0] in (
+                401,
+                403,
+                421,
+            )
+        assert not (folder / "decisions.jsonl").exists()
+
+    def test_a_websocket_is_refused_with_or_without_token(self, server: tuple[Served, Path]) -> None:
+        one, _ = server
+        upgrade = {"connection": "Upgrade", "upgrade": "websocket", "sec_websocket_version": "13"}
+        for cookie in ({}, {"cookie": ""}):
+            assert one.ask("/graphql", sec_websocket_key="dGhlIHNhbXBsZSBub25jZQ==", **upgrade, **cookie)[0] == 403
+
+    def test_the_token_is_taken_once_and_leaves_the_address(self, server: tuple[Served, Path]) -> None:
+        one, _ = server
+        for path, then in (
+            ("/", "/datasets/closed"),
+            ("/datasets/closed", "/datasets/closed"),
+            ("//a.example", "/a.example"),
+        ):
+            assert one.ask(f"{path}?token={one.token}", cookie="")[:2] == (303, then)
+            assert one.ask(f"{path}?token={one.token[:-1]}", cookie="")[0] == 401
+        connection = http.client.HTTPConnection("127.0.0.1", one.port, timeout=60)
+        connection.request("GET", f"/datasets/closed?view=to-decide&token={one.token}")
+        answer = connection.getresponse()
+        assert answer.getheader("location") == "/datasets/closed?view=to-decide"
+        cookie = answer.getheader("set-cookie", "")
+        assert cookie == f"curation_review_{one.port}={one.token}; Path=/; HttpOnly; SameSite=Strict"
+        connection.close()
+
+    def test_only_photos_of_the_dataset_are_handed_out(
+        self, server: tuple[Served, Path], world: ReviewWorld, tmp_path: Path
+    ) -> None:
+        one, folder = server
+        photo = sorted(world.photos.iterdir())[0]
+        (tmp_path / "link.jpg").symlink_to("/etc/hostname")
+        (tmp_path / "same.jpg").symlink_to(photo)
+        for path in (photo, photo.parent / ".." / photo.parent.name / photo.name, tmp_path / "same.jpg"):
+            assert one.ask(f"/media?filepath={quote(str(path))}")[0] == 200
+        for path in (
+            "/etc/hostname",
+            folder / "review.json",
+            world.annotations,
+            photo.parent,
+            tmp_path / "link.jpg",
+            "",
+        ):
+            status, _, said = one.ask(f"/media?filepath={quote(str(path))}")
+            assert (status, "Only files of the dataset" in said) == (403, True)
+        # Which of two would be read is FiftyOne's choice.
+        assert one.ask(f"/media?filepath={quote(str(photo))}&filepath=/etc/hostname")[0] == 403
+
+    @pytest.mark.parametrize(
+        ("method", "path", "data"),
+        [
+            ("POST", "/tag", {}),
+            ("PUT", "/tag", {}),
+            ("GET", "/graphql?query={uid}", None),
+            ("GET", "/datasets/another", None),
+            ("GET", "/dataset/5f0000000000000000000000/sample/5f0000000000000000000000/intrinsics", None),
+            ("GET", "/plugins/operators.py", None),
+            ("GET", "/screenshot/x", None),
+            ("POST", "/dataset/5f0000000000000000000000/sample/5f0000000000000000000000/commit-mask", {}),
+            ("PATCH", "/dataset/5f0000000000000000000000/sample/5f0000000000000000000000", []),
+            ("POST", "/operators/execute", {"operator_uri": "@voxel51/operators/list_files"}),
+            ("POST", "/operators/execute", {"operator_uri": "@voxel51/operators/delete_sample_field"}),
+            ("POST", "/operators/execute", {"operator_uri": "@curation/review/keep", "dataset_name": "another"}),
+            ("POST", "/graphql", {"query": "mutation{deleteSavedView(viewName: 1)}"}),
+            ("POST", "/values", {"dataset": "another"}),
+        ],
+    )
+    def test_what_no_review_needs(self, server: tuple[Served, Path], method: str, path: str, data: object) -> None:
+        status, _, said = server[0].ask(path, method, data)
+        assert (status, said.count("This is a curation review")) in ((403, 1), (403, 2))
+
+    def test_a_view_is_made_of_stages_and_writes_nothing(self, server: tuple[Served, Path], tmp_path: Path) -> None:
+        one, _ = server
+        touch = {"_cls": "subprocess.Popen", "kwargs": [["args", ["touch", str(tmp_path / "made")]]]}
+        out = {"_cls": "fiftyone.core.stages.Mongo", "kwargs": [["pipeline", [{"$out": "made"}]]]}
+        for stage in (touch, out):
+            status, _, said = one.ask("/values", "POST", {"dataset": "closed", "path": "batch", "view": [stage]})
+            # What broke inside is the terminal's business.
+            assert (status, "Traceback" in said, "The server failed" in said) == (500, False, True)
+        assert not (tmp_path / "made").exists()
+
+    def test_the_token_is_in_no_file(self, server: tuple[Served, Path]) -> None:
+        one, folder = server
+        assert one.told.count(one.token) == 1
+        assert not [path for path in folder.rglob("*") if path.is_file() and one.token in path.read_text()]
+
+    @LINUX
+    def test_sockets_are_this_machines_alone(self, server: tuple[Served, Path]) -> None:
+        one, _ = server
+        seen, ours = sockets(), ports_of(one.program.pid)
+        open_at = {number: seen[number] for number in ours if number in seen}
+        assert open_at[one.port] == {"127.0.0.1"}
+        assert len(open_at) >= 2  # the database too
+        assert {address for addresses in open_at.values() for address in addresses} == {"127.0.0.1"}
+
+
+@pytest.mark.mongo
+def test_two_reviewers_are_two_servers_and_a_kill_loses_nothing(
+    review_environment: dict[str, str], world: ReviewWorld, tmp_path: Path
+) -> None:
+    folder = tmp_path / "shared-review"
+    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
+    anna = started(review_environment, folder, *given)
+    ben = started(review_environment, folder, reviewer="ben")
+    try:
+        ids = anna.samples(folder.name)
+        # No parameter and no state of a panel names another reviewer.
+        refused = anna.judge(folder.name, "near", ids[:3], params={"reviewer": "eve"})["result"]
+        assert (refused["images"], "fixed when the server starts" in refused["message"]) == (0, True)
+        named = {"panel_state": {"reviewer": "eve"}, "user_id": "eve"}
+        assert anna.judge(folder.name, "near", ids[:3], **named)["result"]["images"] == 3
+        assert ben.judge(folder.name, "far", ids[2:5])["result"]["images"] == 3
+        assert ended(anna, signal.SIGKILL) == ""
+        assert ben.judge(folder.name, "unsure", ids[5:6])["result"]["images"] == 1
+        assert "every verdict is in the log" in ended(ben, signal.SIGINT)
+    finally:
+        for one in (anna, ben):
+            one.program.kill()
+            one.program.communicate()
+    rows = read_decisions(folder / "decisions.jsonl").decisions
+    assert [(row.reviewer, row.action) for row in rows] == [
+        *[("anna", "to_near")] * 3,
+        *[("ben", "to_far")] * 3,
+        ("ben", "unsure"),
+    ]
+
+
+def test_a_review_needs_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ((), ("--photos", str(tmp_path))):
+        assert main(["review", "start", "--folder", str(tmp_path / "r"), *more]) == 2
+        told = capsys.readouterr().err
+        assert "error: A review needs the name of its reviewer" in told
+        assert "--reviewer NAME" in told
+
+
+def test_the_name_is_asked_for_at_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for typed, told in (("ben\n", "holds no review"), ("\n", "name of its reviewer"), ("\x1b[2J\n", "reviewer")):
+        monkeypatch.setattr("sys.stdin", Terminal(typed))
+        with pytest.raises(CurationError, match=told):
+            review_from_files(folder=tmp_path, port="0")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curation import input_files
 from curation.errors import (
     AnnotationFormatError,
     BoxError,
@@ -500,7 +501,7 @@ def test_the_order_of_records_changes_nothing_but_the_order(
     path.write_text(json.dumps(shuffled))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coco, "_LARGE", 0)
-        patch.setattr(coco, "_PIECE", piece)
+        patch.setattr(input_files, "_RECORDS", piece)
         assert sorted(as_rows(read_coco(path))) == sorted(rows)
 
 
@@ -538,7 +539,7 @@ def test_bytes_that_look_like_a_boundary_deceive_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, piece: int
 ) -> None:
     monkeypatch.setattr(coco, "_LARGE", 0)
-    monkeypatch.setattr(coco, "_PIECE", piece)
+    monkeypatch.setattr(input_files, "_RECORDS", piece)
     content = deceptive(name)
     assert as_rows(read(tmp_path, content)) == expected_rows(content)
 

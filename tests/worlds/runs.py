@@ -17,7 +17,7 @@ from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, os
 from tests.worlds.expected import committed
 
 SCHEMA = json.loads(schema_text())
-ENGINES = ("faster", "pycocotools")
+ENGINES = ("hotcoco", "pycocotools")
 
 
 @dataclass(frozen=True)

@@ -102,11 +102,11 @@ def test_the_owod_world_tells_the_variants_apart() -> None:
     assert repeated["t2/ore"]["num_unknown_gt"] > once["t2/ore"]["num_unknown_gt"]
 
 
-@pytest.mark.parametrize("engine", ["faster", "pycocotools"])
+@pytest.mark.parametrize("engine", ["hotcoco", "pycocotools"])
 @pytest.mark.parametrize("outside", OUTSIDE)
 def test_osod3(tmp_path: Path, outside: str, engine: str) -> None:
-    if engine == "faster":
-        pytest.importorskip("faster_coco_eval", reason="faster-coco-eval is not installed")
+    if engine == "hotcoco":
+        pytest.importorskip("hotcoco", reason="hotcoco is not installed")
     run = osod3_run(tmp_path, outside, engine)
     assert set(run.expected["cases"]["test"]["curves"]) == set(OSOD3_PROFILES)
     found = run.result()
@@ -135,10 +135,10 @@ def test_the_image_ood_world_tells_the_variants_apart() -> None:
     assert ninco["exact"]["classes"]["AUROC"] != ninco["exact"]["ninco"]["AUROC"]
 
 
-@pytest.mark.parametrize("engine", ["faster", "pycocotools"])
+@pytest.mark.parametrize("engine", ["hotcoco", "pycocotools"])
 def test_ovcoco(tmp_path: Path, engine: str) -> None:
-    if engine == "faster":
-        pytest.importorskip("faster_coco_eval", reason="faster-coco-eval is not installed")
+    if engine == "hotcoco":
+        pytest.importorskip("hotcoco", reason="hotcoco is not installed")
     run = ovcoco_run(tmp_path, engine)
     assert differences(run.result(), run.expected) == []
     # Images without a novel object cannot cost precision.
@@ -186,8 +186,8 @@ def test_voc_in_both_flavours(tmp_path: Path, form: str) -> None:
     assert differences(run.result(), run.expected) == []
 
 
-@pytest.mark.parametrize("engine", ["faster", "pycocotools", "both"])
+@pytest.mark.parametrize("engine", ["hotcoco", "pycocotools", "both"])
 def test_coco(tmp_path: Path, engine: str) -> None:
-    pytest.importorskip("faster_coco_eval", reason="faster-coco-eval is not installed")
+    pytest.importorskip("hotcoco", reason="hotcoco is not installed")
     run = coco_run(tmp_path, engine)
     assert differences(run.result(), run.expected) == []

@@ -192,12 +192,14 @@ def evaluate(
     sources = {part: reading.open(truths[part], part) for part in steps(PARTS, "reading ground truth")}
     known = known_classes(sources["closed"], classes=classes, manifest=taken, category_ids=category_ids)
     similar = read_similar_sets(options.similar, known.names) if isinstance(options.similar, Path) else options.similar
-    lists = _lists(taken, wilderness_part)
+    lists = _lists(taken, wilderness_part, reading)
+    boxed = {part: reading.boxed(sources[part], taken, lists.get(part)) for part in PARTS}
+    sources = {part: source for part, (source, _) in boxed.items()}
     parts = {part: ground_truth(sources[part], known, lists.get(part)) for part in PARTS}
     check_closed(parts["closed"])
     check_wilderness(parts["wilderness"])
     read = {
-        part: detections_of(files[part], parts[part], policy, other=parts[other])
+        part: detections_of(files[part], parts[part], reading.policy_of(policy), other=parts[other])
         for part, other in steps(list(zip(PARTS, reversed(PARTS), strict=True)), "reading detections")
     }
     closed, wilderness = ((parts[part].truth, read[part].detections) for part in PARTS)
@@ -211,15 +213,21 @@ def evaluate(
         },
     )
     sections = evaluate_elephant(*closed, *wilderness, replace(options, similar=similar))
-    return Result(REPORT, told, sections, columns=lambda: precision_recall(*closed, difficult=options.difficult))
+    return Result(
+        REPORT,
+        told,
+        sections,
+        columns=lambda: precision_recall(*closed, difficult=options.difficult),
+        notes=[f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes],
+    )
 
 
-def _lists(manifest: Manifest | None, wilderness_part: str) -> dict[str, tuple[str, ...]]:
+def _lists(manifest: Manifest | None, wilderness_part: str, reading: Reading) -> dict[str, tuple[str, ...]]:
     if manifest is None:
         if wilderness_part != "wilderness":
             raise UsageError("--wilderness-part chooses a part of a manifest", expected="--manifest MANIFEST beside it")
         return {}
-    lists = {"closed": manifest.ids("closed"), "wilderness": manifest.ids(wilderness_part)}
+    lists = {"closed": reading.listed(manifest, "closed"), "wilderness": reading.listed(manifest, wilderness_part)}
     if wilderness_part == "wr1" and len(lists["wilderness"]) < len(lists["closed"]):
         raise EvaluationError(
             "There are fewer wilderness images than closed ones",

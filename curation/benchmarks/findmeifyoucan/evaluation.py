@@ -161,12 +161,17 @@ def evaluate(
     )
     splits = {}
     for name in steps(names, "reading splits"):
-        part = ground_truth(reading.open(truths[name]), NO_KNOWN, None if taken is None else taken.ids(name))
-        read = read_ood_detections(files[name], part.truth, policy, classes=class_reading, t_star=t_star)
+        source = reading.open(truths[name])
+        listed = reading.images_of(source) if taken is None else reading.listed(taken, name)
+        source, remarks = reading.boxed(source, taken, listed)
+        part = ground_truth(source, NO_KNOWN, listed)
+        read = read_ood_detections(
+            files[name], part.truth, reading.policy_of(policy), classes=class_reading, t_star=t_star
+        )
         read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=class_reading))
         told = check_apart(read, ids, shared=shared_ids)
         methods = choose_methods(read, ids, score or None)
-        splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *told))
+        splits[name] = _Split(part, read, ids, methods, (*remarks, *read.notes, *ids.notes, *told))
     results: dict[str, Any] = {}
     for name, split in splits.items():
         for method in steps(split.methods, f"evaluating {name}"):

@@ -112,8 +112,8 @@ def evaluate(
         matching behind A-OSE and WI
     thetas : str, optional
         confidence thresholds (default: 0, 0.05, ... 1)
-    engine : {"faster", "pycocotools", "both"}, optional
-        default: faster where installed
+    engine : {"hotcoco", "pycocotools", "both"}, optional
+        default: hotcoco where installed
     stray : {"error", "drop"}
         detections on images that the ground truth lacks: refuse, or leave out and report
     negative_sizes : {"error", "empty"}
@@ -138,14 +138,16 @@ def evaluate(
     # Scores are not bounded: the paper's unknown score is a sum of three.
     policy = Policy(stray=stray, negative_sizes=negative_sizes, any_scores=True)
     opening = reading.opener()
-    inputs = {}
+    inputs, told = {}, list[str]()
     for case, path in steps(files.items(), "reading cases"):
         source = opening(truths[case])
-        ids, view = None, None
-        if case in manifests:
-            ids, view = manifests[case].ids(part), truth_view(manifests[case], part)
+        held = manifests.get(case)
+        ids = reading.images_of(source) if held is None else reading.listed(held, part)
+        view = None if held is None else truth_view(held, part)
+        source, remarks = reading.boxed(source, held, ids)
+        told += remarks
         found = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
-        inputs[case] = found, read_task_detections(path, found.task, source, policy)
+        inputs[case] = found, read_task_detections(path, found.task, source, reading.policy_of(policy))
     profiles: tuple[Profile, ...] = (
         ("clean", "voc") if profile == "all" else (profile,) if isinstance(profile, str) else profile
     )
@@ -158,7 +160,7 @@ def evaluate(
         REPORT,
         _about(inputs, manifests, profiles, part),
         {"cases": cases, "over_cases": over_cases(cases)},
-        notes=[note for case in cases.values() for note in case["notes"]],
+        notes=[*told, *(note for case in cases.values() for note in case["notes"])],
     )
 
 

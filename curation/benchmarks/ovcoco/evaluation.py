@@ -55,8 +55,8 @@ def evaluate(
         detections of the 15 classes that are neither base nor novel: refuse, or leave out and report
     reading : Reading
     policy : Policy
-    engine : {"faster", "pycocotools", "both"}, optional
-        default: faster where installed
+    engine : {"hotcoco", "pycocotools", "both"}, optional
+        default: hotcoco where installed
 
     Returns
     -------
@@ -73,9 +73,10 @@ def evaluate(
     with stage("reading ground truth"):
         source = reading.open(truth, "val2017")
         known = _classes(source)
-        part = ground_truth(source, known)
+        source, notes = reading.boxed(source)
+        part = ground_truth(source, known, reading.images_of(source))
     with stage("reading detections"):
-        read = detections_of(detections, part, policy)
+        read = detections_of(detections, part, reading.policy_of(policy))
     kept = read.detections.label < len(GROUPS["all"])
     if n := int((~kept).sum()):
         if outside == "error":
@@ -91,7 +92,7 @@ def evaluate(
         sections |= {f"{name}/{variant}": _section(name, variant, found) for variant in variants}
     inputs = {"test": {"truth": part.file, "detections": read.file}}
     more = {"outside": outside, "settings": list(wanted), "profiles": {one: VARIANTS[one] for one in variants}}
-    return Result(REPORT, about(known, inputs, option_files={}) | more, sections)
+    return Result(REPORT, about(known, inputs, option_files={}) | more, sections, notes=notes)
 
 
 def _classes(source: Source) -> KnownClasses:

@@ -14,7 +14,7 @@ import numpy as np
 
 from curation.errors import ExportError
 from curation.manifest.composition import EVERYTHING
-from curation.manifest.header import UNKNOWN_ID, PartEntry
+from curation.manifest.header import UNKNOWN_ID, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import Format
 from curation.publishing.formats.content import Content, gather, slots_of_parts
@@ -202,12 +202,12 @@ def _fully_labelled(manifest: Manifest, parts: Sequence[str], sources: Mapping[s
         images=len(ids),
     )
     header = msgspec.structs.replace(manifest.header, parts=(every,))
-    content = gather(Manifest(header, {every.name: ids}), [every.name], sources)
+    content = gather(Manifest(header, {every.name: ids}, manifest.overlay), [every.name], sources)
     if (content.objects.category_id == UNKNOWN_ID).any():
         raise ExportError(
             "Objects are of a class without an index, and upstream knows each class by name",
             where=f"{manifest.header.name} {manifest.header.version}",
-            found=", ".join(entry.name for entry in header.classes if entry.index == UNKNOWN_ID)[:300],
+            found=", ".join(entry.name for entry in classes_in(header, every) if entry.index == UNKNOWN_ID)[:300],
         )
     return content
 

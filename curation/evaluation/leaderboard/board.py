@@ -132,21 +132,30 @@ class Group:
             for name, metric in self.metrics.items()
         ]
 
-    def _as_page(self) -> dict[str, object]:
-        """Return what the template of the page shows."""
+    def _exact(self, one: RankedRow) -> list[str]:
+        """Return every digit of the numbers of a row, ``""`` for none: a page sorts by them."""
+        values = [one.row.metrics[name].value if name in one.row.metrics else None for name in self.metrics]
+        return ["" if value is None else repr(value) for value in values]
+
+    def facts(self) -> list[str]:
+        """Return what the rows share, what they are ranked by, and `notes`."""
         key, metric = self.key, self.metrics[self.metric]
         ranked_by = f"ranked by {self.metric}, {metric.better} is better, unit {metric.unit}"
+        return [one for one in (key.data, key.settings, key.evaluator, ranked_by, *self.notes()) if one]
+
+    def _as_page(self) -> dict[str, object]:
+        """Return what the template of the page shows."""
         return {
             "number": self.number,
             "title": self.title,
-            "facts": [one for one in (key.data, key.settings, key.evaluator, ranked_by, *self.notes()) if one],
-            "heads": self.heads,
+            "facts": self.facts(),
+            "heads": list(zip(self.heads, [one.better for one in self.metrics.values()], strict=True)),
             "by": list(self.metrics).index(self.metric),
             "rows": [
                 {
                     "rank": "" if one.rank is None else one.rank,
                     "name": one.name,
-                    "cells": self.cells(one),
+                    "cells": list(zip(self.cells(one), self._exact(one), strict=True)),
                     "told": "; ".join(
                         [
                             *filter(None, [one.point]),
@@ -394,7 +403,7 @@ class Leaderboard:
         return pd.DataFrame(rows, columns=columns)
 
     def html(self) -> str:
-        """Return all tables as one HTML page: no script, no other file, every text escaped."""
+        """Return all tables as one HTML page, sorted by a click on a head: no other file, every text escaped."""
         groups = [one._as_page() for one in self.groups]
         return page("leaderboard.html", file=self.file, digest=self.digest, groups=groups)
 

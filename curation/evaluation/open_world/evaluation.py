@@ -131,12 +131,18 @@ def evaluation_as(
         wanted = tuple(variants) if profile == "all" else (profile,) if isinstance(profile, str) else profile
         rules = [variants[one] for one in wanted]
         inputs: dict[str, tuple[TaskTruth, TaskDetections]] = {}
+        told = list(notes)
         for one in steps([one for one in tasks if one.name in files], "reading tasks"):
             source = opening(truths[one.name])
             numbers = numbered(one, source, category_ids)
-            lines = _list_of(taken, part, images, numbers)
+            lines = _list_of(taken, part, images, numbers, source, reading)
+            source, remarks = reading.boxed(source, taken, lines)
+            told += remarks
             found = task_truth(source, numbers, lines, repeats=repeats)
-            inputs[numbers.name] = found, read_task_detections(files[numbers.name], found, source, policy)
+            inputs[numbers.name] = (
+                found,
+                read_task_detections(files[numbers.name], found, source, reading.policy_of(policy)),
+            )
         whole: dict[str, Any] = {}
         for found, read in steps(inputs.values(), "evaluating tasks"):
             whole |= evaluate_task(found, read.detections, rules)
@@ -151,7 +157,7 @@ def evaluation_as(
                 for name, section in whole.items()
             },
             columns={name: {key: section[key] for key in _COLUMNS} for name, section in whole.items()},
-            notes=[*notes, *(note for section in whole.values() for note in section["notes"])],
+            notes=[*told, *(note for section in whole.values() for note in section["notes"])],
         )
 
     # The variants of a benchmark are data, and the words of an option at once.
@@ -193,11 +199,16 @@ def _tasks(
 
 
 def _list_of(
-    manifest: Manifest | None, part: str | None, images: Path | None, task: ClassRoles
+    manifest: Manifest | None,
+    part: str | None,
+    images: Path | None,
+    task: ClassRoles,
+    source: Source,
+    reading: Reading,
 ) -> tuple[str, ...] | None:
     if manifest is not None:
-        return manifest.ids(part or f"{task.name}-test")
-    return None if images is None else read_image_list(images)
+        return reading.listed(manifest, part or f"{task.name}-test")
+    return reading.images_of(source) if images is None else read_image_list(images)
 
 
 def _about(

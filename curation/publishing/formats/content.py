@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -263,7 +263,7 @@ def _each_image_once(manifest: Manifest, parts: Sequence[str]) -> tuple[Manifest
     """Return the manifest with those lists alone, repeated lines taken out, and how many these were."""
     lists = {part: tuple(dict.fromkeys(manifest.ids(part))) for part in parts}
     repeated = sum(len(manifest.ids(part)) - len(ids) for part, ids in lists.items())
-    return Manifest(manifest.header, lists), repeated
+    return replace(manifest, lists=lists), repeated
 
 
 def _own_categories(header: Header, parts: Sequence[PartEntry]) -> tuple[ClassEntry, ...]:

@@ -1,0 +1,389 @@
+"""`BoxRow`: one line of a box log, ``boxes.jsonl``: what a reviewer drew, moved, relabelled or removed on an image.
+
+The log is the truth. Each edit stands in it, synced, before anything is changed in a database; a second line says what
+became of it. An edit counts where that line says ``applied``. A review that was killed between the two looks into its
+database at the next start and adds the line (`curation.review.missing_boxes`). An undo is an edit of its own.
+
+    {"row":"edit","number":7,"reviewer":"anna","date":"…","image_id":"coco:000000000139","operation":"add",
+     "box_id":"665f…","after":{"box":["10.5","20","30","12.25"],"label":"unknown"},"size":[640,480]}
+    {"row":"outcome","number":7,"reviewer":"anna","date":"…","outcome":"applied","status":200}
+    {"row":"complete","number":8,"reviewer":"anna","date":"…","image_id":"coco:000000000139"}
+
+Boxes are ``x, y, w, h`` in pixels, origin top left, as decimal texts with at most three places: FiftyOne's relative
+numbers times width and height of the image, rounded half to even (`pixels`), and divided by them again (`relative`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+import msgspec
+
+from curation.append_log import append_lines, filled_lines, parsed_line, require_json_lines
+from curation.canonical import sha256_of_value
+from curation.decisions.decision import Decision, check_decision
+from curation.errors import DecisionError
+from curation.input_files import InputFile
+from curation.manifest.header import UNNAMED
+from curation.manifest.overlay import BoxText, check_box
+from curation.text_table import printable
+
+Operation = Literal["", "add", "move", "relabel", "remove"]
+Outcome = Literal["", "applied", "refused", "unknown"]
+KIND = "box log"
+MAX_BYTES = 256 << 20
+MOST_BOXES = 1000
+"""Boxes that one reviewer may have on one image."""
+_LARGEST_SIDE = 1_000_000
+_BOX_ID = r"[0-9a-f]{24}"
+_LONGEST_LABEL = 200
+_PLACES = Decimal("0.001")
+_WIDE = Context(prec=60, rounding=ROUND_HALF_EVEN)
+
+
+class BoxState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A box as it stands: decimal texts ``x, y, w, h`` in pixels, and a class, or ``unknown`` for an object of none."""
+
+    box: BoxText
+    label: str
+
+
+class BoxRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One line of the log.
+
+    Attributes
+    ----------
+    row : {"edit", "outcome", "complete", "reopen"}
+        ``complete``: the reviewer says that every unknown object of the image is boxed; ``reopen`` takes that back, and
+        so does any later edit of the same reviewer on the image.
+    number : int
+        Of the edit, counted for each reviewer; an outcome bears that of its edit.
+    date : str
+        ISO 8601, a moment in UTC.
+    operation : str
+        ``move`` where the box is another (moved or resized), ``relabel`` where the label alone is.
+    before, after : BoxState or None
+        None before an ``add`` and after a ``remove``.
+    size : tuple of int
+        Width and height of the image in pixels.
+    undoes : int
+        Number of the reviewer's edit that this one takes back; 0 for none.
+    outcome : str
+        ``unknown``: a kill came between, and the database shows neither the box before nor the one after.
+    status : int
+        Of HTTP, 0 where there was no request.
+    note : str
+        Why, or by what it was found out.
+    """
+
+    row: Literal["edit", "outcome", "complete", "reopen"]
+    number: Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)]
+    reviewer: str
+    date: str
+    image_id: str = ""
+    operation: Operation = ""
+    box_id: str = ""
+    before: BoxState | None = None
+    after: BoxState | None = None
+    size: tuple[int, int] = (0, 0)
+    undoes: Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)] = 0
+    outcome: Outcome = ""
+    status: Annotated[int, msgspec.Meta(ge=0, le=999)] = 0
+    note: str = ""
+
+
+def pixels(relative: Sequence[float], size: tuple[int, int]) -> BoxText:
+    """Return a box that FiftyOne states as shares of the image as decimal texts in pixels.
+
+    >>> pixels([0.1, 0.25, 0.5, 1 / 3], (640, 480))
+    ('64', '120', '320', '160')
+
+    Raises
+    ------
+    DecisionError
+        These are not four finite numbers, or no size of an image.
+    """
+    if len(relative) != 4 or not all(isinstance(one, int | float) and math.isfinite(one) for one in relative):
+        _refuse("new box", "bounding_box", "four finite numbers x, y, w, h", str(relative)[:120])
+    if min(size) < 1:
+        _refuse("new box", "size", "width and height of the image", str(size))
+    width, height = size
+    exact = (Decimal(one) * side for one, side in zip(relative, (width, height, width, height), strict=True))
+    return tuple(_text(_WIDE.quantize(one, _PLACES)) if abs(one) < 1e9 else "inf" for one in exact)  # type: ignore[return-value]
+
+
+def _text(number: Decimal) -> str:
+    text = format(number, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def relative(box: BoxText, size: tuple[int, int]) -> list[float]:
+    """Return a box in pixels as FiftyOne states it: shares of the image's width and height."""
+    width, height = size
+    return [float(Decimal(one) / side) for one, side in zip(box, (width, height, width, height), strict=True)]
+
+
+def check_row(row: BoxRow, *, where: str, labels: Collection[str] | None = None) -> None:
+    """Raise `DecisionError` unless a line of the log says what it may say.
+
+    Parameters
+    ----------
+    labels : collection of str, optional
+        The classes of the review; ``unknown`` is always one.
+    """
+    blank = Decision(image_id=row.image_id or "coco:0", dataset="", stage="manual", action="unsure")
+    check_decision(msgspec.structs.replace(blank, reviewer=row.reviewer, date=row.date, reason=row.note), where=where)
+    for name in ("reviewer", "date"):
+        if not getattr(row, name):
+            _refuse(where, name, "a text", "nothing")
+    if row.row == "outcome":
+        if not row.outcome:
+            _refuse(where, "outcome", "applied, refused or unknown", "nothing")
+        return
+    if not row.image_id:
+        _refuse(where, "image_id", "an image id", "nothing")
+    if row.row == "edit":
+        _check_edit(row, where, labels)
+
+
+def _check_edit(row: BoxRow, where: str, labels: Collection[str] | None) -> None:
+    if not re.fullmatch(_BOX_ID, row.box_id):
+        _refuse(where, "box_id", "24 hexadecimal digits", row.box_id)
+    if not all(0 < side <= _LARGEST_SIDE for side in row.size):
+        _refuse(where, "size", f"width and height from 1 to {_LARGEST_SIDE:,}", str(row.size))
+    expected = operation_of(row.before, row.after)
+    if not expected or row.operation != expected:
+        _refuse(where, "operation", expected or "a box before or after that differ", row.operation or "nothing")
+    # What is being taken away or replaced may be anything that once was let in; what comes has to be sound.
+    if row.after is not None:
+        label = row.after.label
+        if not 0 < len(label) <= _LONGEST_LABEL or not label.isprintable():
+            _refuse(where, "label", f"a class of 1 to {_LONGEST_LABEL} printable characters", label)
+        if labels is not None and label != UNNAMED and label not in labels:
+            _refuse(where, "label", f"{UNNAMED}, or one of {', '.join(sorted(labels))[:200]}", label)
+        check_box(row.after.box, where=f"{where}: box", size=row.size)
+
+
+def operation_of(before: BoxState | None, after: BoxState | None) -> Operation:
+    """Return what turns one state into the other, ``""`` for nothing."""
+    if before == after:
+        return ""
+    if before is None or after is None:
+        return "remove" if after is None else "add"
+    return "relabel" if before.box == after.box else "move"
+
+
+def _refuse(where: str, field: str, expected: str, found: str) -> NoReturn:
+    raise DecisionError(
+        f"An edit of a box has a malformed {field}",
+        where=f"{where}: {field}",
+        expected=expected,
+        found=printable(ascii(found[:120]), "?"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BoxLogFile:
+    """The rows of one log in file order, the digest of its bytes, and what a kill cut off of the last line."""
+
+    name: str
+    rows: tuple[BoxRow, ...]
+    digest: str
+    torn: str = ""
+
+    def notes(self) -> list[str]:
+        """Return in words what was left out."""
+        told = [f"{self.name}: the last line is cut off and was left out: {self.torn!a}"] if self.torn else []
+        if pending := Replay.of(self.rows).pending:
+            told.append(
+                f"{self.name}: {len(pending)} edits have no outcome and do not count; `curation review start` on the "
+                "folder finds out what became of them"
+            )
+        return told
+
+
+def read_box_log(path: Path) -> BoxLogFile:
+    """Return the rows of a box log.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    DecisionError
+        It is no ``.jsonl``, too large, or a line is no row of a box log; the message names the line.
+    """
+    require_json_lines(Path(path.name.removesuffix(".gz")), DecisionError, KIND)
+    given = InputFile(path, kind=KIND, most=MAX_BYTES, error=DecisionError)
+    lines, torn = filled_lines(given.data.removeprefix(b"\xef\xbb\xbf"))
+    rows = tuple(_row_of(text, f"{path.name}, line {number}") for number, text in lines)
+    return BoxLogFile(path.name, rows, given.sha256, torn)
+
+
+def _row_of(text: bytes, where: str) -> BoxRow:
+    fields = parsed_line(text, DecisionError, where)
+    try:
+        row = msgspec.convert(fields, type=BoxRow)
+    except msgspec.ValidationError as error:
+        raise DecisionError(
+            "A line is no row of a box log",
+            where=where,
+            expected="row, number, reviewer, date, and what the row needs (docs/review.md, Missing boxes)",
+            found=printable(str(error), "?")[:200],
+        ) from None
+    check_row(row, where=where)
+    return row
+
+
+class BoxLog:
+    """An append-only box log; several processes may write to one, each under the name of its reviewer.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in ``.jsonl``; made with the first row.
+    labels : collection of str, optional
+        Classes that new boxes may be of, ``unknown`` aside.
+    """
+
+    def __init__(self, path: Path, labels: Collection[str] | None = None) -> None:
+        require_json_lines(path, DecisionError, KIND)
+        self.path = path
+        self.labels = labels
+
+    def read(self) -> Replay:
+        """Return what the log says now; one that is not there yet is empty."""
+        return Replay.of(read_box_log(self.path).rows if self.path.exists() else ())
+
+    def extend(self, rows: Sequence[BoxRow]) -> None:
+        """Add rows with one write and one sync; they are on the disk when this returns.
+
+        Raises
+        ------
+        DecisionError
+            A row is malformed; nothing is written.
+        """
+        for one in rows:
+            check_row(one, where=f"{self.path.name}: new row", labels=self.labels)
+        if rows:
+            append_lines(self.path, b"".join(msgspec.json.encode(one) + b"\n" for one in rows), kind=KIND)
+
+
+Owner = tuple[str, str]
+"""Image id and reviewer."""
+
+
+@dataclass(slots=True)
+class Replay:
+    """What stands after the rows of some logs.
+
+    Attributes
+    ----------
+    boxes : dict of (image id, reviewer) to dict of box id to BoxState
+        In the order in which they were drawn; an image all of whose boxes were removed keeps an empty entry.
+    complete : set of (image id, reviewer)
+        Images that a reviewer declared to be boxed wholly, and has not touched since.
+    pending : list of BoxRow
+        Edits without an outcome, which do not count.
+    refused, unknown : int
+        Edits that were refused, and those of which nothing could be found out; they do not count.
+    last : dict of str to int
+        The highest number of each reviewer.
+    """
+
+    boxes: dict[Owner, dict[str, BoxState]] = field(default_factory=dict)
+    complete: set[Owner] = field(default_factory=set)
+    pending: list[BoxRow] = field(default_factory=list)
+    refused: int = 0
+    unknown: int = 0
+    last: dict[str, int] = field(default_factory=dict)
+    edits: dict[tuple[str, int], BoxRow] = field(default_factory=dict)
+    undone: set[tuple[str, int]] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, rows: Iterable[BoxRow]) -> Replay:
+        """Return what stands after some rows, in their order."""
+        listed = list(rows)
+        # An edit's outcome stands behind it, perhaps behind rows of others: the last edit of a number has it.
+        outcomes: dict[int, BoxRow] = {}
+        waiting: dict[tuple[str, int], int] = {}
+        for place, row in enumerate(listed):
+            if row.row == "edit":
+                waiting[row.reviewer, row.number] = place
+            elif row.row == "outcome" and (row.reviewer, row.number) in waiting:
+                outcomes[waiting.pop((row.reviewer, row.number))] = row
+        found = cls()
+        for place, row in enumerate(listed):
+            found._lay(row, outcomes.get(place))
+        return found
+
+    def _lay(self, row: BoxRow, outcome: BoxRow | None) -> None:
+        self.last[row.reviewer] = max(self.last.get(row.reviewer, 0), row.number)
+        owner = row.image_id, row.reviewer
+        if row.row == "complete":
+            self.complete.add(owner)
+            self.boxes.setdefault(owner, {})
+        elif row.row == "reopen":
+            self.complete.discard(owner)
+        elif row.row == "edit":
+            if outcome is None:
+                self.pending.append(row)
+            elif outcome.outcome == "applied":
+                self._apply(row)
+            elif outcome.outcome == "refused":
+                self.refused += 1
+            else:
+                self.unknown += 1
+
+    def _apply(self, row: BoxRow) -> None:
+        owner = row.image_id, row.reviewer
+        self.complete.discard(owner)
+        boxes = self.boxes.setdefault(owner, {})
+        if row.after is None:
+            boxes.pop(row.box_id, None)
+        else:
+            boxes[row.box_id] = row.after
+        if row.undoes:
+            self.undone.add((row.reviewer, row.undoes))
+        else:
+            self.edits[row.reviewer, row.number] = row
+
+    def next_number(self, reviewer: str) -> int:
+        """Return the number of a reviewer's next row."""
+        return self.last.get(reviewer, 0) + 1
+
+    def last_edit(self, reviewer: str) -> BoxRow | None:
+        """Return a reviewer's last edit that counts and was not undone, None for none."""
+        found = [one for key, one in self.edits.items() if key[0] == reviewer and key not in self.undone]
+        return max(found, key=lambda one: one.number, default=None)
+
+    @property
+    def images(self) -> list[str]:
+        """Return the images that somebody drew on or declared complete, sorted."""
+        return sorted({image for image, _ in self.boxes})
+
+    def reviewers_of(self, image: str) -> list[str]:
+        """Return who drew on an image or declared it complete, sorted."""
+        return sorted(reviewer for one, reviewer in self.boxes if one == image)
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of what stands: boxes and declarations of each reviewer, whatever led there."""
+        return sha256_of_value(
+            [
+                [image, reviewer, (image, reviewer) in self.complete,
+                 sorted([*state.box, state.label] for state in self.boxes[image, reviewer].values())]
+                for image, reviewer in sorted(self.boxes)
+            ]
+        )  # fmt: skip
+
+
+def merged(files: Sequence[BoxLogFile]) -> Replay:
+    """Return what stands after several logs; of one reviewer each log is read whole, in the order given."""
+    return Replay.of(row for file in files for row in file.rows)

@@ -1,0 +1,150 @@
+"""Files by path, or by address (``s3://…``, ``memory://…``): local ones plainly, others through fsspec.
+
+A path or address that the user names is opened whatever it is. One that stands in a file of the user's opens only what
+lies below a root (`below`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, BinaryIO, cast
+
+from curation.errors import MissingExtraError, MissingFileError, PathEscapeError
+from curation.storage import inside, open_binary
+
+_STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
+"""What file systems of fsspec call that which changes with a file, the most telling first."""
+
+
+def is_address(place: str) -> bool:
+    """Return whether a text is an address rather than a path: ``s3://bucket/corpus``."""
+    return "://" in place
+
+
+@contextmanager
+def opened(place: str, *, kind: str = "file") -> Iterator[BinaryIO]:
+    """Yield a file by path or address, open for reading.
+
+    Raises
+    ------
+    MissingFileError
+        It does not exist or cannot be read.
+    MissingExtraError
+        Its address needs a package that is not installed.
+    """
+    with _told(place, kind), cast("BinaryIO", _open(place, kind)) as stream:
+        yield stream
+
+
+def _open(place: str, kind: str) -> IO[bytes]:
+    if not is_address(place):
+        return open_binary(Path(place), kind=kind)
+    system, path = _system(place)
+    found: IO[bytes] = system.open(path, "rb")
+    return found
+
+
+@contextmanager
+def _told(place: str, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise MissingFileError(f"The {kind} does not exist", where=place) from None
+    except IsADirectoryError:
+        raise MissingFileError(f"The {kind} is a folder", where=place, expected="a file") from None
+    except ImportError as error:
+        # fsspec says which package serves the protocol.
+        hint = "pip install 'curation[ray]', and the package of fsspec that serves it"
+        found = " ".join(str(error).split())[:200]
+        raise MissingExtraError("The address cannot be opened", where=place[:200], found=found, hint=hint) from None
+    except (OSError, ValueError) as error:
+        raise MissingFileError(f"The {kind} cannot be read", where=place, found=str(error)[:200]) from None
+
+
+def _system(place: str) -> tuple[Any, str]:
+    import fsspec
+
+    system, path = fsspec.core.url_to_fs(place)
+    return system, str(path)
+
+
+def size_and_stamp(place: str, *, kind: str = "file") -> tuple[int, str]:
+    """Return the bytes of a file, and a text that changes when it does (see `opened` for the errors)."""
+    with _told(place, kind):
+        if not is_address(place):
+            found = Path(place).stat()
+            return found.st_size, f"{found.st_size} {found.st_mtime_ns}"
+        system, path = _system(place)
+        return _of_info(system.info(path))
+
+
+def _of_info(info: Any) -> tuple[int, str]:
+    size = int(info.get("size") or 0)
+    return size, f"{size} {next((info[name] for name in _STAMPS if info.get(name)), '')}"
+
+
+def files_below(place: str, suffixes: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield place, name below `place`, and stamp of every file of some suffixes, sorted by name.
+
+    Links to folders are passed over. Of a local folder one folder at a time is held in memory.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such folder.
+    """
+    if not is_address(place):
+        if not Path(place).is_dir():
+            raise MissingFileError("The folder does not exist", where=place, expected="a folder")
+        yield from _local_below(place, "", suffixes)
+        return
+    with _told(place, "folder"):
+        system, root = _system(place)
+        found = system.find(root, detail=True)
+    prefix = root.rstrip("/") + "/"
+    for path in sorted(found):
+        name = path.removeprefix(prefix)
+        if PurePosixPath(name).suffix.lower() in suffixes:
+            yield f"{place.rstrip('/')}/{name}", name, _of_info(found[path])[1]
+
+
+def _local_below(folder: str, prefix: str, suffixes: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    with _told(folder, "folder"), os.scandir(folder) as entries:
+        listed = sorted(entries, key=lambda one: one.name)
+    for one in listed:
+        if one.is_dir(follow_symlinks=False):
+            yield from _local_below(one.path, f"{prefix}{one.name}/", suffixes)
+        elif os.path.splitext(one.name)[1].lower() in suffixes and one.is_file():  # noqa: PTH122 (a name, not a path)
+            found = one.stat()
+            yield one.path, f"{prefix}{one.name}", f"{found.st_size} {found.st_mtime_ns}"
+
+
+def below(root: str, name: str) -> str:
+    """Return the place that a name from a file means: relative to a root, or an address or path that begins with it.
+
+    Raises
+    ------
+    PathEscapeError
+        It leads elsewhere: through ``..``, another address, a chain of file systems (``::``), or a link.
+    """
+    start = root if root.endswith("/") else f"{root}/"
+    if is_address(root):
+        inner = name.removeprefix(start)
+        parts = inner.replace("\\", "/").split("/")
+        if ".." in parts or is_address(inner) or "::" in inner or inner.startswith("/") or "\0" in inner:
+            raise PathEscapeError(
+                "A path leads outside its folder", where=root, expected="a path below it", found=name[:200]
+            )
+        return start + inner
+    try:
+        return str(inside(Path(root), name.removeprefix(start)))
+    except (ValueError, OSError) as error:
+        raise PathEscapeError("A path cannot be one", where=root, found=f"{name[:100]!a}: {error}"[:200]) from None
+
+
+def last_name(place: str) -> str:
+    """Return the name of a file without its folder."""
+    return place.rstrip("/").rpartition("/")[2]

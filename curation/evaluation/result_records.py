@@ -1,0 +1,175 @@
+"""Records of a COCO results file: one each where it is small or has names, columns where it is large and plain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from curation.errors import PredictionError
+from curation.evaluation.problem import Bools, Floats, Int32s, Int64s
+from curation.input_files import InputFile, json_rows, record_pieces
+from curation.json_keys import SMALL
+
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""An integer in a file of records."""
+
+_FORM = (
+    'a JSON list (or one a line) of {"image_id": integer or text, "category_id": integer or "category": name, '
+    '"bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
+)
+_OPENING = re.compile(rb'\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
+_CLOSING = re.compile(rb"\]\s*\Z")
+_TAIL = 1 << 16
+STRANGE, DISAGREEING = -2, -3
+"""Labels of a class that no table has, and of a name and an id that differ."""
+
+
+class Row(msgspec.Struct, gc=False):
+    """One record of a COCO results file; fields that are not declared are passed over."""
+
+    image_id: Int64 | str
+    bbox: tuple[float, float, float, float]
+    score: float
+    category_id: Int64 | None = None
+    category: str | None = None
+    background_score: float | None = None
+
+
+class _PlainRow(msgspec.Struct, gc=False):
+    image_id: Int64
+    category_id: Int64
+    bbox: tuple[float, float, float, float]
+    score: float
+    category: None = None
+    background_score: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRows:
+    """The records of a large COCO results file that names images and classes by numbers alone, as columns.
+
+    200,000 records (19 MB) take 0.13 s and 30 MB so, not 0.17 s and 110 MB.
+
+    Attributes
+    ----------
+    image_ids, category_ids : ndarray of int64, shape (n,)
+    boxes : ndarray of float64, shape (n, 4)
+    scores : ndarray of float64, shape (n,)
+    """
+
+    image_ids: Int64s
+    category_ids: Int64s
+    boxes: Floats
+    scores: Floats
+
+    @classmethod
+    def of(cls, data: bytes) -> PlainRows | None:
+        """Return the records of a file, None for one of any other form or a malformed one."""
+        opening = _OPENING.match(data) if len(data) > SMALL else None
+        closing = opening and _CLOSING.search(data, max(opening.end(), len(data) - _TAIL))
+        if not opening or not closing:
+            return None
+        try:
+            pieces = record_pieces(data, opening.end(), closing.start(), opening[1], _PlainRow)
+            columns = [_plain_columns(piece) for piece in pieces]
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        return cls(*map(np.concatenate, zip(*columns, strict=True)))
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __getitem__(self, row: int) -> Row:
+        image, category = int(self.image_ids[row]), int(self.category_ids[row])
+        return Row(image, self.boxes[row].tolist(), float(self.scores[row]), category)
+
+
+def _plain_columns(rows: list[_PlainRow]) -> tuple[Int64s, Int64s, Floats, Floats]:
+    n = len(rows)
+    boxes = np.fromiter(chain.from_iterable([row.bbox for row in rows]), np.float64, 4 * n)
+    return (
+        np.fromiter([row.image_id for row in rows], np.int64, n),
+        np.fromiter([row.category_id for row in rows], np.int64, n),
+        boxes.reshape(n, 4),
+        np.fromiter([row.score for row in rows], np.float64, n),
+    )
+
+
+def read_rows(path: Path) -> tuple[InputFile, list[Row]]:
+    """Return a COCO results file and its records (see `read_coco_results` for the errors)."""
+    file = InputFile(path, kind="detections file")
+    return file, _rows(file, path)
+
+
+def read_records(path: Path) -> tuple[InputFile, list[Row] | PlainRows]:
+    """Return a results file, hashed while it is decoded, and its records, as columns where it is large and plain."""
+    file = InputFile(path, kind="detections file")
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(lambda: file.sha256)
+        plain = PlainRows.of(file.data)
+        return file, _rows(file, path) if plain is None else plain
+
+
+def _rows(file: InputFile, path: Path) -> list[Row]:
+    with decoding(file, path, _FORM):
+        return json_rows(file.data, Row)
+
+
+@contextmanager
+def decoding(file: InputFile, path: Path, form: str, what: str = "The detections") -> Iterator[None]:
+    """Raise `PredictionError` where the records of a file turn out not to be of a form."""
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        is_truth = file.data.lstrip()[:1] == b"{" and b'"annotations"' in file.data
+        raise PredictionError(
+            "This is not a list of detections, it is a ground-truth file" if is_truth else f"{what} cannot be read",
+            where=str(path),
+            expected=form,
+            found="a JSON object" if is_truth else str(error)[:300],
+            hint="give annotation files to --truth and results files to --detections" if is_truth else None,
+        ) from None
+
+
+def used_ids(rows: list[Row] | PlainRows) -> set[int]:
+    """Return all category ids of a file."""
+    if isinstance(rows, PlainRows):
+        return set(rows.category_ids.tolist())
+    return {one.category_id for one in rows if one.category_id is not None}
+
+
+def labels_of(rows: Sequence[Row] | PlainRows, table: Mapping[int | str | None, int]) -> Int32s:
+    """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.
+
+    What the table lacks is `STRANGE`; a category and an id of different classes are `DISAGREEING`.
+    """
+    if isinstance(rows, PlainRows):
+        numbers = np.array(sorted(key for key in table if isinstance(key, int)), np.int64)
+        position, found = find(rows.category_ids, numbers)
+        labels = np.array([table[number] for number in numbers.tolist()] or [STRANGE], np.int32)
+        return np.where(found, labels[position], STRANGE).astype(np.int32)
+
+    def label_of(row: Row) -> int:
+        if row.category is None or row.category_id is None:
+            return table.get(row.category_id if row.category is None else row.category, STRANGE)
+        named = table.get(row.category, STRANGE)
+        return named if named == table.get(row.category_id, STRANGE) else DISAGREEING
+
+    return np.fromiter(map(label_of, rows), np.int32, len(rows))
+
+
+def find(wanted: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
+    """Return the position of each number among ascending ones, and whether it is there."""
+    if not len(known):
+        return np.zeros(len(wanted), np.int32), np.zeros(len(wanted), bool)
+    position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return position.astype(np.int32), known[position] == wanted

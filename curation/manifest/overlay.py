@@ -1,0 +1,342 @@
+"""`Overlay`: boxes that reviewers added to the annotations of a source, and the images that they boxed exhaustively.
+
+It is a file of its own beside a manifest, ``overlay.jsonl``, one line an image in the order of ids, each in canonical
+form; numbers are decimal texts. The header names its digest. Whatever reads boxes of a part reads them with it:
+
+    {"boxes":[{"box":["10.5","20","30","12.25"],"label":"unknown","reviewers":["anna"]}],"exhaustive":true,
+     "image_id":"coco:000000000139"}
+
+Laying it on a source is idempotent: a box that the source holds already, as an exported truth file does, stays one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, NoReturn
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from curation.canonical import canonical_json, sha256_of_bytes
+from curation.errors import CurationError, DigestMismatchError, ManifestError, UnitBoxesError
+from curation.ids import parse_image_id
+from curation.manifest.header import UNKNOWN_ID, UNNAMED, ClassEntry, OverlayEntry
+from curation.manifest.manifest import OVERLAY_FILE
+from curation.sources.datasets import family
+from curation.sources.source import Categories, FileRecord, Int32s, Int64s, Objects, Source, texts
+
+MAX_OVERLAY_BYTES = 512 << 20
+BoxText = tuple[str, str, str, str]
+"""``x, y, w, h`` in pixels, origin top left, as decimal texts with at most three places."""
+_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,6})(?:\.[0-9]{0,2}[1-9])?")
+_SAME = 1e-6
+
+
+class OverlayBox(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One added box, its class, and who drew it (each reviewer whose box is this one)."""
+
+    box: BoxText
+    label: str
+    reviewers: tuple[str, ...]
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Return ``x, y, w, h`` in pixels."""
+        return tuple(map(float, self.box))
+
+
+class OverlayImage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The boxes added to one image, and whether every unknown object of it is boxed now."""
+
+    image_id: str
+    exhaustive: bool
+    boxes: tuple[OverlayBox, ...]
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """What reviewers added: images in the order of their ids."""
+
+    images: tuple[OverlayImage, ...]
+
+    def __repr__(self) -> str:
+        return f"<Overlay: {self.entry().told}, {self.digest[:19]}>"
+
+    @cached_property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return b"".join(canonical_json(msgspec.to_builtins(one)) + b"\n" for one in self.images)
+
+    @cached_property
+    def digest(self) -> str:
+        """``sha256:<hex>`` of the bytes of the file."""
+        return sha256_of_bytes(self.data)
+
+    @property
+    def exhaustive(self) -> frozenset[str]:
+        """The images on which every unknown object is boxed."""
+        return frozenset(one.image_id for one in self.images if one.exhaustive)
+
+    def entry(self, rule: str = "", log: str = "") -> OverlayEntry:
+        """Return what a header says of it."""
+        boxes = [box for one in self.images for box in one.boxes]
+        return OverlayEntry(
+            sha256=self.digest,
+            images=len(self.images),
+            boxes=len(boxes),
+            unnamed=sum(box.label == UNNAMED for box in boxes),
+            exhaustive_images=len(self.exhaustive),
+            rule=rule,
+            log=log,
+        )
+
+    def record(self) -> FileRecord:
+        """Return it as one of the files that a source was read from."""
+        return FileRecord(OVERLAY_FILE, self.digest, len(self.data), self.entry().boxes)
+
+
+def check_box(box: Sequence[str], *, where: str, size: tuple[int, int] | None = None) -> None:
+    """Raise `ManifestError` unless a box is four plain decimal texts, of a width and height, inside its image."""
+    if len(box) != 4 or not all(_NUMBER.fullmatch(one) for one in box):
+        _refuse(where, "x, y, w, h as decimal texts, at most three places, none below 0", " ".join(box))
+    x, y, w, h = map(Decimal, box)
+    if not (w and h):
+        _refuse(where, "a width and a height", " ".join(box))
+    if size is not None and (x + w > size[0] or y + h > size[1]):
+        _refuse(where, f"a box inside the image of {size[0]} x {size[1]} pixels", " ".join(box))
+
+
+def parse_overlay(data: bytes, *, where: str, entry: OverlayEntry | None = None) -> Overlay:
+    """Return the overlay of a file; it must be the one that a header names, byte by byte, where there is one.
+
+    Raises
+    ------
+    DigestMismatchError
+        It is another file than the header names.
+    ManifestError
+        It is no overlay, or not in its one form.
+    """
+    if entry is not None and (found := sha256_of_bytes(data)) != entry.sha256:
+        raise DigestMismatchError(
+            "The annotation overlay is not the one whose digest the manifest states",
+            where=where,
+            expected=entry.sha256,
+            found=found,
+            hint="fetch the file again; other boxes need a new version: curation apply MANIFEST --boxes FILE",
+        )
+    try:
+        images = tuple(msgspec.json.decode(line, type=OverlayImage) for line in data.split(b"\n") if line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ManifestError(
+            "The file is no annotation overlay",
+            where=where,
+            expected="a line an image: image_id, exhaustive, boxes (docs/manifests.md)",
+            found=str(error)[:200],
+        ) from None
+    overlay = Overlay(images)
+    for one in images:
+        _check_image(one, where)
+    ids = [one.image_id for one in images]
+    if ids != sorted(set(ids)):
+        _refuse(where, "images sorted by id, each once", "another order")
+    if overlay.data != data:
+        _refuse(where, "the canonical form, as curation writes it", "the same content in other bytes")
+    if entry is not None and overlay.entry(entry.rule, entry.log) != entry:
+        _refuse(where, "the counts that the header states", repr(overlay))
+    return overlay
+
+
+def _check_image(one: OverlayImage, where: str) -> None:
+    place = f"{where}: {one.image_id[:200]}"
+    try:
+        parse_image_id(one.image_id)
+    except CurationError as error:
+        raise ManifestError(error.what, where=place, expected=error.expected, found=error.found) from None
+    if not (one.boxes or one.exhaustive):
+        _refuse(place, "a box, or exhaustive", "neither")
+    for box in one.boxes:
+        check_box(box.box, where=place)
+        for text in (box.label, *box.reviewers):
+            if not 0 < len(text) <= 200 or not text.isprintable():
+                _refuse(place, "a label and reviewers of 1 to 200 printable characters", ascii(text[:60]))
+    if list(one.boxes) != sorted(one.boxes, key=box_key):
+        _refuse(place, "boxes sorted by their numbers", "another order")
+
+
+def box_key(box: OverlayBox) -> tuple[Any, ...]:
+    """Return what orders the boxes of an image."""
+    return (*map(Decimal, box.box), box.label, box.reviewers)
+
+
+def _refuse(where: str, expected: str, found: str) -> NoReturn:
+    raise ManifestError(
+        "A box of a reviewer cannot be taken", where=where, expected=expected, found=ascii(found[:160])[1:-1]
+    )
+
+
+def overlaid(
+    source: Source, overlay: Overlay, places: Int32s | Int64s, classes: Sequence[ClassEntry] = ()
+) -> tuple[Source, int]:
+    """Return a source with the boxes of an overlay behind its own, and how many were there already.
+
+    Parameters
+    ----------
+    places : ndarray of int, shape (images of the overlay,)
+        Where the source holds each image, -1 where it does not.
+    classes : sequence of ClassEntry
+        Whose names the labels are, with their aliases in the source. A class that the source has no category for is its
+        category ``unknown`` where there is one (an exported truth), else a new category.
+
+    Raises
+    ------
+    UnitBoxesError
+        The source states boxes of such an image as shares of an unknown size.
+    """
+    objects = source.objects
+    if objects is None:
+        return source, 0
+    placed = _placed(overlay, places)
+    held = _held(source, objects, placed)
+    fresh = [one for one, row in zip(placed, held, strict=True) if row < 0]
+    _require_pixels(source, fresh)
+    files = (*source.files, overlay.record())
+    if not fresh:
+        return replace(source, files=files), len(placed)
+    categories, numbers = _categories(source.categories, dict.fromkeys(box.label for _, box in fresh), classes)
+    return (
+        replace(
+            source,
+            categories=categories,
+            objects=_joined(objects, fresh, [numbers[box.label] for _, box in fresh], categories),
+            files=files,
+        ),
+        len(placed) - len(fresh),
+    )
+
+
+def without_overlay(source: Source, overlay: Overlay, places: Int32s | Int64s) -> Source:
+    """Return a source without those of its objects that are boxes of an overlay: what it was before."""
+    objects = source.objects
+    if objects is None:
+        return source
+    placed = _placed(overlay, places)
+    rows = [row for row in _held(source, objects, placed) if row >= 0]
+    if not rows:
+        return source
+    kept = np.ones(len(objects), np.bool_)
+    kept[rows] = False
+    return replace(source, objects=taken_objects(objects, np.flatnonzero(kept)))
+
+
+def taken_objects(objects: Objects, rows: npt.NDArray[Any]) -> Objects:
+    """Return some rows of the columns of objects."""
+    columns: dict[str, Any] = {name: getattr(objects, name) for name in objects.__slots__}
+    taken: dict[str, Any] = {name: None if one is None else one[rows] for name, one in columns.items()}
+    return Objects(**taken)
+
+
+def _placed(overlay: Overlay, places: Int32s | Int64s) -> list[tuple[int, OverlayBox]]:
+    """Return the boxes of those images that a source holds, each with the place of its image there."""
+    found = zip(places.tolist(), overlay.images, strict=True)
+    return [(int(place), box) for place, one in found for box in one.boxes if place >= 0]
+
+
+def _held(source: Source, objects: Objects, placed: Sequence[tuple[int, OverlayBox]]) -> list[int]:
+    """Return the object that each added box is, -1 where the source does not hold it."""
+    wanted = np.zeros(len(source.images), np.bool_)
+    wanted[[place for place, _ in placed]] = True
+    rows: dict[int, list[int]] = defaultdict(list)
+    for row in np.flatnonzero(wanted[objects.image]).tolist():
+        rows[int(objects.image[row])].append(row)
+    # VOC holds whole pixels: an exported box lies within one of the box that was drawn.
+    near = 1 + _SAME if family(source.dataset) == "voc" else _SAME
+    found = []
+    for place, box in placed:
+        candidates = rows[place]
+        corners = objects.boxes[candidates].copy().reshape(-1, 4)
+        corners[:, 2:] += corners[:, :2]
+        x, y, w, h = box.numbers
+        distance = np.abs(corners - (x, y, x + w, y + h)).max(axis=1)
+        best = int(distance.argmin()) if len(candidates) else -1
+        found.append(candidates.pop(best) if best >= 0 and distance[best] <= near else -1)
+    return found
+
+
+def _require_pixels(source: Source, placed: Sequence[tuple[int, OverlayBox]]) -> None:
+    unsized = [place for place, _ in placed if source.unit_boxes and source.images.widths[place] == 0]
+    if unsized:
+        raise UnitBoxesError(
+            "An annotation overlay needs boxes in pixels",
+            where=f"source {source.dataset} {source.part}".strip(),
+            expected="the width and height of every image that reviewers drew on",
+            found=f"{len(set(unsized))} images of unknown size, the first {source.images.native[unsized[0]]}",
+            hint=f"put a table image_id,width,height beside the boxes, named {source.part or 'PART'}-image-sizes.csv",
+        )
+
+
+def _categories(
+    own: Categories, labels: Mapping[str, None], classes: Sequence[ClassEntry]
+) -> tuple[Categories, dict[str, int]]:
+    """Return the categories of a source with those that labels add, and the position of each label's."""
+    entries = {one.name: one for one in classes}
+    place = {name: position for position, name in reversed(list(enumerate(own.names)))}
+    place |= {key: position for position, key in enumerate(own.keys)}
+    names, numbers, found = list(own.names), list(own.numbers), dict[str, int]()
+    for label in labels:
+        spelled = (label, *(entries[label].aliases if label in entries else ()), UNNAMED)
+        position = next((place[one] for one in spelled if one in place), -1)
+        if position < 0:
+            position = len(names)
+            names.append(label)
+            numbers.append(UNKNOWN_ID if label == UNNAMED else max(numbers, default=0) + 1)
+        found[label] = position
+    added = names[len(own.names) :]
+    more = ("",) * len(added)
+    keys = (*own.keys, *added) if own.keys else ()
+    return Categories(tuple(numbers), tuple(names), (*own.supercategories, *more), keys), found
+
+
+def _joined(
+    objects: Objects,
+    placed: Sequence[tuple[int, OverlayBox]],
+    category: Sequence[int],
+    categories: Categories,
+) -> Objects:
+    boxes = np.array([box.numbers for _, box in placed], np.float64).reshape(-1, 4)
+    size = len(placed)
+    labels = [box.label for _, box in placed]
+    # A class that an exported truth holds as unknown is told as the original one, as an export tells it.
+    original = [
+        label if categories.names[one] == UNNAMED != label else "" for label, one in zip(labels, category, strict=True)
+    ]
+    added = Objects.of(
+        [place for place, _ in placed],
+        category,
+        boxes,
+        **({"original": texts(original)} if objects.original is not None or any(original) else {}),
+    )
+    start = int(objects.numbers.max(initial=0)) + 1
+    added = replace(added, numbers=np.arange(start, start + size, dtype=np.int64))
+    blanks: dict[str, Any] = {
+        "original": lambda n: texts([""] * n),
+        "depiction": lambda n: np.zeros(n, np.bool_),
+        "inside": lambda n: np.zeros(n, np.bool_),
+        "confidence": lambda n: np.ones(n, np.float32),
+        "origin": lambda n: np.zeros(n, np.int8),
+    }
+    columns: dict[str, Any] = {}
+    for name in objects.__slots__:
+        before, after = getattr(objects, name), getattr(added, name)
+        if before is None and after is None:
+            columns[name] = None
+            continue
+        before = blanks[name](len(objects)) if before is None else before
+        after = blanks[name](size) if after is None else after
+        columns[name] = np.concatenate([before, after])
+    return Objects(**columns)

@@ -1,0 +1,151 @@
+"""What the App may ask of the server of a review: what shows and judges passes, what writes around the log does not.
+
+FiftyOne's server can do more than a review needs: change any field, tag or saved view, run every operator of every
+plugin, list folders, load other datasets. Whatever is not named here is refused, so a later release opens nothing new.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from curation.review.edit_requests import Refusal
+
+MEDIA = "/media"
+GRAPHQL = "/graphql"
+OPERATORS = "/operators"
+
+_FILES = r"/(datasets/)?(assets/.+|index\.html|favicon\.ico|[a-z_]+\.svg)"
+"""What FiftyOne's own page loads; a page of a dataset may ask for it below its own address."""
+_ASSETS = r"/plugins/.+\.(js|mjs|css|map|json|svg|png|wasm|woff2?)"
+"""What a plugin's page loads; its Python files are nobody's business."""
+
+_READ = re.compile(rf"/|/fiftyone|/features|{MEDIA}|/plugins|/ontologies(/.+)?|{_FILES}|{_ASSETS}")
+_POST = re.compile(
+    rf"{GRAPHQL}|{OPERATORS}(/execute(/generator)?|/resolve-(type|placements|execution-options)"
+    r"|/subscribe-execution-store)?"
+    r"|/aggregate|/events?|/sort|/tagging|/values|/geo|/embeddings/.+"
+)
+"""Questions, and what is selected or shown in the session of this server."""
+
+_BUILT_IN = ("@voxel51/operators/", "@voxel51/panels/")
+_HARMLESS = {
+    "get_field_schema",
+    "get_label_schemas",
+    "get_similarity_search_subscription_notifier",
+    "init_similarity_run",
+    "list_saved_views",
+    "list_similarity_runs",
+    "list_valid_annotation_fields",
+    "list_workspaces",
+    "load_group_by",
+    "load_saved_view",
+    "load_workspace",
+    "reload_saved_view",
+    "similarity_search",
+    "similarity_search_panel",
+    "validate_label_schemas",
+}
+"""Operators of FiftyOne's own that change only what is shown; those of other plugins are their owner's affair."""
+
+_CHANGES = re.compile(r"\b(deleteSavedView|updateSavedView|setDatasetColorScheme)\b")
+_DATASET_NAMES = {"dataset", "datasetName", "dataset_name"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """The dataset that a server shows: its name, and its id in the database."""
+
+    name: str
+    id: str
+
+
+def refuse(method: str, path: str, reviewed: Reviewed) -> Refusal | None:
+    """Return why a request may not pass, by method and decoded path alone; None where it may.
+
+    An edit of a sample (PATCH) passes here; see `curation.review.edit_requests`.
+    """
+    if method in ("GET", "HEAD"):
+        if path.startswith("/datasets/") and not re.fullmatch(_FILES, path):
+            is_ours = path == f"/datasets/{reviewed.name}"
+            return None if is_ours else Refusal(f"This server shows the review {reviewed.name!r} alone")
+        if path.startswith("/dataset/"):
+            return _other_id(path, reviewed)
+        passes = _READ.fullmatch(path)
+    elif method == "PATCH":
+        passes = re.match(r"/dataset/[^/]+/sample/", path)
+    else:
+        passes = _POST.fullmatch(path) if method == "POST" else None
+    return None if passes else Refusal("The server of a review does not do this", f"{method} {path[:80]}")
+
+
+def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
+    """Return why the body of a POST may not pass: an operator that writes, another dataset, a lost saved view."""
+    if not body:
+        return None
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        return Refusal("The request is no JSON", status=400)
+    if not isinstance(asked, dict):
+        return Refusal("The request is no JSON object", status=400)
+    if path.startswith(OPERATORS):
+        if asked.get("dataset_id") not in (None, reviewed.id):
+            return _other_dataset(reviewed)
+        operator = str(asked.get("operator_uri") or "")
+        if operator.startswith(_BUILT_IN) and operator.rpartition("/")[2] not in _HARMLESS:
+            return Refusal("A review runs no operator that changes the dataset or reads the disk", operator[:80])
+    if path == GRAPHQL:
+        query, variables = asked.get("query"), asked.get("variables")
+        if isinstance(query, str) and _CHANGES.search(query):
+            return Refusal("The saved views and colours of a review stay as they were made")
+        asked = variables if isinstance(variables, dict) else {}
+        if isinstance(query, str) and "setDataset" in query and asked.get("name") not in (None, reviewed.name):
+            return _other_dataset(reviewed)
+    if any(isinstance(asked.get(name), str) and asked[name] not in ("", reviewed.name) for name in _DATASET_NAMES):
+        return _other_dataset(reviewed)
+    return None
+
+
+def parameters(query: bytes) -> dict[str, list[str]]:
+    """Return the parameters of an address as FiftyOne will read them."""
+    found: dict[str, list[str]] = {}
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def restrict_stages(fiftyone: Any) -> None:
+    """Let FiftyOne build, from what the App sends, stages of a view and nothing else, for the life of this process.
+
+    By itself it makes an object of whatever class a request names, with the arguments that stand there, and hands
+    MongoDB whatever pipeline a request holds: ``$out`` and ``$merge`` write.
+    """
+    stages = fiftyone.core.stages
+    make = stages.ViewStage._from_dict.__func__
+    if make.__module__ == __name__:
+        return
+
+    def from_dict(cls: Any, made: Any) -> Any:
+        module, _, name = str(made["_cls"]).rpartition(".")
+        kind = getattr(stages, name, None) if module == stages.__name__ else None
+        if not (isinstance(kind, type) and issubclass(kind, stages.ViewStage)):
+            raise stages.ViewStageError("this is no stage of a view")
+        stage = make(cls, made)
+        steps = stage.pipeline if isinstance(stage, stages.Mongo) else ()
+        if any({"$out", "$merge"} & set(step) for step in steps):
+            raise stages.ViewStageError("a view writes nothing")
+        return stage
+
+    stages.ViewStage._from_dict = classmethod(from_dict)
+
+
+def _other_id(path: str, reviewed: Reviewed) -> Refusal | None:
+    return None if path.split("/")[2] == reviewed.id else _other_dataset(reviewed)
+
+
+def _other_dataset(reviewed: Reviewed) -> Refusal:
+    return Refusal(f"This server shows the review {reviewed.name!r} alone", "another review has a server of its own")

@@ -1,0 +1,153 @@
+"""Photos that cannot be looked at: found when a review is built, named, and shown as a drawn card.
+
+Of every photo the head is read (is it an image, how large) and the end (is the mark there that closes a complete file).
+A file whose end is not as it should be is decoded whole, which tells a truncated one from one with something behind it.
+What breaks in the middle of a complete file is found only where all photos are decoded.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from curation.errors import CurationError, MissingExtraError
+from curation.sources.photos import LARGEST_FILE, MEGAPIXELS, BrokenPhotoError, decode_photo, read_photo
+from curation.storage import open_binary, write_bytes
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+BadPhoto = Literal["missing", "empty", "no image", "truncated", "huge", "unreadable"]
+BAD_PHOTOS: dict[BadPhoto, str] = {
+    "missing": "no file of this name lies in the folder of photos",
+    "empty": "the file has no bytes",
+    "no image": "the file is no image that a browser shows",
+    "truncated": "the file ends before the picture does",
+    "huge": f"more than {MEGAPIXELS} million pixels, or {LARGEST_FILE >> 20} MiB: not decoded",
+    "unreadable": "the file cannot be opened or decoded",
+}
+"""What can be wrong with a photo, and what that means."""
+assert tuple(BAD_PHOTOS) == get_args(BadPhoto)  # noqa: S101
+
+CARDS = "bad-photos"
+"""Folder, in that of the review, of the cards that stand for photos which cannot be shown."""
+
+_SHOWN = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP")
+_ENDS = {"JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "PNG": b"IEND\xaeB\x60\x82", "GIF": b"\x3b"}
+_BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"GIF8")
+_TAIL = 4096
+_MOST_THREADS = 8
+_CARD = (640, 480)
+
+Checked = tuple[BadPhoto | Literal[""], tuple[int, int]]
+"""What is wrong with a photo, ``""`` for nothing, and its width and height, 0 where it does not say."""
+
+
+def check_photos(paths: Sequence[Path | None]) -> list[Checked]:
+    """Return what is wrong with each photo, and its size; None stands for a photo that was not found.
+
+    Raises
+    ------
+    MissingExtraError
+        Pillow is not installed.
+    """
+    from tqdm import tqdm
+
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("Looking at photos needs Pillow", hint="pip install 'curation[review]'") from None
+    # Waiting for the disk is most of it; warnings are set here, once, since their state is shared by all threads.
+    with warnings.catch_warnings(), ThreadPoolExecutor(min(_MOST_THREADS, (os.cpu_count() or 1) * 2)) as pool:
+        warnings.simplefilter("ignore")
+        found = pool.map(check_photo, paths, chunksize=64)
+        return list(tqdm(found, "photos", len(paths), unit=" photos", disable=None))
+
+
+def check_photo(path: Path | None) -> Checked:
+    """Return what is wrong with one photo (see `check_photos`)."""
+    if path is None:
+        return "missing", (0, 0)
+    try:
+        with open_binary(path, kind="photo") as stream:
+            return _checked(stream, path)
+    except FileNotFoundError:
+        return "missing", (0, 0)
+    except (OSError, CurationError):
+        return "unreadable", (0, 0)
+
+
+def _checked(stream: BinaryIO, path: Path) -> Checked:
+    from PIL import Image
+
+    length = os.fstat(stream.fileno()).st_size
+    if not length:
+        return "empty", (0, 0)
+    try:
+        with Image.open(stream) as photo:
+            kind, size = photo.format or "", photo.size
+    except Image.DecompressionBombError:
+        return "huge", (0, 0)
+    # Pillow's readers of heads raise errors of many kinds on what is no photo.
+    except (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, OverflowError,
+            ArithmeticError, MemoryError, AttributeError, RuntimeError, AssertionError):  # fmt: skip
+        stream.seek(0)
+        return ("truncated" if stream.read(4).startswith(_BEGINNINGS) else "no image"), (0, 0)
+    if length > LARGEST_FILE or size[0] * size[1] > MEGAPIXELS * 1_000_000:
+        return "huge", size
+    if kind not in _SHOWN or not all(size):
+        return "no image", size
+    return ("" if _is_whole(stream, kind, length) else _why_broken(path)), size
+
+
+def _is_whole(stream: BinaryIO, kind: str, length: int) -> bool:
+    """Return whether a file closes as a complete one of its kind does; one that does not may still be whole."""
+    if kind == "WEBP":
+        stream.seek(4)
+        return int.from_bytes(stream.read(4), "little") + 8 <= length
+    if (end := _ENDS.get(kind)) is None:
+        return False
+    stream.seek(max(0, length - _TAIL))
+    return stream.read(_TAIL).rstrip(b"\0\r\n ").endswith(end)
+
+
+def _why_broken(path: Path) -> BadPhoto | Literal[""]:
+    try:
+        decode_photo(read_photo(path))
+    except BrokenPhotoError as error:
+        return why_undecoded(str(error))
+    return ""
+
+
+def why_undecoded(told: str) -> BadPhoto:
+    """Return what a decoder's complaint comes to."""
+    if "million pixels" in told or "MiB" in told:
+        return "huge"
+    return "truncated" if "truncated" in told.lower() or "incomplete" in told.lower() else "unreadable"
+
+
+def draw_card(folder: Path, bad: BadPhoto) -> Path:
+    """Return the card that stands for a bad photo, drawn into a folder where it is not there yet."""
+    from PIL import Image, ImageDraw
+
+    path = (folder / f"{bad.replace(' ', '-')}.png").absolute()
+    if not path.exists():
+        card = Image.new("RGB", _CARD, (44, 46, 52))
+        draw = ImageDraw.Draw(card)
+        width, height = _CARD
+        draw.rectangle((12, 12, width - 13, height - 13), outline=(204, 121, 167), width=4)
+        for text, size, place in (
+            ("Photo not shown", 28, height * 0.3),
+            (bad, 64, height * 0.5),
+            (BAD_PHOTOS[bad], 20, height * 0.7),
+        ):
+            draw.text((width / 2, place), text, fill=(235, 235, 235), anchor="mm", font_size=size)
+        content = BytesIO()
+        card.save(content, "PNG")
+        write_bytes(path, content.getvalue(), guarded=False)
+    return path
