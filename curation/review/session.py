@@ -29,7 +29,7 @@ from curation.review.images import (
     source_images,
     with_cards,
 )
-from curation.review.live_review import LiveReview, open_review
+from curation.review.live_review import LiveReview, offer_own_view, open_review
 from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
 from curation.review.serving import find_place
 from curation.review.verdicts import checked_reviewer
@@ -285,8 +285,7 @@ def start_review(
     write_record(folder, record)
     images = with_cards(images, folder / CARDS)
     dataset = present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
-    review = open_review(dataset)
-    return Started(review, record, built=present is None, replayed=review.replay())
+    return _at_work(dataset, record, reviewer, built=present is None)
 
 
 def resume_review(folder: Path, *, reviewer: str = "") -> Started:
@@ -311,8 +310,15 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
             where=f"dataset {name}",
             hint="start it again with its manifest, sources and photos: the decisions in the log are kept",
         )
-    review = open_review(present)
-    return Started(review, record, built=False, replayed=review.replay())
+    return _at_work(present, record, reviewer, built=False)
+
+
+def _at_work(dataset: Any, record: ReviewRecord, reviewer: str, *, built: bool) -> Started:
+    review = open_review(dataset)
+    started = Started(review, record, built=built, replayed=review.replay())
+    if reviewer:
+        offer_own_view(dataset, checked_reviewer(reviewer))
+    return started
 
 
 def prepare_plugins(folder: Path, reviewer: str = "") -> None:

@@ -60,7 +60,10 @@ def draw_photos(folder: Path, count: int) -> tuple[Path, Path]:
             {"id": n, "image_id": n, "category_id": 1 + n % 2, "bbox": box, "area": box[2] * box[3], "iscrowd": 0}
             for n in numbers
         ],
-        "categories": [{"id": 1, "name": "zebra", "supercategory": "x"}, {"id": 2, "name": "pizza", "supercategory": "x"}],
+        "categories": [
+            {"id": 1, "name": "zebra", "supercategory": "x"},
+            {"id": 2, "name": "pizza", "supercategory": "x"},
+        ],
     }
     annotations.write_text(json.dumps(content))
     return annotations, photos
@@ -190,7 +193,7 @@ class Reviewer:
         waited = self.page.evaluate("(window.shownAt || performance.now()) - window.pressedAt")
         return (before, ACTIONS[letter]), float(waited)
 
-    def wait_for_rows(self, count: int, seconds: float = 30) -> None:
+    def wait_for_rows(self, count: int, seconds: float = 90) -> None:
         """Wait until the log holds a number of rows."""
         end = time.monotonic() + seconds
         while len(self.rows()) < count:
