@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 PYTHONS ?= $(CURATION_PYTHONS)
 
-.PHONY: install demo test lint bench portability notebooks figures audits clean
+.PHONY: install demo test lint bench torture portability notebooks figures audits site clean
 install: $(STAMP)
 
 $(CORE): pyproject.toml constraints.txt
@@ -39,6 +39,10 @@ test: lint
 bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks --out bench-output
 
+# Faults in every writing verb, 100,000 hostile inputs, bombs: python -m tests.torture KIND --only NAME runs a part.
+torture: $(STAMP)
+	$(BIN)/python -m tests.torture
+
 # Other Pythons are looked for by name, and among PYTHONS: make portability PYTHONS="somewhere/python3.13 …"
 portability: $(STAMP)
 	CURATION_PYTHONS="$(PYTHONS)" $(BIN)/python -m tests.portability --write
@@ -52,8 +56,12 @@ figures: $(STAMP)
 	$(BIN)/python -m tests.docs.conformance --write
 	$(BIN)/python -m tests.docs.atlas --write
 
+# The documentation site, strict: a dead link or a docstring that names no parameter stops it.
+site: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 audits: $(STAMP)
 	$(BIN)/python -m tests.docs.audit_pages
 
 clean:
-	rm -rf $(VENV) demo-output bench-output notebook-output build dist
+	rm -rf $(VENV) demo-output bench-output notebook-output site build dist

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from curation.errors import CurationError as CurationError
     from curation.evaluation.leaderboard.board import leaderboard as leaderboard
     from curation.identify.run import identify as identify
+    from curation.interface import compare_overlay as compare_overlay
     from curation.interface import evaluate as evaluate
     from curation.interface import export as export
     from curation.interface import load as load
+    from curation.leaks.run import leaks as leaks
     from curation.manifest.diff import diff as diff
     from curation.manifest.manifest import Manifest as Manifest
     from curation.publishing.hub import pull as pull
@@ -35,19 +37,21 @@ _HOMES = {
     "Source": "curation.sources.source:Source",
     "audit": "curation.audit",
     "build": "curation.benchmarks.building:build",
+    "compare_overlay": "curation.interface:compare_overlay",
     "diff": "curation.manifest.diff:diff",
     "evaluate": "curation.interface:evaluate",
     "export": "curation.interface:export",
     "identify": "curation.identify",
     "import_lists": "curation.benchmarks.building:import_published",
     "leaderboard": "curation.evaluation.leaderboard.board:leaderboard",
+    "leaks": "curation.leaks",
     "load": "curation.interface:load",
     "open_source": "curation.sources.given:open_source",
     "publish": "curation.benchmarks.publishing:publish",
     "pull": "curation.publishing.hub:pull",
     "verify": "curation.benchmarks.verification:verify",
 }
-"""Where each public name is; ``audit`` and ``identify`` are packages that can be called."""
+"""Where each public name is; ``audit``, ``identify`` and ``leaks`` are packages that can be called."""
 __all__ = [
     "CurationError",
     "Manifest",
@@ -55,12 +59,14 @@ __all__ = [
     "__version__",
     "audit",
     "build",
+    "compare_overlay",
     "diff",
     "evaluate",
     "export",
     "identify",
     "import_lists",
     "leaderboard",
+    "leaks",
     "load",
     "open_source",
     "publish",

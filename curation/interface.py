@@ -202,11 +202,57 @@ def evaluate(name: Any, **inputs: Any) -> Result:
     >>> curation.evaluate("voc", truth=truth, detections=found)["mAP11"]
     1.0
     """
+    return _evaluated(_evaluation(name), name, inputs)
+
+
+@checked
+def compare_overlay(name: Any, *, replicates: int = 200, seed: int = 0, **inputs: Any) -> Result:
+    """Score predictions without and with the boxes that reviewers added to the truth.
+
+    Parameters
+    ----------
+    name, **inputs
+        As `evaluate` takes them; a manifest with an overlay, or ``overlay="overlay.jsonl"``.
+    replicates : int
+        Of the interval of the paired difference over images, each of which takes two evaluations; 0 for none.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    Result
+        That with the boxes, and its table ``overlay``: each number before, after, difference, and interval.
+
+    Raises
+    ------
+    UsageError
+        Nothing names boxes of reviewers; or see `evaluate`.
+
+    Examples
+    --------
+    >>> import curation
+    >>> curation.compare_overlay("voc", truth={"images": [], "annotations": [], "categories": []}, detections=[])
+    Traceback (most recent call last):
+        ...
+    curation.errors.UsageError: There are no boxes of reviewers to compare without and with
+      expected: --overlay FILE, or a manifest with an overlay
+      try: curation apply MANIFEST --boxes boxes.jsonl
+    """
+    from curation.evaluation.overlay_effect import compared
+
+    return _evaluated(compared(_evaluation(name), replicates=replicates, seed=seed), name, inputs)
+
+
+def _evaluation(name: Any) -> Callable[..., Result]:
     from curation.evaluation.protocols import evaluation_of, protocols
 
     if not isinstance(name, str):
         raise UsageError("There is no such protocol", expected=", ".join(protocols()), found=shown(name))
-    function: Callable[..., Result] = evaluation_of(name)
+    return evaluation_of(name)
+
+
+def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any]) -> Result:
+    """Call an evaluation with what is given, files made of what is in memory."""
     if "variants" in inputs:
         inputs = _with_variants(function, inputs, name)
     with TemporaryDirectory(prefix="curation-") as folder:

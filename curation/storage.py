@@ -290,6 +290,9 @@ def _put(partial: Path, path: Path) -> None:
         before = entries_of(path.parent)
         current = sha256_of(path) if path.is_file() else ""
         if current == new and not path.is_symlink():
+            if (path.name, new) in before:
+                # Of an earlier run that was killed before it struck out what stood here before.
+                _keep_only(path, new, before)
             return
         check_output(path)
         if not may_be_listed(path.name):
@@ -302,6 +305,13 @@ def _put(partial: Path, path: Path) -> None:
         partial.replace(path)
         if kept:
             _store(path.parent, others | own)
+
+
+def _keep_only(path: Path, digest: str, entries: Entries) -> None:
+    """Strike out what else the ledger says of a file."""
+    exact = frozenset(one for one in entries if one[0] != path.name or one[1] == digest)
+    if exact != entries:
+        _store(path.parent, exact)
 
 
 def _store(folder: Path, entries: Entries) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.append_log import append_lines
-from curation.errors import CurationError
+from curation.append_log import append_lines, parsed_line
+from curation.errors import CurationError, LeaderboardError
 
 FIRST, SECOND, THIRD = b'{"a": "\xc3\xa9"}\n', b'{"b": [1, 2]}\n', b'{"c": {}}\n'
 
@@ -66,3 +66,10 @@ def test_a_full_disk_takes_back_what_was_written(tmp_path: Path, monkeypatch: py
 def test_a_folder_in_its_place_is_an_error_of_ours(tmp_path: Path) -> None:
     with pytest.raises(CurationError, match="leaderboard file cannot be written"):
         append_lines(tmp_path, FIRST, kind="leaderboard file")
+
+
+@pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '{"\\udfff": 1}'])
+def test_half_a_character_is_refused(text: str) -> None:
+    with pytest.raises(LeaderboardError, match="not JSON"):
+        parsed_line(text.encode(), LeaderboardError, "line 1")
+    assert parsed_line(rb'{"a": "\ud83d\ude00"}', LeaderboardError, "line 1") == {"a": "\U0001f600"}

@@ -76,7 +76,7 @@ def test_another_name_is_none() -> None:
 
 def implementation(name: str) -> Any:
     made: Any = getattr(curation, name)
-    packages = ("audit", "identify")
+    packages = ("audit", "identify", "leaks")
     return getattr(importlib.import_module(f"curation.{name}.run"), name) if name in packages else made
 
 

@@ -51,7 +51,9 @@ ALLOWED = {
     },
     "review": GROUND | {"sources", "manifest", "similarity", "decisions", "proposals", "publishing"},
     "identify": GROUND | {"sources", "manifest"},
-    "audit": GROUND | {"sources", "similarity", "hierarchy", "manifest", "identify", "benchmarks", "figure_style"},
+    "leaks": GROUND | {"sources", "similarity", "manifest", "evaluation"},
+    "audit": GROUND
+    | {"sources", "similarity", "hierarchy", "manifest", "identify", "benchmarks", "figure_style", "leaks"},
     "baselines": GROUND | {"sources", "manifest", "evaluation", "benchmarks"},
 }
 BENCHMARKS = PACKAGE / "benchmarks"

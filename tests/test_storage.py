@@ -281,6 +281,18 @@ def test_a_kill_between_record_and_rename_leaves_both_recognised(tmp_path: Path)
     assert names(tmp_path) == ["a.txt"]
 
 
+def test_a_kill_before_the_old_digest_is_struck_out_leaves_it_to_the_next_run(tmp_path: Path) -> None:
+    """Killed between rename and the second record, the ledger states two digests; the same bytes again strike one."""
+    path = tmp_path / "a.txt"
+    write_bytes(path, b"old")
+    before = (tmp_path / LEDGER).read_text()
+    write_bytes(path, b"new")
+    after = (tmp_path / LEDGER).read_text()
+    (tmp_path / LEDGER).write_text(before + after)
+    write_bytes(path, b"new")
+    assert (tmp_path / LEDGER).read_text() == after
+
+
 def test_what_a_killed_export_left_goes_with_the_next_run(tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from curation.storage import replacing\n"

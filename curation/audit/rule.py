@@ -21,9 +21,10 @@ PRINCIPLES: Mapping[str, str] = {
     "DS": "Data specificity",
     "PL": "Published lists",
     "KI": "Kinship",
+    "LK": "Leaks",
 }
 """By the letters of their rules: Zhao et al., Revisiting Open World Object Detection, arXiv 2201.00471, section 3, but
-for published lists and kinship, which are ours."""
+for published lists, kinship and leaks, which are ours."""
 
 VERDICTS: tuple[Verdict, ...] = ("fail", "warn", "undecidable", "info", "pass", "not applicable")
 """Strongest first: the verdict of a rule is the strongest among those of its findings."""

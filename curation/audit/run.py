@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from curation.arguments import checked
 from curation.audit.classes import TaskClasses, read_tasks
@@ -29,6 +29,9 @@ from curation.sources.given import as_source, open_slots
 from curation.sources.slots import Reading, Sources, SourceSlot
 from curation.sources.source import Source
 
+if TYPE_CHECKING:
+    from curation.leaks.report import LeakFile
+
 Place = str | PathLike[str]
 """Where a file or folder lies."""
 
@@ -47,6 +50,7 @@ def audit(
     views: Annotated[Mapping[str, str | LabelView] | None, "--view ROLE=VIEW"] = None,
     labels: Annotated[Mapping[str, Annotated[Any, Path]] | None, "LIST[:TASK]=FILE"] = None,
     photos: Annotated[Mapping[str, Annotated[Place, Path]] | None, "NAME=DIR"] = None,
+    leaks: Annotated[Place | None, Path] = None,
     exemplars: int = DEFAULT_EXEMPLARS,
     rules: Annotated[str | None, "NAMES"] = None,
     fail_on: Literal["error", "warning"] = "error",
@@ -78,6 +82,8 @@ def audit(
         beside a list of its name is read too (repeatable)
     photos : mapping of str to path, optional
         the photos of a source, for the rule DS3 (repeatable)
+    leaks : path, optional
+        what curation leaks wrote of this manifest, leaks.json or its folder: adds the rule LK1
     exemplars : int
         images of each known class in a finetuning list
     rules : str, optional
@@ -125,7 +131,11 @@ def audit(
             exemplars=exemplars,
             photos=folders,
         )
+        if leaks is not None:
+            target_of_rules = replace(target_of_rules, leaks=_leaks_of(subject, Path(leaks)))
         return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
+    if leaks is not None:
+        raise UsageError("A leak check is of a manifest, and not of a folder of lists", where=f"--leaks {leaks}")
     # Bare ids are of the sources where these share a namespace; their form tells where not.
     spaces = {source.namespace for source in given.values()}
     lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""))
@@ -191,6 +201,20 @@ def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[Sour
         ImageId(dataset, "0")
         slots.append(SourceSlot(name, dataset, _USUAL_PARTS.get(name, part), False, ""))
     return tuple(slots)
+
+
+def _leaks_of(manifest: Manifest, place: Path) -> LeakFile:
+    from curation.leaks.report import read_leaks
+
+    found = read_leaks(place)
+    if found.manifest.digest != manifest.digest:
+        raise UsageError(
+            "The leak check is of another manifest",
+            where=f"--leaks {place}",
+            expected=f"{manifest.header.name} {manifest.header.version}, {manifest.digest}",
+            found=f"{found.manifest.name} {found.manifest.version}, {found.manifest.digest}"[:300],
+        )
+    return found
 
 
 def _require_names(exhaustive: Collection[str], photos: Collection[str], names: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from curation.short_repr import short_repr
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.integrity import select
 from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, Source, Texts
+
+if TYPE_CHECKING:
+    from curation.leaks.report import LeakFile
 
 ListRole = Literal["train", "finetune", "val", "test", "wilderness", "id", "ood", ""]
 LIST_ROLES: tuple[str, ...] = ("train", "finetune", "val", "test", "wilderness", "id", "ood")
@@ -176,6 +179,8 @@ class AuditTarget:
         Names of classes that are neither right nor wrong, folded: no rule speaks of their objects.
     published : ListSet or None
         The lists of a folder as they were read; None for a manifest.
+    leaks : LeakFile or None
+        What a leak check of this manifest said.
     """
 
     __repr__ = short_repr
@@ -197,6 +202,7 @@ class AuditTarget:
     remarks: tuple[str, ...] = ()
     ignored: frozenset[str] = frozenset()
     published: ListSet | None = None
+    leaks: LeakFile | None = None
     cache: dict[tuple[str, int], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Labels worked out for one rule and wanted by the next (see `curation.audit.labels`)."""
 

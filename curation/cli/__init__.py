@@ -28,9 +28,12 @@ VERBS: dict[str, str] = {
     "diff": "compare two manifests",
     "identify": "say which published list a file is, by what it holds and not by its name",
     "audit": "check a manifest, or any folder of lists, against the rules of a sound benchmark",
+    "audits": "audit every folder of lists below a folder, many at once",
+    "presence": "which images show which classes, out of annotation files of any size",
     "embed": "photos, boxes or texts as vectors of an encoder, kept in a store that resumes",
     "neighbors": "nearest images of a reference set, and how alike whole sets are",
     "duplicates": "photos that are the same, or nearly, under different names",
+    "leaks": "look for the images of a benchmark in a corpus, and state what may have been missed",
     "propose": "rank the images of an OOD source that may hold an ID class; near, far and farther, as proposals",
     "review": "look at images in the FiftyOne App and record verdicts and boxes: start, status, export, boxes",
     "decisions": "what recorded verdicts say: counts, repeats, conflicts, agreement of reviewers, staleness",
@@ -45,6 +48,7 @@ VERBS: dict[str, str] = {
     "evaluate": "score predictions",
     "leaderboard": "results of several methods, ranked where they are comparable",
     "scores": "post-hoc out-of-distribution scores from logits, features and a last layer",
+    "completion": "what bash, zsh or tcsh needs to complete verbs, options and files",
 }
 
 
@@ -127,7 +131,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argp
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """Return the parser of every verb, for `shtab --shell bash curation.cli.whole_parser`."""
+    """Return the parser of every verb, for completion at a shell."""
     parser = _parser(None, every=True)
     _complete_files(parser)
     return parser

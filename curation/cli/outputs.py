@@ -98,7 +98,7 @@ class OutputResult(Output):
         from curation.evaluation.protocols import report_of
 
         report = report_of(self.protocol)
-        return OutputFolder(("results.json", *(f"{stem}.csv" for stem in report.files)), report.figures)
+        return OutputFolder(("results.json", "overlay.csv", *(f"{stem}.csv" for stem in report.files)), report.figures)
 
     @property
     def patterns(self) -> tuple[str, ...]:

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 from curation.cli.output import Answer, Table, table_lines, warn
 from curation.cli.outputs import OutputFile, OwnFolder
 from curation.decisions.box_overlay import BoxReport, report_boxes
+from curation.review.bad_photos import BAD_PHOTOS
 from curation.review.session import REVIEWER_VARIABLE, Started, review_from_files
 
 if TYPE_CHECKING:
     from curation.review.progress import Progress
+
+_MOST_NAMED = 3
 
 Folder = Annotated[Path, OwnFolder(), "DIR"]
 
@@ -40,12 +43,15 @@ def start(
         "images": started.record.images,
         "batches": len(started.record.batches),
         "left_out": started.record.left_out,
+        "bad_photos": started.record.bad_photos,
         "built": started.built,
         "replayed": started.replayed,
         "reviewer": os.environ.get(REVIEWER_VARIABLE, ""),
     }
     for reason, count in started.record.left_out.items():
         warn(f"{count} images are not shown: {reason}")
+    for why, ids in started.record.bad_photos.items():
+        warn(f"{len(ids)} photos cannot be looked at, and come last: {why}: {BAD_PHOTOS.get(why, why)}")
     serve = None if no_app else partial(_serve, started, address, port, remote=remote)
     return Answer(data, _start_lines(started), then=serve)
 
@@ -58,12 +64,29 @@ def _start_lines(started: Started) -> list[str]:
         f"Review {record.dataset!r} {how}: {record.images:,} images in {len(record.batches):,} batches, "
         f"{progress.decided:,} decided",
         f"Decisions log: {started.review.book.path}",
+        *_settled_lines(started),
     ]
+
+
+def _settled_lines(started: Started) -> list[str]:
+    if started.boxes is None:
+        return []
+    found = started.settled
+    told = [f"Log of drawn boxes: {started.boxes.log.path}"]
+    if found is not None and (found.applied or found.refused or found.unknown):
+        told.append(
+            f"A stop had left edits of boxes without an outcome: {found.applied} are in the database, {found.refused} "
+            f"are not, {found.unknown} cannot be told and do not count"
+        )
+    if found is not None and found.images:
+        told.append(f"The boxes of {found.images:,} images were brought up to the log")
+    return told
 
 
 def _serve(started: Started, address: str | None, port: str | None, *, remote: bool) -> None:
     """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
     import sys
+    import threading
     import webbrowser
     from contextlib import redirect_stdout
 
@@ -77,11 +100,12 @@ def _serve(started: Started, address: str | None, port: str | None, *, remote: b
         print(f"Reviewer: {os.environ[REVIEWER_VARIABLE]}", file=sys.stderr)
         print(f"The App is at {shown} ; Ctrl-C ends it, nothing is lost", file=sys.stderr, flush=True)
         if not remote:
-            webbrowser.open(once, new=2)
+            # A browser of the terminal stays in the foreground, and waits for the server.
+            threading.Thread(target=webbrowser.open, args=(once, 2), daemon=True).start()
 
     # FiftyOne prints of its connections where the result stands.
     with redirect_stdout(sys.stderr):
-        serve(started.review.dataset, place, at_work=at_work)
+        serve(started.review.dataset, place, edits=started.boxes, at_work=at_work)
     print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
 
 
@@ -103,8 +127,20 @@ def status(*, folder: Folder, also: tuple[Path, ...] = ()) -> Answer:
         "stage": record.stage,
         "manifest": record.manifest,
         **progress.as_data(),
+        "bad_photos": record.bad_photos,
     }
-    return Answer(data, _status_lines(progress))
+    return Answer(data, [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)])
+
+
+def _bad_photo_lines(bad: dict[str, list[str]]) -> list[str]:
+    """Return a table of the photos that cannot be looked at, by what is wrong with them; ``--json`` names every one."""
+    rows = tuple(
+        (why, f"{len(ids):,}", ", ".join(ids[:_MOST_NAMED]) + (", …" if len(ids) > _MOST_NAMED else ""))
+        for why, ids in bad.items()
+    )
+    return (
+        table_lines(Table("Photos that cannot be looked at", ("what is wrong", "images", "ids"), rows)) if rows else []
+    )
 
 
 def _status_lines(progress: Progress) -> list[str]:

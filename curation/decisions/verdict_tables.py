@@ -221,7 +221,7 @@ class _Table:
             where=f"{name}, line {line}: {self.columns['action']}",
             expected=", ".join(self.actions),
             found="; ".join(told) + (f"; and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""),
-            hint=f"--codes {first}=ACTION, or {first}={SKIP}" if first else "--blank skip",
+            hint=f"--codes {first[:40]}=ACTION, or {first[:40]}={SKIP}" if first else "--blank skip",
         )
 
     def _ids(self, images: Sequence[str], datasets: Sequence[str], lines: Sequence[int], path: Path) -> Sequence[str]:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -139,7 +139,8 @@ class _Work:
         import pyarrow
 
         try:
-            tables = [self.step(table) for table in block.tables()]
+            with _one_core():
+                tables = [self.step(table) for table in block.tables()]
             table = pyarrow.concat_tables(tables) if tables else pyarrow.table({})
             shard, size = write_shard(self.folder, table)
             return Entry(block.name, block.key, shard, table.num_rows, size)
@@ -149,6 +150,16 @@ class _Work:
         except Exception as error:
             told = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
             return Failure(block.name, f"The step {self.step.name} failed", found=told)
+
+
+def _one_core() -> AbstractContextManager[Any]:
+    """Keep libraries of linear algebra to one thread: a worker has one core, and threads may change last digits."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    limits: AbstractContextManager[Any] = threadpool_limits(1)
+    return limits
 
 
 def cores() -> int:

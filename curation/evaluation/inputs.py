@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from curation.errors import EvaluationError, ManifestError, UsageError
+from curation.errors import EvaluationError, UsageError
 from curation.evaluation.problem import (
     CategoryIds,
     ClassRoles,
@@ -28,11 +28,10 @@ from curation.evaluation.readers import (
 )
 from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.manifest import Manifest
-from curation.manifest.overlay import MAX_OVERLAY_BYTES, Overlay, OverlayImage, overlaid, parse_overlay
+from curation.manifest.overlay import Overlay, OverlayImage, overlaid, read_overlay
 from curation.progress import stage
 from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
-from curation.storage import read_bytes
 
 __all__ = [
     "BadBoxes",
@@ -128,7 +127,7 @@ class Reading:
         if overlay is None:
             return None
         ids = sorted(overlay.exhaustive)
-        held = _places(source, ids, any_namespace=False).tolist()
+        held = places_in(source, ids).tolist()
         return _exhaustive(overlay, [one for one, place in zip(ids, held, strict=True) if place >= 0], "the truth")
 
     def policy_of(self, policy: Policy) -> Policy:
@@ -140,15 +139,14 @@ class Reading:
     ) -> tuple[Source, list[str]]:
         """Return a source with the boxes that reviewers added to images of a list, and what to know of them.
 
-        A box that the file holds already, as an exported truth does, is not added again. Without a list, images are
-        those of the source's own name space, or of the same file stem.
+        A box that the file holds already, as an exported truth does, is not added again.
         """
         overlay = self.added(manifest)
         if overlay is None:
             return source, []
         images = overlay.images if ids is None else _among(overlay, ids)
         chosen = Overlay(images)
-        places = _places(source, [one.image_id for one in images], any_namespace=ids is not None)
+        places = places_in(source, [one.image_id for one in images])
         boxed, _ = overlaid(source, chosen, places, manifest.header.classes if manifest else ())
         n_images = len(source.images) if ids is None else len(set(ids))
         return replace(boxed, files=(*source.files, overlay.record())), [_holds_on(chosen, n_images)]
@@ -164,18 +162,6 @@ class Reading:
             return opened[key]
 
         return open_once
-
-
-def read_overlay(path: Path) -> Overlay:
-    """Return the boxes that reviewers added, from ``overlay.jsonl`` of a manifest.
-
-    Raises
-    ------
-    MissingFileError, ManifestError
-        There is no such file, or it is no overlay.
-    """
-    data = read_bytes(path, kind="annotation overlay", most=MAX_OVERLAY_BYTES, error=ManifestError)
-    return parse_overlay(data, where=str(path))
 
 
 def _among(overlay: Overlay, ids: Sequence[str]) -> tuple[OverlayImage, ...]:
@@ -195,18 +181,20 @@ def _exhaustive(overlay: Overlay, ids: Sequence[str], part: str) -> tuple[str, .
     return kept
 
 
-def _places(source: Source, ids: Sequence[str], *, any_namespace: bool) -> Int64s:
-    """Return where a source holds each image, -1 where it does not."""
-    found = [-1 if place is None else place for place in places_of(source, ids)] if ids else []
-    if not any_namespace:
-        # By number alone an image of another data set would be found: VOC's 000012 is COCO's 12 as well.
-        stems = [PurePosixPath(name.replace("\\", "/")).stem for name in source.images.file_names.tolist()]
-        found = [
-            place if place >= 0 and (one.startswith(f"{source.namespace}:") or stems[place] == one.partition(":")[2])
-            else -1
-            for place, one in zip(found, ids, strict=True)
-        ]  # fmt: skip
-    return np.array(found, np.int64).reshape(-1)
+def places_in(source: Source, ids: Sequence[str]) -> Int64s:
+    """Return where a source holds each image, -1 where it does not: by file stem, and in its own name space by number.
+
+    By number alone an image of another data set would be found: VOC's 000012 is COCO's 12 as well.
+    """
+    if not ids:
+        return np.zeros(0, np.int64)
+    stems = [PurePosixPath(name.replace("\\", "/")).stem for name in source.images.file_names.tolist()]
+    own = f"{source.namespace}:"
+    found = [
+        place if place is not None and (one.startswith(own) or stems[place] == one.partition(":")[2]) else -1
+        for place, one in zip(places_of(source, ids), ids, strict=True)
+    ]
+    return np.array(found, np.int64)
 
 
 def _holds_on(overlay: Overlay, n_images: int) -> str:

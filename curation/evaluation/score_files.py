@@ -47,10 +47,10 @@ LARGEST = 8 << 30
 _LARGE = 256 << 20
 _HIGHEST_RATIO = 100
 _LONGEST_NPY_HEADER = 10_000
-# OSError: a directory that lies about where its members begin makes seek fail.
+# OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, OSError,
-    tokenize.TokenError,
+    tokenize.TokenError, MemoryError,
 )  # fmt: skip
 
 
@@ -134,6 +134,14 @@ def _members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Array:
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        # LZMA may ask for gibibytes before it gives out a byte.
+        raise PredictionError(
+            "An array is packed in a way that numpy.savez does not",
+            where=where,
+            expected="stored or deflated",
+            found=f"method {info.compress_type}",
+        )
     if info.file_size > _LARGE and info.file_size > _HIGHEST_RATIO * max(info.compress_size, 1):
         raise PredictionError(
             "An array unpacks to far more than scores would",

@@ -315,7 +315,7 @@ def _declared(path: Path) -> _Declaration:
             read_bytes(path, kind="declaration"), str(path), UsageError, "The declaration is not UTF-8 text"
         )
         found = msgspec.convert(tomllib.loads(text), _Declaration)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
         raise UsageError(
             "The declaration of lists is malformed", where=str(path), found=str(error)[:200],
             expected="[[source]] tables, see docs/identify.md",

@@ -456,12 +456,12 @@ def _check_ids(proposals: tuple[Proposal, ...], path: Path) -> None:
 
 
 def _with_header(line: bytes, proposals: tuple[Proposal, ...], path: Path) -> ProposalSet:
-    data = msgspec.json.decode(line)
-    for name in ("format", "version", "count"):
-        del data[name]
     try:
+        data = msgspec.json.decode(line)
+        for name in ("format", "version", "count"):
+            del data[name]
         return msgspec.convert({**data, "proposals": proposals}, ProposalSet)
-    except msgspec.ValidationError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProposalError(
             "The header of the proposals file is malformed", where=f"{path}: line 1", found=str(error)[:200]
         ) from None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 BadPhoto = Literal["missing", "empty", "no image", "truncated", "huge", "unreadable"]
-BAD_PHOTOS: dict[BadPhoto, str] = {
+BAD_PHOTOS: dict[str, str] = {
     "missing": "no file of this name lies in the folder of photos",
     "empty": "the file has no bytes",
     "no image": "the file is no image that a browser shows",

@@ -8,11 +8,12 @@ FiftyOne stores anything but what was expected, all samples go through `add_samp
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from curation.errors import ReviewError
+from curation.manifest.header import UNNAMED
 from curation.proposals.proposal import KINDS, Evidence
 from curation.proposals.proposal import Verdict as Proposed
 from curation.review.images import ReviewImages, box_slices
@@ -31,8 +32,7 @@ BOX_FIELDS = {
     OTHER: "boxes of negative or ignored classes, and of classes whose role nothing says",
     MISSING: "boxes that a reviewer drew, since the annotations lack them",
 }
-DRAWN_CLASSES = ("unknown",)
-"""Labels that a drawn box may have."""
+_MOST_CLASSES = 1000
 
 EMBEDDING_KEY = "look"
 """Brain key of the similarity index: the App's sort-by-similarity offers it by this name."""
@@ -82,7 +82,15 @@ VERDICT_FIELDS = (
 )
 """Written with each verdict, after the log."""
 
-FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS
+BOXED_FIELD = "boxed_by"
+DRAWING_FIELDS = (Field(BOXED_FIELD, "texts", "reviewers who say that every unknown object of the image is boxed"),)
+"""Written after the log of drawn boxes."""
+
+FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS + DRAWING_FIELDS
+
+
+_INNER = ("evidence_rows", "nearest_path", "decided_by")
+"""Fields that the App reads and a reviewer need not."""
 
 
 def proposed(word: str) -> str:
@@ -109,22 +117,23 @@ TAG_COLOURS = {
     "verdict": "#009e73",
     "proposal": "#e69f00",
     "score": "#e69f00",
-    "classes": "#5c6670",
     "bad_photo": "#cc79a7",
+    "classes": "#5c6670",
 }
 """What tiles show beside boxes, in the order of the sidebar."""
 
 
-def arrange_app(fiftyone: Any, dataset: Any) -> None:
+def arrange_app(fiftyone: Any, dataset: Any, classes: Iterable[str] = ()) -> None:
     """Give the sidebar a group of the review's fields, show boxes and tags on tiles, and fix every colour."""
     config = dataset.app_config
-    ours = [*TAG_COLOURS, *(field.name for field in FIELDS if field.name not in TAG_COLOURS)]
+    ours = [*TAG_COLOURS, *(field.name for field in FIELDS if field.name not in (*TAG_COLOURS, *_INNER))]
     groups = fiftyone.DatasetAppConfig.default_sidebar_groups(dataset)
     for group in groups:
-        group.paths = [path for path in group.paths if path not in ours]
+        group.paths = [path for path in group.paths if path not in (*ours, *_INNER)]
         group.expanded = group.name == "labels"
     review = fiftyone.SidebarGroupDocument(name="review", paths=ours, expanded=True)
-    config.sidebar_groups = [review, *groups]
+    inner = fiftyone.SidebarGroupDocument(name="review, inner", paths=list(_INNER), expanded=False)
+    config.sidebar_groups = [review, *groups, inner]
     # Older releases of FiftyOne show labels only, whatever is asked.
     if hasattr(config, "active_fields") and hasattr(fiftyone.core.odm.dataset, "ActiveFields"):
         shown = [*BOX_FIELDS, *TAG_COLOURS]
@@ -141,9 +150,17 @@ def arrange_app(fiftyone: Any, dataset: Any) -> None:
     dataset.save()
     # Only a field with a schema can be drawn in; releases that cannot draw know of none.
     if hasattr(dataset, "set_label_schemas"):
-        schema = {"type": "detections", "component": "dropdown", "classes": list(DRAWN_CLASSES), "attributes": []}
+        # The first is what a new box is called.
+        names = list(dict.fromkeys([UNNAMED, *sorted(classes)]))[:_MOST_CLASSES]
+        schema = {"type": "detections", "component": "dropdown", "classes": names, "attributes": []}
         dataset.set_label_schemas({MISSING: schema})
         dataset.activate_label_schemas([MISSING])
+
+
+def drawn_classes(dataset: Any) -> tuple[str, ...]:
+    """Return the classes that a drawn box may have."""
+    schemas = getattr(dataset, "label_schemas", None) or {}
+    return tuple(schemas.get(MISSING, {}).get("classes", (UNNAMED,)))
 
 
 def _values_coloured(colours: Mapping[str, str]) -> dict[str, Any]:
@@ -266,7 +283,7 @@ def build_dataset(
         if field.indexed:
             dataset.create_index(field.name)
     save_views(fiftyone, dataset, images)
-    arrange_app(fiftyone, dataset)
+    arrange_app(fiftyone, dataset, set(images.boxes.labels))
     if embeddings is not None:
         _index_by_look(dataset, images, embeddings)
     _say(dataset, {**info, "state": READY})

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-MISSING = "missing"
-"""The one label field that a reviewer draws in: boxes that the annotations lack."""
+from curation.review.dataset import MISSING
 
 _WHOLE = re.compile(r"/dataset/(?P<dataset>[^/]+)/sample/(?P<sample>[0-9a-f]{24})")
 _LABEL = re.compile(_WHOLE.pattern + r"/(?P<field>[^/]+)/(?P<label>[^/]+)")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.errors import ReviewError, UsageError
+from curation.manifest.header import UNNAMED
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
 from curation.proposals.clip_overlap import nearest_id_image
@@ -250,7 +251,9 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
         folder = folders.get(namespace, folders.get(""))
         nearest.append(one)
         paths.append(folder.find([native]) if folder is not None and native else None)
-    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(paths))
+    different = list(dict.fromkeys(path for path in paths if path is not None))
+    bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
+    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if one in bad else one for one in paths))
 
 
 def _in_batches(images: ReviewImages, batch_size: int) -> ReviewImages:
@@ -405,7 +408,7 @@ def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) ->
     for number, source in enumerate(objects.images.sources):
         mine = objects.source == number
         xywh[mine] = _boxes_of(source, objects.index[mine])
-    names = [entry.name for entry in manifest.header.classes]
+    names = [entry.name for entry in manifest.header.classes] + [UNNAMED]
     return Boxes(
         image=line_to_row[objects.image],
         xywh=xywh,

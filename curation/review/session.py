@@ -30,6 +30,7 @@ from curation.review.images import (
     with_cards,
 )
 from curation.review.live_review import LiveReview, offer_own_view, open_review
+from curation.review.missing_boxes import MissingBoxes, Settled, open_boxes
 from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
 from curation.review.serving import find_place
 from curation.review.verdicts import checked_reviewer
@@ -45,12 +46,17 @@ _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed."""
+    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed.
+
+    For a reviewer also the drawn boxes, and what a start found out of them.
+    """
 
     review: LiveReview
     record: ReviewRecord
     built: bool
     replayed: int
+    boxes: MissingBoxes | None = None
+    settled: Settled | None = None
 
 
 @checked
@@ -285,7 +291,7 @@ def start_review(
     write_record(folder, record)
     images = with_cards(images, folder / CARDS)
     dataset = present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
-    return _at_work(dataset, record, reviewer, built=present is None)
+    return _started(dataset, record, built=present is None, reviewer=reviewer)
 
 
 def resume_review(folder: Path, *, reviewer: str = "") -> Started:
@@ -310,15 +316,17 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
             where=f"dataset {name}",
             hint="start it again with its manifest, sources and photos: the decisions in the log are kept",
         )
-    return _at_work(present, record, reviewer, built=False)
+    return _started(present, record, built=False, reviewer=reviewer)
 
 
-def _at_work(dataset: Any, record: ReviewRecord, reviewer: str, *, built: bool) -> Started:
+def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) -> Started:
+    """Return a review whose dataset is brought up to both logs: verdicts, and where a reviewer is named, boxes."""
     review = open_review(dataset)
-    started = Started(review, record, built=built, replayed=review.replay())
+    boxes = open_boxes(dataset, review.book.path, reviewer) if reviewer else None
+    settled = None if boxes is None else boxes.settle()
     if reviewer:
         offer_own_view(dataset, checked_reviewer(reviewer))
-    return started
+    return Started(review, record, built=built, replayed=review.replay(), boxes=boxes, settled=settled)
 
 
 def prepare_plugins(folder: Path, reviewer: str = "") -> None:

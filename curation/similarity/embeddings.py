@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import msgspec
@@ -111,6 +112,10 @@ HEADER, ROWS, SHARDS = "store.json", "rows.json", "shards"
 KINDS = ("images", "boxes", "texts")
 _FORMAT = 1
 _HEX = 16
+_DAMAGE = (
+    OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError, MemoryError, TokenError,
+)  # fmt: skip
+"""What reading the header of a damaged array raises."""
 _JOINED = 8192
 """Rows copied at a time when shards are joined."""
 
@@ -368,10 +373,10 @@ def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:
     try:
         if sha256_of_file(path) != sha256:
             raise EmbeddingError("The vectors are not those that the store lists", where=str(path))
-        vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+        vectors: Vectors = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise MissingFileError("The vectors of the store are missing", where=str(path)) from None
-    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
+    except _DAMAGE as error:
         raise EmbeddingError(
             "The vectors of the store cannot be read", where=str(path), found=str(error)[:200]
         ) from None

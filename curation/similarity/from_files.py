@@ -8,15 +8,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
 from curation.arguments import checked
 from curation.csv_table import as_csv
 from curation.engines.running import EngineName
+from curation.engines.shards import SUMMARY, open_shards
 from curation.errors import CurationWarning, UsageError
 from curation.input_files import read_plain
+from curation.similarity.corpus_neighbors import nearest_in_corpus
 from curation.similarity.embed import (
     Broken,
     EmbedResult,
@@ -334,7 +336,9 @@ def neighbors(
     queries: Annotated[Mapping[str, Path] | Path, "[NAME=]STORE"],
     references: Annotated[Path, "STORE"],
     k: Annotated[int, "K"] = 10,
-    engine: Engine = "auto",
+    engine: Literal["auto", "torch", "numpy", "faiss", "local", "ray"] = "auto",
+    workers: int | None = None,
+    parts: Annotated[Path | None, "DIR"] = None,
     set_similarity: bool = False,
     sample: SampleRule = "hashrank",
     n_train: int | None = None,
@@ -346,11 +350,15 @@ def neighbors(
     queries
         what to look for: a store of curation embed; several with --set-similarity
     references
-        where to look
+        where to look: a store, or what --corpus of curation embed has made
     k
         neighbours of each, the image itself not among them
     engine
-        all are exact
+        all are exact; local and ray (RAY_ADDRESS names a cluster) stream the references through workers
+    workers
+        of local and ray (one a core)
+    parts
+        of local and ray: keep what is found in each part, so that the same command goes on where it was interrupted
     set_similarity
         compare whole sets: similarity of each image to its nearest in a sample of the references
     sample
@@ -359,28 +367,45 @@ def neighbors(
         training images of the ID set, for --sample paper
     """
     named = {queries.name: queries} if isinstance(queries, Path) else queries
-    known = open_embeddings(references)
     asked = {name: open_embeddings(path) for name, path in named.items()}
+    is_corpus = (references / SUMMARY).is_file()
+    if engine in ("local", "ray") or (is_corpus and engine == "auto" and not set_similarity):
+        if len(asked) > 1 or set_similarity:
+            raise UsageError("Workers list the neighbours of one set", expected="one --queries STORE")
+        (one,) = asked.values()
+        over: EngineName = "ray" if engine == "ray" else "local"
+        found, itself = nearest_in_corpus(one, references, k, engine=over, workers=workers, out=parts)
+        total = open_shards(references).rows if is_corpus else len(open_embeddings(references))
+        ranked = [
+            (name, rank, *row) for name, near in zip(one.ids, found, strict=True) for rank, row in enumerate(near, 1)
+        ]
+        return Neighbors(ranked, _facts(one, total, k, itself))
+    if workers or parts:
+        raise UsageError("--workers and --parts go with --engine local or ray")
+    known, search = open_embeddings(references), cast("Engine", engine)
     if set_similarity:
-        return _sets(asked, known, engine, sample, n_train)
+        return _sets(asked, known, search, sample, n_train)
     if len(asked) > 1:
         raise UsageError("Neighbours are listed for one set", expected="one --queries STORE, or --set-similarity")
     (one,) = asked.values()
     require_same_encoder(one, known)
-    places, scores, itself = nearest_others(one, known, k, engine=engine)
+    places, scores, itself = nearest_others(one, known, k, engine=search)
     rows = [
         (name, rank, known.ids[place], score)
         for name, row, values in zip(one.ids, places.tolist(), scores.tolist(), strict=True)
         for rank, (place, score) in enumerate(zip(row, values, strict=True), 1)
     ]
-    facts = {
-        "queries": len(one.ids),
-        "references": len(known.ids),
+    return Neighbors(rows, _facts(one, len(known.ids), k, itself))
+
+
+def _facts(queries: Embeddings, references: int, k: int, itself: int) -> dict[str, Any]:
+    return {
+        "queries": len(queries.ids),
+        "references": references,
         "k": k,
         "queries_among_references": itself,
-        "encoder": one.encoder.digest,
+        "encoder": queries.encoder.digest,
     }
-    return Neighbors(rows, facts)
 
 
 def _sets(

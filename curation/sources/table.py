@@ -325,7 +325,7 @@ def read_cells(content: FileContent) -> Cells:
         if suffix == ".parquet":
             return Cells(content.name, _parquet(content), first_line=0)
         return Cells(content.name, _delimited(content, "\t" if suffix == ".tsv" else ","), first_line=2)
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise AnnotationFormatError(
             "The table cannot be read",
             where=content.name,
@@ -349,6 +349,14 @@ def _delimited(content: FileContent, delimiter: str) -> dict[str, list[Any]]:
             column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=False
         ),
     )
+    if table.column_names != list(names):
+        # A quote that is never closed, say: the two readers of the header part ways.
+        raise AnnotationFormatError(
+            "The header of the table cannot be read",
+            where=f"{content.name}: row 1",
+            expected="names without quotes in them",
+            found=", ".join(names)[:200],
+        )
     return {name: table.column(name).to_pylist() for name in names}
 
 

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 
 from curation.cli import main
 from curation.decisions.files import read_decisions
-from curation.review.review_folder import ReviewRecord, write_record
+from curation.review.review_folder import ReviewRecord, read_record, write_record
 from curation.review.verdicts import VerdictBook
 from tests.review.conftest import database_uri, review_environment  # noqa: F401  (fixtures)
 from tests.review.review_world import ReviewWorld, write_world
@@ -43,6 +44,26 @@ def test_status_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert (data["images"], data["decided"], data["conflicts"]) == (8, 4, 1)
     assert data["batches"][1] == {"batch": "0002", "images": 4, "decided": 0, "conflicts": 0}
     assert data["agreement"][0]["images"] == 3
+
+
+def test_status_names_photos_that_cannot_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = {"missing": ["coco:000000000009"], "truncated": [f"coco:{number:012d}" for number in range(7)]}
+    record = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches={"0001": 8}, bad_photos=bad)
+    write_record(tmp_path, record)
+    assert main(["review", "status", "--folder", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "Photos that cannot be looked at" in text
+    assert re.search(r"missing +1 +coco:000000000009\n", text)
+    assert re.search(r"truncated +7 +coco:000000000000, coco:000000000001, coco:000000000002, …", text)
+    assert main(["review", "status", "--folder", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bad_photos"] == bad
+
+
+def test_a_record_of_the_version_before_is_read(tmp_path: Path) -> None:
+    record = ReviewRecord(version=1, dataset="d", stage="manual", manifest="", inputs="", batches={"0001": 8})
+    text = json.dumps({name: getattr(record, name) for name in record.__struct_fields__ if name != "bad_photos"})
+    (tmp_path / "review.json").write_text(text, encoding="utf-8")
+    assert read_record(tmp_path) == record
 
 
 def test_another_reviewers_file_is_taken_in(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

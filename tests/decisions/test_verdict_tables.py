@@ -184,3 +184,10 @@ def test_ids_are_those_of_the_part_that_a_data_set_names(base_folder: Path, base
     assert (part.part, part.total, part.unjudged) == ("wilderness", 2, part.images - 2)
     assert report.staleness is not None
     assert report.staleness.gone == ("coco:000000000007",)
+
+
+def test_a_code_without_end_is_told_shortly(tmp_path: Path) -> None:
+    path = write(tmp_path / "textures.csv", f"0,t/images/banded/banded_0001.jpg,{'a' * 70_000}")
+    with pytest.raises(CurationError) as caught:
+        read_verdicts([path], options(), namespace_of)
+    assert len(str(caught.value)) < 1000

@@ -266,6 +266,18 @@ def photos(folder: Path) -> None:
         assert run(f"curation embed --images {name}-photos --encoder colour --out stores/{name}") == 0
 
 
+def benchmark_and_corpus(folder: Path) -> None:
+    """Draw a benchmark, and shards of a corpus that holds none of it."""
+    from tests.leaks.leak_world import jpeg, picture, write_benchmark, write_tar
+
+    write_benchmark(folder, 12)
+    (folder / "manifest").rename(folder / "my-benchmark")
+    (folder / "shards").mkdir()
+    for shard in range(2):
+        numbers = range(100 + 20 * shard, 120 + 20 * shard)
+        write_tar(folder / "shards" / f"{shard}.tar", [(f"{number}.jpg", jpeg(picture(number))) for number in numbers])
+
+
 def photos_without_sizes(folder: Path) -> None:
     from PIL import Image
 
@@ -311,6 +323,23 @@ def review_without_a_database(folder: Path) -> None:
     for reviewer, below in (("anna", "my-review"), ("ben", "my-review"), ("eva", "other")):
         book = VerdictBook(folder / below / "decisions.jsonl", stage="manual")
         book.record(keys, "near", reason="stripes", reviewer=reviewer)
+    drawn_boxes(folder)
+
+
+def drawn_boxes(folder: Path) -> None:
+    """Draw a manifest of tasks with its sources, detections, and boxes of two reviewers."""
+    from curation.manifest.manifest import write_manifest
+    from tests.decisions.box_logs import write_log
+    from tests.decisions.test_box_overlay import detections, two_reviewers
+    from tests.task_world import write_task_world
+
+    world = write_task_world(folder / "raw")
+    write_manifest(world.manifest, folder / "M")
+    (folder / "results.json").write_text(json.dumps(detections(world, added=[(2003, [7, 8, 9, 10])])))
+    world.train_json.rename(folder / "train.json")
+    world.val_json.rename(folder / "val.json")
+    for one, below in zip(two_reviewers(), ("my-review", "other"), strict=True):
+        write_log(folder / below / "boxes.jsonl", [one])
 
 
 def openood_files(folder: Path) -> None:
@@ -383,6 +412,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/imagenet.md": ilsvrc2012,
     "docs/imagenetood.md": classes_and_one_list,
     "docs/leaderboard.md": rows_of_a_leaderboard,
+    "docs/leaks.md": benchmark_and_corpus,
     "docs/manifests.md": manifests_of_ones_own,
     "docs/ninco.md": classes_and_one_list,
     "docs/ood_metrics.md": ood_files,

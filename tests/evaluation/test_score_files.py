@@ -1,3 +1,4 @@
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from pyarrow import parquet
 from curation.canonical import sha256_of_file
 from curation.errors import MissingFileError, PredictionError, UsageError
 from curation.evaluation.class_scores import part_samples, protocol_classes
-from curation.evaluation.score_files import Keys, ScoreOptions, read_scores
+from curation.evaluation.score_files import Keys, ScoreOptions, read_npy, read_scores
 from tests.evaluation.open_set_manifests import (
     LISTS,
     TEST_CLASSES,
@@ -157,6 +158,22 @@ def test_nothing_tells_the_labels(tmp_path: Path) -> None:
 def test_archives_that_are_refused(tmp_path: Path, arrays: Any, message: str) -> None:
     with pytest.raises(PredictionError, match=message):
         read_scores(npz(tmp_path / "a.npz", **arrays))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_member_packed_as_numpy_packs_none_is_refused(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("scores.npy", bytes(range(256)) * 20)
+    with pytest.raises(PredictionError, match="packed"):
+        read_scores(path)
+
+
+def test_a_header_too_deep_to_parse_is_refused(tmp_path: Path) -> None:
+    header = b"-" * 9000 + b"1"
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(PredictionError, match="cannot be read"):
+        read_npy(tmp_path / "a.npy")
 
 
 def test_keys_that_are_not_there(tmp_path: Path) -> None:

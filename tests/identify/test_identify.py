@@ -349,6 +349,7 @@ def test_without_a_declaration_every_list_is_taken(world: Path, tmp_path: Path) 
         (HEAD + 'lists=[{file="/*.txt"}]', curation.CurationError, "leads"),
         (HEAD + 'lists=[{file="first/test.txt"},{file="first/test.txt"}]', UsageError, "one name"),
         ("", UsageError, "no list of images"),
+        ("a = " + "[" * 5000, UsageError, "malformed"),
     ],
 )  # fmt: skip
 def test_declarations_that_cannot_serve(

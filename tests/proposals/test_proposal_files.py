@@ -104,3 +104,11 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         read_proposals(tmp_path / "x")
     with pytest.raises(MissingFileError):
         read_proposals(tmp_path / "absent")
+
+
+def test_a_header_with_a_key_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    write_proposals(path, MADE)
+    path.write_bytes(path.read_bytes().replace(b'"note":', b'"n\xf3te":', 1))
+    with pytest.raises(ProposalError, match="header"):
+        read_proposals(path)

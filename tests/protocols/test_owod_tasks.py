@@ -131,3 +131,9 @@ def test_sizes_in_the_file_are_settings(tmp_path: Path) -> None:
     assert settings("") == {}
     assert settings("validation = 20\nexemplars = 7\n") == {"val_size": "20", "exemplars": "7"}
     assert settings("validation = 0\nexemplars = 0\n") == {"val": "none", "exemplars": "0"}
+
+
+def test_half_a_character_in_json_is_refused(tmp_path: Path) -> None:
+    text = json.dumps({"name": "my/x", "\ud800": 1, "tasks": [{"name": "t1", "classes": ["a"]}]})
+    with pytest.raises(ProtocolError, match="form"):
+        read_task_file(write(tmp_path, text, "tasks.json"))

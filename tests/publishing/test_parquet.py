@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from curation.errors import PublicationMismatchError
 from curation.publishing.parquet import content_digest, read_parquet, schema_of, write_parquet
@@ -86,6 +87,18 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path, data: bytes) -> None:
     for read in (lambda: list(read_parquet(tmp_path / "x")), lambda: schema_of(tmp_path / "x")):
         with pytest.raises(PublicationMismatchError, match="cannot be read as Parquet"):
             read()
+
+
+def test_a_schema_that_lies_is_refused_and_does_not_end_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pa.table({"image_id": ["coco:1", "coco:2"]}), path)
+    data = path.read_bytes()
+    assert data.count(b"%\x02\x18\x08image_id") == 1
+    path.write_bytes(data.replace(b"%\x02\x18\x08image_id", b"%\x12\x18\x08image_id"))
+    code = "import sys; from pathlib import Path; from curation.publishing.parquet import read_parquet\n"
+    code += "from curation.errors import PublicationMismatchError\n"
+    code += "try: list(read_parquet(Path(sys.argv[1])))\nexcept PublicationMismatchError: sys.exit(3)"
+    assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == 3
 
 
 @pytest.mark.parametrize(

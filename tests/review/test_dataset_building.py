@@ -81,7 +81,7 @@ def test_each_role_has_a_field_of_its_own_and_a_colour(fiftyone: Any, world: Rev
 def test_boxes_can_be_drawn_in_a_field_of_their_own_alone(fiftyone: Any, world: ReviewWorld, name: str) -> None:
     dataset = build_dataset(fiftyone, name, world.images(), {})
     assert dataset.active_label_schemas == ["missing"]
-    assert dataset.label_schemas["missing"]["classes"] == ["unknown"]
+    assert dataset.label_schemas["missing"]["classes"] == ["unknown", "person", "pizza", "zebra"]
     assert dataset.first().missing.detections == []
 
 

@@ -8,7 +8,7 @@ from curation.decisions.files import read_decisions
 from curation.errors import MissingFileError, ReviewError
 from curation.review.review_folder import ReviewRecord, read_record, require_log, write_record
 from curation.review.session import prepare_plugins, resume_review, start_review
-from tests.review.review_world import ReviewWorld
+from tests.review.review_world import ReviewWorld, coco_id
 
 RECORD = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="sha256:0", batches={"0001": 3})
 
@@ -39,6 +39,16 @@ class TestOneReviewAfterAnother:
         again = start_review(tmp_path / "r", "s", world.images([]), rebuild=True)
         assert (again.built, again.replayed) == (True, 2)
         assert len(read_decisions(again.review.book.path).decisions) == 2
+
+    def test_bad_photos_are_recorded_and_shown_as_cards_of_the_folder(self, world: ReviewWorld, tmp_path: Path) -> None:
+        (world.photos / "000000000004.jpg").write_bytes(b"GIF8")
+        started = start_review(tmp_path / "r", "s", world.images())
+        assert read_record(tmp_path / "r").bad_photos == {"truncated": [coco_id(4)]}
+        shown = started.review.dataset.match({"bad_photo": "truncated"}).first().filepath
+        assert shown == str(tmp_path / "r" / "bad-photos" / "truncated.png")
+        # The reviewer decides on it like on any other.
+        started.review.decide(started.review.dataset.values("id")[-1:], "remove", reviewer="anna")
+        assert read_decisions(started.review.book.path).decisions[0].image_id == coco_id(4)
 
     def test_a_folder_holds_one_review(self, world: ReviewWorld, tmp_path: Path) -> None:
         start_review(tmp_path / "r", "s", world.images())

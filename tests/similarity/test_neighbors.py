@@ -97,6 +97,53 @@ def test_real_numbers_and_blocks(engine: Any) -> None:
         assert np.abs(best - np.take_along_axis(exact, found, axis=1)).max() <= 2 * allowed
 
 
+def _all_ways(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return each way in which torch finds candidates, bfloat16 also where the processor has no units for it."""
+    monkeypatch.setattr(neighbors, "_has_bfloat16", lambda: True)
+    every = neighbors._ways
+    return [lambda *given, one=one: every(*given)[one : one + 1] for one in (0, 1)]
+
+
+@pytest.mark.skipif("torch" not in ENGINES, reason="torch is not installed")
+@pytest.mark.parametrize("spread", [1.0, 0.02])
+def test_every_way_ranks_the_same(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of float64 decide, whatever finds the candidates; near copies and exact ones are among the references.
+
+    Vectors that are close together have more candidates than it pays to take: the next way takes over.
+    """
+    monkeypatch.setattr(neighbors, "REFERENCE_BLOCK", 256)
+    rng = np.random.default_rng(6)
+    middle = rng.normal(size=64)
+    queries, references = ((middle + spread * rng.normal(size=(n, 64))).astype(np.float32) for n in (90, 5000))
+    references[1000:1100] = references[0:100]
+    references[2000:2100] = np.nextafter(references[0:100], np.float32(9))
+    queries, references = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (queries, references))
+    exact = (queries.astype(np.float64) @ references.astype(np.float64).T).astype(np.float32)
+    expected = np.argsort(-exact, axis=1, kind="stable")[:, :30]
+    scores = np.take_along_axis(exact, expected, axis=1)
+    found = [nearest(queries, references, 30, engine="numpy")]
+    for way in _all_ways(monkeypatch):
+        with monkeypatch.context() as patch:
+            patch.setattr(neighbors, "_ways", way)
+            found += [nearest(queries, references, 30, engine="torch", block=block) for block in (32, 90)]
+    for places, products in found:
+        np.testing.assert_array_equal(places, expected)
+        np.testing.assert_array_equal(products, scores)
+
+
+@pytest.mark.skipif("torch" not in ENGINES, reason="torch is not installed")
+def test_no_product_is_further_off_than_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    queries, references = (rng.normal(size=(n, 40)).astype(np.float32) ** 3 for n in (20, 700))
+    exact = queries.astype(np.float64) @ references.astype(np.float64).T
+    for way in _all_ways(monkeypatch):
+        products = way(queries, references, 5)[0](queries)
+        products.multiply(0, 700)
+        off = np.abs(products._scores.float().numpy() - exact)
+        assert (off <= products.error[:, None]).all()
+        assert off.max() > products.error.max() / 2000
+
+
 def test_read_only_vectors_are_taken() -> None:
     references = np.eye(3, dtype=np.float32)
     references.flags.writeable = False

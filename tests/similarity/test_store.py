@@ -187,6 +187,21 @@ def test_an_id_that_stands_twice_and_infinite_vectors_are_refused(tmp_path: Path
         open_embeddings(tmp_path / "infinite")
 
 
+@pytest.mark.parametrize(
+    "header", [b"(" * 300, b"'a' + " * 2000 + b"'b'", b"{'descr': '<f4'", b"{'shape': (2**70,)}", b"-" * 9000 + b"1"]
+)
+def test_a_header_of_an_array_that_cannot_be_parsed_is_refused(tmp_path: Path, header: bytes) -> None:
+    from curation.canonical import sha256_of_file
+
+    folder = finished(tmp_path / "s")
+    array = next(folder.glob("vectors-*.npy"))
+    array.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(40))
+    listing = json.loads((folder / "rows.json").read_text()) | {"sha256": sha256_of_file(array)}
+    (folder / "rows.json").write_text(json.dumps(listing))
+    with pytest.raises(EmbeddingError, match="cannot be read"):
+        open_embeddings(folder)
+
+
 def test_pickles_are_not_read(tmp_path: Path) -> None:
     from curation.canonical import sha256_of_file
 

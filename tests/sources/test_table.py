@@ -166,6 +166,9 @@ BAD: dict[str, tuple[str | bytes, type[CurationError]]] = {
     "ragged": ("image,class\na,dog,cat\nb\n", AnnotationFormatError),
     "not UTF-8": (b"image,class\na,d\xffg\n", AnnotationFormatError),
     "header not UTF-8": (b"imag\xff,class\na,dog\n", AnnotationFormatError),
+    "header with a quote": ('image,class"\na,dog\n', AnnotationFormatError),
+    "header with an open quote": ('image,"class\na,dog\n', AnnotationFormatError),
+    "endless header": (f"image,class,{'a' * 70_000}\na,dog,x\n", AnnotationFormatError),
     "no image id": ("image,class\n,dog\n", AnnotationFormatError),
     "unprintable image id": (b"image,class\na\x00b,dog\n", AnnotationFormatError),
     "endless image id": (f"image,class\n{'a' * 300},dog\n", AnnotationFormatError),
@@ -192,6 +195,16 @@ def test_a_class_that_coco_does_not_have_is_named_with_its_row(tmp_path: Path) -
 def test_what_is_not_parquet_is_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(AnnotationFormatError):
         read(tmp_path, data, name="table.parquet")
+
+
+def test_a_parquet_column_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    out = pa.BufferOutputStream()
+    parquet.write_table(pa.table({"image": ["a"], "qqqq": ["b"]}), out, store_schema=False)
+    with pytest.raises(AnnotationFormatError, match="cannot be read"):
+        read(tmp_path, out.getvalue().to_pybytes().replace(b"qqqq", b"\xf3qqq"), name="table.parquet")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from curation.audit.rules import (
     data,
     kinship,
     label_integrity,
+    leaks,
     published_classes,
     published_lists,
     task_increment,
@@ -28,6 +29,7 @@ _CHECKS: dict[str, Check] = {
     **published_lists.CHECKS,
     **published_classes.CHECKS,
     **kinship.CHECKS,
+    **leaks.CHECKS,
 }
 
 _ALL: tuple[Rule, ...] = tuple(
@@ -36,15 +38,16 @@ _ALL: tuple[Rule, ...] = tuple(
 )
 PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
 """What names, sizes and labels of a folder's lists say, held against the lists; told where there is something."""
-RULES = tuple(rule for rule in _ALL if rule.name not in kinship.CHECKS and not rule.of_published_lists)
+_SOMETIMES = {**kinship.CHECKS, **leaks.CHECKS}
+RULES = tuple(rule for rule in _ALL if rule.name not in _SOMETIMES and not rule.of_published_lists)
 """The rules of every benchmark, in the order of a report; what each says stands in ``facts.toml``."""
 
 
 def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
-    """Return the rules of a benchmark: of a folder those of published lists too, of wnids those of kinship."""
+    """Return the rules of a benchmark: of a folder those of published lists too, of wnids kinship, if asked leaks."""
     published = PUBLISHED_RULES if target.published is not None else ()
-    of_kinship = tuple(rule for rule in _ALL if rule.name in kinship.CHECKS) if kinship.has_synsets(target) else ()
-    return (*RULES, *published, *of_kinship)
+    more = {**(kinship.CHECKS if kinship.has_synsets(target) else {}), **(leaks.CHECKS if target.leaks else {})}
+    return (*RULES, *published, *(rule for rule in _ALL if rule.name in more))
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:

@@ -367,7 +367,8 @@ def parse_tasks(text: str) -> TaskFile:
 def _checked(content: object, where: str) -> TaskFile:
     try:
         declared = msgspec.convert(content, TaskFile)
-    except msgspec.ValidationError as error:
+    # A text of JSON may hold half a character ("\\ud800"), which no UTF-8 does.
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise ProtocolError(
             "The task file does not have the form of one",
             where=where,

@@ -16,6 +16,7 @@ from fiftyone.server.view import get_view
 
 from curation.errors import CurationError, ReviewError
 from curation.review.live_review import Outcome, open_review, waiting_view
+from curation.review.missing_boxes import open_boxes
 from curation.review.progress import progress_markdown
 from curation.review.session import REVIEWER_VARIABLE
 from curation.review.verdicts import ACTIONS, UNDO, VERDICTS
@@ -344,6 +345,55 @@ class Undo(_Shown):
         return judge_selected(ctx, UNDO)
 
 
+def _drawn(ctx: Any) -> Any:
+    """Return the drawn boxes of the dataset, for the reviewer of this server."""
+    return open_boxes(ctx.dataset, open_review(ctx.dataset).book.path, reviewer_here(ctx))
+
+
+class BoxesComplete(_Shown):
+    """The reviewer's word that every unknown object of the image shown, or of the selected ones, is boxed."""
+
+    called, label, icon = "boxes_complete", "Boxes: every unknown object is boxed", "done_all"
+    complete = True
+
+    def resolve_placement(self, ctx: Any) -> Any:
+        """Return the place in the enlarged view."""
+        button = types.Button(label=self.label, icon=self.icon, prompt=False)
+        return types.Placement(types.Places.SAMPLES_VIEWER_ACTIONS, button)
+
+    def execute(self, ctx: Any) -> dict[str, Any]:
+        """Write it into the log of drawn boxes."""
+        shown = [ctx.current_sample] if ctx.current_sample else list(ctx.selected)
+        return _told_of_boxes(ctx, lambda boxes: boxes.declare(shown, complete=self.complete))
+
+
+class BoxesReopen(BoxesComplete):
+    """That word, taken back."""
+
+    called, label, icon = "boxes_reopen", "Boxes: some are missing still", "remove_done"
+    complete = False
+
+
+class UndoBox(BoxesComplete):
+    """The reviewer's last edit of a box, taken back."""
+
+    called, label, icon = "undo_box", "Boxes: undo my last edit", "undo"
+
+    def execute(self, ctx: Any) -> dict[str, Any]:
+        """Take it back, in the log first."""
+        return _told_of_boxes(ctx, lambda boxes: boxes.undo())
+
+
+def _told_of_boxes(ctx: Any, done: Any) -> dict[str, Any]:
+    try:
+        text = done(_drawn(ctx))
+    except (CurationError, OSError) as error:
+        return told(ctx, error)
+    ctx.ops.notify(text, variant="success")
+    ctx.ops.reload_samples()
+    return {"message": text}
+
+
 class NextBatch(_Shown):
     """The next batch with an image that waits."""
 
@@ -402,6 +452,8 @@ def _notice(inputs: Any, text: str) -> Any:
 
 
 QUICK = (Keep, Remove, Near, Far, Unsure)
-OPERATORS = (OpenReview, About, Judge, InOrder, Decide, *QUICK, Undo, NextBatch, ExportDecisions, ReviewProgress)
+BOXES = (BoxesComplete, BoxesReopen, UndoBox)
+VERBS = (OpenReview, About, Judge, InOrder, Decide, *QUICK, Undo, NextBatch, ExportDecisions, ReviewProgress)
+OPERATORS = (*VERBS, *BOXES)
 
 assert tuple(one.verdict for one in QUICK) == VERDICTS  # noqa: S101

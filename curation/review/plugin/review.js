@@ -322,6 +322,7 @@
   }
 
   let changed = false; // Something was decided since the enlarged view opened: the grid is behind.
+  const given = new Map(); // Verdicts by sample, given in the enlarged view, which the App's own data may lack still.
 
   async function judgeShown(ctx, verdict) {
     const id = await imageShown(ctx);
@@ -331,6 +332,7 @@
     const again = review.decided.has(id);
     const done = await ask("judge", { ids: [id], verdict });
     changed = true;
+    given.set(id, verdict);
     counted(done);
     say(done.message);
     // Closed meanwhile: then there is nowhere to go on to.
@@ -360,6 +362,7 @@
   async function undo(ctx, enlarged) {
     const done = await ask("judge", { verdict: "undo" });
     counted(done);
+    for (const id of done.ids) given.delete(id);
     say(done.message, done.ids.length ? "done" : "note");
     if (!done.ids.length) return;
     if (!enlarged || !(await imageShown(ctx))) return reload(ctx);
@@ -435,6 +438,158 @@
   // The evidence beside the image
   // -------------------------------------------------------------------------------------------------------------------
 
+  const EVIDENCE = "review_evidence";
+  const BOXES = { known: "#d55e00", unknown: "#56b4e9", other: "#999999", missing: "#f0e442" };
+  const MUTED = { color: "#a8a8b3", fontSize: 12 };
+
+  const h = (tag, style, ...children) => window.React.createElement(tag, { style }, ...children);
+
+  const heading = (text) =>
+    h("div", { ...MUTED, textTransform: "uppercase", letterSpacing: ".05em", margin: "16px 0 4px" }, text);
+
+  const chip = (text, colour) =>
+    h("span", { background: colour || "#555", color: "#111", fontWeight: 600, borderRadius: 4, padding: "2px 8px" }, text);
+
+  /* The names of boxes with how many there are: "person 2, chair". */
+  function named(boxes) {
+    const counts = new Map();
+    for (const one of boxes) counts.set(one.label, (counts.get(one.label) || 0) + 1);
+    return Array.from(counts, ([label, count]) => (count > 1 ? `${label} ${count}` : label)).join(", ");
+  }
+
+  function verdictOf(sample) {
+    const colour = COLOURS[sample.verdict] || "#cc79a7";
+    const lines = (sample.verdicts || []).map((one) => h("div", { marginTop: 2 }, one));
+    if (sample.verdict) return h("div", {}, chip(sample.verdict, colour), ...lines);
+    // What the App has loaded may be older than the verdict.
+    const now = given.get(sample._id || sample.id);
+    return now ? h("div", {}, chip(now, COLOURS[now]), " by you, just now") : h("div", MUTED, "none yet");
+  }
+
+  function proposalOf(sample) {
+    const word = (sample.proposal || "").replace("?", "");
+    if (!word) return h("div", MUTED, "nothing is proposed for this image");
+    return h("div", {}, chip(sample.proposal, COLOURS[word]), ` ${sample.reason || ""} `, h("span", MUTED, `rank ${sample.rank}`));
+  }
+
+  function evidenceTable(rows) {
+    const cell = { padding: "5px 8px 5px 0", verticalAlign: "top", borderTop: "1px solid #44464f" };
+    const number = { ...cell, textAlign: "right", whiteSpace: "nowrap", fontVariantNumeric: "tabular-nums" };
+    const head = (text, style) => h("th", { ...style, ...MUTED, fontWeight: 400, borderTop: "none", whiteSpace: "nowrap", textAlign: style.textAlign || "left" }, text);
+    const body = rows.map((row) =>
+      h(
+        "tr",
+        {},
+        h("td", cell, h("div", {}, row.detail), h("div", MUTED, row.why)),
+        h("td", cell, row.id_class || "–"),
+        h("td", number, row.score || "–"),
+        h("td", number, row.threshold || "–")
+      )
+    );
+    const heads = [head("evidence", cell), head("ID class", cell), head("score", number), head("threshold", number)];
+    return h("table", { width: "100%", borderCollapse: "collapse" }, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...body));
+  }
+
+  function boxesOf(sample) {
+    const lines = Object.entries(BOXES)
+      .map(([field, colour]) => [field, colour, (sample[field] && sample[field].detections) || []])
+      .filter(([, , boxes]) => boxes.length)
+      .map(([field, colour, boxes]) =>
+        h(
+          "div",
+          { margin: "2px 0" },
+          h("span", { display: "inline-block", width: 11, height: 11, marginRight: 7, border: `3px solid ${colour}` }),
+          `${field}: ${named(boxes)}`
+        )
+      );
+    if (lines.length) return h("div", {}, heading("boxes"), ...lines);
+    return h("div", {}, heading("annotated, without a box to show"), (sample.classes || []).join(", ") || "nothing");
+  }
+
+  function nearestOf(sample) {
+    if (!sample.nearest) return null;
+    const source = sample.nearest_path && fos.getSampleSrc(sample.nearest_path);
+    const photo = source
+      ? window.React.createElement("img", {
+          src: source,
+          alt: sample.nearest,
+          style: { display: "block", maxWidth: "100%", maxHeight: 220, borderRadius: 4, marginBottom: 4 },
+        })
+      : h("div", MUTED, "its photo is not at hand (--id-photos)");
+    return h("div", {}, heading("nearest ID image"), photo, h("div", {}, sample.nearest));
+  }
+
+  /* Reads what the enlarged view has loaded already: no request, and no field that would take the keys. */
+  function Evidence() {
+    const loaded = window.recoil.useRecoilValueLoadable(fos.modalSample);
+    const before = window.React.useRef(null);
+    if (loaded.state === "hasValue" && loaded.contents) before.current = loaded.contents.sample;
+    const sample = before.current;
+    if (!sample) return h("div", { padding: 16, ...MUTED }, "…");
+    return window.React.createElement(
+      "div",
+      {
+        id: "curation-review-evidence",
+        "data-image": sample.image_id,
+        style: { font: "14px/1.45 system-ui,sans-serif", color: "#f2f2f2", padding: "10px 16px 60px", height: "100%", overflowY: "auto", boxSizing: "border-box" },
+      },
+      h("div", { fontSize: 15, fontWeight: 600 }, sample.image_id),
+      h("div", MUTED, [sample.part, `batch ${sample.batch}`].join(" · ")),
+      sample.bad_photo ? h("div", { marginTop: 8 }, chip(`photo: ${sample.bad_photo}`, "#cc79a7")) : null,
+      h(
+        "div",
+        { display: "flex", flexWrap: "wrap", columnGap: 28 },
+        h("div", {}, heading("proposed, not decided"), proposalOf(sample)),
+        h("div", {}, heading("verdict"), verdictOf(sample))
+      ),
+      sample.evidence_rows && sample.evidence_rows.length ? heading("why it is proposed") : null,
+      sample.evidence_rows && sample.evidence_rows.length ? evidenceTable(sample.evidence_rows) : null,
+      nearestOf(sample),
+      boxesOf(sample),
+      sample.group ? heading("near-duplicates") : null,
+      sample.group ? h("div", {}, `group ${sample.group} (saved view near-duplicates)`) : null
+    );
+  }
+
+  /* Put the evidence beside the image: the App itself makes a tab of it, behind the image. Done once; where the reviewer
+   * moves it afterwards, it stays. */
+  class Beside extends foo.Operator {
+    get config() {
+      return new foo.OperatorConfig({ name: "beside", label: "Review: evidence beside the image", unlisted: true });
+    }
+    useHooks() {
+      const place = fos.constants.FIFTYONE_MODAL_SPACES_ID;
+      return { spaces: window.__fosp__.useSpaces(place).spaces, nodes: window.__fosp__.useSpaceNodes(place) };
+    }
+    async execute(ctx) {
+      const { spaces, nodes } = ctx.hooks;
+      const node = nodes.find((one) => one.type === EVIDENCE);
+      const parent = node && node.parent;
+      if (!parent) return;
+      if (spaces.canSplitLayout(parent)) {
+        spaces.splitLayout(parent, window.__fosp__.Layout.Horizontal, node);
+        spaces.setNodeSizes(parent, [0.66, 0.34]);
+      } else if (!parent.parent) return;
+      window.localStorage.setItem(EVIDENCE, "beside");
+    }
+  }
+
+  function offerEvidence() {
+    const plugins = window.__fop__;
+    const offered = plugins && plugins.registerComponent && plugins.PluginComponentType && window.React && window.recoil;
+    if (!offered || !window.__fosp__ || !window.__fosp__.useSpaces || !fos.modalSample || !fos.getSampleSrc) return false;
+    plugins.registerComponent({
+      name: EVIDENCE,
+      label: "Evidence",
+      component: Evidence,
+      type: plugins.PluginComponentType.Panel,
+      activator: ({ schema }) => Boolean(schema && schema.evidence_rows),
+      panelOptions: { surfaces: "modal" },
+    });
+    foo.registerOperator(Beside, PLUGIN);
+    return true;
+  }
+
   // -------------------------------------------------------------------------------------------------------------------
   // Start
   // -------------------------------------------------------------------------------------------------------------------
@@ -446,10 +601,12 @@
   }
   foo.registerOperator(Press, PLUGIN);
   foo.registerOperator(Shown, PLUGIN);
+  const hasEvidence = offerEvidence();
   window.addEventListener("keydown", onKey, true);
   // The page may change its dataset without being loaded anew; and the grid is brought up to date once the enlarged view
   // closes, not at each verdict.
   let enlarged = false;
+  let tries = 0;
   setInterval(() => {
     const dataset = datasetShown();
     if (!review || review.dataset !== dataset) {
@@ -462,6 +619,11 @@
     if (enlarged && !now && changed) {
       changed = false;
       queue(() => withApp(reload));
+    }
+    if (!now) tries = 0;
+    // The App makes its panels some moments after it opens the view; where it makes none, enough has been asked.
+    if (now && hasEvidence && review.verdicts && window.localStorage.getItem(EVIDENCE) !== "beside" && tries++ < 25) {
+      foo.executeOperator(`${PLUGIN}/beside`, {});
     }
     enlarged = now;
   }, 200);

@@ -1,0 +1,43 @@
+"""LK, leaks: no image of the benchmark is in the corpus that models are trained on.
+
+Told where a leak check is given (`curation.leaks`), or where the rule is asked for by name: which corpus a model was
+trained on, a benchmark cannot know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from curation.audit.rule import Check, Finding, undecidable
+from curation.audit.target import AuditTarget
+
+CHECK = "a leak check of the training corpus: curation leaks MANIFEST --corpus SHARDS --out DIR, then --leaks DIR"
+PHOTOS = "the photos of these images: curation leaks … --photos DIR"
+READABLE = "corpus images that can be decoded: unreadable.csv of the leak check names them"
+
+
+def no_image_is_in_the_corpus(target: AuditTarget) -> Iterator[Finding]:
+    """LK1: no image is in the corpus by its pixels, nearly, mirrored, or by look."""
+    found = target.leaks
+    if found is None:
+        yield undecidable("corpus", CHECK)
+        return
+    whole = found.parts[found.whole]
+    parts = {name: one for name, one in found.parts.items() if name != found.whole} or {"all lists": whole}
+    for name, one in parts.items():
+        if one.compared < one.images:
+            text = f"{one.images - one.compared:,} of {one.images:,} images had no readable photo in the leak check"
+            yield undecidable(name, PHOTOS, text)
+        if one.leaked:
+            kinds = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in one.leaked_by.items() if count)
+            text = f"{one.leaked:,} of {one.compared:,} images are in {found.corpus.name} ({kinds})"
+            yield Finding("fail", name, one.leaked, text, one.examples)
+        elif one.compared:
+            text = f"none of {one.compared:,} images is among {found.corpus.images:,} of {found.corpus.name}"
+            yield Finding("pass", name, text=text + found.missed)
+    if found.corpus.unreadable:
+        text = f"{found.corpus.unreadable:,} images of {found.corpus.name} cannot be read"
+        yield undecidable(found.corpus.name, READABLE, text)
+
+
+CHECKS: dict[str, Check] = {"LK1": no_image_is_in_the_corpus}

@@ -1,0 +1,378 @@
+"""`leaks`: is any image of a benchmark in a corpus? The benchmark is held whole, the corpus goes by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+from curation.arguments import checked
+from curation.engines.running import EngineName, run_step
+from curation.engines.shards import Shards
+from curation.errors import UsageError
+from curation.leaks.alike import MARGIN, FindAlike, Look
+from curation.leaks.evidence import KINDS, Evidence
+from curation.leaks.fingerprints import fingerprints, pictures_of
+from curation.leaks.planting import planted, wilson
+from curation.leaks.report import WHOLE, Leaks, shown_pairs
+from curation.leaks.step import RADIUS, FindLeaks, Known
+from curation.manifest.locate import load_manifest
+from curation.manifest.manifest import Manifest
+from curation.similarity.corpus_neighbors import reference_blocks
+from curation.similarity.embed import quiet, usual_threads
+from curation.similarity.embeddings import Embeddings, open_embeddings
+from curation.similarity.encoder import Encoder
+from curation.similarity.from_files import EncoderOptions
+from curation.sources.corpus import corpus_blocks
+from curation.sources.photos import BrokenPhotoError, PhotoFolder, read_photo
+
+PLANTED = 100
+MOST_PAIRS = 2_000_000
+MOST_UNREADABLE = 10_000
+_EXAMPLES = 5
+_LOOKED_FOR = ("perceptual", "mirrored")
+
+
+@checked
+def leaks(
+    manifest: Annotated[str | Path | Manifest, "MANIFEST"],
+    *,
+    corpus: Annotated[Sequence[str | Path] | str | Path, "SHARDS"],
+    photos: Annotated[Mapping[str, Path] | Path, "[NAMESPACE=]DIR"],
+    root: Annotated[str | None, "DIR"] = None,
+    part: Sequence[str] | str = (),
+    radius: Annotated[int, "BITS"] = RADIUS,
+    encoder: EncoderOptions | None = None,
+    embeddings: Annotated[Path | None, "STORE"] = None,
+    corpus_embeddings: Annotated[Path | None, "DIR"] = None,
+    margin: Annotated[float, "SHARE"] = MARGIN,
+    plant: int = PLANTED,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    evidence: Annotated[Path | None, "DIR"] = None,
+) -> Leaks:
+    """Return which images of a benchmark are in a corpus, with the evidence and what the check may have missed.
+
+    Parameters
+    ----------
+    manifest : str, Path or Manifest
+        a folder, or NAME@VERSION of an available manifest
+    corpus : str, Path, or a sequence of these
+        tar shards of WebDataset, Parquet files with a column path or url, or folders of either or of photos; paths, or
+        addresses such as s3://… (repeatable)
+    root : str, optional
+        what the paths of Parquet files are below of (default: the folder of the file)
+    photos : Path, or mapping of str to Path
+        the benchmark's photos: a folder, or one by the namespace of ids (repeatable)
+    part : str or sequence of str
+        only these parts of the benchmark (default: every part whose list is there; repeatable)
+    radius : int
+        bits of 256 in which perceptual hashes of a photo and its copy differ at most
+    embeddings : Path, optional
+        the benchmark's images as curation embed made them, to be held against --corpus-embeddings
+    corpus_embeddings : Path, optional
+        the corpus as curation embed --corpus made it, by the same encoder, or a store
+    margin : float
+        by look, with --encoder, --model or --embeddings: how far on the way from the most similar other benchmark image
+        to itself a corpus image must be
+    plant : int
+        benchmark images that are resized, re-encoded, cropped and mirrored, and looked for, to state what is missed
+    engine : {"local", "ray"}
+        what computes: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same evidence
+    workers : int, optional
+        of the engine (one a core)
+    evidence : Path, optional
+        keep what was found in each block: the same command goes on where it was interrupted
+    encoder : EncoderOptions, optional
+        By look too, where an encoder is named.
+
+    Returns
+    -------
+    Leaks
+
+    Raises
+    ------
+    UsageError
+        A part is not there, a number is out of range, or more than two million pairs are found.
+    MissingListError, MissingFileError
+        A list or a folder is not there.
+    EngineError
+        See `curation.engines.running.run_step`.
+
+    Examples
+    --------
+    >>> import curation, tempfile, pathlib
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     photos = pathlib.Path(folder)
+    ...     Image.effect_noise((64, 64), 80).save(photos / "000000000802.png")
+    ...     found = curation.leaks("elephant/val2017", corpus=folder, photos=photos, part="wilderness", plant=0)
+    >>> found.leaked
+    ('coco:000000000802',)
+    """
+    if not 0 <= plant <= 1 << 20:
+        raise UsageError("--plant needs a number from 0 to 1,048,576", found=str(plant))
+    loaded = manifest if isinstance(manifest, Manifest) else load_manifest(str(manifest))
+    lists = _lists(loaded, [part] if isinstance(part, str) else part)
+    if encoder is not None:
+        encoder.check()
+    look = encoder if encoder is not None and (encoder.encoder or encoder.model) else None
+    images = {one for ids in lists.values() for one in ids}
+    embedded = _embedded(embeddings, corpus_embeddings, look, images)
+    places = [corpus] if isinstance(corpus, str | Path) else list(corpus)
+    blocks = chain.from_iterable(corpus_blocks(place, root=root) for place in places)
+    # A corpus that is not there is told of before the benchmark is read.
+    first = list(islice(blocks, 1))
+    paths = _paths(sorted(images), photos)
+    found, broken = _read(paths, look.open() if look else None)
+    step = FindLeaks.of(found, radius=radius, margin=margin, encoder=look)
+    with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
+        shards = run_step(step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers)
+        told = _Told()
+        told.add(shards)
+        digests = {"evidence": shards.digest}
+        if embedded is not None and corpus_embeddings is not None:
+            alike = FindAlike(embedded.ids, Look.of(embedded.vectors, len(embedded), margin))
+            vectors = reference_blocks(corpus_embeddings, embedded.encoder.digest)
+            by_look = run_step(alike, vectors, out=Path(folder) / "alike", engine=engine, workers=workers)
+            told.add(by_look)
+            digests["embeddings"] = by_look.digest
+        thumbnails = _thumbnails(shards, told.evidence)
+    readable = {one.id: paths[one.id] for one in found}
+    compared = {*readable, *(embedded.ids if embedded else ())}
+    encoder_digest = look.open().identity.digest if look else embedded.encoder.digest if embedded else None
+    about = {
+        "manifest": {"name": loaded.header.name, "version": loaded.header.version, "digest": loaded.digest},
+        "inputs": {
+            "corpus": {
+                kind: {
+                    "name": _name(places),
+                    "sha256": digest,
+                    "rows": told.images if kind == "evidence" else told.embedded,
+                    "reported": {"unreadable": told.n_unreadable, "plain": told.plain} if kind == "evidence" else {},
+                }
+                for kind, digest in digests.items()
+            }
+        },
+        "thresholds": {
+            "radius": step.radius, "first_radius": step.first_radius, "margin": margin if encoder_digest else None,
+            "encoder": encoder_digest,
+        },
+    }  # fmt: skip
+    sections = {
+        "corpus": {
+            "name": _name(places), "images": told.images - told.n_unreadable, "unreadable": told.n_unreadable,
+            "plain": told.plain, "embedded": told.embedded,
+        },
+        "benchmark": {
+            "without_photo": len(images - set(paths)),
+            "unreadable": len(broken),
+            "plain": sum(all(one.found.plain) for one in found),
+        },
+        "parts": _by_part(lists, compared, told.evidence),
+        "planted": planted(step, readable, plant) if plant and readable else None,
+        "decoys": _decoys(step, told),
+    }  # fmt: skip
+    notes = _notes(sections, broken)
+    return Leaks(
+        about, sections, evidence=told.evidence, unreadable=told.unreadable, photos=readable, thumbnails=thumbnails,
+        notes=notes,
+    )  # fmt: skip
+
+
+def _embedded(
+    store: Path | None, corpus: Path | None, encoder: EncoderOptions | None, images: Collection[str]
+) -> Embeddings | None:
+    """Return the embeddings of the benchmark's images, where both sides are given."""
+    if store is None and corpus is None:
+        return None
+    if store is None or corpus is None or encoder is not None:
+        raise UsageError(
+            "Embeddings are held against embeddings",
+            expected="--embeddings STORE --corpus-embeddings DIR, or an encoder that embeds both: --encoder, --model",
+            found="an encoder beside them" if encoder is not None else "one of them alone",
+        )
+    found = open_embeddings(store)
+    rows = [row for row, name in enumerate(found.ids) if name in images]
+    if not rows:
+        raise UsageError(
+            "The embeddings are of other images than the benchmark's",
+            where=str(store),
+            expected=next(iter(sorted(images)), "an image"),
+            found=found.ids[0] if found.ids else "none",
+            hint="curation embed --images DIR --namespace NAME",
+        )
+    return found.take(rows)
+
+
+def _lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the ids of each part that is asked for, or of each whose list is there."""
+    if missing := [name for name in parts if name not in manifest.parts]:
+        raise UsageError(
+            "There is no such part", where=f"--part {missing[0][:80]}", expected=", ".join(manifest.parts)[:400]
+        )
+    names = parts or [name for name in manifest.parts if name in manifest.lists]
+    # Asking for a list that is not there says how it is got.
+    return {name: tuple(manifest.ids(name)) for name in names or manifest.parts}
+
+
+def _paths(ids: Sequence[str], photos: Mapping[str, Path] | Path) -> dict[str, Path]:
+    """Return the photo of each image that has one."""
+    roots = photos if isinstance(photos, Mapping) else {"": photos}
+    folders = {namespace: PhotoFolder(Path(root)) for namespace, root in roots.items()}
+    found = {}
+    for one in ids:
+        namespace, _, native = one.partition(":")
+        folder = folders.get(namespace, folders.get(""))
+        if folder is not None and (path := folder.find([native])) is not None:
+            found[one] = path
+    return found
+
+
+def _read(paths: Mapping[str, Path], encoder: Encoder | None) -> tuple[list[Known], dict[str, str]]:
+    """Return what the benchmark's photos are recognised by, and why the others cannot be."""
+    from PIL import ImageOps
+    from tqdm import tqdm
+
+    def read(name: str) -> tuple[str, Any, Any]:
+        try:
+            pictures = pictures_of(read_photo(paths[name]))
+        except BrokenPhotoError as error:
+            return name, None, str(error)
+        both = [encoder.prepare(one) for one in (pictures[0], ImageOps.mirror(pictures[0]))] if encoder else None
+        return name, fingerprints(pictures, variants=True), both
+
+    photos: list[Known] = []
+    broken: dict[str, str] = {}
+    with quiet(), ThreadPoolExecutor(usual_threads()) as pool:
+        for name, found, rest in tqdm(pool.map(read, paths), "benchmark", len(paths), unit=" photos", disable=None):
+            if found is None:
+                broken[name] = rest
+            else:
+                photos.append(Known(name, found, encoder.encode_prepared(rest) if encoder else None))
+    return photos, broken
+
+
+class _Told:
+    """What the shards of evidence say, thumbnails aside."""
+
+    def __init__(self) -> None:
+        self.images = self.embedded = self.plain = self.n_unreadable = self.matched = self.by_chance = 0
+        self.evidence: list[Evidence] = []
+        self.unreadable: list[tuple[str, str]] = []
+
+    def add(self, shards: Shards) -> None:
+        """Take in the output of a step, block by block."""
+        for table in shards.tables(["kind", "benchmark", "corpus", "variant", "value", "threshold"]):
+            self._add(table.to_pylist())
+        self.evidence.sort(key=lambda one: (one.benchmark, one.corpus, KINDS.index(one.kind)))
+
+    def _add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        matched = set()
+        for row in rows:
+            kind = row["kind"]
+            if kind == "read":
+                self.images += int(row["value"])
+            elif kind == "embedded":
+                self.embedded += int(row["value"])
+            elif kind == "plain":
+                self.plain += 1
+            elif kind == "decoy":
+                self.by_chance += 1
+            elif kind == "unreadable":
+                self.n_unreadable += 1
+                if len(self.unreadable) < MOST_UNREADABLE:
+                    self.unreadable.append((row["corpus"], row["variant"]))
+            else:
+                self.evidence.append(
+                    Evidence(row["benchmark"], row["corpus"], kind, row["variant"], row["value"],
+                             row["threshold"])
+                )  # fmt: skip
+                if kind in _LOOKED_FOR:
+                    matched.add(row["corpus"])
+        self.matched += len(matched)
+        if len(self.evidence) > MOST_PAIRS:
+            raise UsageError(
+                "Too many pairs are found to be listed",
+                expected=f"at most {MOST_PAIRS:,}",
+                hint="ask for a smaller --radius, or leave images that are drawings or forms out of the benchmark",
+            )
+
+
+def _thumbnails(shards: Shards, evidence: Sequence[Evidence]) -> dict[str, bytes]:
+    """Return the small pictures of the corpus images that the page shows."""
+    wanted = {one.corpus for chosen in shown_pairs(evidence).values() for one in chosen}
+    found: dict[str, bytes] = {}
+    for table in shards.tables(["corpus", "thumbnail"]) if wanted else ():
+        for row in table.to_pylist():
+            if row["corpus"] in wanted and row["thumbnail"]:
+                found.setdefault(row["corpus"], row["thumbnail"])
+    return found
+
+
+def _by_part(
+    lists: Mapping[str, Sequence[str]], comparable: Collection[str], evidence: Sequence[Evidence]
+) -> dict[str, Any]:
+    """Return what leaked of the whole benchmark (see `WHOLE`), and of each part where there are several."""
+    strongest: dict[str, str] = {}
+    for one in evidence:
+        if one.benchmark not in strongest or KINDS.index(one.kind) < KINDS.index(strongest[one.benchmark]):
+            strongest[one.benchmark] = one.kind
+    parts = {}
+    whole = {WHOLE: [one for ids in lists.values() for one in ids]}
+    for name, ids in (whole | (dict(lists) if len(lists) > 1 else {}) | whole).items():
+        images = set(ids)
+        compared = len(images.intersection(comparable))
+        gone = sorted(images & strongest.keys())
+        kinds = Counter(strongest[one] for one in gone)
+        parts[name] = {
+            "images": len(images),
+            "compared": compared,
+            "leaked": len(gone) if compared else None,
+            "leaked_share": len(gone) / compared if compared else None,
+            "leaked_by": {kind: kinds[kind] if compared else None for kind in KINDS},
+            "examples": gone[:_EXAMPLES],
+        }
+    return parts
+
+
+def _decoys(step: FindLeaks, told: _Told) -> dict[str, Any]:
+    """Return how many corpus images are near a code by chance, and what that leaves of those that were found."""
+    by_chance = told.by_chance if step.has_decoys else None
+    images = told.images - told.n_unreadable
+    high = None if by_chance is None or not images else wilson(by_chance, images)[1] * images
+    shares = [
+        None if one is None or not told.matched else max(0.0, 1 - one / told.matched) for one in (by_chance, high)
+    ]
+    return {
+        "codes": step.codes.shape[0] * step.codes.shape[1], "by_chance": by_chance, "by_chance_high": high,
+        "matched": told.matched, "precision": shares[0], "precision_low": shares[1],
+    }  # fmt: skip
+
+
+def _notes(sections: Mapping[str, Any], broken: Mapping[str, str]) -> list[str]:
+    notes = []
+    benchmark, corpus = sections["benchmark"], sections["corpus"]
+    if benchmark["without_photo"]:
+        only = "only their embeddings are compared, if any" if corpus["embedded"] else "nothing is known of them"
+        notes.append(f"{benchmark['without_photo']:,} images of the benchmark have no photo: {only}")
+    if broken:
+        first = next(iter(broken))
+        notes.append(f"{len(broken):,} photos of the benchmark cannot be read, such as {first}: {broken[first]}")
+    if benchmark["plain"]:
+        notes.append(
+            f"{benchmark['plain']:,} photos of the benchmark show so little that only their pixels are compared"
+        )
+    if corpus["unreadable"]:
+        notes.append(f"{corpus['unreadable']:,} images of the corpus cannot be read: unreadable.csv names them")
+    return notes
+
+
+def _name(places: Sequence[str | Path]) -> str:
+    names = [Path(str(one)).name or str(one) for one in places]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

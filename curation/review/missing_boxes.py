@@ -1,0 +1,417 @@
+"""Boxes that annotations lack, drawn in the App's Annotate mode: each edit is in the log before it is in the database.
+
+The server's guard hands every edit to `MissingBoxes.begin` before FiftyOne sees it, and the answer to `end`. A server
+that was killed in between left an edit without an outcome; at the next start of the same reviewer `settle` looks into
+the database for what became of it, adds the outcome to the log, and brings the database up to the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from curation.decisions.box_edits import (
+    MOST_BOXES,
+    BoxLog,
+    BoxRow,
+    BoxState,
+    Outcome,
+    Replay,
+    operation_of,
+    pixels,
+    relative,
+)
+from curation.errors import CurationError, ReviewError
+from curation.manifest.header import UNNAMED
+from curation.publishing.photos import size_of_photo
+from curation.review.dataset import BOXED_FIELD, MISSING, drawn_classes
+from curation.review.edit_requests import EditRequest, Refusal
+from curation.review.verdicts import checked_reviewer, now
+
+BOXES_FILE = "boxes.jsonl"
+_FIELDS = {"_id", "id", "_cls", "label", "bounding_box", "tags", "attributes", "confidence", "index", "instance"}
+"""What a drawn box may hold: nothing that names a file, as a mask may."""
+_BLANK: tuple[Any, ...] = (None, {}, [])
+_SLACK = 0.5
+"""Pixels by which a drawn box may reach beyond its image; it is cut off there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a start found: edits without an outcome, by outcome, and images whose boxes were brought up to the log."""
+
+    applied: int
+    refused: int
+    unknown: int
+    images: int
+
+
+class MissingBoxes:
+    """The drawn boxes of a review dataset together with their log, for one reviewer: the edits that a guard reports.
+
+    Parameters
+    ----------
+    dataset : fiftyone.Dataset
+    path : Path
+        The log, ``boxes.jsonl``.
+    reviewer : str
+        Whose edits these are.
+    """
+
+    def __init__(self, dataset: Any, path: Path, reviewer: str) -> None:
+        self.dataset = dataset
+        self.reviewer = checked_reviewer(reviewer)
+        self.log = BoxLog(path, drawn_classes(dataset))
+        self._lock = RLock()
+        self._open: dict[int, tuple[str, list[BoxRow]]] = {}
+
+    def begin(self, request: EditRequest) -> Refusal | int:
+        """Take note of an edit before FiftyOne sees it; the number of its first row, or why it may not be made."""
+        with self._lock:
+            try:
+                sample = self._sample(request.sample)
+                if sample.get("bad_photo"):
+                    return Refusal("The photo of this image is bad", str(sample["bad_photo"])[:80], 422)
+                before = self._states(sample)
+                after = _states(_patched(_detections(sample), request), sample["size"])
+            except CurationError as error:
+                return _refusal(error)
+            except (ValueError, TypeError, KeyError, IndexError):
+                return Refusal("The edit is no change of drawn boxes", status=400)
+            return self._noted(sample, before, after)
+
+    def _noted(
+        self, sample: Mapping[str, Any], before: Mapping[str, BoxState], after: Mapping[str, BoxState]
+    ) -> Refusal | int:
+        replay = self.log.read()
+        image = sample["image_id"]
+        changed = [one for one in dict.fromkeys([*before, *after]) if before.get(one) != after.get(one)]
+        for (drawn_on, reviewer), boxes in replay.boxes.items():
+            if drawn_on == image and reviewer != self.reviewer and not boxes.keys().isdisjoint(changed):
+                return Refusal(f"This box was drawn by {reviewer}", "draw your own", 409)
+        if len(after) > MOST_BOXES:
+            return Refusal(f"An image has at most {MOST_BOXES} boxes", status=422)
+        number = replay.next_number(self.reviewer)
+        rows = [
+            self._row("edit", number + place, image_id=image, operation=operation_of(before.get(one), after.get(one)),
+                      box_id=one, before=before.get(one), after=after.get(one), size=sample["size"])
+            for place, one in enumerate(changed)
+        ]  # fmt: skip
+        try:
+            self.log.extend(rows)
+        except CurationError as error:
+            return _refusal(error)
+        self._open[number] = (sample["_id"], rows)
+        return number
+
+    def end(self, number: int, status: int, body: bytes = b"") -> None:
+        """Take note of FiftyOne's answer; where the database does not hold what was asked, it is brought up to the log.
+
+        Parameters
+        ----------
+        status : int
+            Below 300: applied. Between 300 and 499: refused, as an edit of what changed meanwhile is (412). From 500
+            on the database says.
+        """
+        with self._lock:
+            sample, rows = self._open.pop(number, ("", []))
+            if not rows:
+                return
+            if status >= 500:
+                self._settle_rows(rows, f"the server answered {status}")
+            else:
+                self._conclude(rows, "applied" if status < 300 else "refused", status=status)
+            replay = self.log.read()
+            self._bring(replay, [self._sample(sample)])
+
+    def settle(self) -> Settled:
+        """Find out what became of the reviewer's edits without an outcome, and bring the database up to the log."""
+        with self._lock:
+            pending = [one for one in self.log.read().pending if one.reviewer == self.reviewer]
+            counts = self._settle_rows(pending, "looked up in the database at a start")
+            return Settled(**counts, images=self._bring(self.log.read(), self._samples()))
+
+    def undo(self) -> str:
+        """Take back the reviewer's last edit that stands; a sentence that says so."""
+        with self._lock:
+            replay = self.log.read()
+            last = replay.last_edit(self.reviewer)
+            if last is None:
+                return f"{self.reviewer} has no edit of a box to undo"
+            state = replay.boxes.get((last.image_id, self.reviewer), {}).get(last.box_id)
+            row = self._row(
+                "edit",
+                replay.next_number(self.reviewer),
+                image_id=last.image_id,
+                operation=operation_of(state, last.before),
+                box_id=last.box_id,
+                before=state,
+                after=last.before,
+                size=last.size,
+                undoes=last.number,
+            )
+            self.log.extend([row])
+            self._conclude([row], "applied", note="undo")
+            self._bring(self.log.read(), self._samples([last.image_id]))
+        return f"Undone: {last.operation} of a box on {last.image_id}"
+
+    def declare(self, samples: Sequence[str], *, complete: bool = True) -> str:
+        """Say of some images that every unknown object of them is boxed, or that it is not; a sentence that says so."""
+        if not samples or not all(isinstance(one, str) for one in samples):
+            raise ReviewError("No image is selected", hint="open an image, or tick images in the grid")
+        with self._lock:
+            found = [self._sample(one) for one in dict.fromkeys(samples)]
+            replay = self.log.read()
+            images = [one["image_id"] for one in found]
+            images = [one for one in dict.fromkeys(images) if ((one, self.reviewer) in replay.complete) != complete]
+            number = replay.next_number(self.reviewer)
+            word = "complete" if complete else "reopen"
+            self.log.extend([self._row(word, number + place, image_id=image) for place, image in enumerate(images)])
+            self._bring(self.log.read(), found)
+        count = f"{len(images)} image" if len(images) == 1 else f"{len(images)} images"
+        return f"{count}: every unknown object is boxed" if complete else f"{count}: boxes are missing still"
+
+    def _row(self, row: Any, number: int, **fields: Any) -> BoxRow:
+        return BoxRow(row=row, number=number, reviewer=self.reviewer, date=now(), **fields)
+
+    def _conclude(self, rows: Iterable[BoxRow], outcome: Outcome, *, status: int = 0, note: str = "") -> None:
+        self.log.extend([self._row("outcome", one.number, outcome=outcome, status=status, note=note) for one in rows])
+
+    def _settle_rows(self, rows: Sequence[BoxRow], note: str) -> dict[str, int]:
+        """Add the outcome of edits by what the database shows of their boxes, and return how many have which."""
+        by_box: dict[tuple[str, str], list[BoxRow]] = {}
+        for one in rows:
+            by_box.setdefault((one.image_id, one.box_id), []).append(one)
+        shown: dict[str, dict[str, BoxState]] = {}
+        for sample in self._samples({one.image_id for one in rows}):
+            shown.setdefault(sample["image_id"], {}).update(self._states(sample))
+        counts = {"applied": 0, "refused": 0, "unknown": 0}
+        for (image, box), edits in by_box.items():
+            state = shown.get(image, {}).get(box)
+            # The last edit whose outcome the database shows was applied, and those before it.
+            reached = max((place for place, one in enumerate(edits) if one.after == state), default=-1)
+            untouched = reached < 0 and edits[0].before == state
+            for place, one in enumerate(edits):
+                outcome: Outcome = (
+                    "applied" if place <= reached else "refused" if untouched or reached >= 0 else "unknown"
+                )
+                self._conclude([one], outcome, note=note)
+                counts[outcome] += 1
+        return counts
+
+    def _bring(self, replay: Replay, samples: Iterable[Mapping[str, Any]]) -> int:
+        """Bring the boxes of some samples up to the log, edits under way aside, and return how many changed."""
+        waiting = {(one.image_id, one.box_id) for one in replay.pending}
+        wanted: dict[str, dict[str, BoxState]] = {}
+        for (image, _), boxes in replay.boxes.items():
+            wanted.setdefault(image, {}).update(boxes)
+        complete: dict[str, list[str]] = {}
+        for image, reviewer in sorted(replay.complete):
+            complete.setdefault(image, []).append(reviewer)
+        changed = 0
+        for sample in samples:
+            image, detections = sample["image_id"], _detections(sample)
+            logged, shown = wanted.get(image, {}), self._states(sample)
+            kept = [
+                one
+                for one in detections
+                if (image, box := str(one["_id"])) in waiting or (box in logged and shown.get(box) == logged[box])
+            ]
+            present = {str(one["_id"]) for one in kept}
+            missing = [box for box in logged if box not in present and (image, box) not in waiting]
+            by = complete.get(image, [])
+            if len(kept) == len(detections) and not missing and (sample.get(BOXED_FIELD) or []) == by:
+                continue
+            made = [_detection(box, logged[box], sample["size"]) for box in missing]
+            self.dataset._sample_collection.update_one(
+                {"_id": sample["_id"]},
+                {
+                    "$set": {
+                        MISSING: {"_cls": "Detections", "detections": [*kept, *made]},
+                        BOXED_FIELD: by,
+                        "last_modified_at": datetime.now(UTC),
+                    }
+                },
+            )
+            changed += 1
+        return changed
+
+    def _sample(self, sample: Any) -> dict[str, Any]:
+        """Return what is stored of a sample, and its size in pixels."""
+        from bson import ObjectId
+
+        found = list(self._samples(query={"_id": ObjectId(sample)}))
+        if not found:
+            raise ReviewError("This is no image of the review", found=str(sample)[:40])
+        return found[0]
+
+    def _samples(
+        self, images: Iterable[str] | None = None, query: Mapping[str, Any] | None = None
+    ) -> Iterable[dict[str, Any]]:
+        """Yield what is stored of some images, by default of those with a drawn box or a row in the log."""
+        if query is None:
+            named = self.log.read().images if images is None else images
+            query = {"image_id": {"$in": list(named)}}
+            if images is None:
+                shown = [{f"{name}.0": {"$exists": True}} for name in (f"{MISSING}.detections", BOXED_FIELD)]
+                query = {"$or": [query, *shown]}
+        names = dict.fromkeys(("image_id", "filepath", "metadata", "bad_photo", MISSING, BOXED_FIELD), 1)
+        for one in self.dataset._sample_collection.find(query, names):
+            yield {**one, "size": _size(one)}
+
+    def _states(self, sample: Mapping[str, Any]) -> dict[str, BoxState]:
+        return _states(_detections(sample), sample["size"], lenient=True)
+
+
+def _size(sample: Mapping[str, Any]) -> tuple[int, int]:
+    """Return width and height of an image, from its photo where the dataset does not say; zeros where nothing does."""
+    stated = sample.get("metadata") or {}
+    size: tuple[Any, Any] = stated.get("width"), stated.get("height")
+    if all(isinstance(one, int) and one > 0 for one in size):
+        return int(size[0]), int(size[1])
+    try:
+        width, height = size_of_photo(Path(sample["filepath"]))
+    except CurationError:
+        return 0, 0
+    return int(width), int(height)
+
+
+def _detections(sample: Mapping[str, Any]) -> list[dict[str, Any]]:
+    field = sample.get(MISSING) or {}
+    return list(field.get("detections") or [])
+
+
+def _states(
+    detections: Iterable[Mapping[str, Any]], size: tuple[int, int], *, lenient: bool = False
+) -> dict[str, BoxState]:
+    """Return boxes by their id, in pixels; what cannot be one is an error, or left out where that is lenient."""
+    found = {}
+    for one in detections:
+        try:
+            box = pixels(_inside(one["bounding_box"], size), size)
+        except (CurationError, KeyError, TypeError):
+            if lenient:
+                continue
+            raise
+        found[str(one["_id"])] = BoxState(box=box, label=str(one.get("label") or UNNAMED))
+    return found
+
+
+def _inside(box: Sequence[float], size: tuple[int, int]) -> Sequence[float]:
+    """Return a box cut off at the edges of its image, where it reaches beyond them by no more than a hand's slip."""
+    if len(box) != 4 or not all(isinstance(one, int | float) and abs(one) < 1e6 for one in box) or min(size) < 1:
+        return box
+    ends = [box[0] + box[2], box[1] + box[3]]
+    slack = _SLACK / size[0], _SLACK / size[1]
+    low = [0.0 if -slip <= one < 0 else one for one, slip in zip(box[:2], slack, strict=True)]
+    high = [1.0 if 1 < one <= 1 + slip else one for one, slip in zip(ends, slack, strict=True)]
+    if low == list(box[:2]) and high == ends:
+        return box
+    return [*low, high[0] - low[0], high[1] - low[1]]
+
+
+def _detection(box: str, state: BoxState, size: tuple[int, int]) -> dict[str, Any]:
+    from bson import ObjectId
+
+    shares = relative(state.box, size) if min(size) else [0.0, 0.0, 0.0, 0.0]
+    return {
+        "_id": ObjectId(box),
+        "_cls": "Detection",
+        "attributes": {},
+        "tags": [],
+        "label": state.label,
+        "bounding_box": shares,
+    }
+
+
+def _patched(detections: Sequence[Mapping[str, Any]], request: EditRequest) -> list[dict[str, Any]]:
+    """Return the boxes of a sample after a JSON Patch; one that does anything else is a `ReviewError`.
+
+    The forms that the App sends: a whole field, its list, a box at the end or a place, a value of a box.
+    """
+    boxes = [dict(one) for one in detections]
+    places = {str(one["_id"]): number for number, one in enumerate(boxes)}
+    if request.label and request.label not in places:
+        raise ReviewError("There is no such box", found=request.label[:40])
+    for one in request.operations:
+        path = str(one["path"]).strip("/").split("/") if str(one["path"]).strip("/") else []
+        if request.label:
+            path = ["detections", str(places[request.label]), *path]
+        elif path[:1] == [MISSING]:
+            path = path[1:]
+        boxes = _operated(boxes, str(one["op"]), path, one.get("value"))
+    for box in boxes:
+        if strange := sorted(key for key, value in box.items() if key not in _FIELDS and value not in _BLANK):
+            raise ReviewError("A drawn box is a rectangle and a class", found=", ".join(strange)[:80])
+        box["_id"] = _id_of(box)
+    return boxes
+
+
+def _operated(boxes: list[dict[str, Any]], operation: str, path: Sequence[str], value: Any) -> list[dict[str, Any]]:
+    if operation == "test":
+        return boxes
+    if operation not in ("add", "replace", "remove") or len(path) > 4:
+        raise ReviewError("An edit adds, replaces or removes", found=f"{operation} {'/'.join(path)}"[:80])
+    if not path or path == ["detections"]:
+        listed = value.get("detections") if isinstance(value, Mapping) else value
+        return [] if operation == "remove" else [dict(one) for one in listed or []]
+    if path[0] != "detections":
+        # Of the field itself (its class, tags), nothing that this review reads.
+        return boxes
+    if len(path) == 2:
+        place = len(boxes) if path[1] == "-" else _place(path[1], len(boxes) + (operation == "add"))
+        if operation == "remove":
+            return [*boxes[:place], *boxes[place + 1 :]]
+        rest = boxes[place:] if operation == "add" else boxes[place + 1 :]
+        return [*boxes[:place], dict(value), *rest]
+    place = _place(path[1], len(boxes))
+    box = dict(boxes[place])
+    if path[2] == "bounding_box" and len(path) == 4:
+        numbers = list(box["bounding_box"])
+        numbers[_place(path[3], 4)] = value
+        box["bounding_box"] = numbers
+    elif len(path) == 3 and operation != "remove":
+        box[path[2]] = value
+    elif len(path) == 3 and path[2] not in ("bounding_box", "_id"):
+        box.pop(path[2], None)
+    elif len(path) != 4 or path[2] not in ("tags", "attributes"):
+        raise ReviewError("An edit adds, replaces or removes", found="/".join(path)[:80])
+    return [*boxes[:place], box, *boxes[place + 1 :]]
+
+
+def _place(text: str, most: int) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 6 or int(text) >= most:
+        raise ReviewError("There is no such box", found=text[:40])
+    return int(text)
+
+
+def _id_of(box: Mapping[str, Any]) -> str:
+    found = box.get("_id", box.get("id"))
+    # JSON of the database has {"$oid": …}.
+    return str(found.get("$oid", "")) if isinstance(found, Mapping) else str(found or "")
+
+
+def _refusal(error: CurationError) -> Refusal:
+    said = error.what + (f": {error.found}" if error.found else "")
+    return Refusal(said, f"expected {error.expected}" if error.expected else error.hint or "", 422)
+
+
+def open_boxes(dataset: Any, log: Path, reviewer: str) -> MissingBoxes:
+    """Return the drawn boxes of a dataset under review for a reviewer, the same object in all of this process.
+
+    Parameters
+    ----------
+    log : Path
+        Of the verdicts: that of the boxes stands beside it.
+    """
+    known = (str(dataset._doc.id), str(log), reviewer)
+    if known not in _OPEN:
+        _OPEN[known] = MissingBoxes(dataset, log.with_name(BOXES_FILE), reviewer)
+    return _OPEN[known]
+
+
+_OPEN: dict[tuple[str, str, str], MissingBoxes] = {}

@@ -1,0 +1,266 @@
+"""Which images show which classes, scanned out of annotation files of any size: box CSV, COCO JSON shards, Parquet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+from curation.arguments import checked
+from curation.csv_table import csv_header
+from curation.engines.places import files_below, last_name, opened, size_and_stamp
+from curation.engines.running import EngineName, run_step
+from curation.engines.shards import Shards
+from curation.engines.step import Block, Step
+from curation.errors import AnnotationFormatError, UsageError
+from curation.input_files import GZIP
+from curation.sources.coco import decode_instances
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PART = 32 << 20
+"""Bytes of a CSV file that make a block, about."""
+_SUFFIXES = (".csv", ".parquet", ".json")
+_PIECE = 1 << 20
+_LARGEST_JSON = 2 << 30
+_LARGEST_GROUP = 4 << 30
+_IMAGE = ("ImageID", "image_id", "image")
+_CLASS = ("LabelName", "class", "label", "category_id")
+
+
+@dataclass(frozen=True)
+class ScanPresence(Step):
+    """How many boxes of each class each image has, sorted; of some classes alone where they are named."""
+
+    name = "presence"
+    version = 1
+    classes: tuple[str, ...] = ()
+
+    def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return a row for each image and class that occur: image, class, boxes (int64)."""
+        import pyarrow
+        from pyarrow import compute
+
+        if self.classes:
+            table = table.filter(compute.is_in(table.column("class"), pyarrow.array(self.classes, pyarrow.string())))
+        counted = table.group_by(["image", "class"]).aggregate([([], "count_all")])
+        ordered = counted.sort_by([("image", "ascending"), ("class", "ascending")])
+        return ordered.select(["image", "class", "count_all"]).rename_columns(["image", "class", "boxes"])
+
+
+@dataclass(frozen=True)
+class Presence:
+    """What `presence` found.
+
+    Attributes
+    ----------
+    shards : Shards
+        Columns image, class, boxes; a row an image and class.
+    images, boxes : mapping of str to int
+        How many images show each class, and how many boxes it has; by class.
+    """
+
+    shards: Shards
+    images: Mapping[str, int]
+    boxes: Mapping[str, int]
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        classes = {name: {"images": self.images[name], "boxes": self.boxes[name]} for name in sorted(self.images)}
+        shards = self.shards
+        return {"out": str(shards.folder), "digest": shards.digest, "rows": shards.rows, "classes": classes}
+
+
+@checked
+def presence(
+    annotations: Annotated[str | Path, "FILES"],
+    *,
+    out: Annotated[Path, "DIR"],
+    classes: Annotated[Collection[str], "--class NAME"] = (),
+    engine: EngineName = "local",
+    workers: int | None = None,
+) -> Presence:
+    """Scan which images show which classes, out of annotation files of any size.
+
+    Parameters
+    ----------
+    annotations
+        a file, or a folder of them; a path or an address: box CSV (ImageID, LabelName: Open Images), COCO JSON, or
+        Parquet with an image and a class a row
+    out
+        shards of image, class and boxes; the same command goes on where it was interrupted
+    classes
+        only these, as the files name them (default: all; repeatable)
+    engine
+        processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same digest
+    workers
+        of the engine (one a core)
+
+    Raises
+    ------
+    UsageError, MissingFileError
+        There are no annotation files.
+    EngineError
+        A file is malformed; see also `curation.engines.running.run_step`.
+    """
+    step = ScanPresence(tuple(sorted(set(classes))))
+    shards = run_step(step, annotation_blocks(annotations), out=out, engine=engine, workers=workers)
+    images, boxes = Counter[str](), Counter[str]()
+    for table in shards.tables(["class", "boxes"]):
+        counted = table.group_by("class").aggregate([("boxes", "count"), ("boxes", "sum")]).to_pydict()
+        for name, shown, total in zip(counted["class"], counted["boxes_count"], counted["boxes_sum"], strict=True):
+            images[name] += shown
+            boxes[name] += total
+    return Presence(shards, images, boxes)
+
+
+def annotation_blocks(place: str | Path) -> Iterator[Block]:
+    """Yield the blocks of annotation files: their tables have the columns image and class, a row an object.
+
+    A CSV file is cut where one image ends and the next begins, a Parquet file by its row groups; a JSON file is one
+    block. So the rows of an image are in one block, where the file has them one after the other.
+    """
+    text = str(place)
+    if PurePosixPath(last_name(text)).suffix.lower() in _SUFFIXES:
+        files = iter([(text, last_name(text), size_and_stamp(text)[1])])
+    else:
+        files = files_below(text, _SUFFIXES)
+    found = False
+    for path, name, stamp in files:
+        found = True
+        if name.lower().endswith(".json"):
+            yield _Json(path, name, stamp)
+        elif name.lower().endswith(".csv"):
+            size = size_and_stamp(path)[0]
+            for start in range(0, max(size, 1), PART):
+                yield _CsvPart(path, name, stamp, start, min(start + PART, size))
+        else:
+            from pyarrow import parquet
+
+            with opened(path, kind="annotation file") as stream:
+                groups = parquet.ParquetFile(stream).metadata.num_row_groups
+            for group in range(groups):
+                yield _RowGroup(path, name, stamp, group)
+    if not found:
+        raise UsageError("The folder holds no annotation files", where=text, expected=", ".join(_SUFFIXES))
+
+
+@dataclass(frozen=True)
+class _CsvPart:
+    place: str
+    file: str
+    key: str
+    start: int
+    stop: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}[{self.start}:{self.stop}]"
+
+    def tables(self) -> Iterator[pyarrow.Table]:
+        from pyarrow import ArrowException, csv, string
+
+        with opened(self.place, kind="annotation file") as stream:
+            header = stream.readline(_PIECE)
+            if header.startswith(GZIP):
+                hint = "gunzip it: what is compressed cannot be read in parts"
+                raise AnnotationFormatError("The box CSV is compressed", where=self.place, hint=hint)
+            names = csv_header(header, AnnotationFormatError, where=f"{self.file}: row 1")
+            image, label = (_column(names, known, self.file) for known in (_IMAGE, _CLASS))
+            first = _image_ends(stream, self.start, len(header), names.index(image))
+            last = _image_ends(stream, self.stop, len(header), names.index(image))
+            stream.seek(first)
+            data = stream.read(last - first)
+        options = csv.ConvertOptions(
+            include_columns=[image, label], column_types={image: string(), label: string()}, strings_can_be_null=False
+        )
+        if data:
+            try:
+                table = csv.read_csv(
+                    BytesIO(data), csv.ReadOptions(column_names=list(names), use_threads=False), convert_options=options
+                )
+            except ArrowException as error:
+                found = " ".join(str(error).split())[:200]
+                raise AnnotationFormatError("The box CSV cannot be read", where=self.name, found=found) from None
+            yield table.rename_columns(["image", "class"])
+
+
+def _image_ends(stream: BinaryIO, place: int, header: int, column: int) -> int:
+    """Return where, after a place, an image begins: after the rest of a line and all lines of the next image."""
+    if place <= header:
+        return header
+    stream.seek(place - 1)
+    stream.readline(_PIECE)
+    before: bytes | None = None
+    while line := stream.readline(_PIECE):
+        cells = line.split(b",", column + 1)
+        image = cells[min(column, len(cells) - 1)]
+        if before is not None and image != before:
+            return stream.tell() - len(line)
+        before = image
+    return stream.tell()
+
+
+@dataclass(frozen=True)
+class _RowGroup:
+    place: str
+    file: str
+    key: str
+    group: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}[{self.group}]"
+
+    def tables(self) -> Iterator[pyarrow.Table]:
+        from pyarrow import parquet, string
+
+        with opened(self.place, kind="annotation file") as stream:
+            file = parquet.ParquetFile(stream)
+            names = file.schema_arrow.names
+            image, label = (_column(names, known, self.file) for known in (_IMAGE, _CLASS))
+            size = file.metadata.row_group(self.group).total_byte_size
+            if size > _LARGEST_GROUP:
+                most = f"row groups of at most {_LARGEST_GROUP:,} bytes"
+                raise AnnotationFormatError(
+                    "A row group is too large", where=self.name, expected=most, found=f"{size:,}"
+                )
+            table = file.read_row_group(self.group, columns=[image, label]).select([image, label])
+        columns = [column.cast(string()) for column in table.columns]
+        yield table.from_arrays(columns, names=["image", "class"])
+
+
+@dataclass(frozen=True)
+class _Json:
+    place: str
+    name: str
+    key: str
+
+    def tables(self) -> Iterator[pyarrow.Table]:
+        import pyarrow
+
+        with opened(self.place, kind="annotation file") as stream:
+            data = stream.read(_LARGEST_JSON + 1)
+        if len(data) > _LARGEST_JSON:
+            most = f"at most {_LARGEST_JSON:,} bytes: cut it into shards"
+            raise AnnotationFormatError("The annotation file is too large", where=self.place, expected=most)
+        found = decode_instances(data, self.name)
+        names = {one.id: one.name for one in found.categories}
+        images = [str(one.image_id) for one in found.annotations]
+        labels = [names.get(one.category_id, str(one.category_id)) for one in found.annotations]
+        yield pyarrow.table(
+            {"image": pyarrow.array(images, pyarrow.string()), "class": pyarrow.array(labels, pyarrow.string())}
+        )
+
+
+def _column(names: Collection[str], known: tuple[str, ...], file: str) -> str:
+    chosen = next((one for one in known if one in names), None)
+    if chosen is None:
+        raise AnnotationFormatError(
+            "The table lacks a column", where=file, expected=" or ".join(known), found=", ".join(names)[:300]
+        )
+    return chosen

@@ -1,0 +1,55 @@
+"""Many folders audited at once say what each says alone, on either engine."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.audit.many import audits
+from curation.audit.run import audit
+from curation.cli import main
+from curation.engines.running import EngineName
+from curation.errors import MissingFileError, UsageError
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """Three sound and two leaky benchmarks, and one whose list cannot be read."""
+    for number in range(5):
+        folder = tmp_path / "all" / f"b{number}"
+        folder.mkdir(parents=True)
+        ids = [f"{one:012d}" for one in range(40)]
+        (folder / "train.txt").write_text("\n".join(ids[:20]) + "\n")
+        (folder / "test.txt").write_text("\n".join(ids[18 if number > 2 else 20 :]) + "\n")
+    (tmp_path / "all" / "b5").mkdir()
+    (tmp_path / "all" / "b5" / "test.txt").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "all" / "empty").mkdir()
+    return tmp_path / "all"
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=pytest.mark.ray)])
+def test_each_folder_has_the_report_that_it_has_alone(
+    engine: EngineName, folders: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if engine == "ray":
+        request.getfixturevalue("ray_session")
+    found = audits(folders, out=tmp_path / engine, engine=engine)
+    rows = {row["folder"]: row for table in found.shards.tables() for row in table.to_pylist()}
+    assert list(found.verdicts) == list(rows) == [f"b{number}" for number in range(6)]
+    for number in range(5):
+        alone = audit(folders / f"b{number}")
+        assert json.loads(rows[f"b{number}"]["report"]) == json.loads(json.dumps(alone.data()))
+        assert found.verdicts[f"b{number}"] == ("fail" if alone.failed else "pass")
+    assert found.verdicts["b5"] == "error"
+    assert str(tmp_path) not in rows["b5"]["error"]
+    assert audits(folders, out=tmp_path / "again", workers=1).shards.digest == found.shards.digest
+    assert found.failed
+
+
+def test_the_command_and_its_errors(folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audits", str(folders), "--out", str(tmp_path / "o"), "--workers", "1"]) == 1
+    assert "6 folders" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="no folder of lists"):
+        audits(folders / "empty", out=tmp_path / "x")
+    with pytest.raises(MissingFileError):
+        audits(tmp_path / "none", out=tmp_path / "x")

@@ -1,0 +1,237 @@
+"""Time and memory of the steps against the size of what they read: peak memory must not grow with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from curation.engines.running import run_step
+from curation.engines.step import Step
+from curation.figure_style import save_figure
+from curation.similarity.embed_step import EmbedPhotos
+from curation.similarity.encoder import ColourEncoder
+from curation.storage import make_folder, replacing
+from tests.benchmarks.measured import measured
+from tests.benchmarks.own_process import Spent, spent_by
+
+GROWTH = 1.2
+"""Peak memory at a size, over that at a tenth of it."""
+DIMENSION = 32
+PHOTOS = 300
+_BOXES, _CHUNK = 9, 1_000_000
+_SHARD = 8192
+SIZES = {
+    "image table": (10_000, 100_000, 1_000_000),
+    "box CSV": (10_000, 100_000, 1_000_000, 10_000_000),
+    "detections": (10_000, 100_000, 1_000_000, 10_000_000),
+    "embeddings": (10_000, 100_000, 1_000_000),
+}
+COLUMNS = ("input", "rows", "seconds", "core_seconds", "peak_gib")
+
+_TIMED = """
+from curation.engines.running import run_step
+from tempfile import mkdtemp
+out = Path(mkdtemp(dir=folder.parent)) / "out"
+began = clocks()
+{work}
+spent = clocks() - began
+"""
+_WORK = {
+    "image table": """
+from tests.benchmarks.scale import CountPaths
+from curation.sources.corpus import corpus_blocks
+count = run_step(CountPaths(), corpus_blocks(folder / "t.parquet"), out=out, workers=1).rows
+""",
+    "box CSV": """
+from curation.sources.presence import presence
+count = sum(presence(folder / "t.csv", out=out, workers=1).boxes.values())
+""",
+    "detections": """
+from curation.sources.presence import presence
+count = sum(presence(folder / "t.parquet", out=out, workers=1).boxes.values())
+""",
+    "embeddings": """
+from curation.similarity.corpus_neighbors import nearest_in_corpus
+from tests.benchmarks.scale import queries
+near, _ = nearest_in_corpus(queries(), folder / "shards", 10, workers=1)
+from curation.engines.shards import open_shards
+count = open_shards(folder / "shards").rows
+""",
+    "hash": """
+from curation.similarity.near_duplicates import hash_photos
+count = len(hash_photos(folder / "photos", workers=1, out=out).names)
+""",
+    "embed": """
+from curation.similarity.from_files import embed
+count = embed(corpus=folder / "photos", out=out, workers=1).result.embedded
+""",
+}
+
+
+def run(out: Path) -> list[dict[str, Any]]:
+    """Return one row a measurement, and write ``scale.csv`` and a figure.
+
+    Each run is a process of its own with one worker, which is the process itself: its peak memory is the worker's and
+    the driver's together, and its seconds are those of one core.
+    """
+    rows: list[dict[str, Any]] = []
+    table: list[tuple[str, int, float, float, float]] = []
+    for name, sizes in SIZES.items():
+        spent = {size: _spent(name, size, out / "scale" / f"{name} {size}".replace(" ", "-")) for size in sizes}
+        table += [(name, size, one.seconds, one.cores, one.gib) for size, one in spent.items()]
+        largest, tenth = spent[sizes[-1]], spent[sizes[-2]]
+        rows += [
+            measured(f"{name}: peak memory at {sizes[-1]:,} / at {sizes[-2]:,}", largest.gib / tenth.gib, most=GROWTH),
+            measured(f"{name}: peak memory at {sizes[-1]:,}", largest.gib, "GiB"),
+            measured(f"{name}: rows of a core-second", (sizes[-1] - sizes[-2]) / (largest.cores - tenth.cores), "1/s"),
+        ]
+    folder = out / "scale" / "rates"
+    _photos(folder / "photos")
+    for name in ("hash", "embed"):
+        spent_on = spent_by(_TIMED.format(work=_WORK[name]), folder)
+        assert spent_on.count == PHOTOS
+        rows.append(measured(f"{name}: photos of 640 x 480 of a core-second", PHOTOS / spent_on.cores, "1/s"))
+    save_figure(lambda: _figure(table), out / "scale", COLUMNS, table)
+    return rows
+
+
+def _spent(name: str, size: int, folder: Path) -> Spent:
+    make_folder(folder)
+    _MAKERS[name](folder, size)
+    spent = spent_by(_TIMED.format(work=_WORK[name]), folder)
+    assert spent.count == size, (name, spent.count, size)
+    return spent
+
+
+def _figure(table: list[tuple[str, int, float, float, float]]) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    labels = ("seconds, one worker", "peak memory, GiB")
+    for axes, column, label in zip(figure.subplots(1, 2), (2, 4), labels, strict=True):
+        for name in SIZES:
+            points = [(row[1], row[column]) for row in table if row[0] == name]
+            axes.plot(*zip(*points, strict=True), marker="o", label=name)
+        axes.set(xscale="log", xlabel="rows", ylabel=label)
+    first, second = figure.axes
+    first.set_yscale("log")
+    second.set_ylim(bottom=0)
+    first.legend(frameon=False)
+    return figure
+
+
+def _image_table(folder: Path, size: int) -> None:
+    import pyarrow
+
+    def batch(start: int, stop: int) -> Any:
+        numbers = range(start, stop)
+        paths = [f"part-{number // 10_000:05d}/{number:09d}.jpg" for number in numbers]
+        return pyarrow.table({"id": [f"{number:09d}" for number in numbers], "path": paths})
+
+    _parquet(folder / "t.parquet", size, batch)
+
+
+def _detections(folder: Path, size: int) -> None:
+    import pyarrow
+
+    def batch(start: int, stop: int) -> Any:
+        numbers = np.arange(start, stop)
+        scores = (numbers % 997 / 997).astype(np.float32)
+        return pyarrow.table({"image_id": numbers // 50, "category_id": numbers * 7919 % 80, "score": scores})
+
+    _parquet(folder / "t.parquet", size, batch)
+
+
+def _parquet(path: Path, size: int, batch: Callable[[int, int], Any]) -> None:
+    from pyarrow import parquet
+
+    if not path.exists():
+        with replacing(path) as partial, parquet.ParquetWriter(partial, batch(0, 1).schema) as writer:
+            for start in range(0, size, _CHUNK):
+                writer.write_table(batch(start, min(start + _CHUNK, size)), row_group_size=_CHUNK)
+
+
+def _box_csv(folder: Path, size: int) -> None:
+    path = folder / "t.csv"
+    if not path.exists():
+        with replacing(path) as partial, partial.open("w") as stream:
+            stream.write("ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax\n")
+            for start in range(0, size, _CHUNK):
+                numbers = range(start, min(start + _CHUNK, size))
+                stream.writelines(
+                    f"{one // _BOXES:016x},xclick,/m/0{one * 7919 % 601:03d},1,0.1234,0.5678,0.1234,0.5678\n"
+                    for one in numbers
+                )
+
+
+def queries() -> Any:
+    """Return 100 unit vectors of the colour encoder's name, which no image of the corpus is."""
+    from curation.similarity.embeddings import Embeddings
+
+    vectors = np.random.default_rng(1).standard_normal((100, DIMENSION), np.float32)
+    names = tuple(f"query:{number}" for number in range(100))
+    return Embeddings(names, vectors, ColourEncoder().identity, names)
+
+
+@dataclass(frozen=True)
+class CountPaths(Step):
+    """A step that keeps the paths of a table: what it costs to bring a corpus to the workers, and nothing else."""
+
+    name = "count"
+    version = 1
+
+    def __call__(self, table: Any) -> Any:
+        return table.select(["id"])
+
+
+@dataclass(frozen=True)
+class _Generated:
+    start: int
+    stop: int
+    key = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.start}"
+
+    def tables(self) -> Iterator[Any]:
+        yield np.random.default_rng(self.start).standard_normal((self.stop - self.start, DIMENSION), np.float32)
+
+
+class _Vectors(EmbedPhotos):
+    """Vectors that are drawn, in the form of those that are embedded."""
+
+    def __call__(self, table: Any) -> Any:
+        import pyarrow
+
+        names = pyarrow.array([f"{number:09d}" for number in range(len(table))])
+        offsets = np.arange(len(table) + 1, dtype=np.int64) * DIMENSION
+        vectors = pyarrow.LargeListArray.from_arrays(offsets, pyarrow.array(table.ravel()))
+        errors = pyarrow.nulls(len(table), pyarrow.string())
+        return pyarrow.table({"id": names, "image": names, "error": errors, "vector": vectors})
+
+
+def _embeddings(folder: Path, size: int) -> None:
+    blocks = (_Generated(start, min(start + _SHARD, size)) for start in range(0, size, _SHARD))
+    step = _Vectors(None, ColourEncoder().identity.digest, DIMENSION)
+    run_step(step, blocks, out=folder / "shards", workers=1)
+
+
+def _photos(folder: Path) -> None:
+    """Photos of 640 x 480 with as much in them as an ordinary one: about 100 kB of JPEG."""
+    from PIL import Image
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(PHOTOS):
+        generator = np.random.default_rng(number)
+        coarse = Image.fromarray(generator.integers(0, 256, (48, 64, 3), dtype=np.uint8))
+        smooth = np.asarray(coarse.resize((640, 480), Image.Resampling.BICUBIC), np.int16)
+        noisy = np.clip(smooth + generator.integers(-12, 13, smooth.shape, dtype=np.int16), 0, 255)
+        Image.fromarray(noisy.astype(np.uint8)).save(folder / f"{number:03d}.jpg", quality=88)
+
+
+_MAKERS = {"image table": _image_table, "box CSV": _box_csv, "detections": _detections, "embeddings": _embeddings}

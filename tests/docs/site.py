@@ -1,0 +1,91 @@
+"""What the documentation site shows beyond docs/: README, changelog, notebooks with their outputs, the reference.
+
+MkDocs calls these functions (``hooks`` of mkdocs.yml). Nothing is written twice: pages are made of the files that the
+repository holds, and links between those files become links between pages. What is no page (code, manifests) is named
+by its path in the repository.
+"""
+
+import base64
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security_policy.md",
+}
+"""Files of the repository that are pages of the site."""
+_LINK = re.compile(r"(?<!\\)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^(`{3,}).*?^\1`*\s*$", re.MULTILINE | re.DOTALL)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that stand elsewhere in the repository."""
+    for name, page in PAGES.items():
+        files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        content = "\n".join(_notebook(files, config, path))
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=content))
+    files.append(File.generated(config, "api.md", content=_reference()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Lead links between files of the repository to the pages of these files."""
+    origin = {page: name for name, page in PAGES.items()}.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    if origin.startswith("docs/notebooks/"):
+        origin = origin.removeprefix("docs/")
+
+    def led(found: re.Match[str]) -> str:
+        text, target = found.groups()
+        path, mark, anchor = target.partition("#")
+        if not path or "://" in path or path.startswith("mailto:") or found.start() in fenced:
+            return found[0]
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(origin), path))
+        home = PAGES.get(place) or place.removeprefix("docs/").replace(".ipynb", ".md")
+        if files.get_file_from_path(home) is None:
+            return f"{text} (`{place}`)" if text.strip("`") != place else text
+        return f"[{text}]({posixpath.relpath(home, posixpath.dirname(page.file.src_uri) or '.')}{mark}{anchor})"
+
+    fenced = {place for block in _FENCE.finditer(markdown) for place in range(*block.span())}
+    return _LINK.sub(led, markdown)
+
+
+def _notebook(files: Files, config: Any, path: Path) -> Iterator[str]:
+    """Yield the Markdown of a notebook: its texts, its code, and what it printed and drew."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for number, cell in enumerate(content["cells"]):
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield f"{source}\n"
+            continue
+        yield f"```python\n{source}\n```\n"
+        for place, output in enumerate(cell.get("outputs", ())):
+            data = output.get("data", {})
+            if "image/png" in data:
+                name = f"notebooks/{path.stem}-{number}-{place}.png"
+                files.append(File.generated(config, name, content=base64.b64decode(data["image/png"])))
+                yield f"![What the cell above draws]({Path(name).name})\n"
+            elif text := "".join(data.get("text/plain", output.get("text", ""))).rstrip():
+                yield f"````text\n{text}\n````\n"
+
+
+def _reference() -> str:
+    """Return the reference of the public interface, from its docstrings."""
+    import curation
+
+    parts = ["# Reference\n", "What is listed here is promised; every other module can be imported, and may change.\n"]
+    for name in sorted(curation._HOMES):
+        module, _, attribute = curation._HOMES[name].partition(":")
+        # A package that can be called keeps its function in its module `run`.
+        where = f"{module}.{attribute}" if attribute else f"{module}.run.{name}"
+        parts.append(f"::: {where}\n    options:\n      heading_level: 2\n")
+    return "\n".join(parts)

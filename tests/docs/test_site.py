@@ -1,0 +1,84 @@
+"""The documentation site builds strictly, holds every page, and a stranger finds in it what he asks for."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.docs.pages import ROOT
+
+ASKED = {
+    "WI": "metrics.html",
+    "owdetr": "owod_metrics.html",
+    "t2_ft": "identify.html",
+    "FPR95": "ood_metrics.html",
+    "wilderness": "elephant.html",
+    "unknown recall": "howto.html",
+}
+"""What a stranger types, and a page that must be among what is found first."""
+
+
+class _Lines(yaml.SafeLoader):
+    """Reads mkdocs.yml, whose tags name Python objects, as plain data."""
+
+
+_Lines.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: suffix)
+
+
+def pages(entry: Any) -> Iterator[str]:
+    if isinstance(entry, str):
+        yield entry
+    else:
+        for below in entry if isinstance(entry, list) else entry.values():
+            yield from pages(below)
+
+
+def test_every_page_stands_in_the_table_of_contents() -> None:
+    config = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=_Lines)  # noqa: S506
+    listed = list(pages(config["nav"]))
+    assert len(listed) == len(set(listed))
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} <= set(listed)
+    assert {f"notebooks/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")} <= set(listed)
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    pytest.importorskip("mkdocs", reason="mkdocs is absent: pip install mkdocs-material 'mkdocstrings[python]'")
+    folder = tmp_path_factory.mktemp("site")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_stranger_finds_by_search(site: str, browser_page: Any) -> None:
+    browser_page.goto(f"{site}/index.html")
+    browser_page.keyboard.press("/")
+    for asked, page in ASKED.items():
+        box = browser_page.locator("input.md-search__input")
+        box.fill("")
+        box.type(asked)
+        found = browser_page.locator(f'.md-search-result__link[href*="{page}"]')
+        found.first.wait_for()
+        if folder := os.environ.get("CURATION_SCREENSHOTS"):
+            browser_page.wait_for_timeout(500)
+            browser_page.screenshot(path=str(Path(folder) / f"search-{asked}.png"))

@@ -1,0 +1,283 @@
+"""The guard by itself: edits are noted before and after, one at a time, and what goes wrong inside stays inside."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.review.app_requests import Reviewed
+from curation.review.edit_requests import EditRequest, Refusal, read_edit
+from curation.review.guard import Guard, real_files
+from curation.review.live_review import LiveReview
+
+SAMPLE = "5f00000000000000000000aa"
+DATASET = "5f00000000000000000000dd"
+EDIT = f"/dataset/{DATASET}/sample/{SAMPLE}"
+BOX = {"_cls": "Detection", "_id": "5f00000000000000000000bb", "label": "unknown", "bounding_box": [0.1, 0.1, 0.2, 0.2]}
+DRAWN = [{"op": "add", "path": "/missing/detections/-", "value": BOX}]
+PATCH = "application/json-patch+json"
+
+
+class Noted:
+    """Notes what it hears, and refuses what it is told to."""
+
+    def __init__(self, refusal: Refusal | None = None) -> None:
+        self.heard: list[tuple[Any, ...]] = []
+        self.refusal = refusal
+
+    def begin(self, request: EditRequest) -> Refusal | int:
+        self.heard.append(("begin", request.sample, request.label, request.version, len(request.operations)))
+        return self.refusal or len(self.heard)
+
+    def end(self, number: int, status: int, body: bytes) -> None:
+        self.heard.append(("end", number, status))
+
+
+def guarded(app: Any, edits: Any = None, *, dataset: str = DATASET, name: str = "r", files: Any = frozenset) -> Guard:
+    return Guard(app, hosts={"127.0.0.1:1"}, port=1, reviewed=Reviewed(name, dataset), files=files, edits=edits)
+
+
+async def ask(
+    guard: Guard, method: str, path: str, body: bytes = b"", query: bytes = b"", **headers: str
+) -> tuple[int, dict[str, str], bytes]:
+    """Ask as a browser with the token does; return status, headers and answer."""
+    given = {"host": "127.0.0.1:1", "cookie": f"a=b; curation_review_1={guard.token}", **headers}
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query,
+        "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()],
+        "http_version": "1.1",
+        "scheme": "http",
+        "server": ("127.0.0.1", 1),
+        "client": ("127.0.0.1", 2),
+        "root_path": "",
+    }
+    half = len(body) // 2
+    waiting = [{"type": "http.request", "body": body[half:]}]
+    waiting.append({"type": "http.request", "body": body[:half], "more_body": True})
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return waiting.pop() if waiting else await asyncio.sleep(3600)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await guard(scope, receive, send)
+    said = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], said, b"".join(one.get("body", b"") for one in sent[1:])
+
+
+def answering(status: int = 200, *, heard: list[Any] | None = None) -> Any:
+    """An application that gives back what it was sent."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if heard is not None:
+            heard.append(("app", scope["path"][-2:]))
+        body = (await receive())["body"]
+        await asyncio.sleep(0.01)
+        headers = [(b"X-Frame-Options", b"ALLOWALL"), (b"etag", b"7")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return app
+
+
+def draw(guard: Guard, path: str = EDIT, data: Any = DRAWN, query: bytes = b"", **headers: str) -> Any:
+    given = {"content_type": PATCH, "if_match": '"abc"', **headers}
+    return ask(guard, "PATCH", path, json.dumps(data).encode(), query, **given)
+
+
+def test_an_edit_is_noted_before_and_after_and_passed_on_whole() -> None:
+    edits = Noted()
+    guard = guarded(answering(heard=edits.heard), edits)
+    status, headers, body = asyncio.run(draw(guard))
+    assert (status, headers["etag"], json.loads(body)) == (200, "7", DRAWN)
+    assert headers["x-frame-options"] == "DENY"
+    assert edits.heard == [("begin", SAMPLE, "", "abc", 1), ("app", "aa"), ("end", 1, 200)]
+    changed = [{"op": "replace", "path": "/bounding_box/0", "value": 0.3}]
+    assert asyncio.run(draw(guard, f"{EDIT}/missing.detections/{BOX['_id']}", changed))[0] == 200
+    assert edits.heard[3][:3] == ("begin", SAMPLE, BOX["_id"])
+
+
+def test_edits_are_made_one_at_a_time_in_the_order_they_came() -> None:
+    edits = Noted()
+    guard = guarded(answering(heard=edits.heard), edits)
+
+    async def many() -> None:
+        await asyncio.gather(*(draw(guard) for _ in range(20)))
+
+    asyncio.run(many())
+    assert [one[0] for one in edits.heard] == ["begin", "app", "end"] * 20
+
+
+def test_a_refused_edit_reaches_nobody() -> None:
+    edits = Noted(Refusal("This box is outside the image", status=409))
+    status, _, body = asyncio.run(draw(guarded(answering(heard=edits.heard), edits)))
+    assert (status, "outside the image" in json.loads(body)["message"]) == (409, True)
+    assert [one[0] for one in edits.heard] == ["begin"]
+    assert asyncio.run(draw(guarded(answering())))[0] == 403  # nobody keeps a log of edits
+
+
+@pytest.mark.parametrize("status", [400, 412, 500])
+def test_the_status_of_an_edit_that_fiftyone_refuses_is_noted(status: int) -> None:
+    edits = Noted()
+    assert asyncio.run(draw(guarded(answering(status), edits)))[0] == status
+    assert edits.heard[-1] == ("end", 1, status)
+
+
+@pytest.mark.parametrize("broken", ["begin", "end"])
+def test_an_edit_that_cannot_be_noted_is_no_success(broken: str) -> None:
+    edits = Noted()
+
+    def fail(*_: object) -> int:
+        raise OSError("no space left on device")
+
+    setattr(edits, broken, fail)
+    status, _, body = asyncio.run(draw(guarded(answering(heard=edits.heard), edits)))
+    assert (status, b"device" in body) == (500, False)
+    assert ("app", "aa") not in edits.heard or broken == "end"
+
+
+OTHERS: list[tuple[str, Any, dict[str, str], int]] = [
+    (f"/dataset/{SAMPLE}/sample/{SAMPLE}", DRAWN, {}, 403),
+    (f"{EDIT}/known.detections/{BOX['_id']}", [{"op": "remove", "path": ""}], {}, 403),
+    (f"{EDIT}/missing.detections.attributes/{BOX['_id']}", [{"op": "remove", "path": ""}], {}, 403),
+    (f"{EDIT}/x", DRAWN, {}, 403),
+    (EDIT, [{"op": "add", "path": "/verdict", "value": "keep"}], {}, 403),
+    (EDIT, [{"op": "add", "path": "/missing2/detections/-", "value": BOX}], {}, 403),
+    (EDIT, [{"op": "add", "path": "missing/detections/-", "value": BOX}], {}, 403),
+    (EDIT, [{"op": "move", "from": "/known/detections/0", "path": "/missing/detections/-"}], {}, 403),
+    (EDIT, [*DRAWN, {"op": "remove", "path": "/tags"}], {}, 403),
+    (EDIT, [{"op": "remove", "path": ""}], {}, 403),
+    (EDIT, [{"op": "run", "path": "/missing"}], {}, 403),
+    (EDIT, {"missing": None}, {"content_type": "application/json"}, 415),
+    (EDIT, {"missing": None}, {}, 400),
+    (EDIT, [], {}, 400),
+    (EDIT, DRAWN * 2000, {}, 400),
+    (EDIT, [{"op": "add", "path": "/missing", "value": "x" * (1 << 20)}], {}, 413),
+]
+
+
+@pytest.mark.parametrize(("path", "data", "headers", "status"), OTHERS)
+def test_only_boxes_of_one_field_are_edited(path: str, data: Any, headers: dict[str, str], status: int) -> None:
+    edits = Noted()
+    assert asyncio.run(draw(guarded(answering(heard=edits.heard), edits), path, data, **headers))[0] == status
+    assert edits.heard == []
+
+
+@pytest.mark.parametrize("body", [b"", b"[", b"[" * 100_000, b"\xff", b"null"])
+def test_an_edit_that_is_no_json_is_refused(body: bytes) -> None:
+    refusal = read_edit(EDIT, "", {"content-type": PATCH}, body, dataset=DATASET)
+    assert isinstance(refusal, Refusal)
+
+
+def test_a_patch_of_a_made_view_is_refused() -> None:
+    assert asyncio.run(draw(guarded(answering(), Noted()), query=b"generated_dataset=x"))[0] == 403
+
+
+def test_what_breaks_inside_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def breaks(*_: object) -> None:
+        raise RuntimeError("secret")
+
+    for app in (breaks, answering(500)):
+        status, headers, body = asyncio.run(ask(guarded(app), "POST", "/values", b'{"secret": 1}'))
+        assert (status, b"secret" in body, b"server failed" in body) == (500, False, True)
+        assert headers["content-type"] == "application/json"
+    assert "/values" in caplog.text
+
+
+def test_a_ticket_opens_once() -> None:
+    guard = guarded(answering())
+    query = f"token={guard.ticket}".encode()
+
+    def status() -> int:
+        return asyncio.run(ask(guard, "GET", "/", query=query, cookie="x=y"))[0]
+
+    assert [status(), status()] == [303, 401]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:2", "localhost:1", "127.0.0.1:1, 127.0.0.1:1", ""])
+def test_a_host_is_named_exactly(host: str) -> None:
+    assert asyncio.run(ask(guarded(answering()), "GET", "/fiftyone", host=host))[0] == 421
+
+
+def test_a_link_from_elsewhere_leads_to_the_page_but_no_picture_is_drawn_elsewhere() -> None:
+    guard = guarded(answering())
+
+    def status(path: str, **fetch: str) -> int:
+        return asyncio.run(ask(guard, "GET", path, **{f"sec_fetch_{k}": v for k, v in fetch.items()}))[0]
+
+    assert status("/datasets/r", site="cross-site", mode="navigate") == 200
+    assert status("/datasets/r", site="same-origin", mode="cors") == 200
+    assert status("/datasets/r", site="same-site", mode="no-cors") == 403
+
+
+@pytest.mark.mongo
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+class TestFiftyOnesOwnServer:
+    @pytest.fixture
+    def app(self, fiftyone: Any) -> Any:
+        from fiftyone.server.app import app
+
+        return app
+
+    def test_a_box_is_drawn_moved_refused_when_stale_and_removed(
+        self, fiftyone: Any, app: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # As the server of a review sets it.
+        monkeypatch.setattr(fiftyone.config, "singleton_cache", False)
+        dataset, edits = review.dataset, Noted()
+        identity = str(dataset._doc.id)
+        guard = guarded(app, edits, dataset=identity, name=dataset.name)
+        sample = dataset.first()
+        path = f"/dataset/{identity}/sample/{sample.id}"
+        one = f"{path}/missing.detections/{BOX['_id']}"
+
+        def boxes() -> list[list[float]]:
+            return [list(box.bounding_box) for box in fiftyone.load_dataset(dataset.name)[sample.id].missing.detections]
+
+        def version() -> str:
+            at = fiftyone.load_dataset(dataset.name)[sample.id].last_modified_at
+            return base64.b64encode(at.isoformat().encode()).decode()
+
+        first = version()
+        made = [{"op": "add", "path": "/missing", "value": {"_cls": "Detections", "detections": [BOX]}}]
+
+        async def all_of_it(steps: list[tuple[str, Any, Callable[[], str]]]) -> list[tuple[int, Any]]:
+            found = []
+            for where, data, seen in steps:
+                status, _, _ = await draw(guard, where, data, if_match=f'"{seen()}"')
+                found.append((status, boxes()))
+            return found
+
+        moved = [{"op": "replace", "path": "/bounding_box", "value": [0.5, 0.5, 0.2, 0.2]}]
+        steps: list[tuple[str, Any, Callable[[], str]]] = [
+            (path, made, version),
+            (one, moved, lambda: first),
+            (one, moved, version),
+            (one, [{"op": "remove", "path": ""}], version),
+        ]
+        before, after = [0.1, 0.1, 0.2, 0.2], [0.5, 0.5, 0.2, 0.2]
+        assert asyncio.run(all_of_it(steps)) == [(200, [before]), (412, [before]), (200, [after]), (200, [])]
+        assert [one[2] for one in edits.heard if one[0] == "end"] == [200, 412, 200, 200]
+
+    def test_the_files_of_a_dataset_are_what_its_paths_lead_to(
+        self, fiftyone: Any, review: LiveReview, tmp_path: Path
+    ) -> None:
+        dataset = review.dataset
+        photos = {str(one) for one in dataset.values("filepath")}
+        assert real_files(dataset) >= photos
+        link, other = tmp_path / "link.jpg", tmp_path / "mask.png"
+        link.symlink_to(next(iter(photos)))
+        dataset.add_sample_field("mask_path", fiftyone.StringField)
+        dataset.set_values("mask_path", [str(other), str(link)] + [None] * (len(dataset) - 2))
+        assert real_files(dataset) >= {*photos, str(other)}
+        assert str(link) not in real_files(dataset)

@@ -1,0 +1,133 @@
+"""The presence scan against plain counting, however the files are cut, on either engine."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from curation.cli import main
+from curation.engines.running import EngineName
+from curation.errors import AnnotationFormatError, EngineError, UsageError
+from curation.sources import presence as module
+from curation.sources.presence import Presence, annotation_blocks, presence
+from tests.real_files import real_files
+
+HEADER = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax"
+
+
+def made_rows(count: int) -> list[tuple[str, str]]:
+    """Image and class of boxes: images have one to twelve boxes one after the other, one has a hundred."""
+    generator = np.random.default_rng(7)
+    rows: list[tuple[str, str]] = []
+    while len(rows) < count:
+        boxes = 100 if len(rows) > count // 2 and not any("big" in one for one, _ in rows[-200:]) else 1
+        image = f"{'big' if boxes > 1 else ''}{len(rows):012d}"
+        rows += [(image, f"/m/{label}") for label in generator.integers(0, 9, boxes * int(generator.integers(1, 13)))]
+    return rows
+
+
+def write_csv(path: Path, rows: list[tuple[str, str]]) -> Path:
+    lines = [HEADER, *(f"{image},xclick,{label},1,0.1,0.2,0.1,0.2" for image, label in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def pairs(found: Presence) -> list[tuple[str, str, int]]:
+    return [tuple(row.values()) for table in found.shards.tables() for row in table.to_pylist()]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("part", "count"), [(1, 9), (300, 40), (3000, 500), (1 << 20, 2000)])
+def test_however_a_file_is_cut_every_image_is_counted_once(
+    part: int, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = made_rows(count)
+    monkeypatch.setattr(module, "PART", part)
+    found = presence(write_csv(tmp_path / "boxes.csv", rows), out=tmp_path / "out", workers=1)
+    expected = Counter(rows)
+    assert len(pairs(found)) == len(expected)
+    assert {(image, label): boxes for image, label, boxes in pairs(found)} == expected
+    assert found.images == Counter(label for _, label in expected)
+    assert found.boxes == Counter(label for _, label in rows)
+
+
+def both(tmp_path: Path, place: Path) -> Presence:
+    engines: tuple[EngineName, ...] = ("local", "ray")
+    made = [presence(place, out=tmp_path / f"out-{one}", engine=one) for one in engines]
+    assert made[0].shards.digest == made[1].shards.digest
+    assert made[0].images == made[1].images
+    return made[0]
+
+
+@pytest.mark.ray
+def test_ray_finds_the_same_in_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ray_session: None) -> None:
+    rows = made_rows(2000)
+    monkeypatch.setattr(module, "PART", 20_000)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write_csv(folder / "a.csv", rows)
+    table = pyarrow.table({"image_id": [one for one, _ in rows], "class": [one for _, one in rows]})
+    parquet.write_table(table, folder / "b.parquet", row_group_size=900)
+    labels = sorted({one for _, one in rows})
+    (folder / "c.json").write_text(json.dumps(coco(rows, labels)))
+    found = both(tmp_path, folder)
+    assert found.boxes == Counter(label for _, label in rows * 3)
+
+
+def coco(rows: list[tuple[str, str]], labels: list[str]) -> dict[str, Any]:
+    return {
+        "images": [{"id": one, "file_name": f"{one}.jpg"} for one in dict.fromkeys(image for image, _ in rows)],
+        "annotations": [
+            {"id": number, "image_id": image, "category_id": labels.index(label), "bbox": [0, 0, 1, 1]}
+            for number, (image, label) in enumerate(rows)
+        ],
+        "categories": [{"id": number, "name": label} for number, label in enumerate(labels)],
+    }
+
+
+def test_some_classes_alone_at_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = made_rows(300)
+    path = write_csv(tmp_path / "boxes.csv", rows)
+    arguments = ["presence", str(path), "--class", "/m/3", "--class", "/m/1", "--out", str(tmp_path / "out")]
+    assert main([*arguments, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {name: one["boxes"] for name, one in data["classes"].items()} == {
+        label: count for label, count in Counter(label for _, label in rows).items() if label in ("/m/1", "/m/3")
+    }
+    assert main(arguments) == 0
+    assert data["digest"] in capsys.readouterr().out
+
+
+def test_files_that_are_no_annotations_are_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, data, words in (
+        ("gz.csv", b"\x1f\x8b\x08\x00abc\n", "compressed"),
+        ("columns.csv", b"a,b\n1,2\n", "lacks a column"),
+        ("ragged.csv", f"{HEADER}\na,b,c,1,0,0,0,0\nx,y\n".encode(), "cannot be read"),
+        ("bad.json", b"{", "JSON"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(EngineError, match=words) as error:
+            presence(tmp_path / name, out=tmp_path / f"out-{name}", workers=1)
+        assert name in str(error.value)
+    parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(EngineError, match="lacks a column"):
+        presence(tmp_path / "a.parquet", out=tmp_path / "out-a", workers=1)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(UsageError, match="no annotation files"):
+        presence(tmp_path / "none", out=tmp_path / "out-none")
+    monkeypatch.setattr(module, "_LARGEST_JSON", 0)
+    monkeypatch.setattr(module, "_LARGEST_GROUP", 0)
+    parquet.write_table(pyarrow.table({"image": ["1"], "class": ["a"]}), tmp_path / "b.parquet")
+    for name in ("bad.json", "b.parquet"):
+        with pytest.raises(AnnotationFormatError, match="too large"):
+            [list(block.tables()) for block in annotation_blocks(tmp_path / name)]
+
+
+@real_files("coco_table")
+def check_classes_of_real_photos_are_the_same_on_ray(shared: Path, tmp_path: Path, ray_session: None) -> None:
+    found = both(tmp_path, shared / "data" / "coco" / "mini" / "annotations")
+    assert sum(found.boxes.values()) == sum(boxes for _, _, boxes in pairs(found)) > 0

@@ -1,0 +1,164 @@
+"""Every verb that writes, on a small world: what faults are injected into.
+
+Inputs lie in a folder that all share and none may change; outputs, and the cache of parsed sources, in one of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from curation.cli import main
+from tests.cli.test_propose import coco as coco_of
+from tests.small_world import write_detections, write_small_world
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command that writes.
+
+    Attributes
+    ----------
+    name : str
+    words : str
+        Its command line; ``{in}`` is the folder of inputs, ``{out}`` that of outputs.
+    before : str
+        A command whose output stands there already; of nothing else, the old state is nothing.
+    whole : tuple of str
+        Folders below the outputs that appear whole or not at all.
+    again : int
+        Exit status of a run after a finished one: 2 where a folder is never written twice.
+    resumes : bool
+        Whether what a kill leaves is gone on with, and is then neither the old state nor the new one.
+    grows : bool
+        Whether each run adds to its output, so that a second one does not give the same bytes.
+    """
+
+    name: str
+    words: str
+    before: str = ""
+    whole: tuple[str, ...] = ()
+    again: int = 0
+    resumes: bool = False
+    grows: bool = False
+
+
+RECIPE = "owod/s-owodb-published"
+_SOURCES = "--source voc2007-test={in}/VOCdevkit/VOC2007 --source coco={in}/coco/annotations/instances_train2017.json"
+_BOXES = "{in}/coco/annotations/instances_train2017.json"
+_PROPOSE = "propose --id-classes {in}/id.txt --ood coco={in}/ood.json --no-cache --out {out}/p.jsonl"
+_EVALUATE = (
+    "evaluate elephant --truth closed={in}/closed.json --detections closed={in}/closed-results.json "
+    "--truth wilderness={in}/wilderness.json --detections wilderness={in}/wilderness-results.json"
+)
+_SCORES = "scores --test {in}/test.npz --train {in}/train.npz --out {out}/s.json"
+_NEIGHBORS = "neighbors --queries {in}/store --references {in}/store --engine numpy --out {out}/n"
+_BOARD = "leaderboard {in}/board.jsonl --html {out}/board.html"
+_TRUTH = f"export {{in}}/manifest --format coco {_SOURCES} --out {{out}}/t.json"
+_IDS = "export {in}/manifest --format txt --out {out}/ids.txt"
+_INIT = f"init --source {_BOXES} --out {{out}}/tasks.toml"
+_APPLY = f"apply {{in}}/manifest --decisions {{in}}/decisions.jsonl --version 2.0.0 {_SOURCES}"
+
+VERBS: dict[str, Verb] = {
+    one.name: one
+    for one in (
+        Verb("build", f"build elephant {_SOURCES} --out {{out}}/m", whole=("m",)),
+        Verb("import", f"import {RECIPE} --lists {{in}}/lists --header-only --out {{out}}/m", whole=("m",)),
+        Verb("apply", f"{_APPLY} --out {{out}}/m", whole=("m",)),
+        Verb("export coco", f"{_TRUTH} --part closed", before=f"{_TRUTH} --part wilderness"),
+        Verb(
+            "export voc",
+            f"export {{in}}/manifest --part closed --format voc {_SOURCES} --out {{out}}/voc",
+            whole=("voc",),
+            again=2,
+        ),
+        Verb("export txt", f"{_IDS} --part closed", before=f"{_IDS} --part wilderness"),
+        Verb("evaluate", f"{_EVALUATE} --out {{out}}/scores"),
+        Verb(
+            "evaluate --append",
+            f"{_EVALUATE} --append {{out}}/board.jsonl --name one",
+            before=f"{_EVALUATE} --append {{out}}/board.jsonl --name zero",
+            grows=True,
+        ),
+        Verb("leaderboard", _BOARD, before=f"{_BOARD} --metric mAP11"),
+        Verb("decisions", "decisions {in}/decisions.jsonl --out {out}/d.csv"),
+        Verb("scores", _SCORES, before=f"{_SCORES} --method knn"),
+        Verb("embed", "embed --images {in}/photos --encoder colour --batch 2 --out {out}/store", resumes=True),
+        Verb("neighbors", f"{_NEIGHBORS} -k 2", before=f"{_NEIGHBORS} -k 3"),
+        Verb("propose", _PROPOSE, before=f"{_PROPOSE} --set near_wup=1"),
+        Verb(
+            "audit",
+            "audit {in}/manifest --report {out}/report.html --out {out}/audit",
+            whole=("audit",),
+            again=2,
+        ),
+        Verb("cut", f"cut {_BOXES} -k 2 --restarts 2 --components cut --out {{out}}/cut"),
+        Verb(
+            "identify --make-index",
+            "identify --make-index {in}/lists --out {out}/lists.index --digests {out}/digests.csv",
+        ),
+        Verb("init", f"{_INIT} --n-tasks 2", before=_INIT),
+        Verb("show --composition", f"show {{in}}/manifest --composition {_SOURCES} --csv {{out}}/c.csv"),
+        Verb(
+            "publish --dry-run",
+            f"publish {{in}}/manifest --repo lab/elephant {_SOURCES} --dry-run {{out}}/r",
+            whole=("r",),
+            again=2,
+        ),
+    )
+}
+
+
+def filled(words: str, inputs: Path, outputs: Path) -> list[str]:
+    """Return the words of a command line with its folders."""
+    return [word.replace("{in}", str(inputs)).replace("{out}", str(outputs)) for word in words.split()]
+
+
+def write_world(folder: Path) -> Path:
+    """Write the inputs of all verbs."""
+    from curation.benchmarks.owod.splits import RECIPES
+    from curation.manifest.importing import list_slices
+    from tests.similarity.clip_world import write_photos
+
+    world = write_small_world(folder, n_closed=4, n_wilderness=8)
+    manifest = folder / "manifest"
+    made = ["build", "elephant", *filled(_SOURCES, folder, folder), "--no-cache", "--out", str(manifest)]
+    _run(made)
+    for part in ("closed", "wilderness"):
+        truth = folder / f"{part}.json"
+        words = ["export", str(manifest), "--part", part, "--format", "coco", "--no-cache", "--out", str(truth)]
+        _run([*words, *filled(_SOURCES, folder, folder)])
+        write_detections(truth, folder / f"{part}-results.json")
+    for name in ("one", "two"):
+        _run([*filled(_EVALUATE, folder, folder), "--append", str(folder / "board.jsonl"), "--name", name])
+    image = json.loads((folder / "wilderness.json").read_text())["images"][0]["file_name"].removesuffix(".jpg")
+    row = {"image_id": f"coco:{image}", "dataset": "coco", "stage": "manual", "action": "remove", "reviewer": "Ann"}
+    (folder / "decisions.jsonl").write_text(json.dumps(row) + "\n")
+    (folder / "id.txt").write_text("horse\nsofa\n")
+    coco_of(folder / "ood.json", {1: ["zebra"], 2: ["couch"], 3: ["laptop"], 4: []})
+    rng = np.random.default_rng(1)
+    np.savez(folder / "test.npz", features=rng.normal(size=(6, 4)))
+    np.savez(folder / "train.npz", features=rng.normal(size=(30, 4)), labels=np.arange(30) % 3)
+    write_photos(folder / "photos", 5)
+    _run(["embed", "--images", str(folder / "photos"), "--encoder", "colour", "--out", str(folder / "store")])
+    lists = folder / "lists/Main"
+    lists.mkdir(parents=True)
+    for number, file in enumerate(
+        sorted({one.file for one in list_slices(RECIPES["owod/s-owodb-published"]()).values()})
+    ):
+        (lists / file).write_text("".join(f"{97 * number + 13 * line:012d}\n" for line in (3, 1, 2)))
+    shutil.rmtree(world.coco_json.parents[2] / "cache", ignore_errors=True)
+    return folder
+
+
+def _run(words: list[str]) -> None:
+    import contextlib
+    import io
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        if main(words):
+            raise AssertionError(f"the world cannot be made: curation {' '.join(words)}")
