@@ -912,7 +912,8 @@ def targets() -> dict[str, Target]:
         Target(
             "overlay",
             {
-                "overlay.jsonl": b'{"boxes":[{"box":["10.5","20","30","12.25"],"label":"unknown","reviewers":["anna"]}],'
+                "overlay.jsonl": b'{"boxes":[{"box":["10.5","20","30","12.25"],'
+                b'"label":"unknown","reviewers":["anna"]}],'
                 b'"exhaustive":true,"image_id":"coco:000000000139"}\n'
             },
             lambda f: _call("manifest.overlay:parse_overlay")((f / "overlay.jsonl").read_bytes(), where="overlay"),
