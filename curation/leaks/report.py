@@ -17,8 +17,8 @@ from curation.sources.photos import BrokenPhotoError, read_photo
 from curation.storage import read_bytes, remove_written, write_bytes, write_text
 
 JSON, PAGE, THUMBNAILS, LEAKED = "leaks.json", "leaks.html", "thumbnails", "leaked.txt"
-FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv")
-"""What `Leaks.save` writes, beside the folder of thumbnails."""
+FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv", f"{THUMBNAILS}/*.jpg")
+"""What `Leaks.save` writes."""
 PAIRS_SHOWN = 60
 """Pairs of a kind that the page shows, those in doubt first."""
 WHOLE = "benchmark"

@@ -119,9 +119,9 @@ def leaks(
         raise UsageError("--plant needs a number from 0 to 1,048,576", found=str(plant))
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(str(manifest))
     lists = _lists(loaded, [part] if isinstance(part, str) else part)
+    if encoder is not None:
+        encoder.check()
     look = encoder if encoder is not None and (encoder.encoder or encoder.model) else None
-    if look is not None:
-        look.check()
     images = {one for ids in lists.values() for one in ids}
     embedded = _embedded(embeddings, corpus_embeddings, look, images)
     places = [corpus] if isinstance(corpus, str | Path) else list(corpus)

@@ -340,6 +340,23 @@ def review_without_a_database(folder: Path) -> None:
     for reviewer, below in (("anna", "my-review"), ("ben", "my-review"), ("eva", "other")):
         book = VerdictBook(folder / below / "decisions.jsonl", stage="manual")
         book.record(keys, "near", reason="stripes", reviewer=reviewer)
+    drawn_boxes(folder)
+
+
+def drawn_boxes(folder: Path) -> None:
+    """Draw a manifest of tasks with its sources, detections, and boxes of two reviewers."""
+    from curation.manifest.manifest import write_manifest
+    from tests.decisions.box_logs import write_log
+    from tests.decisions.test_box_overlay import detections, two_reviewers
+    from tests.task_world import write_task_world
+
+    world = write_task_world(folder / "raw")
+    write_manifest(world.manifest, folder / "M")
+    (folder / "results.json").write_text(json.dumps(detections(world, added=[(2003, [7, 8, 9, 10])])))
+    world.train_json.rename(folder / "train.json")
+    world.val_json.rename(folder / "val.json")
+    for one, below in zip(two_reviewers(), ("my-review", "other"), strict=True):
+        write_log(folder / below / "boxes.jsonl", [one])
 
 
 def openood_files(folder: Path) -> None:

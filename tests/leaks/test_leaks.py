@@ -20,6 +20,7 @@ import curation
 from curation.audit.run import audit
 from curation.cli import main
 from curation.errors import MissingFileError, UsageError
+from curation.evaluation.image_ood.images import LeftOut
 from curation.evaluation.result import schema_text
 from curation.leaks.fingerprints import VARIANTS, code_of, fingerprints, pictures_of
 from curation.leaks.planting import ALTERATIONS, wilson
@@ -255,6 +256,9 @@ def test_saved_files_can_be_used_and_looked_at(found: Leaks, tmp_path: Path) -> 
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "leaks.csv").read_text())))
     assert len(rows) == len(found.evidence)
     assert tuple((tmp_path / "out" / "leaked.txt").read_text().split()) == found.leaked
+    # What `evaluate … --without NAME=leaked.txt` takes away.
+    without = LeftOut.of("unleaked", tmp_path / "out" / "leaked.txt", ())
+    assert set(without.removed.stems) == {one.partition(":")[2] for one in found.leaked}
     page = (tmp_path / "out" / "leaks.html").read_text()
     assert "<script" not in page
     thumbnails = sorted((tmp_path / "out" / "thumbnails").glob("*.jpg"))
@@ -287,6 +291,7 @@ def test_wrong_inputs_are_one_error_each(world: Path, tmp_path: Path) -> None:
         ({"radius": 100}, "radius"),
         ({"margin": 2.0, "encoder": EncoderOptions(encoder="colour")}, "margin"),
         ({"plant": -1}, "--plant"),
+        ({"encoder": EncoderOptions(pretrained="a.pt")}, "--pretrained is for --model"),
     ):
         with pytest.raises(UsageError, match=text):
             checked(world, **more)
