@@ -11,6 +11,7 @@ import importlib.util
 import io
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -21,10 +22,11 @@ from curation.evaluation.input_order import InputOrder, decided_by_order, sorted
 from curation.evaluation.inputs import POLICY, READING, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import overlapping_pairs
 from curation.evaluation.measures import Measure, definitions
-from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.problem import LARGEST_COORDINATE, Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.result import Column, Report, Result, Table, inputs_table, order_table
 from curation.evaluation.voc import scored_of_plain
 from curation.progress import stage
+from curation.sources.source import FEDERATED
 
 Engine = Literal["hotcoco", "pycocotools", "both"]
 ENGINES: tuple[str, ...] = get_args(Engine)
@@ -61,6 +63,7 @@ STATISTICS = definitions(MEASURES)
 
 _AREA_WORDS = {"s": "below 32^2 pixels", "m": "of 32^2 to 96^2 pixels", "l": "above 96^2 pixels"}
 _TOLERANCE = 1e-9
+_EVERYWHERE = 2.0 * LARGEST_COORDINATE
 
 
 def evaluate(
@@ -106,7 +109,8 @@ def coco_average_precision(
 ) -> dict[str, Any]:
     """Return COCO's twelve numbers, and the AP of each class, of plain (closed-set) detection.
 
-    Crowd regions are ignored as COCO does; *difficult* objects count as ordinary ones, because COCO knows no such
+    Of a federated dataset (LVIS) an image counts for the classes that it was labelled for (`labelled`). Crowd regions
+    are ignored as COCO does; *difficult* objects count as ordinary ones, because COCO knows no such
     flag; objects of unknown class (label -1) are left out. Inputs are not changed.
 
     Parameters
@@ -123,7 +127,8 @@ def coco_average_precision(
     dict
         The keys of `STATISTICS`, None where no object qualifies (the engines' -1); ``per_class``: AP by class name;
         ``undefined``: the reason of each None; ``engine``; ``difficult``; ``n_images``, ``n_objects``,
-        ``n_detections``, ``left_out`` (objects of unknown class); ``input_order`` (`coco_input_order`);
+        ``n_detections``, ``left_out`` (objects of unknown class); ``n_detections_not_labelled`` of a federated dataset
+        (see `labelled`); ``input_order`` (`coco_input_order`);
         ``largest_difference`` under ``both``.
 
     Raises
@@ -145,6 +150,9 @@ def coco_average_precision(
         "n_detections": len(detections),
         "left_out": int((~known).sum()),
     }
+    if truth.federated is not None:
+        truth, detections = labelled(truth, detections)
+        result["n_detections_not_labelled"] = result["n_detections"] - len(detections)
     # hotcoco leaves the interpreter to others while it works.
     with ThreadPoolExecutor(1) as beside:
         order = beside.submit(coco_input_order, truth, detections, cuts=(1, 10, 100))
@@ -173,6 +181,7 @@ def coco_precision(truth: GroundTruth, detections: Detections, *, engine: Engine
         As `coco_average_precision`.
     """
     chosen = _choose(engine)
+    truth, detections = labelled(truth, detections)
     _, precision = _run("pycocotools" if chosen == "both" else chosen, truth, detections)
     if chosen == "both":
         _, other = _run("hotcoco", truth, detections)
@@ -196,6 +205,7 @@ def coco_input_order(truth: GroundTruth, detections: Detections, *, cuts: Sequen
     cuts : sequence of int
         Highest numbers of detections a class and image.
     """
+    truth, detections = labelled(truth, detections)
     pairs = overlapping_pairs(truth, detections, same_class=True, mask=~truth.crowd, iou_threshold=0.5, strict=False)
     best = np.zeros(len(detections))
     np.maximum.at(best, pairs.row, pairs.iou)
@@ -204,6 +214,41 @@ def coco_input_order(truth: GroundTruth, detections: Detections, *, cuts: Sequen
     disputed[pairs.row[rivals[pairs.position] > 1]] = True
     kind = np.searchsorted(np.linspace(0.5, 0.95, 10), best, side="right")
     return decided_by_order(detections, kind, contested=disputed | _at_a_cut(detections, cuts))
+
+
+def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, Detections]:
+    """Return what counts of a federated ground truth and its detections; any other comes back as it is.
+
+    As LVIS has it, a detection counts where its image shows an object of its class, or was seen to show none; where
+    not all objects of the class are boxed, what finds none is neither right nor wrong: it is ignored as in a crowd
+    region, which is therefore laid over the image.
+    """
+    if truth.federated is None:
+        return truth, detections
+    n_classes = len(truth.classes)
+    image, label, kind = truth.federated[truth.federated[:, 1] >= 0].T
+    partly = kind == FEDERATED.index("partly boxed")
+    known = truth.label >= 0
+    cells = np.concatenate([image, truth.image[known]]).astype(np.int64) * n_classes
+    cells += np.concatenate([label, truth.label[known]])
+    cell = detections.image.astype(np.int64) * n_classes + detections.label
+    empty = (detections.boxes[:, 2:] <= 0).any(axis=1)
+    # No region covers what has no size.
+    counted = np.isin(cell, cells) & ~(empty & np.isin(cell, cells[: len(image)][partly]))
+    n = int(partly.sum())
+    order = np.argsort(np.concatenate([truth.image, image[partly]]), kind="stable")
+    added: dict[str, Any] = {
+        "image": image[partly],
+        "label": label[partly],
+        "boxes": np.tile([-_EVERYWHERE, -_EVERYWHERE, 2 * _EVERYWHERE, 2 * _EVERYWHERE], (n, 1)),
+        "crowd": np.ones(n, bool),
+        "difficult": np.zeros(n, bool),
+        "areas": np.ones(n),
+    }
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(truth, name), more])[order] for name, more in added.items()
+    }
+    return replace(truth, **columns, original=None, federated=None), detections.take(counted)
 
 
 def _at_a_cut(detections: Detections, cuts: Sequence[int]) -> Bools:

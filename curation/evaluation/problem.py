@@ -66,6 +66,9 @@ class GroundTruth:
         Category ids of another numbering that predictions might have used by mistake.
     ids_from_truth : bool
         Whether `class_numbers` are the truth file's own and the others a manifest's, or the other way round.
+    federated : ndarray of int32, shape (p, 3), or None
+        Image, label and position in `curation.sources.source.FEDERATED`, of a dataset that labels each image for some
+        classes alone. COCO AP heeds it; all other measures take every image for labelled.
     """
 
     image_numbers: Int64s
@@ -83,6 +86,7 @@ class GroundTruth:
     unknown_numbers: tuple[int, ...] = (-1,)
     other_numbers: tuple[int, ...] = ()
     ids_from_truth: bool = True
+    federated: Int32s | None = None
 
     @property
     def n_images(self) -> int:

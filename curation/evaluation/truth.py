@@ -109,6 +109,7 @@ def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tup
         unknown_numbers=known.unknown_numbers,
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",
+        federated=_federated(source.federated, place, labels),
     )
     part = Part(truth, source.files, source.dropped, len(source.images))
     return part, place[listed].astype(np.int64)
@@ -220,6 +221,21 @@ def _labels(source: Source, known: KnownClasses) -> Int32s:
     position = {name: place for place, name in enumerate(known.names)}
     found = [position.get(known.aliases.get(name, name), -1) for name in source.categories.names]
     return np.array([*found, -1], np.int32)[: len(found)]
+
+
+def _federated(said: Int32s | None, place: Int32s, labels: Int32s) -> Int32s | None:
+    """Return what a source says of images and classes, of images and labels; -1 is the unknown class.
+
+    A label of several categories is absent where all of them are, and partly boxed where one is.
+    """
+    if said is None:
+        return None
+    kept = np.unique(said[place[said[:, 0]] >= 0], axis=0)
+    rows, count = np.unique(
+        np.column_stack([place[kept[:, 0]], labels[kept[:, 1]], kept[:, 2]]), axis=0, return_counts=True
+    )
+    of_label = np.bincount(labels + 1, minlength=2)[rows[:, 1] + 1]
+    return np.asarray(rows[(rows[:, 2] == 1) | (count == of_label)], np.int32)
 
 
 def _originals(source: Source, rows: Int64s) -> tuple[str, ...]:
@@ -378,4 +394,7 @@ def _with_unknown(part: Part, task: ClassRoles) -> Part:
         class_numbers=(*truth.class_numbers, task.unknown_numbers[0]),
         label=label,
     )
+    if (said := truth.federated) is not None:
+        shifted = np.where(said[:, 1] < 0, len(truth.classes), said[:, 1])
+        numbered = replace(numbered, federated=np.column_stack([said[:, 0], shifted, said[:, 2]]).astype(np.int32))
     return replace(part, truth=numbered)

@@ -29,14 +29,15 @@ from curation.errors import CurationError
 from curation.sources.source import Images, Objects, Source, texts
 from curation.storage import remove_abandoned, replacing, write_bytes
 
-READER_VERSION = 2
+READER_VERSION = 3
 """Raised whenever a reader gives other columns for the same bytes, so that older files are not used."""
 
 _TEXTS = ("images.file_names", "objects.original")
-_SHAPES = {"objects.boxes": 4, "presence": 2}
+_PAIRS = ("presence", "federated")
+_SHAPES = {"objects.boxes": 4, "presence": 2, "federated": 3}
 
 
-_PLAIN = tuple(field.name for field in fields(Source) if field.name not in ("images", "objects", "presence"))
+_PLAIN = tuple(field.name for field in fields(Source) if field.name not in ("images", "objects", *_PAIRS))
 _KINDS = get_type_hints(Source)
 _Header: Any = msgspec.defstruct(
     "_Header",
@@ -58,8 +59,9 @@ def frozen(source: Source) -> Source:
             values = getattr(table, column.name)
             if values is not None:
                 values.setflags(write=False)
-    if source.presence is not None:
-        source.presence.setflags(write=False)
+    for name in _PAIRS:
+        if (values := getattr(source, name)) is not None:
+            values.setflags(write=False)
     return source
 
 
@@ -175,7 +177,7 @@ def _columns(source: Source) -> dict[str, Any]:
         if values is not None
         for column in fields(values)
     }
-    columns["presence"] = source.presence
+    columns |= {name: getattr(source, name) for name in _PAIRS}
     present = {name: values for name, values in columns.items() if values is not None}
     for name in set(_TEXTS) & set(present):
         present |= _pack_texts(name, present.pop(name))
@@ -240,8 +242,8 @@ def _source(header: Any, columns: Mapping[str, Any]) -> Source:
             tables[table][column] = values
     objects = Objects(**tables["objects"]) if tables["objects"] else None
     plain = {name: getattr(header, name) for name in _PLAIN}
-    presence = columns.get("presence")
-    return frozen(Source(images=Images(**tables["images"]), objects=objects, presence=presence, **plain))
+    pairs: dict[str, Any] = {name: columns.get(name) for name in _PAIRS}
+    return frozen(Source(images=Images(**tables["images"]), objects=objects, **pairs, **plain))
 
 
 _RACY = 2_000_000_000

@@ -73,7 +73,8 @@ def read_coco(
     """Return the source that a COCO instances file holds, crowd regions included, masks skipped.
 
     Fields beyond COCO's own are read where present: ``difficult`` and ``ignore`` (either makes an object difficult),
-    ``truncated``, ``occluded``, ``pose``, and ``orig_category`` or ``orig_category_id``. A file without annotations
+    ``truncated``, ``occluded``, ``pose``, and ``orig_category`` or ``orig_category_id``; of images, what LVIS says of
+    the classes that were looked for (``neg_category_ids``, ``not_exhaustive_category_ids``). A file without annotations
     is a source without objects.
 
     Parameters
@@ -131,6 +132,7 @@ def parse_coco(
         objects=kept,
         files=(FileRecord(content.name, content.sha256, content.size, len(objects)),),
         dropped=dropped,
+        federated=_federated(decoded.images, category_ids, _where(content.name, "images", decoded.images)),
     )
 
 
@@ -141,6 +143,8 @@ class ImageRecord(msgspec.Struct, gc=False):
     file_name: _FileName = ""
     width: int | float = 0
     height: int | float = 0
+    neg_category_ids: list[int | _Text] | None = None
+    not_exhaustive_category_ids: list[int | _Text] | None = None
 
 
 class AnnotationRecord(msgspec.Struct, gc=False):
@@ -417,6 +421,29 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
         heights=_pixels(records, "height", where),
     )
     return images, ids
+
+
+def _federated(records: list[ImageRecord], category_ids: Ids, where: Where) -> Int32s | None:
+    """Return what the images say of classes that were looked for (see `Source.federated`), None where none does."""
+    is_federated = False
+    images: list[int] = []
+    kinds: list[int] = []
+    named: list[Any] = []
+    for row, record in enumerate(records):
+        for kind, listed in enumerate((record.neg_category_ids, record.not_exhaustive_category_ids)):
+            if listed is not None:
+                is_federated = True
+                images += [row] * len(listed)
+                kinds += [kind] * len(listed)
+                named += listed
+    if not is_federated:
+        return None
+    # Numbers that fit no column name no category either.
+    numbers = isinstance(category_ids, np.ndarray) and all(isinstance(one, int) and abs(one) < 2**63 for one in named)
+    references: Ids = np.array(named, np.int64) if numbers else named
+    places = positions(category_ids, references)
+    check_resolved(places, references, "a category", lambda row: where(images[row]))
+    return np.column_stack([images, places, kinds]).astype(np.int32).reshape(-1, 3)
 
 
 def _pixels(records: list[ImageRecord], attribute: str, where: Where) -> Int32s:

@@ -59,6 +59,10 @@ class FileRecord:
     files: int = 1
 
 
+FEDERATED = ("absent", "partly boxed")
+"""What a federated dataset says of an image and a class: it shows none of it, or not all of it is boxed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Images:
     """Columns of the images of a source, in file order; all arrays have the same length n.
@@ -231,6 +235,9 @@ class Source:
         Whether the photos themselves may be passed on.
     dropped : dict
         What a reader left out under a policy, by reason, with counts. Empty when nothing was.
+    federated : ndarray of int32, shape (p, 3), or None
+        Of a dataset that labels each image for some classes alone (LVIS): image position, category position, and what
+        is said of them, a position in `FEDERATED`. None: every image is labelled for every class.
     unit_boxes : bool
         Whether the file gives boxes as shares of the image. Boxes and areas of an image without a known size (width 0)
         are then such shares, from 0 to 1; `require_pixels` keeps them out of what needs pixels.
@@ -250,6 +257,7 @@ class Source:
     presence: Int32s | None = None
     dropped: dict[str, int] = field(default_factory=dict)
     unit_boxes: bool = False
+    federated: Int32s | None = None
 
     @classmethod
     def of(
@@ -265,6 +273,7 @@ class Source:
         presence: Int32s | None = None,
         dropped: dict[str, int] | None = None,
         unit_boxes: bool = False,
+        federated: Int32s | None = None,
     ) -> Source:
         """Return a source under the terms of its dataset, by default in the dataset's own namespace."""
         facts = facts_of(dataset)
@@ -281,6 +290,7 @@ class Source:
             presence=presence,
             dropped=dropped or {},
             unit_boxes=unit_boxes,
+            federated=federated,
         )
 
     @cached_property

@@ -5,6 +5,7 @@ import copy
 import importlib.util
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 
 from curation.errors import EngineDisagreementError, MissingExtraError, UsageError
 from curation.evaluation import coco_engine
-from curation.evaluation.coco_engine import STATISTICS, coco_average_precision
-from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.coco_engine import STATISTICS, coco_average_precision, coco_precision
+from curation.evaluation.problem import Detections, GroundTruth, classes_of_source
+from curation.evaluation.truth import ground_truth
+from curation.sources.coco import read_coco
 from tests.real_files import real_files
 
 
@@ -209,6 +212,76 @@ def test_hotcoco_has_the_arrays_of_pycocotools_to_the_last_bit(worlds: range) ->
             arrays.append([np.asarray(evaluation.eval[name]) for name in ("precision", "recall", "scores")])
         for ours, theirs in zip(*arrays, strict=True):
             np.testing.assert_array_equal(ours, theirs, err_msg=f"world {seed}", strict=True)
+
+
+@pytest.mark.parametrize("seed", [seed for seed in range(2, 60, 4) if seed % 7])
+def test_a_federated_truth_gives_the_arrays_of_lvis(seed: int, tmp_path: Path) -> None:
+    """Against hotcoco's LVIS mode: what is found beyond the labelled classes costs nothing.
+
+    Worlds of few detections: LVIS counts those of an image, COCO those of an image and class, and COCO's limit stays.
+    """
+    hotcoco = pytest.importorskip("hotcoco", reason="hotcoco is not installed")
+    truth, detections = random_world(seed)
+    rng = np.random.default_rng(seed)
+    n_classes = len(truth.classes)
+    shown = set(zip(truth.image.tolist(), truth.label.tolist(), strict=True))
+    cells = [(image, label) for image in range(truth.n_images) for label in range(n_classes)]
+    absent = {cell for cell in cells if cell not in shown and rng.random() < 0.5}
+    partly = {cell for cell in shown if rng.random() < 0.4}
+    whole = {
+        "images": [
+            {
+                "id": image + 1,
+                "width": 640,
+                "height": 480,
+                "neg_category_ids": [label + 1 for at, label in sorted(absent) if at == image],
+                "not_exhaustive_category_ids": [label + 1 for at, label in sorted(partly) if at == image],
+            }
+            for image in range(truth.n_images)
+        ],
+        "categories": [{"id": number, "name": name, "frequency": "f"} for number, name in enumerate(truth.classes, 1)],
+        "annotations": [
+            {"id": number, "image_id": image + 1, "category_id": label + 1, "bbox": box, "area": area}
+            for number, (image, label, box, area) in enumerate(
+                zip(
+                    truth.image.tolist(), truth.label.tolist(), truth.boxes.tolist(), truth.areas.tolist(), strict=True
+                ),
+                start=1,
+            )
+        ],
+    }
+    rows = [
+        {"image_id": image + 1, "category_id": label + 1, "bbox": box, "score": score}
+        for image, label, box, score in zip(
+            detections.image.tolist(),
+            detections.label.tolist(),
+            detections.boxes.tolist(),
+            detections.scores.tolist(),
+            strict=True,
+        )
+    ]
+    (tmp_path / "lvis.json").write_text(json.dumps(whole), encoding="utf-8")
+    annotated = hotcoco.COCO(str(tmp_path / "lvis.json"))
+    evaluation = hotcoco.COCOeval(annotated, annotated.load_res(rows), "bbox", lvis_style=True)
+    evaluation.params.max_dets = [100]
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluation.evaluate()
+        evaluation.accumulate()
+    expected = np.asarray(evaluation.eval["precision"])[:, :, :, 0, -1]
+    source = read_coco(tmp_path / "lvis.json")
+    read = ground_truth(source, classes_of_source(source)).truth
+    assert read.federated is not None
+    for engine in ("hotcoco", "pycocotools"):
+        np.testing.assert_allclose(coco_precision(read, detections, engine=engine), expected, rtol=0, atol=1e-12)
+    told = coco_average_precision(read, detections, engine="both")
+    labelled = shown | absent
+    found = zip(detections.image.tolist(), detections.label.tolist(), strict=True)
+    empty = (detections.boxes[:, 2:] <= 0).any(axis=1)
+    assert told["n_detections_not_labelled"] == sum(cell not in labelled for cell in found) or empty.any()
+    exhaustive = coco_average_precision(replace(read, federated=None), detections)
+    assert "n_detections_not_labelled" not in exhaustive
+    if told["AP"] is not None and exhaustive["AP"] is not None:
+        assert exhaustive["AP"] <= told["AP"] + 1e-12
 
 
 def test_engines_print_nothing(capsys: pytest.CaptureFixture[str]) -> None:

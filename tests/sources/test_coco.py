@@ -22,6 +22,7 @@ from curation.errors import (
 from curation.sources import coco
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES
+from curation.sources.opening import open_source
 from curation.sources.source import Source
 from tests.real_files import real_files
 
@@ -667,3 +668,30 @@ def check_pycocotools_reads_the_same(shared: Path, part: str, crowds: int, capsy
         record = oracle.anns[row[0]]
         assert row[1:] == tuple(record[key] for key in ("image_id", "category_id", "bbox", "area", "iscrowd"))
     capsys.readouterr()
+
+
+def test_what_lvis_says_of_images_and_classes(tmp_path: Path) -> None:
+    content = {
+        "images": [
+            {"id": 7, "neg_category_ids": [4, 2], "not_exhaustive_category_ids": []},
+            {"id": 3, "neg_category_ids": [], "not_exhaustive_category_ids": [9]},
+        ],
+        "categories": [{"id": number, "name": f"class {number}"} for number in (2, 4, 9)],
+        "annotations": [{"id": 1, "image_id": 3, "category_id": 9, "bbox": [0, 0, 2, 2], "area": 3}],
+    }
+    path = tmp_path / "lvis.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    found = read_coco(path).federated
+    assert found is not None
+    assert found.tolist() == [[0, 1, 0], [0, 0, 0], [1, 2, 1]]
+    for cached in (open_source(path, dataset="coco", part="", cache=tmp_path / "cache") for _ in range(2)):
+        assert cached.federated is not None
+        assert cached.federated.tolist() == found.tolist()
+    content["images"] = [{"id": 7}, {"id": 3}]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert read_coco(path).federated is None
+    content["images"] = [{"id": 7, "neg_category_ids": [5]}, {"id": 3}]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(DanglingIdError, match="category") as caught:
+        read_coco(path)
+    assert "images[0] (id 7)" in str(caught.value)

@@ -181,6 +181,10 @@ def _restricted(
     labels[first : first + len(names)] = np.arange(len(names))
     place = np.where(images, np.cumsum(images) - 1, -1).astype(np.int32)
     rows = np.flatnonzero((place[truth.image] >= 0) & (labels[truth.label] >= 0))
+    said = truth.federated
+    if said is not None:
+        said = np.column_stack([place[said[:, 0]], labels[said[:, 1]], said[:, 2]]).astype(np.int32)
+        said = said[(said[:, :2] >= 0).all(axis=1)]
     objects = replace(
         truth,
         image_numbers=truth.image_numbers[images],
@@ -194,6 +198,7 @@ def _restricted(
         areas=truth.areas[rows],
         original=None,
         image_names=None,
+        federated=said,
     )
     kept = found.take((place[found.image] >= 0) & (labels[found.label] >= 0))
     return objects, replace(kept, image=place[kept.image], label=labels[kept.label])

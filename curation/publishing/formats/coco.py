@@ -280,6 +280,8 @@ def plan_coco(
     stem = "+".join(parts)
     files = [PlannedFile(name=f"{stem}.json", chunks=file.chunks)]
     notes = [_renumbered_note(content)] if renumbered else []
+    if any(source.federated is not None for source in sources.values()):
+        notes.append("The source labels each image for some classes alone (LVIS); this file does not say which.")
     if content.classes:
         notes.append(numbering.note)
     told = content.of_tasks and annotations_renumbered
