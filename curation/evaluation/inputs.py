@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from curation.errors import EvaluationError, ManifestError, UsageError
+from curation.errors import EvaluationError, UsageError
 from curation.evaluation.problem import (
     CategoryIds,
     ClassRoles,
@@ -28,11 +28,10 @@ from curation.evaluation.readers import (
 )
 from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.manifest import Manifest
-from curation.manifest.overlay import MAX_OVERLAY_BYTES, Overlay, OverlayImage, overlaid, parse_overlay
+from curation.manifest.overlay import Overlay, OverlayImage, overlaid, read_overlay
 from curation.progress import stage
 from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
-from curation.storage import read_bytes
 
 __all__ = [
     "BadBoxes",
@@ -163,18 +162,6 @@ class Reading:
             return opened[key]
 
         return open_once
-
-
-def read_overlay(path: Path) -> Overlay:
-    """Return the boxes that reviewers added, from ``overlay.jsonl`` of a manifest.
-
-    Raises
-    ------
-    MissingFileError, ManifestError
-        There is no such file, or it is no overlay.
-    """
-    data = read_bytes(path, kind="annotation overlay", most=MAX_OVERLAY_BYTES, error=ManifestError)
-    return parse_overlay(data, where=str(path))
 
 
 def _among(overlay: Overlay, ids: Sequence[str]) -> tuple[OverlayImage, ...]:
