@@ -317,9 +317,8 @@ def serving_boxes(
     folder = tmp_path / f"boxes-{tmp_path.name}"
     given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
     one = started(review_environment, folder, *given)
-    dataset = fiftyone.load_dataset(folder.name)
     try:
-        yield one, folder, dataset
+        yield one, folder, fiftyone.load_dataset(folder.name)
     finally:
         one.program.kill()
         one.program.communicate()
