@@ -8,7 +8,6 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 PYTHONS ?= $(CURATION_PYTHONS)
 
-.PHONY: install demo test lint bench torture portability notebooks figures audits clean
 .PHONY: install demo test lint bench torture portability notebooks figures audits site clean
 install: $(STAMP)
 

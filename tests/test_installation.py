@@ -56,7 +56,7 @@ def run(site: Path, folder: Path, *arguments: str) -> "subprocess.CompletedProce
 
 def test_the_wheel_holds_every_file_of_the_package(installed: Path) -> None:
     files = [path for path in (ROOT / "curation").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert {path.suffix for path in files} >= {".py", ".toml", ".html", ".css", ".md", ".json"}
+    assert {path.suffix for path in files} >= {".py", ".toml", ".html", ".css", ".js", ".yml", ".md", ".json"}
     for path in files:
         assert (installed / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
 

@@ -14,12 +14,14 @@ from curation.arguments import checked
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.parameters import wordnet_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
+from curation.decisions.box_overlay import BoxResolution, add_boxes
 from curation.errors import CurationError, CurationWarning, ManifestError, UsageError
 from curation.manifest.header import Figure, Header
 from curation.manifest.importing import import_lists, pin_lists
 from curation.manifest.locate import find_manifest, load_manifest, manifest_folders
 from curation.manifest.manifest import Manifest, manifest_roots, read_manifest
 from curation.manifest.manifest import is_approximate as is_approximate
+from curation.manifest.overlay import Overlay, read_overlay
 from curation.sources.given import open_slots
 from curation.sources.slots import Reading, Sources, require_slots
 from curation.sources.source import Source
@@ -40,6 +42,7 @@ def build(
     notes: Annotated[Sequence[str], "--note NOTE"] = (),
     source_notes: Annotated[Mapping[str, str] | None, "--source-note NAME=TEXT"] = None,
     declare: bool = False,
+    overlay: Path | None = None,
     reading: Reading | None = None,
     **more: Any,
 ) -> Manifest:
@@ -72,6 +75,9 @@ def build(
         a note on one source (repeatable)
     declare : bool
         write the paper's own version with the available lists, the rest declared
+    overlay : Path or str, optional
+        boxes that reviewers added to the annotations, overlay.jsonl of another manifest: the lists are those of the
+        rule, the truth has these boxes too
     reading : Reading, optional
         How the sources are read.
     **more
@@ -129,7 +135,17 @@ def build(
             raise UsageError("The protocol has no version of its own to declare", where=f"--declare {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+    if overlay is not None:
+        made = _with_boxes(made, read_overlay(overlay), opened)
     return _in_words(made, name, version, notes, source_notes or {})
+
+
+def _with_boxes(manifest: Manifest, overlay: Overlay, sources: Mapping[str, Source]) -> Manifest:
+    """Return the manifest with the boxes of an overlay that was made for another one; what it says is told."""
+    added = add_boxes(manifest, BoxResolution(overlay, "given", overlay.digest), sources)
+    for note in added.notes:
+        warnings.warn(note, CurationWarning, stacklevel=4)
+    return added.manifest
 
 
 @checked
@@ -360,6 +376,9 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     """
     header = manifest.header
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
+    if header.overlay is not None and (overlay := manifest.require_overlay()) is not None:
+        boxes = BoxResolution(overlay, header.overlay.rule, header.overlay.log)
+        built = add_boxes(built, boxes, sources).manifest
     words = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
@@ -370,12 +389,15 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
             name=header.name,
             version=header.version,
             title=header.title,
+            # Boxes of reviewers change no list: what they were added to is made anew.
+            origin=built.header.origin if header.overlay is None else header.origin,
             notes=header.notes,
             supersedes=header.supersedes,
             completes=header.completes,
             sources=entries,
         ),
         lists=built.lists,
+        overlay=built.overlay,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
@@ -18,12 +19,13 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import FormatOptions, find_format
 from curation.publishing.hub import HubRepository, Pushed, push
 from curation.publishing.member import Member, config_names, evidence_of, published_lists
+from curation.publishing.rai import derived, read_statements, template
 from curation.publishing.repository import Request, Written, check_repository_name, write_repository
 from curation.publishing.tables import PlannedTable, part_tables
 from curation.sources.given import open_slots
 from curation.sources.photos import PhotoFolder
 from curation.sources.slots import Reading, Sources
-from curation.storage import publishing_folder
+from curation.storage import publishing_folder, write_text
 from curation.text_table import printable
 
 Layout = Literal["curation", "findmeifyoucan"]
@@ -107,6 +109,8 @@ def publish(
     licences: Annotated[Mapping[str, str] | None, "--licence NAME=SPDX"] = None,
     media: Annotated[Mapping[str, Path] | Path | None, "[SOURCE=]DIR"] = None,
     date: Annotated[str, "YYYY-MM-DD"] = "",
+    rai: Path | None = None,
+    rai_template: Path | None = None,
     class_tree: Path | None = None,
     class_names: Path | None = None,
     reading: Reading | None = None,
@@ -136,7 +140,11 @@ def publish(
     media : path, or mapping of str to path, optional
         publish the photos below a folder too, where every source's licence allows it (repeatable)
     date : str
-        date of publication, to be stated in the files
+        date of publication, to be stated in the files (default: today, UTC)
+    rai : Path, optional
+        what you state on responsible use, for the Croissant description: a TOML file
+    rai_template : Path, optional
+        with a dry run: write such a file to begin with, holding all that the manifests say themselves
     class_tree : Path, optional
         findmeifyoucan: bbox_labels_600_hierarchy.json, to number Open Images' categories as published
     class_names : Path, optional
@@ -164,13 +172,22 @@ def publish(
     loaded = [one if isinstance(one, Manifest) else load_manifest(one) for one in several]
     folders = ({"": media} if isinstance(media, Path) else media) or None
     members = _members(loaded, sources or {}, decisions, licences or {}, folders, reading or Reading())
+    if rai_template is not None:
+        if dry_run is None:
+            raise UsageError(
+                "A template is for a publication that is still to come",
+                where="--rai-template",
+                expected="--dry-run DIR beside it",
+            )
+        write_text(rai_template, template(members))
     request = Request(
         repository=repo,
         tag=_tag(tag, loaded),
         members=tuple(members),
         tables=tuple(_tables(members, layout, class_tree, class_names)),
         layout=layout,
-        date=date,
+        date=date or datetime.now(UTC).date().isoformat(),
+        statements={**derived(members), **({} if rai is None else read_statements(rai))},
     )
     if dry_run is not None:
         with publishing_folder(dry_run) as partial:

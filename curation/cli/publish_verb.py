@@ -7,10 +7,15 @@ from typing import Annotated
 
 from curation.benchmarks.publishing import Published, publish
 from curation.cli.output import Answer, Table, note, table_lines
-from curation.cli.outputs import NewFolder
+from curation.cli.outputs import NewFolder, OutputFile
 
 
-def run(*, dry_run: Annotated[Path | None, NewFolder(), "DIR"] = None, made: Annotated[Published, publish]) -> Answer:
+def run(
+    *,
+    dry_run: Annotated[Path | None, NewFolder(), "DIR"] = None,
+    rai_template: Annotated[Path | None, OutputFile()] = None,
+    made: Annotated[Published, publish],
+) -> Answer:
     """Manifests as a dataset repository on a hub: card, tables, Croissant, citation, one commit and one tag."""
     for text in made.notes():
         note(text)

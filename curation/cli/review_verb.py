@@ -86,6 +86,7 @@ def _settled_lines(started: Started) -> list[str]:
 def _serve(started: Started, address: str | None, port: str | None, *, remote: bool) -> None:
     """Keep the App open until Ctrl-C, or until the process is asked to terminate."""
     import sys
+    import threading
     import webbrowser
     from contextlib import redirect_stdout
 
@@ -99,7 +100,8 @@ def _serve(started: Started, address: str | None, port: str | None, *, remote: b
         print(f"Reviewer: {os.environ[REVIEWER_VARIABLE]}", file=sys.stderr)
         print(f"The App is at {shown} ; Ctrl-C ends it, nothing is lost", file=sys.stderr, flush=True)
         if not remote:
-            webbrowser.open(once, new=2)
+            # A browser of the terminal stays in the foreground, and waits for the server.
+            threading.Thread(target=webbrowser.open, args=(once, 2), daemon=True).start()
 
     # FiftyOne prints of its connections where the result stands.
     with redirect_stdout(sys.stderr):

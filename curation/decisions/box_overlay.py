@@ -176,6 +176,7 @@ class BoxResolution:
     ----------
     overlay : Overlay
     rule : str
+        One of `RULES`; ``given`` for the boxes of another manifest.
     log : str
         Digest of what stood in the logs.
     conflicts : tuple of BoxConflict
@@ -185,7 +186,7 @@ class BoxResolution:
     """
 
     overlay: Overlay
-    rule: BoxesRule
+    rule: str
     log: str
     conflicts: tuple[BoxConflict, ...] = ()
     alone: int = 0

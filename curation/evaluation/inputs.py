@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from curation.errors import EvaluationError, ManifestError, UsageError
+from curation.errors import EvaluationError, UsageError
 from curation.evaluation.problem import (
     CategoryIds,
     ClassRoles,
@@ -28,11 +28,10 @@ from curation.evaluation.readers import (
 )
 from curation.evaluation.truth import Part, ground_truth, places_of
 from curation.manifest.manifest import Manifest
-from curation.manifest.overlay import MAX_OVERLAY_BYTES, Overlay, OverlayImage, overlaid, parse_overlay
+from curation.manifest.overlay import Overlay, OverlayImage, overlaid, read_overlay
 from curation.progress import stage
 from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
-from curation.storage import read_bytes
 
 __all__ = [
     "BadBoxes",
@@ -146,8 +145,11 @@ class Reading:
         if overlay is None:
             return source, []
         images = overlay.images if ids is None else _among(overlay, ids)
-        chosen = Overlay(images)
         places = places_in(source, [one.image_id for one in images])
+        chosen = Overlay(tuple(one for one, place in zip(images, places.tolist(), strict=True) if place >= 0))
+        if not chosen.images:
+            return source, []
+        places = places[places >= 0]
         boxed, _ = overlaid(source, chosen, places, manifest.header.classes if manifest else ())
         n_images = len(source.images) if ids is None else len(set(ids))
         return replace(boxed, files=(*source.files, overlay.record())), [_holds_on(chosen, n_images)]
@@ -163,18 +165,6 @@ class Reading:
             return opened[key]
 
         return open_once
-
-
-def read_overlay(path: Path) -> Overlay:
-    """Return the boxes that reviewers added, from ``overlay.jsonl`` of a manifest.
-
-    Raises
-    ------
-    MissingFileError, ManifestError
-        There is no such file, or it is no overlay.
-    """
-    data = read_bytes(path, kind="annotation overlay", most=MAX_OVERLAY_BYTES, error=ManifestError)
-    return parse_overlay(data, where=str(path))
 
 
 def _among(overlay: Overlay, ids: Sequence[str]) -> tuple[OverlayImage, ...]:

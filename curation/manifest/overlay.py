@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
@@ -30,6 +31,7 @@ from curation.manifest.header import UNKNOWN_ID, UNNAMED, ClassEntry, OverlayEnt
 from curation.manifest.manifest import OVERLAY_FILE
 from curation.sources.datasets import family
 from curation.sources.source import Categories, FileRecord, Int32s, Int64s, Objects, Source, texts
+from curation.storage import read_bytes
 
 MAX_OVERLAY_BYTES = 512 << 20
 BoxText = tuple[str, str, str, str]
@@ -150,6 +152,18 @@ def parse_overlay(data: bytes, *, where: str, entry: OverlayEntry | None = None)
     if entry is not None and overlay.entry(entry.rule, entry.log) != entry:
         _refuse(where, "the counts that the header states", repr(overlay))
     return overlay
+
+
+def read_overlay(path: Path) -> Overlay:
+    """Return the boxes that reviewers added, from ``overlay.jsonl`` of a manifest.
+
+    Raises
+    ------
+    MissingFileError, ManifestError
+        There is no such file, or it is no overlay.
+    """
+    data = read_bytes(path, kind="annotation overlay", most=MAX_OVERLAY_BYTES, error=ManifestError)
+    return parse_overlay(data, where=str(path))
 
 
 def _check_image(one: OverlayImage, where: str) -> None:

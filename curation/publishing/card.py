@@ -12,6 +12,7 @@ from curation.manifest.header import Header, ParameterValue, PartEntry, classes_
 from curation.pages import page
 from curation.publishing.licences import STATED
 from curation.publishing.member import PARTS_CONFIG, Member
+from curation.sources.datasets import family
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 _LARGEST = "1M<n<10M"
@@ -77,7 +78,7 @@ def card_data(repository: str, members: Sequence[Member], configs: Configs) -> d
         # A hub takes an address here, or a file called LICENSE.
         "license_link": HUB + repository,
         "task_categories": tasks,
-        "tags": ["open-set", "out-of-distribution", "evaluation", "croissant"],
+        "tags": keywords(members),
         "size_categories": [_size(sum(len(ids) for one in members for ids in one.manifest.lists.values()))],
         "configs": [
             {
@@ -88,6 +89,15 @@ def card_data(repository: str, members: Sequence[Member], configs: Configs) -> d
             for place, (name, splits) in enumerate(configs.items())
         ],
     }
+
+
+def keywords(members: Sequence[Member]) -> list[str]:
+    """Return the words that a publication is found by: the field's, its protocols, and its datasets."""
+    headers = [member.manifest.header for member in members]
+    protocols = sorted({header.rule.protocol for header in headers})
+    data = sorted({family(entry.dataset) for header in headers for entry in header.sources})
+    fixed = ("open-set", "out-of-distribution", "evaluation", "benchmark", "image", "croissant", "mlcroissant")
+    return list(dict.fromkeys([*fixed, *protocols, *data]))
 
 
 def title_of(members: Sequence[Member]) -> str:

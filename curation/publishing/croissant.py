@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from curation.errors import MissingExtraError, PublishError
-from curation.manifest.header import ParameterValue
-from curation.publishing.card import HUB, Configs, title_of
+from curation.publishing import rai
+from curation.publishing.card import HUB, Configs, keywords, title_of
 from curation.publishing.formats.plan import json_bytes
-from curation.publishing.licences import Terms
 from curation.publishing.member import Member
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def croissant_bytes(
     schemas: Mapping[str, pa.Schema],
     digests: Mapping[str, str],
     date: str = "",
+    statements: Mapping[str, rai.Statement] | None = None,
 ) -> bytes:
     """Return the description as JSON-LD.
 
@@ -58,12 +59,14 @@ def croissant_bytes(
         ``sha256:…`` of each file, by path.
     date : str
         Of publication, ISO 8601; ``""`` for none.
+    statements : mapping of str to text, texts or bool, optional
+        On responsible use (see `curation.publishing.rai`).
     """
     organization = {"@type": "sc:Organization", "name": repository.partition("/")[0]}
     data: dict[str, Any] = {
         "@context": _context(),
         "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.1",
+        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": repository.partition("/")[2],
         "alternateName": title_of(members),
         "description": _description(members),
@@ -75,9 +78,12 @@ def croissant_bytes(
         "publisher": organization,
         **({"datePublished": date} if date else {}),
         "isLiveDataset": False,
-        "prov:wasDerivedFrom": [_derived(member) for member in members],
-        "prov:wasGeneratedBy": [_generated(member) for member in members],
-        "distribution": [_file(path, digest) for path, digest in sorted(digests.items())],
+        "inLanguage": "en",
+        "keywords": keywords(members),
+        **rai.as_properties(statements or {}),
+        "prov:wasDerivedFrom": rai.entities(members),
+        "prov:wasGeneratedBy": rai.activities(members, date),
+        "distribution": [_file(repository, tag, path, digest) for path, digest in sorted(digests.items())],
         "recordSet": [
             _record_set(f"{config}/{split}", path, schemas[path])
             for config, splits in configs.items()
@@ -87,14 +93,40 @@ def croissant_bytes(
     return json_bytes(data)
 
 
+_TEXTS = ("name", "description", "url", "version", "datePublished", "inLanguage")
+
+
 def check_croissant(path: Path) -> tuple[str, ...]:
-    """Return the warnings of mlcroissant on a description; an error of it is a `PublishError`.
+    """Return what mlcroissant warns of in a description, and what it lets pass; an error of it is a `PublishError`.
 
     Raises
     ------
     MissingExtraError
         mlcroissant is not installed.
     """
+    return (*_library_warnings(path), *_let_pass(json.loads(path.read_bytes())))
+
+
+def _let_pass(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the specification and its readers ask for, and mlcroissant does not look at."""
+    for name in _TEXTS:
+        if not (isinstance(data.get(name), str) and data[name].strip()):
+            yield f"{name} is missing, or no text"
+    for name in ("creator", "license", "keywords", "distribution"):
+        if not data.get(name):
+            yield f"{name} is missing"
+    for one in data.get("distribution", ()):
+        if not str(one.get("contentUrl", "")).startswith(("https://", "http://")):
+            yield f"contentUrl of {one.get('name')} is not absolute: who is given this file alone cannot follow it"
+    synthetic = data.get("rai:hasSyntheticData")
+    if synthetic is not None and not isinstance(synthetic, bool):
+        yield "rai:hasSyntheticData is neither true nor false"
+    named = [name.removeprefix("rai:") for name in data if name.startswith("rai:")]
+    if lacking := rai.missing(dict.fromkeys(named, "")):
+        yield f"not stated, and asked for by data tracks: {', '.join(lacking)} (--rai-template FILE, then --rai FILE)"
+
+
+def _library_warnings(path: Path) -> tuple[str, ...]:
     try:
         import mlcroissant
         from absl import logging
@@ -133,56 +165,14 @@ def _licences(repository: str, members: Sequence[Member]) -> list[str]:
     return [HUB + repository, *sorted(urls)]
 
 
-def _derived(member: Member) -> dict[str, Any]:
-    terms = member.terms()
-    return {
-        "@type": "prov:Entity",
-        "@id": f"#{member.config}/sources",
-        "name": f"sources of {member.manifest.header.name} {member.manifest.header.version}",
-        "prov:hadMember": [
-            {
-                "@type": "prov:Entity",
-                "@id": f"#{member.config}/source/{entry.name}",
-                "name": f"{entry.dataset} {entry.part}".strip(),
-                "usageInfo": _usage(terms[entry.name]),
-                "identifier": [file.sha256 for file in entry.files],
-            }
-            for entry in member.manifest.header.sources
-        ],
-    }
-
-
-def _usage(terms: Terms) -> str:
-    named = f", {terms.creator}" if terms.creator else ""
-    return f"annotations: {terms.annotations}{named}; photos: {terms.media}"
-
-
-def _generated(member: Member) -> dict[str, Any]:
-    header = member.manifest.header
-    return {
-        "@type": "prov:Activity",
-        "@id": f"#{member.config}/rule",
-        "name": f"{header.rule.protocol}, algorithm version {header.rule.algorithm_version}",
-        "additionalProperty": [
-            {"@type": "sc:PropertyValue", "name": name, "value": _value(value)}
-            for name, value in header.rule.parameters.items()
-        ],
-        "prov:generated": {"@id": f"{member.folder}/manifest.json"},
-        "identifier": member.manifest.digest,
-    }
-
-
-def _value(value: ParameterValue) -> Any:
-    return [str(one) for one in value] if isinstance(value, tuple) else "none" if value is None else value
-
-
-def _file(path: str, digest: str) -> dict[str, Any]:
+def _file(repository: str, tag: str, path: str, digest: str) -> dict[str, Any]:
     suffix = path[path.rfind(".") :]
     return {
         "@type": "cr:FileObject",
         "@id": path,
         "name": path,
-        "contentUrl": path,
+        # A checker is given this file alone, so that a relative address would lead nowhere.
+        "contentUrl": f"{HUB}{repository}/resolve/{tag}/{quote(path)}",
         "encodingFormat": _MEDIA_TYPES.get(suffix, "application/octet-stream"),
         "sha256": digest.removeprefix("sha256:"),
     }

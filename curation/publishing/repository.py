@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date as day
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from curation.canonical import sha256_of_bytes, sha256_of_file
@@ -29,6 +30,7 @@ from curation.publishing.publication import (
     PublishedPart,
     record_bytes,
 )
+from curation.publishing.rai import Statement
 from curation.publishing.tables import PlannedTable, planned_tables
 
 CARD_FILE = "README.md"
@@ -52,7 +54,9 @@ class Request:
     layout : {"curation", "findmeifyoucan"}
         Whose columns these tables have.
     date : str
-        Of publication, ISO 8601; ``""`` for none, since a clock would make every publication another.
+        Of publication, ISO 8601; it is no part of the identity of a publication.
+    statements : mapping of str to text, texts or bool
+        On responsible use (see `curation.publishing.rai`).
     """
 
     repository: str
@@ -61,6 +65,7 @@ class Request:
     tables: tuple[PlannedTable, ...]
     layout: str = "curation"
     date: str = ""
+    statements: Mapping[str, Statement] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,10 +130,16 @@ def write_repository(request: Request, folder: Path) -> Written:
     files = _manifest_files(request.members)
     loaded = _configs([table for table in tables if not table.empty])
     files[CARD_FILE] = card_text(request.repository, request.tag, request.members, loaded).encode("utf-8")
-    files[CITATION_FILE] = citation_text(request.repository, request.tag, request.members, request.date).encode("utf-8")
+    undated, files[CITATION_FILE] = (
+        citation_text(request.repository, request.tag, request.members, date).encode("utf-8")
+        for date in ("", request.date)
+    )
     published = {path: PublishedFile(sha256=sha256_of_bytes(data), size=len(data)) for path, data in files.items()}
     for path, data in files.items():
         _place(folder, path).write_bytes(data)
+    if request.date:
+        # The day of a publication is no part of what it says: the same content on another day is the same version.
+        published[CITATION_FILE] = msgspec.structs.replace(published[CITATION_FILE], content=sha256_of_bytes(undated))
     published |= {table.path: _write_table(table, folder) for table in tables}
     published[CROISSANT_FILE] = _write_croissant(request, folder, tables, configs, published)
     remarks = check_croissant(folder / CROISSANT_FILE)
@@ -181,16 +192,16 @@ def _write_croissant(
     configs: Configs,
     published: Mapping[str, PublishedFile],
 ) -> PublishedFile:
-    """Write the description; its identity names the content of tables, since their bytes depend on a library."""
+    """Write the description; its identity names the content of files, and not the day of the publication."""
     schemas = {table.path: table.filled_schema() for table in tables}
 
-    def described(digests: Mapping[str, str]) -> bytes:
+    def described(digests: Mapping[str, str], date: str) -> bytes:
         return croissant_bytes(
-            request.repository, request.tag, request.members, configs, schemas, digests, request.date
+            request.repository, request.tag, request.members, configs, schemas, digests, date, request.statements
         )
 
-    data = described({path: file.sha256 for path, file in published.items()})
-    content = described({path: file.identity for path, file in published.items()})
+    data = described({path: file.sha256 for path, file in published.items()}, request.date)
+    content = described({path: file.identity for path, file in published.items()}, "")
     (folder / CROISSANT_FILE).write_bytes(data)
     return PublishedFile(sha256=sha256_of_bytes(data), size=len(data), content=sha256_of_bytes(content))
 

@@ -251,7 +251,9 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
         folder = folders.get(namespace, folders.get(""))
         nearest.append(one)
         paths.append(folder.find([native]) if folder is not None and native else None)
-    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(paths))
+    different = list(dict.fromkeys(path for path in paths if path is not None))
+    bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
+    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if one in bad else one for one in paths))
 
 
 def _in_batches(images: ReviewImages, batch_size: int) -> ReviewImages:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -253,10 +254,16 @@ def offer_own_view(dataset: Any, reviewer: str) -> str:
     The view *to decide* shows what nobody decided, for reviewers who share the work; this one serves those who judge
     the same images.
     """
-    name = f"{OPEN_VIEW}: {reviewer}"
-    if not dataset.has_saved_view(name):
-        dataset.save_view(name, dataset.match({"decided_by": {"$ne": reviewer}}), description=f"waits for {reviewer}")
-    return name
+    view = dataset.match({"decided_by": {"$ne": reviewer}})
+    base = f"{OPEN_VIEW}: {reviewer[:60]}"
+    # The App knows a view by a short form of its name, which Anna and anna share.
+    for name in (base, *(f"{base} ({number})" for number in range(2, 100))):
+        if dataset.has_saved_view(name):
+            return name
+        with suppress(ValueError):
+            dataset.save_view(name, view, description=f"waits for {reviewer}"[:200])
+            return name
+    raise ReviewError("Too many reviewers have nearly the same name", found=reviewer[:80])
 
 
 def _field_values(standing: Standing) -> tuple[Any, ...]:

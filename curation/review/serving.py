@@ -162,6 +162,12 @@ def _fiftyone_app(port: int) -> Any:
     return app
 
 
+def _tell_but_the_end(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Say what went wrong in the background, unless it is a page's connection that is cut at the end."""
+    if not isinstance(context.get("exception"), asyncio.CancelledError):
+        loop.default_exception_handler(context)
+
+
 async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None]) -> None:
     import hypercorn.asyncio
     import hypercorn.config
@@ -171,6 +177,7 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
         # A shell without job control starts background programs with Ctrl-C ignored: it ends something else then.
         if signal.getsignal(one) != signal.SIG_IGN:
             signal.signal(one, lambda _number, _frame: loop.call_soon_threadsafe(ended.set))
+    loop.set_exception_handler(_tell_but_the_end)
     at_work()
     config = hypercorn.config.Config()
     # Its own copy: the server closes what it is given.
@@ -179,7 +186,7 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
     config.include_server_header = False
     config.graceful_timeout = _FAREWELL
     config.shutdown_timeout = _FAREWELL
-    await hypercorn.asyncio.serve(guard, config, shutdown_trigger=ended.wait, mode="asgi")
+    await hypercorn.asyncio.serve(guard, config, shutdown_trigger=ended.wait)
 
 
 def _number(text: str, where: str) -> int:

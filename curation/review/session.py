@@ -29,7 +29,7 @@ from curation.review.images import (
     source_images,
     with_cards,
 )
-from curation.review.live_review import LiveReview, open_review
+from curation.review.live_review import LiveReview, offer_own_view, open_review
 from curation.review.missing_boxes import MissingBoxes, Settled, open_boxes
 from curation.review.review_folder import LOG_FILE, REVIEW_FILE, ReviewRecord, read_record, write_record
 from curation.review.serving import find_place
@@ -324,6 +324,8 @@ def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) 
     review = open_review(dataset)
     boxes = open_boxes(dataset, review.book.path, reviewer) if reviewer else None
     settled = None if boxes is None else boxes.settle()
+    if reviewer:
+        offer_own_view(dataset, checked_reviewer(reviewer))
     return Started(review, record, built=built, replayed=review.replay(), boxes=boxes, settled=settled)
 
 

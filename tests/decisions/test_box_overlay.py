@@ -10,7 +10,14 @@ import pytest
 import curation
 from curation.cli import main
 from curation.decisions.box_edits import Replay
-from curation.decisions.box_overlay import box_agreement, matched_pairs, report_boxes, resolve_boxes, threshold_of
+from curation.decisions.box_overlay import (
+    add_boxes,
+    box_agreement,
+    matched_pairs,
+    report_boxes,
+    resolve_boxes,
+    threshold_of,
+)
 from curation.errors import (
     CurationError,
     DecisionConflictError,
@@ -290,8 +297,8 @@ def test_exhaustive_images_alone_can_be_scored(world: TaskWorld, tmp_path: Path)
     same = curation.evaluate(
         "owod", classes=classes, **given, overlay=tmp_path / "new" / "overlay.jsonl", exhaustive_only=True
     )
-    assert {key: value for key, value in some.flat().items() if value} == {
-        key: value for key, value in same.flat().items() if value
+    assert {key: value for key, value in some.numbers().items() if value} == {
+        key: value for key, value in same.numbers().items() if value
     }
     with pytest.raises(UsageError, match="every unknown object is boxed"):
         curation.evaluate("owod", manifest=world.manifest, **given, exhaustive_only=True)
@@ -381,3 +388,48 @@ def test_the_report_of_logs_tells_reviewers_and_agreement(tmp_path: Path, capsys
     assert json.loads(capsys.readouterr().out)["agreement"][0]["matched"] == 3
     with pytest.raises(CurationError):
         report_boxes((tmp_path / "none.jsonl",))
+
+
+def small_files() -> dict[str, Any]:
+    """Return the sources of an Elephant manifest: one closed image, one of the wilderness."""
+    images = [{"id": n, "file_name": f"{n}.jpg", "width": 240, "height": 240} for n in (1, 2)]
+    box = {"bbox": [0, 0, 5, 5], "area": 25, "iscrowd": 0}
+    boxes = [{"id": n, "image_id": n, "category_id": n, **box} for n in (1, 2)]
+    coco = {
+        "images": images,
+        "annotations": boxes,
+        "categories": [{"id": 1, "name": "aeroplane"}, {"id": 2, "name": "zebra"}],
+    }
+    return {"voc2007-test": {**coco, "images": images[:1], "annotations": boxes[:1]}, "coco": coco}
+
+
+def test_build_takes_an_overlay_and_verify_rebuilds_it(tmp_path: Path) -> None:
+    files = small_files()
+    plain = curation.build("elephant", sources=files, ratios="1")
+    anna = Scribe("anna", SIZE)
+    image = plain.ids("wilderness")[0]
+    anna.add(image, 1, "10 10 20 20")
+    anna.complete(image)
+    (tmp_path / "overlay.jsonl").write_bytes(resolve_boxes(replayed([anna])).overlay.data)
+    made = curation.build("elephant", sources=files, ratios="1", overlay=tmp_path / "overlay.jsonl")
+    assert made.lists == plain.lists
+    assert made.part("wilderness").boxes["unknown"] == plain.part("wilderness").boxes["unknown"] + 1
+    assert made.header.overlay is not None
+    assert made.header.overlay.rule == "given"
+    assert curation.verify(made, sources=files, rebuild=True, strict=True).ok
+    # By apply, the same truth and another provenance.
+    from curation.decisions.from_files import apply_from_files
+
+    plain.save(tmp_path / "base")
+    log = write_log(tmp_path / "boxes.jsonl", [anna])
+    again = apply_from_files(str(tmp_path / "base"), boxes=(log,), version="2.0.0", sources=files).applied.manifest
+    assert again.overlay == made.overlay
+    assert curation.verify(again, sources=files, rebuild=True, strict=True).ok
+
+
+def test_a_known_object_in_the_wilderness_is_told(tmp_path: Path) -> None:
+    plain = curation.build("elephant", sources=small_files(), ratios="1")
+    anna = Scribe("anna", SIZE)
+    anna.add(plain.ids("wilderness")[0], 1, "10 10 20 20", "aeroplane")
+    added = add_boxes(plain, resolve_boxes(replayed([anna])), {})
+    assert any("is to show no known class" in note for note in added.notes)

@@ -47,12 +47,12 @@ def test_before_and_after_are_the_two_evaluations(world: TaskWorld, added: Manif
     result = curation.compare_overlay("owod", manifest=added, replicates=8, **given)
     before = curation.evaluate("owod", manifest=world.manifest, **given)
     after = curation.evaluate("owod", manifest=added, **given)
-    assert result.flat() == after.flat()
+    assert result.numbers() == after.numbers()
     rows = {row["measure"]: row for row in result.table("overlay").to_dict("records")}
-    assert list(rows) == list(after.flat())
+    assert list(rows) == list(after.numbers())
     for key, row in rows.items():
         for name, one in (("before", before), ("after", after)):
-            value = one.flat()[key]
+            value = one.numbers()[key]
             assert (row[name] == value) if value is not None else row[name] != row[name] or row[name] is None
     precision = rows["t1/clean/P_unknown"]
     assert precision["before"] < precision["after"]
@@ -85,12 +85,12 @@ def test_every_image_drawn_once_is_the_data_as_they_are(
     case = _Case.of(inputs)
     drawn = _Draws.of(case, tmp_path / "draws")
     once = [np.arange(size) for size in drawn.sizes]
-    before, after = (evaluate(**one).flat() for one in drawn.inputs(once))
-    assert before == evaluate(**case.inputs("before")).flat()
-    assert after == evaluate(**case.inputs("after")).flat()
+    before, after = (evaluate(**one).numbers() for one in drawn.inputs(once))
+    assert before == evaluate(**case.inputs("before")).numbers()
+    assert after == evaluate(**case.inputs("after")).numbers()
     # Each image twice: counts double, shares stay.
     twice = [np.repeat(one, 2) for one in once]
-    doubled = [evaluate(**one).flat() for one in drawn.inputs(twice)][1]
+    doubled = [evaluate(**one).numbers() for one in drawn.inputs(twice)][1]
     assert doubled["t1/clean/num_unknown_gt"] == 2 * after["t1/clean/num_unknown_gt"]
     assert doubled["t1/clean/UR"] == after["t1/clean/UR"]
     assert doubled["t1/clean/P_unknown"] == after["t1/clean/P_unknown"]
@@ -104,7 +104,7 @@ def test_a_replicate_is_that_of_hand_counted_draws(world: TaskWorld, added: Mani
     evaluate = evaluation_of("owod")
     drawn = _Draws.of(_Case.of(inputs), tmp_path / "draws")
     places = [np.random.default_rng(1).integers(0, size, size) for size in drawn.sizes]
-    _, after = (evaluate(**one).flat() for one in drawn.inputs(places))
+    _, after = (evaluate(**one).numbers() for one in drawn.inputs(places))
     truth = json.loads(world.val_json.read_bytes())
     unknown = {8, 22, 59}
     boxed = set(added.ids("t1-test")[::2])

@@ -94,6 +94,8 @@ def test_each_reviewer_has_a_view_of_what_waits_for_them(review: LiveReview) -> 
     anna, ben = (offer_own_view(review.dataset, one) for one in ("anna", "ben"))
     assert (anna, ben) == ("to decide: anna", "to decide: ben")
     assert offer_own_view(review.dataset, "anna") == anna
+    assert offer_own_view(review.dataset, "Anna") == "to decide: Anna (2)"
+    assert offer_own_view(review.dataset, "a" * 100) == offer_own_view(review.dataset, "a" * 100)
     sizes = [len(review.dataset.load_saved_view(one)) for one in ("to decide", anna, ben)]
     assert sizes == [10, 10, 12]
     review.decide(samples(review, 8), "near", reviewer="ben")

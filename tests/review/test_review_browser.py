@@ -1,10 +1,6 @@
-"""The whole way in a real browser, on real photos: saved view, selection, operator, panel, export."""
+"""The whole way in a real browser, with keys and with buttons: killed, resumed, undone, exported."""
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,23 +10,197 @@ import pytest
 from curation.decisions.files import read_decisions
 from curation.proposals.proposal import Evidence, Proposal, ProposalSet, write_proposals
 from curation.sources.opening import open_source
-from tests.review.conftest import free_port
+from tests.review.review_world import coco_id
+from tests.review.scripted_reviewer import (
+    ACTIONS,
+    Reviewer,
+    ReviewServer,
+    browser_page,
+    draw_photos,
+    keep_picture,
+    numbers,
+)
 
 pytestmark = [
     pytest.mark.mongo,
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.shared,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-DATASET = "looked-at"
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-)
+DRAWN = 44
+
+
+@pytest.fixture
+def page() -> Iterator[Any]:
+    with browser_page() as opened:
+        yield opened
+
+
+@pytest.fixture
+def drawn(review_environment: dict[str, str], tmp_path: Path) -> Iterator[ReviewServer]:
+    """A server on drawn images, in the order of their numbers."""
+    annotations, photos = draw_photos(tmp_path / "drawn", DRAWN)
+    given = ("--name", "drawn", "--source", f"coco={annotations}", "--photos", str(photos), "--no-cache")
+    server = ReviewServer(tmp_path / "review", review_environment, given)
+    server.start()
+    yield server
+    server.kill()
+
+
+def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) -> None:
+    """The log equals the script's list, in order: through two kills, undos, and keys faster than the App."""
+    someone = Reviewer(page, drawn)
+    someone.open()
+    expected: list[tuple[str, str]] = []
+
+    # The grid: what is ticked. The checkbox that was clicked keeps the focus; a text field takes the letters itself.
+    assert f"0 of {DRAWN}" in someone.bar()
+    page.keyboard.press("n")
+    someone.wait_for_message("No image is selected")
+    someone.tick(0, 1, 2)
+    page.locator('input[type="text"], input:not([type])').first.focus()
+    page.keyboard.press("k")
+    page.wait_for_timeout(300)
+    assert someone.rows() == []
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.down("n")
+    for _ in range(5):
+        page.keyboard.down("n")
+    page.keyboard.up("n")
+    expected += [(one, "to_near") for one in numbers(1, 2, 3)]
+    someone.wait_for_rows(3)
+    page.get_by_text(f"{DRAWN - 3} samples", exact=True).first.wait_for()
+    assert f"3 of {DRAWN}" in someone.bar()
+    keep_picture(page, "grid")
+
+    # The enlarged view, at human pace: on to the next image. A held key is one verdict.
+    assert someone.enlarge() == coco_id(4)
+    for place, letter in enumerate("krnfu", 4):
+        judged, _ = someone.judge(letter)
+        assert judged == (coco_id(place), ACTIONS[letter])
+        expected.append(judged)
+        page.wait_for_timeout(150)
+    keep_picture(page, "enlarged")
+    page.keyboard.down("f")
+    for _ in range(5):
+        page.keyboard.down("f")
+    page.keyboard.up("f")
+    expected.append((coco_id(9), "to_far"))
+    someone.wait_for_rows(len(expected))
+    page.wait_for_timeout(500)
+    assert someone.shown() == coco_id(10)
+    page.keyboard.press("Control+k")
+    page.keyboard.press("?")
+    page.get_by_text("Keys of the review").wait_for()
+    keep_picture(page, "help")
+    page.keyboard.press("r")
+    page.get_by_text("Keys of the review").wait_for(state="hidden")
+    assert someone.rows() == expected
+
+    # Killed: the page says so and stays where it is; the key pressed again is one verdict.
+    drawn.kill()
+    page.keyboard.press("k")
+    someone.wait_for_message("If the review was ended, start it again")
+    keep_picture(page, "killed")
+    assert someone.rows() == expected
+    drawn.start()
+    someone.open()
+    assert f"9 of {DRAWN}" in someone.bar()
+    assert someone.enlarge() == coco_id(10)
+
+    # As fast as they go, and killed amid it: the log holds a beginning of what was pressed, whole rows in their order.
+    pressed = [(coco_id(10 + place), ACTIONS["krnfu"[place % 5]]) for place in range(20)]
+    for place in range(20):
+        page.keyboard.press("krnfu"[place % 5])
+    someone.wait_for_rows(len(expected) + 6)
+    drawn.kill()
+    rows = someone.rows()
+    assert rows[: len(expected)] == expected
+    recorded = rows[len(expected) :]
+    assert recorded == pressed[: len(recorded)]
+    expected = rows
+    drawn.start()
+    someone.open()
+    first = 10 + len(recorded)
+    assert someone.enlarge() == coco_id(first)
+
+    # Back two images and on again, across images that were decided: undo opens what it took back.
+    for letter in "nn":
+        expected.append(someone.judge(letter)[0])
+    for number in (first + 1, first):
+        page.keyboard.press("z")
+        page.wait_for_function("name => window.nameShown === name", arg=coco_id(number))
+        expected.append((coco_id(number), "undo"))
+    expected.append(someone.judge("r")[0])
+    assert someone.shown() == coco_id(first + 1)
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("name => window.nameShown === name", arg=coco_id(first + 2))
+    expected.append(someone.judge("f")[0])
+    assert someone.shown() == coco_id(first + 3)
+    page.keyboard.press("z")
+    page.wait_for_function("name => window.nameShown === name", arg=coco_id(first + 2))
+    expected.append((coco_id(first + 2), "undo"))
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("name => window.nameShown === name", arg=coco_id(first + 1))
+
+    # All that is left at once, and more keys than images: the end of the list is told, and nothing is judged twice.
+    left = range(first + 1, DRAWN + 1)
+    for _ in range(DRAWN):
+        page.keyboard.press("u")
+    expected += [(coco_id(number), "unsure") for number in left]
+    page.locator('[data-cy="modal"]').wait_for(state="hidden", timeout=90_000)
+    someone.wait_for_rows(len(expected))
+    page.wait_for_timeout(1000)
+    assert someone.rows() == expected
+    assert f"{DRAWN} of {DRAWN}, all decided" in someone.bar()
+    page.keyboard.press("z")
+    page.get_by_text("1 sample", exact=True).first.wait_for()
+    expected.append((coco_id(DRAWN), "undo"))
+    assert someone.enlarge() == coco_id(DRAWN)
+    page.keyboard.press("k")
+    expected.append((coco_id(DRAWN), "keep"))
+    someone.wait_for_message("End of the list")
+
+    # The export holds what stands, by the same name everywhere.
+    page.get_by_text("Review", exact=True).first.click()
+    page.get_by_role("button", name="Export", exact=True).click()
+    someone.wait_for_rows(len(expected))
+    assert someone.rows() == expected
+    page.get_by_text("Written: export.jsonl").first.wait_for()
+    standing = {image: action for image, action in expected if action != "undo"}
+    exported = read_decisions(drawn.folder / "export.jsonl").decisions
+    assert {row.image_id: row.action for row in exported} == standing
+    assert len(exported) == DRAWN
+    assert "every verdict is in the log" in drawn.stop()
+
+
+def test_a_stage_has_its_own_keys(review_environment: dict[str, str], tmp_path: Path, page: Any) -> None:
+    annotations, photos = draw_photos(tmp_path / "drawn", 6)
+    given = ("--name", "candidates", "--source", f"coco={annotations}", "--photos", str(photos), "--stage", "candidate")
+    server = ReviewServer(tmp_path / "review", review_environment, (*given, "--no-cache"))
+    server.start()
+    try:
+        someone = Reviewer(page, server)
+        someone.open()
+        assert "keep" not in someone.bar()
+        someone.enlarge()
+        page.keyboard.press("k")
+        someone.wait_for_message("k: keep is no verdict at this stage; there are remove, near, far, unsure")
+        page.keyboard.press("n")
+        someone.wait_for_rows(1)
+        # In Annotate mode the keys are those of drawing.
+        page.get_by_text("Annotate", exact=True).first.click()
+        page.wait_for_timeout(500)
+        page.keyboard.press("n")
+        page.wait_for_timeout(500)
+        page.get_by_text("Explore", exact=True).first.click()
+        page.wait_for_timeout(300)
+        page.keyboard.press("f")
+        someone.wait_for_rows(2)
+        log = [(row.image_id, row.action) for row in read_decisions(server.log).decisions]
+        assert log == [(coco_id(1), "add_near"), (coco_id(2), "add_far")]
+    finally:
+        server.kill()
 
 
 def suspects(annotations: Path, path: Path) -> list[str]:
@@ -54,87 +224,27 @@ def suspects(annotations: Path, path: Path) -> list[str]:
     return ids
 
 
-@pytest.fixture
-def server(shared: Path, review_environment: dict[str, str], tmp_path: Path) -> Iterator[tuple[str, Path, list[str]]]:
-    """Address of an App on the 79 real photos, the review's folder, and the proposed ids."""
+@pytest.mark.shared
+def test_a_curator_reviews_real_photos(
+    shared: Path, review_environment: dict[str, str], tmp_path: Path, page: Any
+) -> None:
     mini = shared / "data" / "coco" / "mini"
     annotations = mini / "annotations" / "instances_val2017.json"
     ids = suspects(annotations, tmp_path / "proposals.jsonl")
-    port, folder = free_port(), tmp_path / "review"
-    command = [
-        sys.executable,
-        "-m",
-        "curation",
-        "review",
-        "start",
-        "--folder",
-        str(folder),
-        "--name",
-        DATASET,
-    ]
-    command += ["--source", f"coco={annotations}", "--photos", str(mini / "val2017"), "--batch-size", "20"]
-    command += ["--proposals", str(tmp_path / "proposals.jsonl"), "--reviewer", "anna", "--no-cache"]
-    command += ["--remote", "--port", str(port), "--address", "127.0.0.1"]
-    with (
-        (tmp_path / "server.txt").open("w") as output,
-        subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, text=True, env=review_environment) as program,
-    ):
-        assert program.stderr is not None
-        told = ""
-        for line in program.stderr:
-            told += line
-            if line.startswith("The App is at"):
-                break
-        assert "The App is at" in told, told
-        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", told)
-        assert found, told
-        yield found[0], folder, ids
-        program.terminate()
-        _, told = program.communicate(timeout=60)
-        assert "every verdict is in the log" in told
-        assert program.returncode == 0
-
-
-@pytest.fixture
-def page(review_environment: dict[str, str]) -> Iterator[Any]:
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
-    program = next(
-        (found for one in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(one))),
-        None,
-    )
-    if program is None:
-        pytest.skip("no Chromium browser is at hand")
-    with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, headless=True, args=list(QUIET))
-        opened = browser.new_page(viewport={"width": 1800, "height": 1000})
-        opened.set_default_timeout(60_000)
-        # The App asks for fonts from elsewhere; tests talk to this machine only.
-        opened.route("**/*", lambda route: route.continue_() if "//127.0.0.1:" in route.request.url else route.abort())
-        yield opened
-        browser.close()
-
-
-def tick(page: Any, *places: int) -> None:
-    for place in places:
-        photo = page.locator('[data-cy="looker"]').nth(place)
-        photo.hover()
-        photo.locator('[data-cy^="looker-checkbox"]').first.click()
-
-
-def keep_picture(page: Any, name: str) -> None:
-    """Keep a screenshot where the environment names a folder for them: pictures are looked at by eye."""
-    if folder := os.environ.get("CURATION_SCREENSHOTS"):
-        page.wait_for_timeout(1500)
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
-
-
-def test_a_curator_reviews_real_photos(server: tuple[str, Path, list[str]], page: Any) -> None:
-    address, folder, ids = server
     assert len(ids) >= 6
-    page.goto(address)
-    page.locator('[data-cy="looker"]').first.wait_for()
-    notice = page.get_by_role("button", name="Dismiss")
-    notice.click()
+    given = ["--source", f"coco={annotations}", "--photos", str(mini / "val2017"), "--batch-size", "20"]
+    given += ["--proposals", str(tmp_path / "proposals.jsonl"), "--no-cache"]
+    server = ReviewServer(tmp_path / "review", review_environment, given)
+    server.start()
+    try:
+        judge_by_buttons(Reviewer(page, server), ids)
+    finally:
+        server.kill()
+
+
+def judge_by_buttons(someone: Reviewer, ids: list[str]) -> None:
+    page, folder, tick = someone.page, someone.server.folder, someone.tick
+    someone.open(view="")
     # A view that is chosen before the page has counted the dataset may be lost.
     page.get_by_text("79 samples", exact=True).first.wait_for()
 
@@ -144,7 +254,7 @@ def test_a_curator_reviews_real_photos(server: tuple[str, Path, list[str]], page
     page.get_by_text(re.compile(rf"^{len(ids)} samples$")).first.wait_for()
 
     # The operator, from its button above the grid.
-    tick(page, 0, 1)
+    tick(0, 1)
     page.get_by_text("Decide", exact=True).first.click()
     page.get_by_text("2 images selected").first.wait_for()
     keep_picture(page, "decide")
@@ -161,12 +271,12 @@ def test_a_curator_reviews_real_photos(server: tuple[str, Path, list[str]], page
     page.get_by_text("Tick images in the grid", exact=True).first.wait_for()
     page.get_by_role("button", name="Far (f)", exact=True).click()
     page.get_by_text(re.compile("^No image is selected")).first.wait_for()
-    tick(page, 2, 3, 4)
+    tick(2, 3, 4)
     page.get_by_text("3 images selected").first.wait_for()
     page.get_by_role("button", name="Remove (r)", exact=True).click()
     page.get_by_text("3 images: remove").first.wait_for()
     page.get_by_text("5 of 79 images decided").first.wait_for()
-    tick(page, 5)
+    tick(5)
     page.get_by_text("1 image selected").first.wait_for()
     page.get_by_role("button", name="Far (f)", exact=True).click()
     page.get_by_text("6 of 79 images decided").first.wait_for()

@@ -2,6 +2,7 @@ import errno
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -186,6 +187,31 @@ def test_a_key_records_and_tells_what_the_page_has_to_know(execute: Any, review:
     assert execute("about")["decided"] == [first, second]
     undone = execute("judge", verdict="undo")
     assert (undone["ids"], undone["waiting"], undone["told"]) == ([second], [second], "1 of 12")
+
+
+def test_the_way_through_the_enlarged_view_is_the_order_of_the_grid(fiftyone: Any, review: LiveReview) -> None:
+    import fiftyone.operators as foo
+
+    from curation.review.plugin.operators import InOrder
+
+    def ids(context: dict[str, Any], **params: Any) -> list[str]:
+        found = foo.execute_operator("@curation/review/in_order", ctx=context, params=params)
+        return list(found.result["ids"])
+
+    dataset = review.dataset
+    all_of_them = dataset.values("id")
+    assert ids({"dataset": dataset}) == all_of_them
+    assert ids({"dataset": dataset, "view": dataset.match({"batch": "0002"})}) == all_of_them[5:10]
+    by_id = {"field": "image_id", "descending": True}
+    assert ids({"dataset": dataset}, sort=by_id) == dataset.sort_by("image_id", reverse=True).values("id")
+    assert ids({"dataset": dataset}, sort={"field": "no such field"}) == all_of_them
+    # A saved view, with a filter of the sidebar on it.
+    stages = dataset.load_saved_view("to decide")._serialize()
+    batch = {"batch": {"values": ["0001"], "exclude": False, "isMatching": True}}
+    asked = {"view_name": "to decide", "view": stages, "filters": batch}
+    view = dataset.load_saved_view("to decide")
+    context = SimpleNamespace(request_params=asked, view=view, dataset=dataset, params={})
+    assert InOrder().execute(context)["ids"] == all_of_them[:5]
 
 
 @pytest.mark.parametrize(

