@@ -319,10 +319,10 @@ def serving_boxes(
     one = started(review_environment, folder, *given)
     try:
         yield one, folder, fiftyone.load_dataset(folder.name)
+        fiftyone.delete_dataset(folder.name)
     finally:
         one.program.kill()
         one.program.communicate()
-        fiftyone.delete_dataset(folder.name)
 
 
 def test_a_real_server_logs_what_fiftyone_applies_refuses_and_what_a_kill_leaves(
