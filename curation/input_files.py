@@ -266,7 +266,7 @@ def _first_failing_line(decoder: msgspec.json.Decoder[Row], data: bytes) -> None
         try:
             if line.strip():
                 decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise msgspec.DecodeError(f"line {number}: {error}") from None
 
 

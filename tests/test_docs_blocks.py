@@ -38,6 +38,7 @@ NO_COMMANDS = {
     "docs/cut.md": ("W_ij  =",),
     "docs/oscr.md": ("CCR(t) =",),
     "docs/osod3.md": ("A_OSE(θ)",),
+    "docs/scale.md": ("RAY_ADDRESS=", "from dataclasses"),
     "docs/similarity.md": ("s_j = max_i",),
 }
 """Beginnings of blocks that are a layout, a message or a formula."""
@@ -209,6 +210,7 @@ NEEDS = {
     "docs/leaks.md": ("PIL",),
     "docs/openimages.md": ("PIL",),
     "docs/publishing.md": ("datasets", "PIL"),
+    "docs/scale.md": ("PIL", "imagehash"),
     "docs/similarity.md": ("PIL", "imagehash"),
 }
 

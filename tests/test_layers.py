@@ -15,6 +15,7 @@ GROUND = {
     "input_files",
     "ledger",
     "csv_table",
+    "parquet_limits",
     "json_keys",
     "key_value",
     "append_log",

@@ -208,7 +208,7 @@ def open_shards(folder: Path) -> Shards:
     path = folder / SUMMARY
     try:
         summary = msgspec.json.decode(read_bytes(path, kind="summary of shards"), type=_Summary)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EngineError("The summary of shards is damaged", where=str(path), found=str(error)[:200]) from None
     made = Shards(folder, tuple(_entries(folder / INDEX)), summary.step)
     if made.digest != summary.digest:
@@ -226,7 +226,7 @@ def _entries(path: Path) -> Iterator[Entry]:
     """Yield the entries of an index or journal; a line that a kill cut off, or that is damaged, is of no block."""
     if path.is_file():
         for line in read_bytes(path).split(b"\n"):
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 yield msgspec.json.decode(line, type=Entry)
 
 

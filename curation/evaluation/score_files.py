@@ -35,6 +35,7 @@ from curation.evaluation.class_scores import (
 )
 from curation.evaluation.problem import Floats, Int64s, Stray
 from curation.input_files import read_plain
+from curation.parquet_limits import largest_text, text_columns, values_in
 from curation.storage import open_binary
 
 if TYPE_CHECKING:
@@ -200,6 +201,9 @@ PREFIXES = ("score_", "logit_", "probability_", "")
 BACKGROUND_COLUMN = "background"
 
 _LARGEST = 16 << 30
+_LARGEST_TEXTS = 2 << 30
+_MOST_VALUES = 1 << 31
+"""A table of 1,281,167 images with 1,000 scores each, and room."""
 _LONGEST_HEADER = 1 << 22
 
 
@@ -322,6 +326,18 @@ def _parquet(path: Path, keys: Keys, classes: Sequence[str] | None) -> ScoreTabl
             found=f"{size:,}",
         )
     wanted = [*roles.scores, *roles.texts]
+    folded = parquet.ParquetFile(path, read_dictionary=text_columns(file))
+    values = sum(values_in(file, group) for group in groups)
+    unfolded = (
+        sum(largest_text(folded, group, text_columns(file))[0] for group in groups) if values <= _MOST_VALUES else 0
+    )
+    if values > _MOST_VALUES or unfolded > _LARGEST_TEXTS:
+        raise PredictionError(
+            "The table unfolds to more than scores and names of images do",
+            where=str(path),
+            expected=f"at most {_MOST_VALUES:,} values, and texts of {_LARGEST_TEXTS:,} bytes",
+            found=f"{unfolded:,} bytes of texts" if unfolded else f"{values:,} values",
+        )
     return _built(file.read(columns=wanted, use_threads=False), names, roles, path)
 
 

@@ -390,7 +390,7 @@ def read_leaks(place: Path) -> LeakFile:
     hint = "curation leaks MANIFEST --corpus SHARDS --photos DIR --out DIR writes it"
     try:
         found = msgspec.json.decode(read_bytes(path, kind="leak check", most=_LARGEST), type=LeakFile)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError("This is no leak check", where=str(path), found=str(error)[:200], hint=hint) from None
     if found.protocol != _PROTOCOL or WHOLE not in found.parts:
         raise UsageError("This is no leak check", where=str(path), found=found.protocol[:80], hint=hint)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from curation.canonical import sha256_of_value
 from curation.errors import PublicationMismatchError
+from curation.parquet_limits import largest_text, text_columns, values_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,7 +78,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[p
 
     try:
         with parquet.ParquetFile(path) as file:
-            texts = _text_columns(file)
+            texts = text_columns(file)
             with parquet.ParquetFile(path, read_dictionary=texts) as folded:
                 for number in range(file.num_row_groups):
                     _require_bounded(folded, number, texts, path)
@@ -103,40 +104,14 @@ def schema_of(path: Path) -> pa.Schema:
         ) from None
 
 
-def _text_columns(file: parquet.ParquetFile) -> list[str]:
-    columns = (file.metadata.schema.column(place) for place in range(file.metadata.num_columns))
-    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-
-
 def _require_bounded(file: parquet.ParquetFile, number: int, texts: Sequence[str], where: Path) -> None:
     """Raise `PublicationMismatchError` for a row group that would fill the memory; texts stay folded until then."""
-    # Arrow (26) ends the process where `RowGroupMetaData.column` meets damage; a reader of no row meets it first, as an
-    # error.
-    next(file.reader.iter_batches(0, [number], list(range(file.metadata.num_columns)), False), None)
-    group = file.metadata.row_group(number)
-    values = sum(group.column(place).num_values for place in range(group.num_columns))
-    if max(values, group.num_rows) > MAX_VALUES:
-        _refuse_bomb(where, f"{MAX_VALUES:,} values", f"{max(values, group.num_rows):,}")
-    for path in texts:
-        size = sum(map(_unfolded_bytes, file.read_row_group(number, [path]).columns))
-        if size > MAX_BYTES:
-            _refuse_bomb(where, f"{MAX_BYTES:,} bytes", f"{size:,} in {path[:60]}")
-
-
-def _unfolded_bytes(column: pa.ChunkedArray) -> int:
-    """Return how many bytes the texts of a column have, each counted as often as it is named."""
-    from pyarrow import compute, types
-
-    size = 0
-    for array in column.chunks:
-        while types.is_list(array.type) or types.is_struct(array.type):
-            array = array.flatten() if types.is_list(array.type) else array.flatten()[0]
-        if types.is_dictionary(array.type):
-            lengths = compute.binary_length(array.dictionary).cast("int64")
-            size += compute.sum(lengths.take(array.indices)).as_py() or 0
-        else:
-            size += array.nbytes
-    return size
+    values = values_in(file, number)
+    if values > MAX_VALUES:
+        _refuse_bomb(where, f"{MAX_VALUES:,} values", f"{values:,}")
+    size, path = largest_text(file, number, texts)
+    if size > MAX_BYTES:
+        _refuse_bomb(where, f"{MAX_BYTES:,} bytes", f"{size:,} in {path[:60]}")
 
 
 def _refuse_bomb(where: Path, expected: str, found: str) -> NoReturn:

@@ -110,7 +110,7 @@ def read_record(folder: Path) -> ReviewRecord:
         raise ReviewError("The record of the review is too large", where=str(path))
     try:
         record = msgspec.json.decode(read_bytes(path, kind="record of the review"), type=ReviewRecord)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReviewError(
             "The record of the review is damaged",
             where=str(path),

@@ -18,6 +18,7 @@ from curation.canonical import sha256_of_lines
 from curation.engines.places import below, files_below, is_address, last_name, opened, size_and_stamp
 from curation.engines.step import Block
 from curation.errors import MissingFileError, PathEscapeError, SourceError, UsageError
+from curation.parquet_limits import checked_group
 from curation.sources.photos import LARGEST_FILE, SUFFIXES, BrokenPhotoError, PhotoFolder, read_photo
 
 if TYPE_CHECKING:
@@ -202,11 +203,12 @@ def _parquet(place: str, name: str, stamp: str, root: str) -> Iterator[Block]:
     from pyarrow import parquet
 
     with opened(place, kind="Parquet file") as stream, _readable(place):
-        metadata = parquet.ParquetFile(stream).metadata
-        groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+        file = parquet.ParquetFile(stream)
+        names = [file.metadata.schema.column(at).path.lower() for at in range(file.metadata.num_columns)]
+        wanted = [at for at, one in enumerate(names) if one in ("id", *_PATHS)]
+        groups = [checked_group(file, group, wanted) for group in range(file.num_row_groups)]
         sizes = [one.num_rows for one in groups]
-        largest = max((one.column(at).total_uncompressed_size for one in groups for at in range(one.num_columns)
-                       if one.column(at).path_in_schema.lower() in ("id", *_PATHS)), default=0)  # fmt: skip
+        largest = max((one.column(at).total_uncompressed_size for one in groups for at in wanted), default=0)
     if largest > _LARGEST_COLUMN:
         raise SourceError(
             "A column of the Parquet file is too large to be one of paths",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -22,7 +21,7 @@ from curation.sources.coco import decode_instances
 if TYPE_CHECKING:
     import pyarrow
 
-PART = 32 << 20
+PART = 8 << 20
 """Bytes of a CSV file that make a block, about."""
 _SUFFIXES = (".csv", ".parquet", ".json")
 _PIECE = 1 << 20
@@ -162,7 +161,7 @@ class _CsvPart:
         return f"{self.file}[{self.start}:{self.stop}]"
 
     def tables(self) -> Iterator[pyarrow.Table]:
-        from pyarrow import ArrowException, csv, string
+        from pyarrow import ArrowException, BufferReader, csv, string
 
         with opened(self.place, kind="annotation file") as stream:
             header = stream.readline(_PIECE)
@@ -181,7 +180,9 @@ class _CsvPart:
         if data:
             try:
                 table = csv.read_csv(
-                    BytesIO(data), csv.ReadOptions(column_names=list(names), use_threads=False), convert_options=options
+                    BufferReader(data),
+                    csv.ReadOptions(column_names=list(names), use_threads=False),
+                    convert_options=options,
                 )
             except ArrowException as error:
                 found = " ".join(str(error).split())[:200]

@@ -13,6 +13,7 @@ import numpy as np
 from curation.csv_table import csv_header
 from curation.errors import AnnotationFormatError, DanglingIdError, ImageIdError, UsageError
 from curation.ids import check_native, native_of
+from curation.parquet_limits import largest_text, text_columns, values_in
 from curation.sources.content import FileContent
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
 from curation.sources.integrity import check_unique
@@ -245,7 +246,8 @@ def _refuse(what: str, where: str, found: str, *, expected: str | None = None) -
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 _MAX_CELL = 1 << 16
-_MAX_PARQUET = 4 << 30
+_MAX_PARQUET = 1 << 30
+_MAX_VALUES = 1 << 27
 _MAX_HEADER = 1 << 16
 _BLOCK = 1 << 26
 _NAME_SEPARATOR = re.compile(r"[;|]")
@@ -365,14 +367,19 @@ def _parquet(content: FileContent) -> dict[str, list[Any]]:
     from pyarrow import parquet
 
     file = parquet.ParquetFile(pyarrow.BufferReader(content.data))
-    groups = range(file.metadata.num_row_groups)
+    groups, texts = range(file.metadata.num_row_groups), text_columns(file)
     size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
+    if size <= _MAX_PARQUET and sum(values_in(file, group) for group in groups) <= _MAX_VALUES:
+        folded = parquet.ParquetFile(pyarrow.BufferReader(content.data), read_dictionary=texts)
+        size = sum(largest_text(folded, group, texts)[0] for group in groups)
+    else:
+        size = max(size, _MAX_PARQUET + 1)
     if size > _MAX_PARQUET:
         raise AnnotationFormatError(
             "The table unpacks to more than any table of image and class",
             where=content.name,
-            expected=f"at most {_MAX_PARQUET:,} bytes",
-            found=f"{size:,}",
+            expected=f"at most {_MAX_PARQUET:,} bytes and {_MAX_VALUES:,} values",
+            found=f"{size:,} bytes" if size > _MAX_PARQUET + 1 else "more values",
         )
     table = file.read(use_threads=False)
     return {name: table.column(name).to_pylist() for name in dict.fromkeys(table.column_names)}

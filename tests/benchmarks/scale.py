@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from curation.engines.running import run_step
+from curation.engines.running import EngineName, run_step
 from curation.engines.step import Step
 from curation.figure_style import save_figure
-from curation.similarity.embed_step import EmbedPhotos
+from curation.similarity.embed_step import EmbedPhotos, embed_corpus
 from curation.similarity.encoder import ColourEncoder
+from curation.similarity.from_files import EncoderOptions
+from curation.similarity.near_duplicates import HashPhotos
+from curation.sources.corpus import corpus_blocks
+from curation.sources.presence import presence
 from curation.storage import make_folder, replacing
 from tests.benchmarks.measured import measured
 from tests.benchmarks.own_process import Spent, spent_by
@@ -22,8 +28,11 @@ GROWTH = 1.2
 """Peak memory at a size, over that at a tenth of it."""
 DIMENSION = 32
 PHOTOS = 300
+SAME = 200_000
 _BOXES, _CHUNK = 9, 1_000_000
 _SHARD = 8192
+_GROUP = 100_000
+"""Rows of a row group of Parquet: a worker holds one of them."""
 SIZES = {
     "image table": (10_000, 100_000, 1_000_000),
     "box CSV": (10_000, 100_000, 1_000_000, 10_000_000),
@@ -95,8 +104,54 @@ def run(out: Path) -> list[dict[str, Any]]:
         spent_on = spent_by(_TIMED.format(work=_WORK[name]), folder)
         assert spent_on.count == PHOTOS
         rows.append(measured(f"{name}: photos of 640 x 480 of a core-second", PHOTOS / spent_on.cores, "1/s"))
+    rows += same_digests(out / "scale")
     save_figure(lambda: _figure(table), out / "scale", COLUMNS, table)
     return rows
+
+
+def same_digests(folder: Path) -> list[dict[str, Any]]:
+    """Return whether processes and Ray give one digest: 200,000 boxes scanned and photos hashed, 20,000 embedded."""
+    make_folder(folder / "same")
+    _box_csv(folder / "same", SAME)
+    _tiny_photos(folder / "same", SAME)
+    one = [folder / "same" / "t0.tar", folder / "same" / "t1.tar"]
+    colour = ColourEncoder()
+    recipe = EncoderOptions(encoder="colour")
+    works: dict[str, Callable[[Path, EngineName], list[str]]] = {
+        "presence scan of 200,000 boxes": lambda out, engine: [
+            presence(folder / "same" / "t.csv", out=out, engine=engine).shards.digest
+        ],
+        "hashes of 200,000 photos": lambda out, engine: [
+            run_step(HashPhotos(), corpus_blocks(folder / "same"), out=out, engine=engine).digest
+        ],
+        "vectors of 20,000 photos": lambda out, engine: [
+            embed_corpus(shard, recipe, out / shard.name, encoder=colour, engine=engine).digest for shard in one
+        ],
+    }
+    engines: tuple[EngineName, ...] = ("local", "ray")
+    found = {}
+    for name, work in works.items():
+        digests = [work(folder / "same" / f"{name} {engine}", engine) for engine in engines]
+        found[name] = digests[0] == digests[1]
+    return [measured(f"{name}: equal digests", float(equal), "", least=1) for name, equal in found.items()]
+
+
+def _tiny_photos(folder: Path, size: int) -> None:
+    from PIL import Image
+
+    for shard, start in enumerate(range(0, size, 10_000)):
+        path = folder / f"t{shard}.tar"
+        if path.exists():
+            continue
+        pixels = np.random.default_rng(shard).integers(0, 256, (10_000, 8, 8, 3), dtype=np.uint8)
+        with replacing(path) as partial, tarfile.open(partial, "w") as archive:
+            for number, one in enumerate(pixels, start=start):
+                stream = io.BytesIO()
+                Image.fromarray(one).save(stream, "PNG")
+                member = tarfile.TarInfo(f"{number:06d}.png")
+                member.size = stream.tell()
+                stream.seek(0)
+                archive.addfile(member, stream)
 
 
 def _spent(name: str, size: int, folder: Path) -> Spent:
@@ -111,8 +166,8 @@ def _figure(table: list[tuple[str, int, float, float, float]]) -> Any:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
-    labels = ("seconds, one worker", "peak memory, GiB")
-    for axes, column, label in zip(figure.subplots(1, 2), (2, 4), labels, strict=True):
+    labels = ("core-seconds, one worker", "peak memory, GiB")
+    for axes, column, label in zip(figure.subplots(1, 2), (3, 4), labels, strict=True):
         for name in SIZES:
             points = [(row[1], row[column]) for row in table if row[0] == name]
             axes.plot(*zip(*points, strict=True), marker="o", label=name)
@@ -152,7 +207,7 @@ def _parquet(path: Path, size: int, batch: Callable[[int, int], Any]) -> None:
     if not path.exists():
         with replacing(path) as partial, parquet.ParquetWriter(partial, batch(0, 1).schema) as writer:
             for start in range(0, size, _CHUNK):
-                writer.write_table(batch(start, min(start + _CHUNK, size)), row_group_size=_CHUNK)
+                writer.write_table(batch(start, min(start + _CHUNK, size)), row_group_size=_GROUP)
 
 
 def _box_csv(folder: Path, size: int) -> None:

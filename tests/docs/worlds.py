@@ -278,6 +278,23 @@ def benchmark_and_corpus(folder: Path) -> None:
         write_tar(folder / "shards" / f"{shard}.tar", [(f"{number}.jpg", jpeg(picture(number))) for number in numbers])
 
 
+def corpus_in_shards(folder: Path) -> None:
+    """Draw shards of photos, a store of a benchmark, a box CSV, and folders of sound lists."""
+    from tests.leaks.leak_world import jpeg, picture, write_tar
+    from tests.similarity.clip_world import write_photos
+
+    (folder / "shards").mkdir()
+    for shard in range(2):
+        numbers = range(10 * shard, 10 * shard + 10)
+        write_tar(folder / "shards" / f"{shard}.tar", [(f"{number}.jpg", jpeg(picture(number))) for number in numbers])
+    write_photos(folder / "photos", 4)
+    assert run("curation embed --images photos --encoder colour --out stores/benchmark") == 0
+    write_lines(folder / "boxes.csv", ["ImageID,LabelName", *(f"{k // 3:016x},/m/{k % 5}" for k in range(30))])
+    for name in ("mine", "theirs"):
+        for part, first in (("train", 0), ("test", 20)):
+            write_lines(folder / "lists" / name / f"{part}.txt", [f"{k:012d}" for k in range(first, first + 20)])
+
+
 def photos_without_sizes(folder: Path) -> None:
     from PIL import Image
 
@@ -407,6 +424,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/elephant.md": voc_and_coco,
     "docs/findmeifyoucan.md": pair_of_ones_own,
     "docs/hierarchy.md": edits,
+    "docs/howto.md": lambda folder: None,  # what it asks is known in any folder
     "docs/id_lists.md": lists_alone,
     "docs/identify.md": known_lists,
     "docs/imagenet.md": ilsvrc2012,
@@ -425,6 +443,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/publishing.md": publication_and_photos,
     "docs/python.md": shapes_with_tasks,
     "docs/review.md": review_without_a_database,
+    "docs/scale.md": corpus_in_shards,
     "docs/similarity.md": photos,
 }
 """Every page with a block that runs."""

@@ -1,4 +1,4 @@
-"""Torture: ``python -m tests.torture [faults|fuzz] [--count N] [--seed S] [--only NAME]``.
+"""Torture: ``python -m tests.torture [faults|fuzz|security] [--count N] [--seed S] [--only NAME]``.
 
 Exit status 1 where a fault left what it may not leave, or an input did what no input may do.
 """
@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-KINDS = ("faults", "fuzz")
+KINDS = ("faults", "fuzz", "security")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

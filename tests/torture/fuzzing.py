@@ -228,6 +228,8 @@ def _run(name: str, seed: str, numbers: list[int], tally: Tally) -> list[int]:
                 tally.refused[row["told"]] += 1
         if done.returncode == 0:
             return []
+        if done.returncode > 0:
+            raise RuntimeError(f"the worker of {name} cannot begin: {done.stderr[-1500:]}")
         died = int(progress.read_text())
         tally.inputs += 1
         what = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -393,8 +394,21 @@ def _read_verdicts(path: Path) -> Any:
 
 
 def _voc_results(folder: Path) -> Any:
-    names = [f"{n:012d}" for n in (9, 25, 30, 139)]
-    return _call("evaluation.readers:read_voc_results")(folder, _truth(), names)
+    return _call("evaluation.readers:read_voc_results")(folder, _truth())
+
+
+def _corpus(path: Path) -> Any:
+    return [list(block.tables()) for block in _call("sources.corpus:corpus_blocks")(path)]
+
+
+def _tar() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, data in (("a.png", _png()), ("a.json", b"{}"), ("b.jpg", _jpeg())):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return out.getvalue()
 
 
 def _npz_scores(path: Path) -> Any:
@@ -634,9 +648,6 @@ def targets() -> dict[str, Target]:
             "detections, lines",
             {"r.json": _lines(*_RESULTS)},
             lambda f: _call("evaluation.readers:read_coco_results")(f / "r.json", _truth()),
-        ),
-        Target(
-            "detections, as rows", {"r.jsonl": _lines(*_RESULTS)}, _reads("evaluation.readers:read_rows", "r.jsonl")
         ),
         Target(
             "ood detections",
@@ -897,6 +908,49 @@ def targets() -> dict[str, Target]:
                 )
             },
             _reads("review.review_folder:read_record", ""),
+        ),
+        Target(
+            "overlay",
+            {
+                "overlay.jsonl": b'{"boxes":[{"box":["10.5","20","30","12.25"],'
+                b'"label":"unknown","reviewers":["anna"]}],'
+                b'"exhaustive":true,"image_id":"coco:000000000139"}\n'
+            },
+            lambda f: _call("manifest.overlay:parse_overlay")((f / "overlay.jsonl").read_bytes(), where="overlay"),
+            weight=3,
+        ),
+        Target("corpus, tar", {"c.tar": _tar()}, lambda f: _corpus(f / "c.tar"), weight=3),
+        Target(
+            "corpus, parquet",
+            {"c.parquet": _parquet(id=["a", "b"], path=["x/a.jpg", "b.jpg"])},
+            lambda f: _corpus(f / "c.parquet"),
+        ),
+        Target(
+            "leak check",
+            {
+                "leaks.json": _json(
+                    {
+                        "protocol": "leaks",
+                        "manifest": {"name": "toy/one", "version": "1.0.0", "digest": "sha256:" + "0" * 64},
+                        "corpus": {"name": "c", "images": 3, "unreadable": 0},
+                        "parts": {
+                            "benchmark": {
+                                "images": 2,
+                                "compared": 2,
+                                "leaked": 1,
+                                "leaked_by": {"pixels": 1},
+                                "examples": ["a"],
+                            }
+                        },
+                    }
+                )
+            },
+            _reads("leaks.report:read_leaks", ""),
+        ),
+        Target(
+            "statements",
+            {"r.toml": b'dataUseCases = "by hand"\nhasSyntheticData = false\ndataBiases = ["few", "old"]\n'},
+            _reads("publishing.rai:read_statements", "r.toml"),
         ),
         Target("photo, png", {"p.png": _png()}, lambda f: _photo(f / "p.png"), weight=3),
         Target("photo, png of 16 bits", {"p.png": _png("I;16")}, lambda f: _photo(f / "p.png"), weight=1),
