@@ -38,7 +38,7 @@ NO_COMMANDS = {
     "docs/cut.md": ("W_ij  =",),
     "docs/oscr.md": ("CCR(t) =",),
     "docs/osod3.md": ("A_OSE(θ)",),
-    "docs/scale.md": ("RAY_ADDRESS=", "from curation.engines"),
+    "docs/scale.md": ("RAY_ADDRESS=", "from dataclasses"),
     "docs/similarity.md": ("s_j = max_i",),
 }
 """Beginnings of blocks that are a layout, a message or a formula."""

@@ -58,7 +58,7 @@ def test_the_page_lists_what_stands_behind_every_other_command() -> None:
         module, _, function = name.rpartition(".")
         made = getattr(importlib.import_module(module), function)
         assert (inspect.getdoc(made) or "").partition("\n")[0].replace("``", "`") == line
-    told = {command.split()[0] for command, _, _ in rows} | {"import", "list"} | set(curation.__all__)
+    told = {command.split()[0] for command, _, _ in rows} | {"import", "list", "completion"} | set(curation.__all__)
     assert told >= VERBS.keys()
 
 

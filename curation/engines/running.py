@@ -26,6 +26,7 @@ from curation.engines.shards import JOURNAL, TRIES, Entry, Shards, begin, finish
 from curation.engines.step import Block, Step
 from curation.errors import CurationError, EngineError, MissingExtraError, UsageError
 from curation.ledger import locked
+from curation.storage import make_folder
 
 EngineName = Literal["local", "ray"]
 _WAVE = 4096
@@ -87,8 +88,9 @@ def run_step(
         raise UsageError("Unknown engine", expected=", ".join(get_args(EngineName)), found=repr(engine)[:80])
     if workers is not None and not 1 <= workers <= 1 << 16:
         raise UsageError("--workers needs a number from 1 to 65,536", found=str(workers))
-    done = begin(out, step)
+    make_folder(out)
     with locked(out):
+        done = begin(out, step)
         listed: list[tuple[str, str]] = []
         reused: set[str] = set()
         new: dict[str, Entry] = {}
@@ -198,7 +200,7 @@ def _in_processes(work: _Work, blocks: Iterator[Block], workers: int | None) -> 
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (work,))
         try:
             for block in left:
-                running[_submitted(pool, block, running)] = block
+                running[_submitted(pool, work, block, running)] = block
                 while len(running) > 2 * workers:
                     for outcome in _finished(running):
                         deaths = 0
@@ -220,9 +222,12 @@ def _in_processes(work: _Work, blocks: Iterator[Block], workers: int | None) -> 
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _submitted(pool: ProcessPoolExecutor, block: Block, running: dict[Future[Outcome], Block]) -> Future[Outcome]:
+def _submitted(
+    pool: ProcessPoolExecutor, work: _Work, block: Block, running: dict[Future[Outcome], Block]
+) -> Future[Outcome]:
     try:
-        with _unguarded_main():
+        # A step of the user's script needs that script, and its guard; no other does.
+        with nullcontext() if type(work.step).__module__ == "__main__" else _unguarded_main():
             return pool.submit(_run, block)
     except BrokenProcessPool:
         lost: Future[Outcome] = Future()

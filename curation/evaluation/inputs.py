@@ -145,8 +145,11 @@ class Reading:
         if overlay is None:
             return source, []
         images = overlay.images if ids is None else _among(overlay, ids)
-        chosen = Overlay(images)
         places = places_in(source, [one.image_id for one in images])
+        chosen = Overlay(tuple(one for one, place in zip(images, places.tolist(), strict=True) if place >= 0))
+        if not chosen.images:
+            return source, []
+        places = places[places >= 0]
         boxed, _ = overlaid(source, chosen, places, manifest.header.classes if manifest else ())
         n_images = len(source.images) if ids is None else len(set(ids))
         return replace(boxed, files=(*source.files, overlay.record())), [_holds_on(chosen, n_images)]

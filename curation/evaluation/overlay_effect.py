@@ -101,7 +101,7 @@ def compared(evaluate: Callable[..., Result], *, replicates: int, seed: int = 0,
 
 
 def _rows(before: Result, after: Result) -> dict[str, tuple[float | None, float | None]]:
-    first, second = before.flat(), after.flat()
+    first, second = before.numbers(), after.numbers()
     return {key: (_number(first.get(key)), _number(second.get(key))) for key in second}
 
 
@@ -120,7 +120,7 @@ def _statistics(
     found = []
     for inputs in drawn.inputs(places):
         try:
-            found.append(evaluate(**inputs).flat())
+            found.append(evaluate(**inputs).numbers())
         except CurationError:
             # A replicate without any object of the known classes, say: none of its numbers is defined.
             found.append({})

@@ -305,6 +305,10 @@ class Result:
                 for parameters, value in measure.found(one.numbers):
                     yield one.label, measure.key_of(parameters), value
 
+    def numbers(self) -> dict[str, Number | None]:
+        """Return every declared number by what was scored and its key, ``t1/clean/UR``; None where undefined."""
+        return {f"{label}/{key}".lstrip("/"): value for label, key, value in self._numbers()}
+
     def flat(self) -> dict[str, float]:
         """Return every number that is defined by a name that loggers take, ``t1_clean_UR``.
 
@@ -316,7 +320,7 @@ class Result:
         UsageError
             Two numbers would have one name.
         """
-        values = {f"{label}/{key}".lstrip("/"): value for label, key, value in self._numbers()}
+        values = self.numbers()
         names: dict[str, str] = {}
         for key in values:
             if (other := names.setdefault(_legal(key), key)) != key:

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 
 RADIUS, FIRST_RADIUS = 64, 12
 """Bits of 256, and of the first 64, in which the codes of a photo and its copy differ at most (docs/leaks.md)."""
-_ROWS, _COLUMNS = 16, 1 << 14
+_ROWS, _COLUMNS = 8, 1 << 12
+"""Codes compared at a time: what that takes fits into a core's own cache."""
+_BATCH = 16
+"""Pictures encoded at a time."""
 _AT_ONCE = 64
 """Photos whose bytes are held at a time."""
 _DECOY_PARTS = 8
@@ -193,8 +196,8 @@ class FindLeaks(Step):
         ]
 
     def _by_look(self, pictures: Sequence[Prepared]) -> Iterator[tuple[int, str, int, str, float, float]]:
-        for start in range(0, len(pictures) if self.look else 0, _ROWS):
-            vectors = self._open_encoder.encode_prepared(pictures[start : start + _ROWS])
+        for start in range(0, len(pictures) if self.look else 0, _BATCH):
+            vectors = self._open_encoder.encode_prepared(pictures[start : start + _BATCH])
             for one in self.look.near(vectors) if self.look else ():
                 yield start + one.row, "embedding", one.owner, one.variant, one.cosine, one.bound
 
@@ -261,8 +264,9 @@ def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> li
             np.bitwise_xor(rows[:, :1], columns[None], out=differing[part])
             np.bitwise_count(differing[part], out=counts[part])
             np.less_equal(counts[part], first_radius, out=near[part])
-            row, column = np.nonzero(near[part])
-            if len(row):
+            # Finding where costs four times as much as all before it, and mostly nothing is there.
+            if near[part].any():
+                row, column = np.nonzero(near[part])
                 bits = np.bitwise_count(rows[row] ^ known[place + column]).sum(axis=1, dtype=np.int64)
                 kept = bits <= radius
                 found += zip(

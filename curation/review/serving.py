@@ -186,7 +186,7 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
     config.include_server_header = False
     config.graceful_timeout = _FAREWELL
     config.shutdown_timeout = _FAREWELL
-    await hypercorn.asyncio.serve(guard, config, shutdown_trigger=ended.wait, mode="asgi")
+    await hypercorn.asyncio.serve(guard, config, shutdown_trigger=ended.wait)
 
 
 def _number(text: str, where: str) -> int:

@@ -297,8 +297,8 @@ def test_exhaustive_images_alone_can_be_scored(world: TaskWorld, tmp_path: Path)
     same = curation.evaluate(
         "owod", classes=classes, **given, overlay=tmp_path / "new" / "overlay.jsonl", exhaustive_only=True
     )
-    assert {key: value for key, value in some.flat().items() if value} == {
-        key: value for key, value in same.flat().items() if value
+    assert {key: value for key, value in some.numbers().items() if value} == {
+        key: value for key, value in same.numbers().items() if value
     }
     with pytest.raises(UsageError, match="every unknown object is boxed"):
         curation.evaluate("owod", manifest=world.manifest, **given, exhaustive_only=True)

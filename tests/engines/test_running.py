@@ -1,6 +1,9 @@
 """A step gives the same digests by processes and by Ray, however it was cut, interrupted or killed."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +80,26 @@ def test_a_block_that_kills_every_process_is_an_error(tmp_path: Path) -> None:
     mortal = Mortal(killing=130, witness=tmp_path / "nowhere" / "killed")
     with pytest.raises(EngineError, match="killed again and again"):
         run_step(mortal, rows(300, 100), out=tmp_path / "out", workers=2)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from curation.engines.running import run_step
+from tests.engines.steps import Squares, rows
+print(run_step(Squares(), rows(2000, 100), out=Path(sys.argv[1]), workers=2).digest)
+"""
+
+
+@pytest.mark.parametrize("given", ["file", "standard input"])
+def test_a_script_needs_no_guard_of_its_main_part(given: str, tmp_path: Path, whole: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script) if given == "file" else "-", str(tmp_path / "out")]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    text = SCRIPT if given != "file" else None
+    done = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == (whole, "")
 
 
 def test_what_has_changed_is_run_again_and_its_old_shard_goes(tmp_path: Path) -> None:

@@ -12,12 +12,14 @@ from curation.cli import main
 from curation.decisions.box_overlay import add_boxes, resolve_boxes
 from curation.errors import UsageError
 from curation.evaluation import overlay_effect
+from curation.evaluation.inputs import Reading
 from curation.evaluation.overlay_effect import _Case, _Draws
 from curation.evaluation.protocols import evaluation_of
 from curation.manifest.manifest import Manifest, write_manifest
 from tests.decisions.box_logs import Scribe
 from tests.decisions.test_box_overlay import SIZE, detections, replayed
 from tests.task_world import TaskWorld, write_task_world
+from tests.worlds import elephant, osod3
 
 
 @pytest.fixture
@@ -47,12 +49,12 @@ def test_before_and_after_are_the_two_evaluations(world: TaskWorld, added: Manif
     result = curation.compare_overlay("owod", manifest=added, replicates=8, **given)
     before = curation.evaluate("owod", manifest=world.manifest, **given)
     after = curation.evaluate("owod", manifest=added, **given)
-    assert result.flat() == after.flat()
+    assert result.numbers() == after.numbers()
     rows = {row["measure"]: row for row in result.table("overlay").to_dict("records")}
-    assert list(rows) == list(after.flat())
+    assert list(rows) == list(after.numbers())
     for key, row in rows.items():
         for name, one in (("before", before), ("after", after)):
-            value = one.flat()[key]
+            value = one.numbers()[key]
             assert (row[name] == value) if value is not None else row[name] != row[name] or row[name] is None
     precision = rows["t1/clean/P_unknown"]
     assert precision["before"] < precision["after"]
@@ -85,12 +87,12 @@ def test_every_image_drawn_once_is_the_data_as_they_are(
     case = _Case.of(inputs)
     drawn = _Draws.of(case, tmp_path / "draws")
     once = [np.arange(size) for size in drawn.sizes]
-    before, after = (evaluate(**one).flat() for one in drawn.inputs(once))
-    assert before == evaluate(**case.inputs("before")).flat()
-    assert after == evaluate(**case.inputs("after")).flat()
+    before, after = (evaluate(**one).numbers() for one in drawn.inputs(once))
+    assert before == evaluate(**case.inputs("before")).numbers()
+    assert after == evaluate(**case.inputs("after")).numbers()
     # Each image twice: counts double, shares stay.
     twice = [np.repeat(one, 2) for one in once]
-    doubled = [evaluate(**one).flat() for one in drawn.inputs(twice)][1]
+    doubled = [evaluate(**one).numbers() for one in drawn.inputs(twice)][1]
     assert doubled["t1/clean/num_unknown_gt"] == 2 * after["t1/clean/num_unknown_gt"]
     assert doubled["t1/clean/UR"] == after["t1/clean/UR"]
     assert doubled["t1/clean/P_unknown"] == after["t1/clean/P_unknown"]
@@ -104,7 +106,7 @@ def test_a_replicate_is_that_of_hand_counted_draws(world: TaskWorld, added: Mani
     evaluate = evaluation_of("owod")
     drawn = _Draws.of(_Case.of(inputs), tmp_path / "draws")
     places = [np.random.default_rng(1).integers(0, size, size) for size in drawn.sizes]
-    _, after = (evaluate(**one).flat() for one in drawn.inputs(places))
+    _, after = (evaluate(**one).numbers() for one in drawn.inputs(places))
     truth = json.loads(world.val_json.read_bytes())
     unknown = {8, 22, 59}
     boxed = set(added.ids("t1-test")[::2])
@@ -180,3 +182,39 @@ def test_plain_detection_takes_a_file_of_boxes(world: TaskWorld, added: Manifest
 
 def test_sets_that_share_images_are_drawn_together() -> None:
     assert overlay_effect._sets([{"a", "b"}, {"c"}, {"b", "d"}]) == [["c"], ["a", "b", "d"]]
+
+
+def boxes_on(truth: Path, folder: Path) -> Path:
+    """Write an overlay with a box on each of the first images of a truth."""
+    anna = Scribe("anna", (64, 48))
+    for place, image in enumerate(json.loads(truth.read_bytes())["images"][:8]):
+        native = image["id"] if isinstance(image["id"], str) else f"{image['id']:012d}"
+        anna.add(f"coco:{native}", place + 1, f"{place} 2 5 5.5")
+    (folder / "overlay.jsonl").write_bytes(resolve_boxes(replayed([anna])).overlay.data)
+    return folder / "overlay.jsonl"
+
+
+@pytest.mark.parametrize("name", ["elephant", "osod3"])
+def test_other_engines_are_compared_likewise(name: str, tmp_path: Path) -> None:
+    """Two truths whose images are drawn apart, and ids that are texts: all images once is the data as they are."""
+    files = {"elephant": elephant, "osod3": osod3}[name].files(tmp_path)
+    if name == "elephant":
+        parts = ("closed", "wilderness")
+        inputs: dict[str, Any] = {
+            key: {part: files[f"{key}_{part}"] for part in parts} for key in ("truth", "detections")
+        }
+        overlay = boxes_on(files["truth_closed"], tmp_path)
+    else:
+        inputs = {key: files[key] for key in ("truth", "detections", "classes")}
+        overlay = boxes_on(files["truth"], tmp_path)
+    inputs["reading"] = Reading(overlay=overlay)
+    evaluate = evaluation_of(name)
+    case = _Case.of(inputs)
+    drawn = _Draws.of(case, tmp_path / "draws")
+    assert len(drawn.sizes) == (2 if name == "elephant" else 1)
+    found = [evaluate(**one).numbers() for one in drawn.inputs([np.arange(size) for size in drawn.sizes])]
+    wanted = [evaluate(**case.inputs(which)) for which in ("before", "after")]
+    assert found == [one.numbers() for one in wanted]
+    assert [note.count("8 boxes of reviewers") for note in wanted[1].notes].count(1) == 1
+    if name == "osod3":
+        assert found[0] != found[1]

@@ -170,7 +170,7 @@ def open_world(folder: Path) -> Iterator[str]:
         yield f"audit {name} {sources} --exemplars 5 --out audit-{name} --json"
         yield f"show {name} --composition {sources} --csv {name}.csv --json"
     licences = "--licence train=CC-BY-4.0 --licence test=CC-BY-4.0"
-    yield f"publish m --repo me/shapes {licences} --dry-run out {sources} --json"
+    yield f"publish m --repo me/shapes --date 2026-01-02 {licences} --dry-run out {sources} --json"
 
 
 def open_world_measures(folder: Path) -> Iterator[str]:
@@ -389,7 +389,8 @@ def lists_of_photos(folder: Path) -> Iterator[str]:
             yield f"build findmeifyoucan {one} {rule} {more} --out {pair}-{scan} --json"
         yield f"export {pair} --format findmeifyoucan {one} --out {pair}-authors"
         yield f"export {pair} --format coco --part all --each --category-ids manifest {one} --out {pair}-views"
-        yield f"publish {pair} --repo me/{pair} --layout findmeifyoucan {one} --dry-run {pair}-published --json"
+        asked = f"publish {pair} --repo me/{pair} --layout findmeifyoucan --date 2026-01-02"
+        yield f"{asked} {one} --dry-run {pair}-published --json"
         yield f"audit {pair} {one} --json"
     yield f"propose --manifest voc --ood coco={paths['coco-val2017']} --no-cache --out near.jsonl --json"
 

@@ -317,13 +317,12 @@ def serving_boxes(
     folder = tmp_path / f"boxes-{tmp_path.name}"
     given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--no-cache")
     one = started(review_environment, folder, *given)
-    dataset = fiftyone.load_dataset(folder.name)
     try:
-        yield one, folder, dataset
+        yield one, folder, fiftyone.load_dataset(folder.name)
+        fiftyone.delete_dataset(folder.name)
     finally:
         one.program.kill()
         one.program.communicate()
-        fiftyone.delete_dataset(folder.name)
 
 
 def test_a_real_server_logs_what_fiftyone_applies_refuses_and_what_a_kill_leaves(

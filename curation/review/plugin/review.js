@@ -440,7 +440,7 @@
 
   const EVIDENCE = "review_evidence";
   const BOXES = { known: "#d55e00", unknown: "#56b4e9", other: "#999999", missing: "#f0e442" };
-  const MUTED = { color: "#a8a8b3", fontSize: 12 };
+  const MUTED = { color: "var(--fo-palette-text-secondary, #a8a8b3)", fontSize: 12 };
 
   const h = (tag, style, ...children) => window.React.createElement(tag, { style }, ...children);
 
@@ -473,7 +473,7 @@
   }
 
   function evidenceTable(rows) {
-    const cell = { padding: "5px 8px 5px 0", verticalAlign: "top", borderTop: "1px solid #44464f" };
+    const cell = { padding: "5px 8px 5px 0", verticalAlign: "top", borderTop: "1px solid var(--fo-palette-divider, #44464f)" };
     const number = { ...cell, textAlign: "right", whiteSpace: "nowrap", fontVariantNumeric: "tabular-nums" };
     const head = (text, style) => h("th", { ...style, ...MUTED, fontWeight: 400, borderTop: "none", whiteSpace: "nowrap", textAlign: style.textAlign || "left" }, text);
     const body = rows.map((row) =>
@@ -531,7 +531,7 @@
       {
         id: "curation-review-evidence",
         "data-image": sample.image_id,
-        style: { font: "14px/1.45 system-ui,sans-serif", color: "#f2f2f2", padding: "10px 16px 60px", height: "100%", overflowY: "auto", boxSizing: "border-box" },
+        style: { font: "14px/1.45 system-ui,sans-serif", color: "var(--fo-palette-text-primary, #f2f2f2)", padding: "10px 16px 60px", height: "100%", overflowY: "auto", boxSizing: "border-box" },
       },
       h("div", { fontSize: 15, fontWeight: 600 }, sample.image_id),
       h("div", MUTED, [sample.part, `batch ${sample.batch}`].join(" · ")),
