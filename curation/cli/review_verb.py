@@ -144,7 +144,7 @@ def _bad_photo_lines(bad: dict[str, list[str]]) -> list[str]:
 
 
 def _status_lines(progress: Progress) -> list[str]:
-    from curation.review.progress import kappa_text
+    from curation.review.progress import kappa_text, left_told, rate_told
 
     verdicts = ", ".join(f"{word} {count}" for word, count in progress.verdicts.items())
     lines = [
@@ -156,6 +156,8 @@ def _status_lines(progress: Progress) -> list[str]:
             one.reviewer or "unnamed",
             f"{one.images:,}",
             ", ".join(f"{word} {n}" for word, n in one.verdicts.items()),
+            rate_told(one.a_minute),
+            left_told(progress.images - one.images, one.a_minute),
         )
         for one in progress.reviewers
     )
@@ -169,7 +171,7 @@ def _status_lines(progress: Progress) -> list[str]:
         if one.decided < one.images or one.conflicts
     )
     for title, columns, rows in (
-        ("Reviewers", ("reviewer", "images", "verdicts"), reviewers),
+        ("Reviewers", ("reviewer", "images", "verdicts", "rate", "left"), reviewers),
         ("Agreement", ("reviewers", "both", "same", "Cohen's kappa"), pairs),
         ("Batches with work left", ("batch", "decided", "conflicts"), waiting),
     ):
