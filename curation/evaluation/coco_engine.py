@@ -1,7 +1,7 @@
 """Plain COCO average precision and recall by hotcoco, pycocotools, or both against each other.
 
-hotcoco gives the numbers of pycocotools to the last bit in a hundredth of its time: 36,781 objects and 200,000
-detections take 0.15 s, not 13 s. It has wheels for fewer machines (none for musl), so it stays an extra.
+hotcoco gives the numbers of pycocotools to the last bit in a small part of its time and memory (``python -m
+tests.benchmarks coco_ap``). It has wheels for fewer machines (none for musl), so it stays an extra.
 """
 
 from __future__ import annotations
