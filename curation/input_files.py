@@ -296,5 +296,6 @@ def read_declaration(
         return decode_json(data, record, error, what, where=str(path), expected=expected)
     try:
         return msgspec.convert(tomllib.loads(data.decode("utf-8")), type=record)
-    except (tomllib.TOMLDecodeError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+    # ValueError: of TOML, of the types, of UTF-8, and of a number with thousands of digits.
+    except (ValueError, RecursionError) as problem:
         raise error(what, where=str(path), expected=expected, found=str(problem)[:300]) from None

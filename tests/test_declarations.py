@@ -38,3 +38,9 @@ def test_sizes_and_absence(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b" " * ((4 << 20) + 1))
     with pytest.raises(ProtocolError, match="too large"):
         read_declaration(tmp_path / "a.json", Pair, ProtocolError)
+
+
+def test_a_number_of_thousands_of_digits_is_the_callers_error(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("first = " + "9" * 5000)
+    with pytest.raises(ProtocolError, match="cannot be read"):
+        read_declaration(tmp_path / "a.toml", Pair, ProtocolError)

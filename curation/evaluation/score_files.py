@@ -48,6 +48,7 @@ LARGEST = 8 << 30
 _LARGE = 256 << 20
 _HIGHEST_RATIO = 100
 _LONGEST_NPY_HEADER = 10_000
+_LAST_SIGN = 0x10FFFF
 # OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, OSError,
@@ -180,6 +181,11 @@ def _array(stream: IO[bytes], size: int, where: str) -> Array:
     # One byte beyond makes the archive check its checksum.
     if len(data) != declared or stream.read(1):
         raise EOFError("the array ends early")
+    if dtype.kind == "U" and declared:
+        # One number a character, in the order of bytes of the texts.
+        codes = np.frombuffer(data, np.dtype("u4").newbyteorder(dtype.byteorder))
+        if codes.max() > _LAST_SIGN:
+            raise ValueError("a text holds what is no character")
     array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
 

@@ -315,7 +315,7 @@ def _declared(path: Path) -> _Declaration:
             read_bytes(path, kind="declaration"), str(path), UsageError, "The declaration is not UTF-8 text"
         )
         found = msgspec.convert(tomllib.loads(text), _Declaration)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(
             "The declaration of lists is malformed", where=str(path), found=str(error)[:200],
             expected="[[source]] tables, see docs/identify.md",
@@ -373,11 +373,16 @@ class _Making:
         found = [inside(home, one.file)]
         if pattern and home.is_dir():
             found = [inside(home, path.relative_to(home).as_posix()) for path in sorted(home.glob(one.file))]
-        if not found or not all(path.is_file() for path in found):
+        try:
+            there = bool(found) and all(path.is_file() for path in found)
+        except OSError:
+            # A name that no file can have.
+            there = False
+        if not there:
             raise MissingFileError(
                 "A declared list does not exist",
                 where=f"{where}: {source.name}",
-                found=f"{source.folder}/{one.file}".removeprefix("/"),
+                found=f"{source.folder}/{one.file}".removeprefix("/")[:200],
             )
         return found
 

@@ -103,7 +103,7 @@ def read_statements(path: Path) -> dict[str, Statement]:
     try:
         data = read_bytes(path, kind="file of statements", most=1 << 20, error=PublishError)
         content = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise PublishError("The statements are no TOML", where=str(path), found=str(error)[:200]) from None
     return {name: _checked(name, value, path) for name, value in content.items() if value not in ("", [])}
 

@@ -169,6 +169,14 @@ def test_a_member_packed_as_numpy_packs_none_is_refused(tmp_path: Path, method: 
         read_scores(path)
 
 
+def test_texts_of_what_is_no_character_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array(["ab", "c"]))
+    data = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(data[:-16] + b"\xff" * 16)
+    with pytest.raises(PredictionError, match="cannot be read"):
+        read_npy(tmp_path / "a.npy")
+
+
 def test_a_header_too_deep_to_parse_is_refused(tmp_path: Path) -> None:
     header = b"-" * 9000 + b"1"
     (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)

@@ -350,6 +350,8 @@ def test_without_a_declaration_every_list_is_taken(world: Path, tmp_path: Path) 
         (HEAD + 'lists=[{file="first/test.txt"},{file="first/test.txt"}]', UsageError, "one name"),
         ("", UsageError, "no list of images"),
         ("a = " + "[" * 5000, UsageError, "malformed"),
+        ("a = " + "9" * 5000, UsageError, "malformed"),
+        (HEAD + f'lists=[{{file="{"a" * 5000}.txt"}}]', MissingFileError, "does not exist"),
     ],
 )  # fmt: skip
 def test_declarations_that_cannot_serve(

@@ -326,3 +326,9 @@ def check_the_real_descriptions_name_601_classes_of_which_one_is_blank_at_most(s
     assert len(keys) == 601
     assert len(set(source.categories.names)) == 601
     assert objects_of(source).category.tolist() == [keys.index("/m/012n7d")]
+
+
+def test_a_header_above_blank_lines_is_refused_without_a_row(tmp_path: Path) -> None:
+    header = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOcclu"
+    with pytest.raises(AnnotationFormatError):
+        read_openimages(write_boxes(tmp_path, [""] * 100, header=header), "train")

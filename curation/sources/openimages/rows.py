@@ -195,7 +195,7 @@ def _refusal(
             low = middle
     return AnnotationFormatError(
         "A row of the table cannot be read",
-        where=f"{file.name}: row {numbers[low]}",
+        where=f"{file.name}: row {numbers[low]}" if len(numbers) else file.name,
         expected=f"CSV in UTF-8 with {len(file.header)} columns: {', '.join(file.header)}"[:300],
         found=str(error)[:200],
     )
