@@ -27,6 +27,7 @@ from curation.similarity.embeddings import (
     Row,
     StoreHeader,
     Vectors,
+    alone,
     batch_of,
     header_of,
 )
@@ -170,18 +171,22 @@ def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
 
 @contextmanager
 def begun(folder: Path, header: StoreHeader) -> Iterator[EmbeddingStore]:
-    """Yield the store in a folder; one that is begun here goes again if an error in the input ends the work."""
-    is_new = not (folder / HEADER).is_file()
-    store = EmbeddingStore(folder, header)
-    try:
-        yield store
-    except EngineError:
-        # What other workers have finished is kept.
-        raise
-    except CurationError:
-        if is_new:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
+    """Yield the store in a folder; one that is begun here goes again if an error in the input ends the work.
+
+    Another program that embeds into the same folder waits until this one is done, and goes on with what it left.
+    """
+    with alone(folder):
+        is_new = not (folder / HEADER).is_file()
+        store = EmbeddingStore(folder, header)
+        try:
+            yield store
+        except EngineError:
+            # What other workers have finished is kept.
+            raise
+        except CurationError:
+            if is_new:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,15 +292,15 @@ def embed_texts(
     encoder.encode_texts(prompts[:1])
     batch = batch or batch_of(folder) or BATCH
     header = header_of(encoder.identity, encoder.dimension, kind="texts", batch=batch, template=template)
-    store = EmbeddingStore(folder, header)
-    before = len(store)
-    new = [place for place, row in enumerate(rows) if row not in store]
-    for start in tqdm(range(0, len(new), batch), desc="texts", unit=" batches", disable=None):
-        places = new[start : start + batch]
-        vectors = encoder.encode_texts([prompts[place] for place in places])
-        require_finite(vectors, [texts[place] for place in places])
-        store.add([rows[place] for place in places], vectors)
-    return finished(store, Progress(rows, computed=len(new)), before, "texts")
+    with begun(folder, header) as store:
+        before = len(store)
+        new = [place for place, row in enumerate(rows) if row not in store]
+        for start in tqdm(range(0, len(new), batch), desc="texts", unit=" batches", disable=None):
+            places = new[start : start + batch]
+            vectors = encoder.encode_texts([prompts[place] for place in places])
+            require_finite(vectors, [texts[place] for place in places])
+            store.add([rows[place] for place in places], vectors)
+        return finished(store, Progress(rows, computed=len(new)), before, "texts")
 
 
 def finished(store: EmbeddingStore, progress: Progress, before: int, kind: str) -> EmbedResult:

@@ -4,14 +4,15 @@ A store is one memory-mapped array when finished, and shards that survive a kill
 and ``shards/HEX.json`` hold what is computed so far, some thousand rows each, named by them. When all are there, they
 are joined: ``vectors-HEX.npy`` holds the array, ``rows.json`` lists its rows and states its digest, and the shards go.
 A row is kept under its id, the digest of the image's bytes and the box: what has changed is computed again, and nothing
-else. One process at a time writes a store.
+else. One process at a time writes a store (`alone`).
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tokenize import TokenError
@@ -23,6 +24,7 @@ import numpy.typing as npt
 
 from curation.canonical import canonical_json, sha256_of_file, sha256_of_lines, sha256_of_value
 from curation.errors import EmbeddingError, MissingFileError
+from curation.ledger import lock
 from curation.storage import read_bytes, remove_abandoned, replacing, write_bytes
 
 Vectors = npt.NDArray[np.float32]
@@ -109,6 +111,7 @@ def unit_rows(vectors: Vectors) -> Vectors:
 
 
 HEADER, ROWS, SHARDS = "store.json", "rows.json", "shards"
+_LOCK = ".lock"
 KINDS = ("images", "boxes", "texts")
 _FORMAT = 1
 _HEX = 16
@@ -158,6 +161,22 @@ class _Listing(msgspec.Struct, forbid_unknown_fields=True):
     ids: list[str]
     images: list[str]
     boxes: list[str]
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder for one writer at a time; it is made if need be, and others wait."""
+    handle = None
+    # Without locks (some network disks) two writers may end in words, and a further run succeeds.
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        lock(handle)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 class EmbeddingStore:
