@@ -247,7 +247,7 @@ def table_from(
     try:
         parents = [position[offset] for line in lines for offset, _ in line.parents]
         ranks = [_sense(line, senses) for line in lines]
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, IndexError) as error:
         raise HierarchyError(
             "The WordNet files do not belong together", where=where, found=f"no synset {error}"
         ) from None

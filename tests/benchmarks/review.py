@@ -1,7 +1,10 @@
-"""Speed of review: building the dataset against FiftyOne's own `add_samples`, and a verdict on 200 selected images.
+"""Speed of review: building the dataset against FiftyOne's own `add_samples`, a verdict on 200 selected images, keys.
 
 Both write the same fields: texts, lists, a rank and two boxes an image; FiftyOne gets its sample objects ready-made, so
-that only `add_samples` itself is timed. Needs FiftyOne and a mongod; photos are never opened, so none are made.
+that only `add_samples` itself is timed. Needs FiftyOne and a mongod; photos are never opened there, so none are made.
+
+Keys are pressed in a headless Chromium before the real server: two thousand verdicts through two kills, at human pace
+and as fast as they go, whose log must equal the list of what was pressed; and the time from a key to the next image.
 """
 
 from __future__ import annotations
@@ -13,17 +16,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
+import psutil
 
 from curation.proposals.proposal import Evidence, Proposal
 from curation.review.images import Boxes, ReviewImages
+from curation.review.review_folder import export_decisions
 from tests.benchmarks.measured import measured
 from tests.review.conftest import PLUGIN, find_program, free_port
+from tests.review.review_world import coco_id
+from tests.review.scripted_reviewer import ACTIONS, Reviewer, ReviewServer, browser_page, draw_photos
 
 IMAGES, MANY, SELECTED, BATCH = 20_000, 100_000, 200, 100
 PEER = 4_000
+KEYED = (2_000, 20_000)
+PRESSED, TICKED, UNDONE, DRAWN = 60, 50, 20, 2_000
+HUMAN_MS = 400
+"""Keys whose time is taken, images judged at once in the grid, verdicts taken back, photos that are drawn."""
 
 
 def run(out: Path) -> list[dict[str, Any]]:
@@ -32,7 +44,10 @@ def run(out: Path) -> list[dict[str, Any]]:
         from curation.review.database import load_fiftyone
 
         fiftyone = load_fiftyone()
-        return [*_building(fiftyone), *_verdicts(fiftyone, out / "review")]
+        rows = [*_building(fiftyone), *_verdicts(fiftyone, out / "review")]
+        for count in KEYED:
+            rows += _keys(out / f"keys-{count}", count)
+        return rows
 
 
 def _building(fiftyone: Any) -> list[dict[str, Any]]:
@@ -96,6 +111,118 @@ def _verdicts(fiftyone: Any, folder: Path) -> list[dict[str, Any]]:
         measured(f"later verdict on {SELECTED}, slowest of 5", max(seconds[1:]), "s", note, most=2.0),
         measured("progress and agreement", panel, "s", note),
     ]
+
+
+def _keys(folder: Path, count: int) -> list[dict[str, Any]]:
+    """Time keys before the real server; at two thousand images, judge every one of them and compare the log."""
+    shutil.rmtree(folder, ignore_errors=True)
+    annotations, photos = draw_photos(folder, count, drawn=DRAWN)
+    given = ("--name", f"keys-{count}", "--source", f"coco={annotations}", "--photos", str(photos), "--no-cache")
+    environment = {**os.environ, "PYTHONPATH": str(PLUGIN.parents[2])}
+    server = ReviewServer(folder / "review", environment, given)
+    starting = server.start()
+    try:
+        with browser_page() as page:
+            someone = Reviewer(page, server)
+            someone.open()
+            expected, grid = _ticked(someone, count)
+            someone.open()
+            someone.enlarge()
+            waits = []
+            for turn in range(PRESSED):
+                judged, wait = someone.judge("krnfu"[turn % 5])
+                expected.append(judged)
+                waits.append(wait)
+                page.wait_for_timeout(HUMAN_MS)
+            memory = psutil.Process(server.pid).memory_info().rss / 2**20
+            if count == KEYED[0]:
+                expected = _all_of_them(someone, expected, count)
+            if someone.rows() != expected:
+                raise AssertionError("the log is not what was pressed")
+    finally:
+        server.kill()
+    note = f"{count:,} drawn images of 320 x 240, headless Chromium on the same machine"
+    rows = [
+        measured(f"start, {count:,}", starting, "s", note, most=10.0),
+        measured(f"key to next image, median of {PRESSED}, {count:,}", median(waits), "ms", note, most=150.0),
+        measured(f"key to next image, slowest, {count:,}", max(waits), "ms", note),
+        measured(f"grid complete after {TICKED} ticked, {count:,}", grid, "s", f"{note}; scroll kept", most=1.0),
+        measured(f"memory of the server, {count:,}", memory, "MiB", note),
+    ]
+    if count == KEYED[0]:
+        rows.append(measured("verdicts of the log, two kills", len(expected), "rows", "equal to what was pressed"))
+    return rows
+
+
+def _ticked(someone: Reviewer, count: int) -> tuple[list[tuple[str, str]], float]:
+    """Judge some images at once in a scrolled grid; what was judged, and seconds until the grid is complete."""
+    page = someone.page
+    ids = page.evaluate(
+        "() => new Promise(done => __foo__.executeOperator('@curation/review/in_order', {}, "
+        "{callback: told => done(told.result.ids)}))"
+    )
+    page.evaluate("ids => __foo__.executeOperator('set_selected_samples', {samples: ids})", ids[100 : 100 + TICKED])
+    page.mouse.move(900, 600)
+    page.mouse.wheel(0, 1200)
+    page.wait_for_timeout(2000)
+    before = page.evaluate(_SCROLLED)
+    page.keyboard.press("n")
+    page.wait_for_function(_COMPLETE, arg=f"{count - TICKED:,} samples")
+    seconds = page.evaluate("(performance.now() - window.pressedAt) / 1000")
+    page.wait_for_timeout(1000)
+    if not abs(page.evaluate(_SCROLLED) - before) < before / 2:
+        raise AssertionError("the grid was scrolled back")
+    return [(coco_id(number), "to_near") for number in range(101, 101 + TICKED)], float(seconds)
+
+
+_SCROLLED = "() => Math.max(...[...document.querySelectorAll('[data-cy=fo-grid] *')].map(one => one.scrollTop))"
+_COMPLETE = """count => document.body.innerText.includes(count)
+    && document.querySelectorAll('[data-cy=fo-grid] [data-cy=looker]').length > 10"""
+
+
+def _all_of_them(someone: Reviewer, expected: list[tuple[str, str]], count: int) -> list[tuple[str, str]]:
+    """Judge the rest: as fast as keys go, killed amid it twice and resumed; some undone; the last at the App's pace."""
+    page, server = someone.page, someone.server
+    for part in (count // 4, count // 2):
+        decided = _standing(expected)
+        left = [one for one in (coco_id(number) for number in range(1, count + 1)) if one not in decided]
+        pressed = [(one, ACTIONS["krnfu"[turn % 5]]) for turn, one in enumerate(left)]
+        began = len(expected)
+        for turn in range(0, part, 10):
+            for place in range(turn, turn + 10):
+                page.keyboard.press("krnfu"[place % 5])
+            someone.wait_for_rows(began + turn + 1)
+        server.kill()
+        recorded = someone.rows()[began:]
+        if recorded != pressed[: len(recorded)] or someone.rows()[:began] != expected:
+            raise AssertionError("the log is not what was pressed")
+        expected += recorded
+        server.start()
+        someone.open()
+        someone.enlarge()
+    undone = [(image, "undo") for image, _ in reversed(expected[-UNDONE:])]
+    for _ in undone:
+        page.keyboard.press("z")
+    expected += undone
+    someone.wait_for_rows(len(expected))
+    page.wait_for_function("name => window.nameShown === name", arg=undone[-1][0])
+    while len(_standing(expected)) < count:
+        expected.append(someone.judge("krnfu"[len(expected) % 5])[0])
+        someone.wait_for_rows(len(expected))
+    exported = export_decisions(server.log, server.folder / "export.jsonl")
+    if exported.rows != count:
+        raise AssertionError(f"{exported.rows} images are decided, not {count}")
+    return expected
+
+
+def _standing(rows: list[tuple[str, str]]) -> dict[str, str]:
+    standing: dict[str, str] = {}
+    for image, action in rows:
+        if action == "undo":
+            standing.pop(image)
+        else:
+            standing[image] = action
+    return standing
 
 
 def _images(count: int) -> ReviewImages:

@@ -42,12 +42,19 @@ addEventListener("keydown", () => { window.pressedAt = performance.now(); window
 """Note in the page when a key was pressed, and when the enlarged view showed another image."""
 
 
-def draw_photos(folder: Path, count: int) -> tuple[Path, Path]:
-    """Draw images 1 to `count`, each with its number and one box; return the annotation file and the photos."""
+def draw_photos(folder: Path, count: int, *, drawn: int | None = None) -> tuple[Path, Path]:
+    """Draw images 1 to `count`, each with its number and one box; return the annotation file and the photos.
+
+    Beyond `drawn` the photos are those again, by further links.
+    """
     photos, annotations = folder / "photos", folder / "instances_val2017.json"
     photos.mkdir(parents=True)
     width, height, box = 320, 240, [40.0, 40.0, 160.0, 120.0]
     for number in range(1, count + 1):
+        if drawn is not None and number > drawn:
+            first = photos / f"{(number - 1) % drawn + 1:012d}.jpg"
+            os.link(first, photos / f"{number:012d}.jpg")
+            continue
         photo = Image.new("RGB", (width, height), ((37 * number) % 256, (91 * number) % 256, (53 * number) % 256))
         drawing = ImageDraw.Draw(photo)
         drawing.rectangle((40, 40, 200, 160), fill=((91 * number) % 256, 120, (37 * number) % 256))

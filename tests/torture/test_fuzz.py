@@ -40,3 +40,10 @@ def test_a_worker_counts_every_input() -> None:
     assert (tally.inputs, tally.crashes) == (60, [])
     assert tally.read + tally.refused.total() == 60
     assert tally.read
+
+
+def test_a_synset_without_a_word_is_refused(tmp_path: Path) -> None:
+    target = targets()["wordnet"]
+    nouns = target.files["data.noun"].replace(b"n 01 entity 0", b"n 00         ")
+    write_files({**target.files, "data.noun": nouns}, tmp_path)
+    assert outcome(target, tmp_path) == "HierarchyError"
