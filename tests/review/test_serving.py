@@ -122,7 +122,7 @@ def test_what_is_no_port(port: str) -> None:
         find_place(port=port)
 
 
-@pytest.mark.parametrize("address", ["", "no such host", "::1", "192.0.2.7", "a" * 300, "caf\u00e9.invalid"])
+@pytest.mark.parametrize("address", ["", "no such host", "::1", "192.0.2.7", "8.8.8.8", "a" * 300, "caf\u00e9.invalid"])
 def test_what_is_no_address_of_this_machine(address: str) -> None:
     # 192.0.2.0/24 is for documentation (RFC 5737): no machine has it.
     with pytest.raises(ReviewError, match="no such address"):
