@@ -49,9 +49,9 @@ def start(
         "reviewer": os.environ.get(REVIEWER_VARIABLE, ""),
     }
     for reason, count in started.record.left_out.items():
-        warn(f"{count} images are not shown: {reason}")
+        warn(f"{_counted(count, 'image')} not shown: {reason}")
     for why, ids in started.record.bad_photos.items():
-        warn(f"{len(ids)} photos cannot be looked at, and come last: {why}: {BAD_PHOTOS.get(why, why)}")
+        warn(f"{_counted(len(ids), 'photo')} that cannot be looked at, at the end: {why}: {BAD_PHOTOS.get(why, why)}")
     serve = None if no_app else partial(_serve, started, address, port, remote=remote)
     return Answer(data, _start_lines(started), then=serve)
 
@@ -61,11 +61,16 @@ def _start_lines(started: Started) -> list[str]:
     how = "built" if started.built else "continued"
     progress = started.review.progress()
     return [
-        f"Review {record.dataset!r} {how}: {record.images:,} images in {len(record.batches):,} batches, "
+        f"Review {record.dataset!r} {how}: {_counted(record.images, 'image')} in "
+        f"{_counted(len(record.batches), 'batch', 'batches')}, "
         f"{progress.decided:,} decided",
         f"Decisions log: {started.review.book.path}",
         *_settled_lines(started),
     ]
+
+
+def _counted(count: int, one: str, more: str = "") -> str:
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 def _settled_lines(started: Started) -> list[str]:
@@ -79,7 +84,7 @@ def _settled_lines(started: Started) -> list[str]:
             f"are not, {found.unknown} cannot be told and do not count"
         )
     if found is not None and found.images:
-        told.append(f"The boxes of {found.images:,} images were brought up to the log")
+        told.append(f"Boxes brought up to the log: those of {_counted(found.images, 'image')}")
     return told
 
 

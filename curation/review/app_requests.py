@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -51,8 +53,26 @@ _HARMLESS = {
 }
 """Operators of FiftyOne's own that change only what is shown; those of other plugins are their owner's affair."""
 
-_CHANGES = re.compile(r"\b(deleteSavedView|updateSavedView|setDatasetColorScheme)\b")
+_MUTATIONS = {
+    "createSavedView",
+    "searchSelectFields",
+    "setColorScheme",
+    "setDataset",
+    "setFieldVisibilityStage",
+    "setGroupSlice",
+    "setLabelSelectionStyle",
+    "setSample",
+    "setSampleSelectionStyle",
+    "setSelected",
+    "setSelectedLabels",
+    "setSelectedSamples",
+    "setSidebarGroups",
+    "setSpaces",
+    "setView",
+}
+"""What a query may change: the session, and saved views of the reviewer's own."""
 _DATASET_NAMES = {"dataset", "datasetName", "dataset_name"}
+_MOST_QUERIES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +115,70 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
     if path.startswith(OPERATORS):
         if asked.get("dataset_id") not in (None, reviewed.id):
             return _other_dataset(reviewed)
-        operator = str(asked.get("operator_uri") or "")
+        operator = asked.get("operator_uri") or ""
+        # FiftyOne makes a text of {"$symbol": …} too.
+        if not isinstance(operator, str):
+            return Refusal("The name of an operator is a text", status=400)
         if operator.startswith(_BUILT_IN) and operator.rpartition("/")[2] not in _HARMLESS:
             return Refusal("A review runs no operator that changes the dataset or reads the disk", operator[:80])
     if path == GRAPHQL:
-        query, variables = asked.get("query"), asked.get("variables")
-        if isinstance(query, str) and _CHANGES.search(query):
-            return Refusal("The saved views and colours of a review stay as they were made")
-        asked = variables if isinstance(variables, dict) else {}
-        if isinstance(query, str) and "setDataset" in query and asked.get("name") not in (None, reviewed.name):
-            return _other_dataset(reviewed)
-    if any(isinstance(asked.get(name), str) and asked[name] not in ("", reviewed.name) for name in _DATASET_NAMES):
+        return _refuse_query(asked, reviewed)
+    if any(asked.get(name) not in (None, "", reviewed.name) for name in _DATASET_NAMES):
+        return _other_dataset(reviewed)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A GraphQL query: what it changes, texts that stand in it, and the variables that name a dataset."""
+
+    changes: frozenset[str]
+    texts: frozenset[str]
+    datasets: frozenset[str]
+
+
+@lru_cache(_MOST_QUERIES)
+def _read_query(text: str) -> _Query | None:
+    """Return what a query does, None where it is none."""
+    import graphql
+
+    try:
+        document = graphql.parse(text)
+    except (graphql.GraphQLError, RecursionError):
+        return None
+    changes, texts, datasets = set(), set(), set()
+
+    class Found(graphql.Visitor):
+        def enter_operation_definition(self, node: Any, *_: Any) -> None:
+            if node.operation != graphql.OperationType.QUERY:
+                for one in node.selection_set.selections:
+                    changes.add(one.name.value if isinstance(one, graphql.FieldNode) else one.kind)
+
+        def enter_string_value(self, node: Any, *_: Any) -> None:
+            texts.add(node.value)
+
+        def enter_argument(self, node: Any, *_: Any) -> None:
+            if node.name.value in {*_DATASET_NAMES, "name"} and isinstance(node.value, graphql.VariableNode):
+                datasets.add(node.value.name.value)
+
+        enter_object_field = enter_argument
+
+    graphql.visit(document, Found())
+    return _Query(frozenset(changes), frozenset(texts), frozenset(datasets))
+
+
+def _refuse_query(asked: Mapping[str, Any], reviewed: Reviewed) -> Refusal | None:
+    text, variables = asked.get("query"), asked.get("variables") or {}
+    query = _read_query(text) if isinstance(text, str) else None
+    if query is None or not isinstance(variables, dict):
+        return Refusal("The request is no query", status=400)
+    if query.changes - _MUTATIONS:
+        return Refusal("The saved views and colours of a review stay as they were made")
+    # A form is a variable that holds the name; the App's own queries hold no text.
+    forms = [one for one in variables.values() if isinstance(one, dict)]
+    named = [variables.get(name) for name in query.datasets]
+    named += [form.get(name) for form in forms for name in _DATASET_NAMES]
+    if {*query.texts, *(one for one in named if isinstance(one, str))} - {"", reviewed.name}:
         return _other_dataset(reviewed)
     return None
 

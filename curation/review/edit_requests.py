@@ -18,7 +18,13 @@ from curation.review.dataset import MISSING
 _WHOLE = re.compile(r"/dataset/(?P<dataset>[^/]+)/sample/(?P<sample>[0-9a-f]{24})")
 _LABEL = re.compile(_WHOLE.pattern + r"/(?P<field>[^/]+)/(?P<label>[^/]+)")
 _PATCH_TYPE = "application/json-patch+json"
-_OPERATIONS = {"add", "remove", "replace", "move", "copy", "test"}
+_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
+PARTS_OF_A_BOX = ("_cls", "_id", "attributes", "bounding_box", "confidence", "id", "index", "instance", "label", "tags")
+"""What a drawn box may hold: nothing that names a file, as a mask may."""
+# FiftyOne follows a place through attributes of Python objects, `__globals__` included.
+_IN_A_BOX = rf"(/({'|'.join(PARTS_OF_A_BOX)})|/(attributes|bounding_box|tags)/[^/]+)?"
+_PLACE_IN_A_BOX = re.compile(_IN_A_BOX)
+_PLACE = re.compile(rf"/{MISSING}(/detections(/(-|[0-9]+){_IN_A_BOX})?)?")
 _MOST_OPERATIONS = 1000
 
 
@@ -89,9 +95,7 @@ def read_edit(path: str, query: str, headers: Mapping[str, str], body: bytes, *,
         return Refusal("This changes no image of the review")
     parts = found.groupdict()
     if query or parts.get("field", f"{MISSING}.detections") != f"{MISSING}.detections":
-        return Refusal(
-            f"Only boxes of the field {MISSING!r} can be changed here", "verdicts are given by key or button"
-        )
+        return _ELSEWHERE
     if headers.get("content-type", "").partition(";")[0].strip().lower() != _PATCH_TYPE:
         return Refusal("An edit is a JSON Patch", f"Content-Type: {_PATCH_TYPE}", 415)
     try:
@@ -101,16 +105,14 @@ def read_edit(path: str, query: str, headers: Mapping[str, str], body: bytes, *,
     if not isinstance(operations, list) or not 0 < len(operations) <= _MOST_OPERATIONS:
         return Refusal("The edit is not a list of JSON Patch operations", status=400)
     label = parts.get("label", "")
-    if not all(_is_operation(one, within="" if label else MISSING) for one in operations):
-        return Refusal(
-            f"Only boxes of the field {MISSING!r} can be changed here", "verdicts are given by key or button"
-        )
+    place = _PLACE_IN_A_BOX if label else _PLACE
+    if not all(_is_operation(one, place) for one in operations):
+        return _ELSEWHERE
     return EditRequest(parts["sample"], label, headers.get("if-match", "").strip('"'), tuple(operations))
 
 
-def _is_operation(one: Any, *, within: str) -> bool:
-    """Return whether this is an operation whose places all lie within a field, or anywhere in a label."""
-    if not isinstance(one, dict) or one.get("op") not in _OPERATIONS or not isinstance(one.get("path"), str):
+def _is_operation(one: Any, place: re.Pattern[str]) -> bool:
+    """Return whether this is an operation, and each place that it names one of a drawn box."""
+    if not isinstance(one, dict) or one.get("op") not in _OPERATIONS or "path" not in one:
         return False
-    places = [one[name] for name in ("path", "from") if name in one]
-    return all(isinstance(place, str) and (not within or place.split("/")[:2] == ["", within]) for place in places)
+    return all(isinstance(one[name], str) and place.fullmatch(one[name]) for name in ("path", "from") if name in one)

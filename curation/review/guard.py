@@ -327,16 +327,16 @@ def _without_token(scope: Scope, reviewed: Reviewed) -> str:
 
 
 async def _body(receive: Receive, largest: int) -> bytes | Refusal:
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
             return Refusal("The request broke off", status=400)
-        body += bytes(message.get("body", b""))
+        body += message.get("body", b"")
         if len(body) > largest:
             return Refusal(f"The request is longer than {largest:,} bytes", status=413)
         if not message.get("more_body"):
-            return body
+            return bytes(body)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -29,12 +29,10 @@ from curation.errors import CurationError, ReviewError
 from curation.manifest.header import UNNAMED
 from curation.publishing.photos import size_of_photo
 from curation.review.dataset import BOXED_FIELD, MISSING, drawn_classes
-from curation.review.edit_requests import EditRequest, Refusal
+from curation.review.edit_requests import PARTS_OF_A_BOX, EditRequest, Refusal
 from curation.review.verdicts import checked_reviewer, now
 
 BOXES_FILE = "boxes.jsonl"
-_FIELDS = {"_id", "id", "_cls", "label", "bounding_box", "tags", "attributes", "confidence", "index", "instance"}
-"""What a drawn box may hold: nothing that names a file, as a mask may."""
 _BLANK: tuple[Any, ...] = (None, {}, [])
 _SLACK = 0.5
 """Pixels by which a drawn box may reach beyond its image; it is cut off there."""
@@ -345,7 +343,7 @@ def _patched(detections: Sequence[Mapping[str, Any]], request: EditRequest) -> l
             path = path[1:]
         boxes = _operated(boxes, str(one["op"]), path, one.get("value"))
     for box in boxes:
-        if strange := sorted(key for key, value in box.items() if key not in _FIELDS and value not in _BLANK):
+        if strange := sorted(key for key, value in box.items() if key not in PARTS_OF_A_BOX and value not in _BLANK):
             raise ReviewError("A drawn box is a rectangle and a class", found=", ".join(strange)[:80])
         box["_id"] = _id_of(box)
     return boxes

@@ -192,6 +192,10 @@ def export_decisions(log: Path, path: Path) -> Export:
         )
     if path.absolute() == log.absolute() or (path.exists() and log.exists() and path.samefile(log)):
         raise ReviewError("The log is never overwritten", where=str(path), hint="choose another name")
+    if not log.exists():
+        raise MissingFileError(
+            "Nothing was decided yet", where=str(log), hint="give a verdict first: it is in the log at once"
+        )
     found = read_decisions(log)
     rows = standing_rows(found.decisions)
     write_decisions(path, rows)

@@ -238,6 +238,9 @@ def _open(place: Place) -> socket.socket:
         # A port that somebody just left is free.
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
+        with socket.socket() as probe:
+            # Another machine may answer at its address.
+            probe.bind((place.address, 0))
         # Not every system minds that somebody listens at all addresses already.
         if place.port and _answers(place):
             raise _taken(place)

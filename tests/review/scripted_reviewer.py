@@ -22,7 +22,6 @@ from tests.review.review_world import coco_id
 
 QUIET = (
     "--no-sandbox",
-    "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -130,15 +129,17 @@ class ReviewServer:
 
 
 @contextmanager
-def browser_page(width: int = 1600, height: int = 950) -> Iterator[Any]:
-    """A page of a headless Chromium; skips where there is none."""
+def browser_page(width: int = 1600, height: int = 950, *, draws: bool = False) -> Iterator[Any]:
+    """A page of a headless Chromium, with WebGL where it `draws` as Annotate mode does; skips where there is none."""
     sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
     found = (shutil.which(one) for one in ("chromium", "chromium-browser", "google-chrome"))
     program = next((one for one in found if one), None)
     if program is None:
         pytest.skip("no Chromium browser is at hand")
+    # There is no graphics card here.
+    drawing = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader") if draws else ("--disable-gpu",)
     with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, headless=True, args=list(QUIET))
+        browser = playwright.chromium.launch(executable_path=program, headless=True, args=[*QUIET, *drawing])
         page = browser.new_page(viewport={"width": width, "height": height})
         page.set_default_timeout(30_000)
         page.add_init_script(_SEEN % NAME_SHOWN)

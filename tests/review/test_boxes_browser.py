@@ -1,6 +1,5 @@
 """A box drawn in a real browser, in Annotate mode: it stands in the log with the right pixels."""
 
-import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from PIL import Image, ImageDraw
 from curation.decisions.box_edits import BoxRow, Replay, read_box_log
 from curation.review.missing_boxes import BOXES_FILE
 from tests.review.review_world import coco_id
-from tests.review.test_review_browser import QUIET, keep_picture
+from tests.review.scripted_reviewer import browser_page, keep_picture
 from tests.review.test_serving import Served, ended, started
 from tests.worlds.coco_file import coco_content, write_json
 
@@ -52,21 +51,8 @@ def served(review_environment: dict[str, str], tmp_path: Path) -> Iterator[tuple
 
 @pytest.fixture
 def page() -> Iterator[Any]:
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next((found for one in names if (found := shutil.which(one))), None)
-    if program is None:
-        pytest.skip("no Chromium browser is at hand")
-    # Annotate draws with WebGL, here without a graphics card; the App asks for fonts from elsewhere.
-    options = [one for one in QUIET if one != "--disable-gpu"]
-    options += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-    options += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
-    with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, headless=True, args=options)
-        opened = browser.new_page(viewport={"width": 1600, "height": 900})
-        opened.set_default_timeout(60_000)
+    with browser_page(height=900, draws=True) as opened:
         yield opened
-        browser.close()
 
 
 def logged(folder: Path, rows: int, page: Any) -> list[BoxRow]:

@@ -54,7 +54,7 @@ def served(world: ReviewWorld, review_environment: dict[str, str], tmp_path: Pat
                 break
         else:
             pytest.fail(told)
-        assert "1 photos cannot be looked at, and come last: empty" in told
+        assert "1 photo that cannot be looked at, at the end: empty" in told
         yield address, folder
         program.terminate()
         program.communicate(timeout=60)

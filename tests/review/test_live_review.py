@@ -282,5 +282,5 @@ def test_a_foreign_dataset_is_no_review(fiftyone: Any) -> None:
 
 
 def test_a_missing_log_has_nothing_to_export(review: LiveReview) -> None:
-    with pytest.raises(MissingFileError):
+    with pytest.raises(MissingFileError, match="Nothing was decided yet"):
         review.export("out.jsonl")
