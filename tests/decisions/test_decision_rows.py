@@ -50,7 +50,7 @@ def test_bare_ids_are_completed_by_their_data_set() -> None:
         (with_(reason="\x1b[2J"), "malformed reason"),
         (with_(date="01/03/2025"), "malformed date"),
         (with_(reason=float("nan")), "not JSON"),
-        (with_(reason="\ud800"), "malformed reason"),
+        (with_(reason="\ud800"), "not JSON"),
         (json.dumps({k: v for k, v in ROW.items() if k != "stage"}), "no decision"),
         ("[1]", "no JSON object"),
         ("null", "no JSON object"),
