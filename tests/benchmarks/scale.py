@@ -14,6 +14,7 @@ import numpy as np
 from curation.engines.running import EngineName, run_step
 from curation.engines.step import Step
 from curation.figure_style import save_figure
+from curation.leaks.run import leaks
 from curation.similarity.embed_step import EmbedPhotos, embed_corpus
 from curation.similarity.encoder import ColourEncoder
 from curation.similarity.from_files import EncoderOptions
@@ -23,6 +24,7 @@ from curation.sources.presence import presence
 from curation.storage import make_folder, replacing
 from tests.benchmarks.measured import measured
 from tests.benchmarks.own_process import Spent, spent_by
+from tests.leaks.leak_world import copies_of, write_benchmark, write_tar
 
 GROWTH = 1.2
 """Peak memory at a size, over that at a tenth of it."""
@@ -110,11 +112,13 @@ def run(out: Path) -> list[dict[str, Any]]:
 
 
 def same_digests(folder: Path) -> list[dict[str, Any]]:
-    """Return whether processes and Ray give one digest: 200,000 boxes scanned and photos hashed, 20,000 embedded."""
+    """Return whether processes and Ray give one digest: 200,000 boxes scanned; photos hashed, embedded, looked through."""
     make_folder(folder / "same")
     _box_csv(folder / "same", SAME)
     _tiny_photos(folder / "same", SAME)
-    one = [folder / "same" / "t0.tar", folder / "same" / "t1.tar"]
+    _, photos = write_benchmark(folder / "same" / "benchmark", 200)
+    copies = sorted(copies_of(photos).items())
+    write_tar(folder / "same" / "copies.tar", copies)
     colour = ColourEncoder()
     recipe = EncoderOptions(encoder="colour")
     works: dict[str, Callable[[Path, EngineName], list[str]]] = {
@@ -124,15 +128,24 @@ def same_digests(folder: Path) -> list[dict[str, Any]]:
         "hashes of 200,000 photos": lambda out, engine: [
             run_step(HashPhotos(), corpus_blocks(folder / "same"), out=out, engine=engine).digest
         ],
-        "vectors of 20,000 photos": lambda out, engine: [
-            embed_corpus(shard, recipe, out / shard.name, encoder=colour, engine=engine).digest for shard in one
+        "vectors of 200,000 photos": lambda out, engine: [
+            embed_corpus(folder / "same", recipe, out, encoder=colour, engine=engine).digest
+        ],
+        "leak check of 200,000 photos": lambda out, engine: [
+            leaks(
+                folder / "same" / "benchmark" / "manifest",
+                corpus=folder / "same",
+                photos=folder / "same" / "benchmark" / "photos",
+                engine=engine,
+                evidence=out,
+            ).data["inputs"]["corpus"]["evidence"]["sha256"]
         ],
     }
     engines: tuple[EngineName, ...] = ("local", "ray")
     found = {}
     for name, work in works.items():
         digests = [work(folder / "same" / f"{name} {engine}", engine) for engine in engines]
-        found[name] = digests[0] == digests[1]
+        found[name] = digests[0] == digests[1] != []
     return [measured(f"{name}: equal digests", float(equal), "yes", least=1) for name, equal in found.items()]
 
 
