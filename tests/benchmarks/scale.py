@@ -112,7 +112,7 @@ def run(out: Path) -> list[dict[str, Any]]:
 
 
 def same_digests(folder: Path) -> list[dict[str, Any]]:
-    """Return whether processes and Ray give one digest: 200,000 boxes scanned; photos hashed, embedded, looked through."""
+    """Return whether processes and Ray give one digest: 200,000 boxes scanned, photos hashed, embedded, checked."""
     make_folder(folder / "same")
     _box_csv(folder / "same", SAME)
     _tiny_photos(folder / "same", SAME)
