@@ -19,10 +19,10 @@ _WHOLE = re.compile(r"/dataset/(?P<dataset>[^/]+)/sample/(?P<sample>[0-9a-f]{24}
 _LABEL = re.compile(_WHOLE.pattern + r"/(?P<field>[^/]+)/(?P<label>[^/]+)")
 _PATCH_TYPE = "application/json-patch+json"
 _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
-PARTS_OF_A_BOX = ("_cls", "_id", "attributes", "bounding_box", "confidence", "id", "index", "instance", "label", "tags")
-"""What a drawn box may hold: nothing that names a file, as a mask may."""
+PARTS_OF_A_BOX = ("_cls", "_id", "bounding_box", "confidence", "id", "index", "label", "tags")
+"""What a drawn box may hold: nothing that names a file, as a mask may, and nothing that FiftyOne stores unchecked."""
 # FiftyOne follows a place through attributes of Python objects, `__globals__` included.
-_IN_A_BOX = rf"(/({'|'.join(PARTS_OF_A_BOX)})|/(attributes|bounding_box|tags)/[^/]+)?"
+_IN_A_BOX = rf"(/({'|'.join(PARTS_OF_A_BOX)})|/(bounding_box|tags)/[^/]+)?"
 _PLACE_IN_A_BOX = re.compile(_IN_A_BOX)
 _PLACE = re.compile(rf"/{MISSING}(/detections(/(-|[0-9]+){_IN_A_BOX})?)?")
 _MOST_OPERATIONS = 1000

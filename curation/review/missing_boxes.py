@@ -352,14 +352,11 @@ def _patched(detections: Sequence[Mapping[str, Any]], request: EditRequest) -> l
 def _operated(boxes: list[dict[str, Any]], operation: str, path: Sequence[str], value: Any) -> list[dict[str, Any]]:
     if operation == "test":
         return boxes
-    if operation not in ("add", "replace", "remove") or len(path) > 4:
+    if operation not in ("add", "replace", "remove") or len(path) > 4 or path[:1] not in ([], ["detections"]):
         raise ReviewError("An edit adds, replaces or removes", found=f"{operation} {'/'.join(path)}"[:80])
     if not path or path == ["detections"]:
         listed = value.get("detections") if isinstance(value, Mapping) else value
         return [] if operation == "remove" else [dict(one) for one in listed or []]
-    if path[0] != "detections":
-        # Of the field itself (its class, tags), nothing that this review reads.
-        return boxes
     if len(path) == 2:
         place = len(boxes) if path[1] == "-" else _place(path[1], len(boxes) + (operation == "add"))
         if operation == "remove":
@@ -376,7 +373,7 @@ def _operated(boxes: list[dict[str, Any]], operation: str, path: Sequence[str], 
         box[path[2]] = value
     elif len(path) == 3 and path[2] not in ("bounding_box", "_id"):
         box.pop(path[2], None)
-    elif len(path) != 4 or path[2] not in ("tags", "attributes"):
+    elif len(path) != 4 or path[2] != "tags":
         raise ReviewError("An edit adds, replaces or removes", found="/".join(path)[:80])
     return [*boxes[:place], box, *boxes[place + 1 :]]
 

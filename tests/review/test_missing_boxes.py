@@ -268,6 +268,10 @@ HOSTILE: list[tuple[dict[str, Any], str]] = [
     ({"value": drawn(mask_path="/etc/passwd")}, "rectangle"),
     ({"value": drawn(mask="AAAA")}, "rectangle"),
     ({"value": drawn(filepath="/etc/passwd")}, "rectangle"),
+    # FiftyOne stores what stands there, and cannot read the sample any more.
+    ({"value": drawn(attributes={"a": [1]})}, "rectangle"),
+    ({"value": drawn(instance={"_cls": "x"})}, "rectangle"),
+    ({"path": "/missing/__init__/__globals__/x", "value": 1}, "adds, replaces"),
     ({"value": drawn(number="../../x")}, "box_id"),
     ({"value": drawn(number="")}, "box_id"),
     ({"value": None}, ""),

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -261,7 +262,14 @@ def started(environment: dict[str, str], folder: Path, *more: str, reviewer: str
     """Start a review at a free port, and wait until it serves."""
     asked = command(folder, reviewer, *more, "--port", "0", *(() if "BROWSER" in environment else ("--remote",)))
     program = subprocess.Popen(
-        asked, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment, stdin=subprocess.DEVNULL
+        asked,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+        # Tests that a script runs in the background ignore Ctrl-C, and hand that on.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     assert program.stderr is not None
     told = ""

@@ -144,11 +144,10 @@ def export(ctx: Any, name: Any) -> dict[str, Any]:
     return {"path": str(path), "message": f"Written: {path}"}
 
 
-def message_output(*names: str) -> Any:
+def message_output() -> Any:
     """Return the form that shows an operator's result."""
     outputs = types.Object()
-    for name in names or ("message",):
-        outputs.str(name, label=name.capitalize())
+    outputs.str("message", label="Message")
     return types.Property(outputs)
 
 
