@@ -124,6 +124,17 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any) ->
     first = 10 + len(recorded)
     assert someone.enlarge() == coco_id(first)
 
+    # Undo of what was decided before the view was opened: that is in no list, and is followed by what was shown before.
+    for number in (first - 1, first - 2):
+        page.keyboard.press("z")
+        page.wait_for_function("name => window.nameShown === name", arg=coco_id(number))
+        expected.append((coco_id(number), "undo"))
+    for number in (first - 2, first - 1):
+        judged = someone.judge("k")[0]
+        assert judged == (coco_id(number), ACTIONS["k"])
+        expected.append(judged)
+    assert someone.shown() == coco_id(first)
+
     # Back two images and on again, across images that were decided: undo opens what it took back.
     for letter in "nn":
         expected.append(someone.judge(letter)[0])

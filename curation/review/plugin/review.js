@@ -371,10 +371,12 @@
     if (list) await reopen(ctx, done.ids);
   }
 
-  /* Show an image of these again; one that is not in the list is shown without moving in it. */
+  /* Show an image of these again; one that is not in the list, since it was decided when that was made, goes in where the
+   * walk stands: from there on it is followed by what was shown before. */
   function reopen(ctx, ids) {
-    const places = ids.map((id) => list.ids.indexOf(id)).filter((place) => place >= 0);
-    return ctx.hooks.expand(places.length ? list.go(places[0]) : { id: ids[0], hasNext: true, hasPrevious: true });
+    const absent = ids.filter((id) => !list.ids.includes(id));
+    list.ids.splice(Math.max(list.at, 0), 0, ...absent);
+    return ctx.hooks.expand(list.go(list.ids.indexOf(ids[0])));
   }
 
   // -------------------------------------------------------------------------------------------------------------------
