@@ -88,6 +88,8 @@ def ray_session() -> Iterator[None]:
         ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'curation[ray]'")
         pytest.importorskip("ray.data", reason="Ray Data is not installed: pip install 'curation[ray]'")
         environment = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(Path(__file__).parents[1])}
+        # A loaded machine is slow, not dead: Ray ends the process of whoever it takes for lost.
+        environment["RAY_health_check_failure_threshold"] = "100"
         with pytest.MonkeyPatch.context() as patch:
             for name, value in environment.items():
                 patch.setenv(name, value)
