@@ -292,11 +292,17 @@ def _written(value: Any, folder: Path) -> Path:
     """Write detections that are in memory as COCO results, so that one reader checks them, and return the file."""
     import msgspec
 
-    rows = value.to_dict("records") if hasattr(value, "to_dict") else value
+    from curation.sources.fiftyone_view import is_view, results_of_view
+
+    if is_view(value):
+        rows: Any = results_of_view(value)
+    else:
+        rows = value.to_dict("records") if hasattr(value, "to_dict") else value
     if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
         raise UsageError(
             "These are no detections",
-            expected="a path, a list of COCO results, or a DataFrame: image_id, category_id, score, bbox or x, y, w, h",
+            expected="a path, a list of COCO results, a FiftyOne view with predictions, or a DataFrame: image_id, "
+            "category_id, score, bbox or x, y, w, h",
             found=shown(value),
         )
     if rows and "bbox" not in rows[0] and {"x", "y", "w", "h"} <= set(rows[0]):

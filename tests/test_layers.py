@@ -26,6 +26,7 @@ GROUND = {
     "progress",
     "pages",
     "arguments",
+    "fiftyone_database",
     "engines",
 }
 ALLOWED = {

@@ -76,14 +76,14 @@ class Reading:
 
     def open(self, truth: Truth, part: str = "test") -> Source:
         """Return the source of a ground truth; `part` is what to call the part that a file holds."""
-        from curation.sources.opening import open_source
+        from curation.sources.given import as_source
 
         if isinstance(truth, Source):
             return truth
         dataset = "coco"
         if truth.is_dir() and not (truth / "annotations").is_dir():
             dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
-        return open_source(
+        return as_source(
             truth,
             dataset=dataset,
             part=self.image_set if truth.is_dir() else part,

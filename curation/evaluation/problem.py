@@ -60,6 +60,8 @@ class GroundTruth:
         Where the annotation file names images by texts: these, in ascending order; `image_numbers` are then 0 to n-1.
     image_stems : tuple of str, length n, or ()
         Stem of each image's file name (its native id where the file states none): predictions may name images by it.
+    image_ids : tuple of str, length n, or ()
+        Namespaced ids.
     unknown_numbers : tuple of int
         Category ids that predictions may use for ``unknown`` where that is none of the classes.
     other_numbers : tuple of int
@@ -83,6 +85,7 @@ class GroundTruth:
     original: tuple[str, ...] | None = None
     image_names: tuple[str, ...] | None = None
     image_stems: tuple[str, ...] = ()
+    image_ids: tuple[str, ...] = ()
     unknown_numbers: tuple[int, ...] = (-1,)
     other_numbers: tuple[int, ...] = ()
     ids_from_truth: bool = True

@@ -40,7 +40,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from curation.arguments import checked
 from curation.csv_table import as_csv
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from curation.evaluation.leaderboard.rows import Row
+    from curation.evaluation.outcomes import Outcomes
     from curation.figure_style import Picture
 
 SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 1}
@@ -231,6 +232,8 @@ class Result:
         Curves and scores, an entry for each detection, for tables and figures.
     notes : sequence of str
         What a reader must know.
+    outcomes : function, optional
+        Makes the outcomes of all detections, one a part, by what was scored (``t1/clean``).
 
     Attributes
     ----------
@@ -254,7 +257,9 @@ class Result:
         *,
         columns: Data | Callable[[], Data] | None = None,
         notes: Iterable[str] = (),
+        outcomes: Callable[[], Mapping[str, Sequence[Outcomes]]] | None = None,
     ) -> None:
+        self._outcomes = outcomes
         self.report = report
         self.about = about
         self.sections = sections
@@ -270,6 +275,79 @@ class Result:
     def columns(self) -> Data:
         """Return what is too long for JSON."""
         return (self._columns() if callable(self._columns) else self._columns) or {}
+
+    @checked
+    def outcomes(self, scored: str | None = None) -> tuple[Outcomes, ...]:
+        """Return what became of each detection and object under one variant, a record a part.
+
+        Parameters
+        ----------
+        scored : str, optional
+            What was scored, such as ``t1/clean``; needed where that is several things.
+
+        Raises
+        ------
+        UsageError
+            The evaluation matches no boxes; or several things were scored, or not this one.
+        """
+        return self._scored_outcomes(scored)[1]
+
+    def _scored_outcomes(self, scored: str | None) -> tuple[str, tuple[Outcomes, ...]]:
+        found = self._all_outcomes
+        name = next(iter(found)) if scored is None and len(found) == 1 else scored
+        if name is None or name not in found:
+            raise UsageError(
+                "Several things were scored" if found else "The evaluation says nothing of single detections",
+                where=self.report.protocol if scored is None else scored[:80],
+                expected="scored=" + " or ".join(found) if found else "owod, osod3, elephant, voc, or the like of owod",
+            )
+        return name, tuple(found[name])
+
+    @cached_property
+    def _all_outcomes(self) -> Mapping[str, Sequence[Outcomes]]:
+        return self._outcomes() if self._outcomes else {}
+
+    @checked
+    def to_fiftyone(
+        self,
+        dataset: Any,
+        scored: str | None = None,
+        *,
+        key: str | None = None,
+        id_field: str = "",
+        missing: Literal["error", "skip"] = "error",
+    ) -> dict[str, int]:
+        """Write what became of each detection into fields of a FiftyOne dataset, with counts and saved views.
+
+        Parameters
+        ----------
+        dataset : fiftyone.Dataset
+            It holds the images that were scored; truth and predictions need not be in it.
+        scored : str, optional
+            What was scored, such as ``t1/clean``; needed where that is several things.
+        key : str, optional
+            Name of the field; by default protocol and variant. What an earlier call wrote under it is replaced, a field
+            of the user's never.
+        id_field : str
+            Field that names the images (see `curation.sources.fiftyone_view.sample_ids`).
+        missing : {"error", "skip"}
+            Scored images that the dataset lacks.
+
+        Returns
+        -------
+        dict of str to int
+            What was written, summed over the samples: as the result has it, where no image is missing.
+
+        Raises
+        ------
+        UsageError
+            The evaluation matches no boxes; the dataset lacks images, or has a field or saved view of such a name.
+        """
+        from curation.evaluation.fiftyone_fields import write_fields
+
+        name, parts = self._scored_outcomes(scored)
+        named = key or _legal(f"{self.report.protocol}_{name}".replace("/", "_")).lower()
+        return write_fields(dataset, parts, named, id_field=id_field, missing=missing, about=self.settings())
 
     @cached_property
     def scored(self) -> tuple[Scored, ...]:

@@ -106,6 +106,7 @@ def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tup
         original=_originals(source, rows),
         image_names=tuple(source.images.native[chosen].tolist()) if by_name else None,
         image_stems=tuple(names[i] for i in chosen.tolist()),
+        image_ids=tuple(source.image_ids[chosen].tolist()),
         unknown_numbers=known.unknown_numbers,
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",

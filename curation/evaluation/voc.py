@@ -11,9 +11,10 @@ import numpy as np
 
 from curation.evaluation.curves import average_precision_by_level, full_curve
 from curation.evaluation.inputs import READING, OnePart, Policy, Reading, Truth
-from curation.evaluation.matching import assign, rows_by_class
+from curation.evaluation.matching import assign, overlapping_pairs, positives, rows_by_class
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.open_set import wilderness_levels
+from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import NO_DETECTIONS, Detections, GroundTruth, Stray
 from curation.evaluation.readers import Boxes
 from curation.evaluation.result import (
@@ -29,7 +30,7 @@ from curation.evaluation.result import (
     stem_of,
     truth_digests,
 )
-from curation.evaluation.variants import Difficult, Rules
+from curation.evaluation.variants import IOU, Difficult, Rules
 from curation.progress import stage
 
 VOC = Rules(
@@ -141,7 +142,41 @@ def evaluate(
     both = given.part.truth, given.read.detections
     with stage("average precision"):
         sections = voc_average_precision(*both)
-    return Result(REPORT, given.about, sections, columns=lambda: precision_recall(*both), notes=given.notes)
+    return Result(
+        REPORT,
+        given.about,
+        sections,
+        columns=lambda: precision_recall(*both),
+        notes=given.notes,
+        outcomes=lambda: {"voc": [outcomes_by_class(*both, VOC)]},
+    )
+
+
+def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, **more: Any) -> Outcomes:
+    """Return what became of detections of known classes, where unknown objects have the label -1.
+
+    Parameters
+    ----------
+    rules : Rules
+        Of the matching, and of which overlap with an unknown object is an open-set error.
+    **more
+        As `curation.evaluation.outcomes.Outcomes.of` takes it; ``strict`` for open-set errors of an IoU above 0.5.
+    """
+    matches = assign(truth, detections, rules)
+    unknown = truth.label < 0
+    strict = more.pop("strict", rules.strict)
+    pairs = overlapping_pairs(truth, detections, same_class=False, mask=unknown, iou_threshold=IOU, strict=strict)
+    return Outcomes.of(
+        truth,
+        detections,
+        rules,
+        outcome=matches.outcome,
+        taken=matches.truth,
+        pairs=pairs,
+        unknown=unknown,
+        counted=positives(truth, rules) | (unknown & ~truth.crowd & ~truth.difficult),
+        **more,
+    )
 
 
 def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -181,6 +181,48 @@ class Manifest:
         from curation.sources.photos import photos_of_ids
 
         return photos_of_ids(self.ids(name), root)
+
+    @checked
+    def to_fiftyone(
+        self,
+        dataset: Any,
+        parts: Sequence[str] | None = None,
+        *,
+        id_field: str = "",
+        prefix: str = "",
+        missing: Literal["error", "skip"] = "error",
+        replace: bool = False,
+    ) -> dict[str, int]:
+        """Put the manifest onto a FiftyOne dataset: a tag and a saved view a part, and how many samples each has.
+
+        ``dataset.info["curation"]`` then says name, version and digest; the views have the digest as description. Done
+        twice it changes nothing. `curation.manifest.fiftyone_tags.read_tags` is the way back.
+
+        Parameters
+        ----------
+        dataset : fiftyone.Dataset
+        parts : sequence of str, optional
+            By default all that have lists.
+        id_field : str
+            Field that names the images, ``filepath`` for the stems of file names (see
+            `curation.sources.fiftyone_view.sample_ids`).
+        prefix : str
+            Put before the part's name in tag and view.
+        missing : {"error", "skip"}
+            Images that the dataset lacks.
+        replace : bool
+            Take away the tags and views of another manifest that was put onto it.
+
+        Raises
+        ------
+        UsageError
+            The dataset lacks images, has a tag or saved view of such a name that is not ours, or another manifest.
+        MissingListError
+            A part has no list.
+        """
+        from curation.manifest.fiftyone_tags import write_tags
+
+        return write_tags(self, dataset, parts, id_field=id_field, prefix=prefix, missing=missing, replace=replace)
 
     @checked
     def save(self, folder: Path | str) -> Path:

@@ -254,7 +254,7 @@ def build_dataset(
     Parameters
     ----------
     fiftyone : module
-        From `curation.review.database.load_fiftyone`.
+        From `curation.fiftyone_database.load_fiftyone`.
     info : mapping
         What the dataset says of itself under `INFO_KEY`.
     embeddings : Embeddings, optional

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from curation.errors import ReviewError, UsageError
+from curation.fiftyone_database import configuration
 from curation.review.app_requests import Reviewed, restrict_stages
-from curation.review.database import configuration
 from curation.review.edit_requests import Edits
 from curation.review.guard import KNOWN_BY, TOKEN, Guard, real_files
 

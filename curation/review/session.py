@@ -14,11 +14,11 @@ from curation.arguments import checked
 from curation.canonical import sha256_of_value
 from curation.decisions.decision import Stage
 from curation.errors import ReviewError, UsageError
+from curation.fiftyone_database import load_fiftyone
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.proposals.proposal import read_proposals
 from curation.review.bad_photos import CARDS
-from curation.review.database import load_fiftyone
 from curation.review.dataset import FIELDS, READY, build_dataset, info_of
 from curation.review.images import (
     ReviewImages,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,16 @@ from curation.arguments import checked
 from curation.canonical import sha256_of_bytes
 from curation.errors import MissingFileError, UsageError
 from curation.sources.coco import parse_coco
+from curation.sources.datasets import namespace_of
+from curation.sources.fiftyone_view import (
+    FILE_NAME,
+    coco_of_view,
+    is_named,
+    is_view,
+    load_named,
+    require_same,
+    told_name,
+)
 from curation.sources.opening import open_source as open_path
 from curation.sources.opening import parts_at
 from curation.sources.slots import BadBoxes, Reading, Seam, SourceSlot
@@ -60,7 +70,8 @@ def open_source(dataset: str, annotations: Any, *, part: str = "", **reading: An
     part : str
         Such as ``val2017``; of a root that holds several.
     **reading
-        ``cache``, ``bad_boxes``, ``split``, ``seam``, as `curation.sources.opening.open_source` takes them.
+        ``cache``, ``bad_boxes``, ``split``, ``seam``, as `curation.sources.opening.open_source` takes them; of FiftyOne
+        ``id_field``, ``label_field`` and ``loaded_from``.
 
     Examples
     --------
@@ -85,6 +96,9 @@ def as_source(
     seam: Seam = "drop",
     cache: bool | Path = True,
     split: tuple[str, str] | None = None,
+    id_field: str = "",
+    label_field: str = "",
+    loaded_from: Path | None = None,
 ) -> Source:
     """Return the source that annotations hold, however they are given.
 
@@ -94,11 +108,17 @@ def as_source(
         A path: see `curation.sources.opening.open_source`. A mapping: a COCO dictionary. A DataFrame: one row a box,
         with columns ``image_id``, ``category`` (name) and ``x``, ``y``, ``w``, ``h`` (pixels, origin top left);
         ``file_name``, ``width``, ``height``, ``iscrowd`` and ``difficult`` where there are such; a row without category
-        is an image without a box. A FiftyOne view: the ``ground_truth`` detections of its samples; sizes come from
-        the metadata.
+        is an image without a box. A FiftyOne dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database:
+        detections of its samples; sizes come from the metadata.
     dataset, part : str
     bad_boxes, seam, cache, split
         As the reader of paths takes them.
+    id_field, label_field : str
+        Of a FiftyOne dataset or view: the field that names the images, and that of the boxes (see
+        `curation.sources.fiftyone_view.coco_of_view`).
+    loaded_from : Path, optional
+        The annotation file that a FiftyOne dataset was loaded from: held against it, and where both say the same, the
+        source is the file's, digest and areas included.
 
     Raises
     ------
@@ -109,19 +129,30 @@ def as_source(
     """
     if isinstance(given, Source):
         return given
-    if isinstance(given, str | Path):
-        return open_path(
-            Path(given), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, split=split, seam=seam
+    if isinstance(given, str | Path) and is_named(given):
+        given = load_named(given)
+    opening = partial(open_path, dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes, split=split, seam=seam)
+    if is_view(given):
+        coco = coco_of_view(given, namespace=namespace_of(dataset), id_field=id_field, label_field=label_field)
+        source = _parsed(coco, FILE_NAME, dataset, part, bad_boxes)
+        return source if loaded_from is None else require_same(source, opening(loaded_from), told_name(given))
+    if id_field or label_field or loaded_from:
+        raise UsageError(
+            "id_field, label_field and loaded_from speak of a FiftyOne dataset or view", found=type(given).__name__
         )
-    content: Any = _Written(f"{type(given).__name__}.json", msgspec.json.encode(_coco(given)))
+    if isinstance(given, str | Path):
+        return opening(Path(given))
+    return _parsed(_coco(given), f"{type(given).__name__}.json", dataset, part, bad_boxes)
+
+
+def _parsed(coco: Mapping[str, Any], name: str, dataset: str, part: str, bad_boxes: BadBoxes) -> Source:
+    content: Any = _Written(name, msgspec.json.encode(coco))
     return parse_coco(content, dataset=dataset, part=part, bad_boxes=bad_boxes)
 
 
 def _coco(given: Any) -> Mapping[str, Any]:
     if isinstance(given, Mapping):
         return given
-    if hasattr(given, "iter_samples"):
-        return _of_view(given)
     if hasattr(given, "columns") and hasattr(given, "to_dict"):
         try:
             return _of_rows(given.to_dict("records"), list(given.columns))
@@ -174,42 +205,6 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[
 def _absent(value: Any) -> bool:
     """Return whether a cell is empty: None, or the number that is not itself."""
     return value is None or value != value
-
-
-def _of_view(view: Any) -> dict[str, Any]:
-    """Return the COCO dictionary of a FiftyOne view; boxes there are shares of the photo's width and height."""
-    rows: list[dict[str, Any]] = []
-    for place, sample in enumerate(view.iter_samples(), 1):
-        metadata = sample["metadata"]
-        if metadata is None or not metadata.width or not metadata.height:
-            raise UsageError(
-                "A sample does not say how large its photo is",
-                where=str(sample["filepath"])[:200],
-                hint="view.compute_metadata()",
-            )
-        image = {
-            "image_id": place,
-            "file_name": Path(sample["filepath"]).name,
-            "width": metadata.width,
-            "height": metadata.height,
-            "category": None,
-        }
-        found = sample["ground_truth"] if sample.has_field("ground_truth") else None
-        rows += [
-            {
-                **image,
-                "category": one.label,
-                "iscrowd": int(bool(one["iscrowd"])) if one.has_field("iscrowd") else 0,
-                **dict(zip(_BOX, _pixels(one.bounding_box, metadata), strict=True)),
-            }
-            for one in (found.detections if found is not None else ())
-        ] or [image]
-    return _of_rows(rows, ("image_id", "category", *_BOX))
-
-
-def _pixels(shares: Sequence[float], metadata: Any) -> list[float]:
-    sizes = (metadata.width, metadata.height, metadata.width, metadata.height)
-    return [share * size for share, size in zip(shares, sizes, strict=True)]
 
 
 def open_slots(

@@ -41,7 +41,7 @@ HUMAN_MS = 400
 def run(out: Path) -> list[dict[str, Any]]:
     """Return one row a measurement: what, images a second or seconds, what is required, whether it is met."""
     with _database(out / "review-database"):
-        from curation.review.database import load_fiftyone
+        from curation.fiftyone_database import load_fiftyone
 
         fiftyone = load_fiftyone()
         rows = [*_building(fiftyone), *_verdicts(fiftyone, out / "review")]

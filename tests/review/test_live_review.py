@@ -221,7 +221,7 @@ KILLED = """
 import sys, json
 from pathlib import Path
 from curation.review.session import resume_review
-from curation.review.database import load_fiftyone
+from curation.fiftyone_database import load_fiftyone
 review = resume_review(Path(sys.argv[1])).review
 ids = review.dataset.values("id")
 verdicts = ("near", "far", "remove", "keep")

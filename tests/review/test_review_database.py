@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from curation import fiftyone_database as database
 from curation.errors import MissingExtraError, ReviewError
-from curation.review import database
 from tests.review.conftest import find_program
 from tests.review.review_world import write_world
 

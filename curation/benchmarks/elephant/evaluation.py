@@ -21,10 +21,12 @@ from curation.benchmarks.elephant.diagnosis import (
 from curation.benchmarks.elephant.measures import (
     FORMULAS,
     OFFICIAL,
+    OWOD,
     PAPER,
     TABLE_4_BETAS,
     TABLE_4_RATIOS,
     Formula,
+    Part,
     available_ratios,
     fbeta_operating_points,
     official_profile,
@@ -48,7 +50,7 @@ from curation.evaluation.inputs import (
     manifest_record,
     require_manifest_for_ids,
 )
-from curation.evaluation.matching import Matches, OperatingPoints, assign, thresholds
+from curation.evaluation.matching import Matches, OperatingPoints, assign, recall_names, thresholds
 from curation.evaluation.open_set import (
     LEVEL_COUNTS,
     LevelCounts,
@@ -56,12 +58,13 @@ from curation.evaluation.open_set import (
     wilderness_impact,
     wilderness_levels,
 )
+from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.resample import wilderness_intervals
 from curation.evaluation.result import Result
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
-from curation.evaluation.voc import precision_recall
+from curation.evaluation.voc import outcomes_by_class, precision_recall
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -212,13 +215,15 @@ def evaluate(
             "similar": options.similar if isinstance(options.similar, Path) else None,
         },
     )
-    sections = evaluate_elephant(*closed, *wilderness, replace(options, similar=similar))
+    options = replace(options, similar=similar)
+    sections = evaluate_elephant(*closed, *wilderness, options)
     return Result(
         REPORT,
         told,
         sections,
         columns=lambda: precision_recall(*closed, difficult=options.difficult),
         notes=[f"{part}: {note}" for part, (_, notes) in boxed.items() for note in notes],
+        outcomes=lambda: {PAPER.name: single_outcomes({"closed": closed, "wilderness": wilderness}, options)},
     )
 
 
@@ -266,6 +271,31 @@ def evaluate_elephant(
         raise UsageError("Unknown profile", expected=", ".join(PROFILES), found=repr(options.profile)[:80])
     run = _Run(closed, closed_detections, wilderness, wilderness_detections, options)
     return {**run.summary(), **run.profiles(), **run.sections()}
+
+
+def single_outcomes(parts: Mapping[str, Part], options: ElephantOptions = OPTIONS) -> tuple[Outcomes, ...]:
+    """Return what became of each detection of both parts: matched as the paper says, A-OSE as it is counted here.
+
+    ``kept_at`` tells which detections stand at or above the closed set's threshold of a recall; on the wilderness these
+    are the FP_o of wilderness impact.
+    """
+    rules = replace(PAPER, difficult=options.difficult)
+    closed, inside = parts["closed"]
+    points = thresholds(assign(closed, inside, rules), inside, options.tenths)
+    return tuple(
+        outcomes_by_class(
+            truth,
+            detections,
+            rules,
+            strict=OWOD.strict,
+            part=part,
+            kept_at={
+                recall: detections.scores >= limits[detections.label]
+                for recall, limits in zip(recall_names(points), points.threshold, strict=True)
+            },
+        )
+        for part, (truth, detections) in parts.items()
+    )
 
 
 def _section_name(profile: str, difficult: str, counts: str) -> str:

@@ -32,12 +32,13 @@ from curation.evaluation.inputs import (
     manifest_record,
     require_manifest_for_ids,
 )
-from curation.evaluation.matching import assign, positives
+from curation.evaluation.matching import assign, overlapping_pairs, positives
 from curation.evaluation.open_set import counts_at_thresholds, lies_on
+from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import Bools, ClassRoles, Detections, Stray
 from curation.evaluation.readers import Boxes, TaskDetections, read_task_detections
 from curation.evaluation.result import Result
-from curation.evaluation.variants import Rules
+from curation.evaluation.variants import IOU, Rules
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.progress import steps
@@ -161,6 +162,11 @@ def evaluate(
         _about(inputs, manifests, profiles, part),
         {"cases": cases, "over_cases": over_cases(cases)},
         notes=[*told, *(note for case in cases.values() for note in case["notes"])],
+        outcomes=lambda: {
+            f"{case}/{name}": [single_outcomes(found, read.detections, name)]
+            for case, (found, read) in inputs.items()
+            for name in profiles
+        },
     )
 
 
@@ -318,13 +324,41 @@ def threshold_curve(
     return counts_at_thresholds(detections.scores[known], outcome[known], is_open[known], thetas)
 
 
+def single_outcomes(truth: OpenSetTruth, detections: Detections, profile: Profile) -> Outcomes:
+    """Return what became of each detection and object, as A-OSE and WI of a profile count them."""
+    rules, unknown = VARIANTS[profile], _unknown_objects(truth)
+    matches = assign(truth.truth, detections, rules)
+    known = np.flatnonzero(detections.label < truth.unknown)
+    pairs = overlapping_pairs(
+        truth.truth,
+        detections.take(known),
+        same_class=False,
+        mask=unknown,
+        iou_threshold=IOU,
+        strict=rules.strict,
+    )
+    return Outcomes.of(
+        truth.truth,
+        detections,
+        rules,
+        outcome=matches.outcome,
+        taken=matches.truth,
+        pairs=replace(pairs, row=known[pairs.row]),
+        unknown=unknown,
+        counted=positives(truth.truth, rules),
+    )
+
+
+def _unknown_objects(truth: OpenSetTruth) -> Bools:
+    return np.asarray((truth.truth.label == truth.unknown) & ~truth.truth.crowd)
+
+
 def _flags(truth: OpenSetTruth, detections: Detections, profile: Profile) -> tuple[Any, Bools]:
     """Return the outcome of each detection, and which lie on an unknown object."""
     if profile not in VARIANTS:
         raise UsageError("Unknown profile", expected=", ".join(PROFILES), found=repr(profile)[:80])
     outcome = assign(truth.truth, detections, VARIANTS[profile]).outcome
-    unknown = (truth.truth.label == truth.unknown) & ~truth.truth.crowd
-    return outcome, lies_on(truth.truth, detections, unknown, VARIANTS[profile])
+    return outcome, lies_on(truth.truth, detections, _unknown_objects(truth), VARIANTS[profile])
 
 
 def _thresholds(thetas: Sequence[str]) -> list[float]:

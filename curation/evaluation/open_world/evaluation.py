@@ -19,7 +19,7 @@ from curation.evaluation.inputs import (
     manifest_record,
     require_manifest_for_ids,
 )
-from curation.evaluation.open_world.measures import evaluate_task
+from curation.evaluation.open_world.measures import evaluate_task, single_outcomes
 from curation.evaluation.open_world.report import DEFINITIONS
 from curation.evaluation.problem import (
     ClassRoles,
@@ -158,6 +158,11 @@ def evaluation_as(
             },
             columns={name: {key: section[key] for key in _COLUMNS} for name, section in whole.items()},
             notes=[*told, *(note for section in whole.values() for note in section["notes"])],
+            outcomes=lambda: {
+                f"{one}/{each.name}": [single_outcomes(found, read.detections, each)]
+                for one, (found, read) in inputs.items()
+                for each in rules
+            },
         )
 
     # The variants of a benchmark are data, and the words of an option at once.

@@ -21,6 +21,7 @@ from curation.evaluation.open_set import (
     unknown_by_class,
     unknown_counts,
 )
+from curation.evaluation.outcomes import Outcomes as SingleOutcomes
 from curation.evaluation.problem import UNKNOWN, Detections, GroundTruth
 from curation.evaluation.truth import TaskTruth
 from curation.evaluation.variants import IOU, Rules, round_as_text
@@ -58,11 +59,7 @@ _OF_UNKNOWN = (
 
 def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes:
     """Return what becomes of each detection under a variant."""
-    objects = truth.truth
-    if rules.known_above >= 0:
-        detections = detections.take((detections.label == truth.unknown) | (detections.scores > rules.known_above))
-    if rules.text:
-        objects, detections = _as_text(truth, detections, rules.further_shift)
+    objects, detections = _compared(truth, scored_of(truth, detections, rules), rules)
     matches = assign(objects, detections, rules)
     positive = positives(objects, rules)
     unknown = objects.label == truth.unknown
@@ -100,6 +97,35 @@ def outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> Outcomes
         taken=matches.truth,
         pairs=replace(pairs, row=known_rows[pairs.row]),
         order=order,
+    )
+
+
+def scored_of(truth: TaskTruth, detections: Detections, rules: Rules) -> Detections:
+    """Return the detections that a variant scores: those of known classes from a score on, where it says so."""
+    if rules.known_above < 0:
+        return detections
+    return detections.take((detections.label == truth.unknown) | (detections.scores > rules.known_above))
+
+
+def _compared(truth: TaskTruth, detections: Detections, rules: Rules) -> tuple[GroundTruth, Detections]:
+    """Return both with the boxes that a variant compares."""
+    return _as_text(truth, detections, rules.further_shift) if rules.text else (truth.truth, detections)
+
+
+def single_outcomes(truth: TaskTruth, detections: Detections, rules: Rules) -> SingleOutcomes:
+    """Return what became of each detection and object under a variant, as `outcomes` matched them."""
+    found = outcomes(truth, detections, rules)
+    scored = scored_of(truth, detections, rules)
+    return SingleOutcomes.of(
+        truth.truth,
+        scored,
+        rules,
+        outcome=found.outcome,
+        taken=found.taken,
+        pairs=found.pairs,
+        unknown=truth.truth.label == truth.unknown,
+        counted=positives(truth.truth, rules),
+        compared=_compared(truth, scored, rules),
     )
 
 

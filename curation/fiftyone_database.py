@@ -83,7 +83,7 @@ def _require_runs(program: Path) -> None:
 def _package_folder() -> Path:
     found = importlib.util.find_spec("fiftyone")
     if found is None or not found.submodule_search_locations:
-        raise MissingExtraError("Review needs FiftyOne", hint="pip install 'curation[review]'")
+        raise MissingExtraError("FiftyOne is not installed", hint="pip install 'curation[review]'")
     return Path(next(iter(found.submodule_search_locations)))
 
 

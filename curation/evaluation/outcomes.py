@@ -1,0 +1,186 @@
+"""What became of every single detection and object, as the evaluator matched them: to be looked at, one by one.
+
+An evaluator hands over what its own matching found (`Outcomes.of`); nothing is matched again. Sums over detections and
+objects are therefore the numbers of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from curation.evaluation.matching import OverlappingPairs, best_overlap, pair_iou
+from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s
+from curation.evaluation.variants import Rules
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TRUE_POSITIVE, OPEN_SET_ERROR, FALSE_POSITIVE, BACKGROUND, IGNORED = (
+    "true positive",
+    "open-set error",
+    "false positive",
+    "background",
+    "ignored",
+)
+KINDS: dict[str, str] = {
+    TRUE_POSITIVE: "it found an object of its class",
+    OPEN_SET_ERROR: "a false positive of a known class that lies on an unknown object (FP_o of wilderness impact)",
+    FALSE_POSITIVE: "it lies on another object: one of another class, or one that was found already",
+    BACKGROUND: "a false positive that lies on no annotated object",
+    IGNORED: "it counts neither way: its object is difficult or crowd",
+}
+"""What became of a detection: each is exactly one of these."""
+
+FOUND, CALLED_KNOWN, MISSED, UNCOUNTED = "found", "called known", "missed", "ignored"
+STATES: dict[str, str] = {
+    FOUND: "a true positive found it",
+    CALLED_KNOWN: "an unknown object that nothing found, with a detection of a known class on it (FN_u*)",
+    MISSED: "nothing found it",
+    UNCOUNTED: "it need not be found: difficult or crowd",
+}
+"""What became of an object: each is exactly one of these."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """What became of the detections and objects of one part.
+
+    Attributes
+    ----------
+    part : str
+        ``""`` where there is one alone.
+    truth : GroundTruth
+    detections : Detections
+        Those that were scored, in input order, boxes as they were given.
+    unknown : ndarray of bool, shape (m,)
+        Which objects are unknown.
+    kind : ndarray of int8, shape (d,)
+        Position in `KINDS`.
+    matched : ndarray of int32, shape (d,)
+        The object that makes a detection what it is: the one it found, the unknown one it lies on, else the one of
+        highest IoU where that suffices for a match, or where the detection is ignored; -1 for none.
+    iou : ndarray of float64, shape (d,)
+        With that object, else the highest with any object; of the boxes as the variant rounds them.
+    on_unknown : ndarray of bool, shape (d,)
+        Detections of known classes that lie on an unknown object, whatever else they are: A-OSE counts these.
+    state : ndarray of int8, shape (m,)
+        Position in `STATES`.
+    kept_at : mapping of str to ndarray of bool, shape (d,)
+        Which detections stand at or above the threshold of an operating point, by its recall.
+    """
+
+    part: str
+    truth: GroundTruth
+    detections: Detections
+    unknown: Bools
+    kind: npt.NDArray[np.int8]
+    matched: Int32s
+    iou: Floats
+    on_unknown: Bools
+    state: npt.NDArray[np.int8]
+    kept_at: Mapping[str, Bools] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        truth: GroundTruth,
+        detections: Detections,
+        rules: Rules,
+        *,
+        outcome: npt.NDArray[np.int8],
+        taken: Int32s,
+        pairs: OverlappingPairs,
+        unknown: Bools,
+        counted: Bools,
+        part: str = "",
+        compared: tuple[GroundTruth, Detections] | None = None,
+        kept_at: Mapping[str, Bools] | None = None,
+    ) -> Outcomes:
+        """Return them from what a matching found.
+
+        Parameters
+        ----------
+        outcome, taken : ndarray, shape (d,)
+            1, 0 or -1, and the object of each true positive, as `curation.evaluation.matching.Matches` has them.
+        pairs : OverlappingPairs
+            Detections of known classes with the unknown objects that they lie on, as the open-set errors are counted.
+        unknown, counted : ndarray of bool, shape (m,)
+            Which objects are unknown, and which have to be found.
+        compared : (GroundTruth, Detections), optional
+            Both with the boxes that were compared, where the variant rounds them.
+        """
+        objects, boxes = compared or (truth, detections)
+        matched, iou = best_overlap(objects, boxes, same_class=False, dtype=rules.dtype)
+        lies = (matched >= 0) & rules.reached(iou)
+        on_unknown = np.zeros(len(detections), bool)
+        on_unknown[pairs.row] = True
+        right = outcome == 1
+        best = np.lexsort((pairs.position, -pairs.iou, pairs.row))
+        rows, first = np.unique(pairs.row[best], return_index=True)
+        hit = np.full(len(detections), -1, np.int32)
+        hit[rows] = pairs.position[best[first]]
+        is_error = (outcome == 0) & on_unknown
+        kinds = [right, is_error, (outcome == 0) & lies, outcome == 0, outcome < 0]
+        kind = np.select(kinds, range(len(kinds))).astype(np.int8)
+        matched = np.where(right, taken, np.where(is_error, hit, np.where(lies | (outcome < 0), matched, -1)))
+        told = np.flatnonzero(right | is_error)
+        iou = iou.copy()
+        iou[told] = pair_iou(boxes.boxes[told], objects.boxes[matched[told]])
+        found = np.zeros(len(truth.label), bool)
+        found[taken[right]] = True
+        called = np.zeros(len(truth.label), bool)
+        called[pairs.position] = True
+        states = [~counted, found, called & unknown, np.ones(len(truth.label), bool)]
+        state = np.select(states, [3, 0, 1, 2]).astype(np.int8)
+        return cls(
+            part=part,
+            truth=truth,
+            detections=detections,
+            unknown=unknown,
+            kind=kind,
+            matched=matched.astype(np.int32),
+            iou=iou,
+            on_unknown=on_unknown,
+            state=state,
+            kept_at=kept_at or {},
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Return how many detections are of each kind, ``A-OSE``, and how many unknown objects are in each state."""
+        kinds = np.bincount(self.kind, minlength=len(KINDS)).tolist()
+        states = np.bincount(self.state[self.unknown], minlength=len(STATES)).tolist()
+        return {
+            **dict(zip(KINDS, kinds, strict=True)),
+            "A-OSE": int(self.on_unknown.sum()),
+            **{f"unknown {name}": count for name, count in zip(STATES, states, strict=True)},
+        }
+
+    def class_of(self, row: int) -> str:
+        """Return the class that an object is called by: its own where the truth says it, else as it is scored."""
+        own = self.truth.original[row] if self.truth.original is not None else ""
+        label = int(self.truth.label[row])
+        return own or (self.truth.classes[label] if label >= 0 else UNKNOWN)
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row a detection: image, class, score, box, kind, IoU, and the class of the object it belongs to."""
+        import pandas as pd
+
+        names, classes = list(KINDS), self.truth.classes
+        matched = self.matched.tolist()
+        columns: dict[str, Any] = {
+            "part": [self.part] * len(self.kind),
+            "image_id": [self.truth.image_ids[place] for place in self.detections.image.tolist()],
+            "class": [classes[label] for label in self.detections.label.tolist()],
+            "score": self.detections.scores,
+            **dict(zip("xywh", self.detections.boxes.T, strict=True)),
+            "outcome": [names[one] for one in self.kind.tolist()],
+            "iou": self.iou,
+            "matched": ["" if row < 0 else self.class_of(row) for row in matched],
+            "on_unknown": self.on_unknown,
+        }
+        return pd.DataFrame(columns | {f"kept_at_{recall}": kept for recall, kept in self.kept_at.items()})

@@ -1,0 +1,471 @@
+"""A FiftyOne dataset or view as annotations: ids as they are, boxes in pixels, classes with the ids that it keeps.
+
+FiftyOne keeps boxes as shares of the photo's size, and of what COCO says no area (of the mask), polygon or licence. It
+numbers images anew where it exports them; here an image is what its id field says, or its file's stem.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from curation.errors import CurationWarning, SourceError, UsageError
+from curation.fiftyone_database import load_fiftyone
+from curation.ids import native_of
+from curation.sources.source import Floats, Source
+
+PREFIX = "fiftyone:"
+"""Begins the text that names a dataset of FiftyOne's database where a path may stand: ``fiftyone:NAME[#VIEW]``."""
+FILE_NAME = "fiftyone.json"
+"""What the file is called that a dataset or view is read as."""
+STEMS = "filepath"
+"""The id field that means: the stems of the photos' file names."""
+_FLAGS = ("iscrowd", "difficult", "ignore", "truncated", "occluded")
+_USUAL_LABELS = ("ground_truth", "ground_truth_detections", "detections")
+_SHOWN = 3
+_DECIMALS = 16
+
+
+def is_view(given: Any) -> bool:
+    """Return whether something is a dataset or view of FiftyOne, without importing it."""
+    return hasattr(given, "iter_samples") and hasattr(given, "get_field_schema")
+
+
+def is_named(path: Path | str) -> bool:
+    """Return whether a text names a dataset of FiftyOne's database: ``fiftyone:NAME[#VIEW]``; a file goes before it."""
+    return str(path).startswith(PREFIX) and not Path(path).exists()
+
+
+def load_named(name: Path | str) -> Any:
+    """Return the dataset, or its saved view, that ``fiftyone:NAME[#VIEW]`` names.
+
+    Raises
+    ------
+    MissingExtraError, ReviewError
+        FiftyOne is not installed, or its database does not answer.
+    UsageError
+        There is no such dataset or saved view; the message lists those there are.
+    """
+    fiftyone = load_fiftyone()
+    dataset, hash_sign, view = str(name).removeprefix(PREFIX).partition("#")
+    there = fiftyone.list_datasets()
+    if dataset not in there:
+        raise UsageError(
+            "FiftyOne's database has no such dataset",
+            where=str(name)[:200],
+            expected=", ".join(map(str, there))[:400] or "a dataset in it: it is empty",
+        )
+    found = fiftyone.load_dataset(dataset)
+    if not hash_sign:
+        return found
+    if view not in found.list_saved_views():
+        raise UsageError(
+            "The dataset has no such saved view",
+            where=str(name)[:200],
+            expected=", ".join(found.list_saved_views())[:400] or "one that was saved: there is none",
+        )
+    return found.load_saved_view(view)
+
+
+def sample_ids(view: Any, id_field: str = "") -> list[Any]:
+    """Return what each sample says its image is: a number, a text, or None.
+
+    Parameters
+    ----------
+    id_field : str
+        Field of numbers or texts; ``filepath`` for the stems of file names. By default the only field called
+        ``coco_id``, ``…_coco_id`` (as FiftyOne's importer names it) or ``image_id``; where there is none, stems, with a
+        warning.
+
+    Raises
+    ------
+    UsageError
+        There is no such field, or several that might be meant.
+    """
+    schema = view.get_field_schema()
+    usual = [name for name in schema if name in ("coco_id", "image_id") or name.endswith("_coco_id")]
+    if not id_field and len(usual) > 1:
+        raise UsageError(
+            "Several fields of the samples may name the image",
+            where=told_name(view),
+            expected="id_field=FIELD",
+            found=", ".join(usual),
+        )
+    if id_field and id_field not in schema:
+        raise UsageError(
+            "The samples have no such field",
+            where=f"{told_name(view)}: {id_field}"[:200],
+            expected=", ".join(usual) or f"a field of ids, or {STEMS!r} for the stems of file names",
+        )
+    if not id_field and not usual:
+        warnings.warn(
+            f"{told_name(view)}: no field names the images (coco_id, image_id): they go by the stems of their files",
+            CurationWarning,
+            stacklevel=4,
+        )
+    field = id_field or (usual or [STEMS])[0]
+    values = view.values(field)
+    if field == STEMS:
+        return [PurePosixPath(str(one).replace("\\", "/")).stem for one in values]
+    return list(values)
+
+
+def samples_of(view: Any, ids: Sequence[str], id_field: str = "") -> dict[str, str]:
+    """Return the sample (its own id in FiftyOne) of each namespaced image id that a dataset or view holds.
+
+    A sample that names its image without a namespace is looked for in those of `ids`: a number, or a native id.
+
+    Raises
+    ------
+    UsageError
+        A sample may be two of the images, or two samples are one.
+    """
+    wanted = set(ids)
+    spaces = sorted({one.partition(":")[0] for one in ids})
+    found: dict[str, str] = {}
+    for value, sample in zip(sample_ids(view, id_field), view.values("id"), strict=True):
+        text = "" if value is None else str(value)
+        plain = {text} | {f"{space}:{text}" for space in spaces}
+        named = plain & wanted or {f"{space}:{native_of(text, space)}" for space in spaces} & wanted
+        if len(named) > 1 or any(one in found for one in named):
+            raise UsageError(
+                "A sample may be two images" if len(named) > 1 else "Two samples are one image",
+                where=f"{told_name(view)}: {text}"[:200],
+                found=", ".join(sorted(named)),
+                hint="id_field=FIELD with ids such as coco:000000000139",
+            )
+        found |= dict.fromkeys(named, sample)
+    return found
+
+
+def require_dataset(dataset: Any) -> Any:
+    """Return a dataset of FiftyOne; a view, or anything else, is a `UsageError`."""
+    if not (is_view(dataset) and hasattr(dataset, "save_view")):
+        raise UsageError(
+            "Fields, tags and views are written to a dataset of FiftyOne",
+            expected="a fiftyone.Dataset",
+            found=type(dataset).__name__,
+            hint="of a view: fiftyone.load_dataset(view.dataset_name)" if is_view(dataset) else None,
+        )
+    return dataset
+
+
+def refuse_foreign_views(dataset: Any, names: Sequence[str], ours: Collection[str]) -> None:
+    """Raise `UsageError` where a saved view has one of some names, or its short form, and is not among ours."""
+    from fiftyone.core.utils import to_slug
+
+    there = {to_slug(name): name for name in dataset.list_saved_views() if name not in ours}
+    taken = [there[to_slug(name)] for name in names if to_slug(name) in there]
+    if taken:
+        raise UsageError(
+            "The dataset has a saved view of this name that is not ours",
+            where=f"{told_name(dataset)}: {taken[0]}"[:200],
+            hint="rename or delete it (dataset.delete_saved_view), or choose other names",
+        )
+
+
+def named_images(ids: Sequence[str], shown: int = 3) -> str:
+    """Return how errors name images that are missing: how many, and the first."""
+    more = ", …" if len(ids) > shown else ""
+    return f"{len(ids)} images: {', '.join(ids[:shown])}{more}"
+
+
+def told_name(view: Any) -> str:
+    """Return how errors name a dataset or view."""
+    name = getattr(view, "dataset_name", None) or getattr(view, "name", "")
+    return f"{PREFIX}{name}"[:200]
+
+
+def coco_of_view(view: Any, *, namespace: str, id_field: str = "", label_field: str = "") -> dict[str, Any]:
+    """Return the COCO dictionary that a dataset or view holds, images by ascending id.
+
+    Parameters
+    ----------
+    namespace : str
+        Of the ids: ids that state a namespace must have this one.
+    id_field : str
+        See `sample_ids`.
+    label_field : str
+        Field of detections; by default ``ground_truth``, or the only one there is.
+
+    Returns
+    -------
+    dict
+        Boxes ``x, y, w, h`` in pixels: the shortest decimal numbers that are these shares of the photo's size, which
+        are the original ones wherever those had at most 15 digits. Classes have the ids of ``dataset.info``
+        (``categories``), else 1, 2, … by name. ``area``, ``iscrowd``, ``difficult``, ``ignore``, ``truncated``,
+        ``occluded`` and ``pose`` are those of the detections' attributes, where there are such.
+
+    Raises
+    ------
+    UsageError
+        No field, or several, may be meant; a sample has no id, or does not say how large its photo is; the samples are
+        no images.
+    SourceError
+        A detection has no label or box, or a class that ``dataset.info`` does not number.
+    """
+    if getattr(view, "media_type", "image") not in ("image", None):
+        raise UsageError(
+            "Samples of images are needed", where=told_name(view), expected="images", found=str(view.media_type)
+        )
+    field = _label_field(view, label_field)
+    ids = _own_ids(view, sample_ids(view, id_field), namespace)
+    paths, widths, heights = (view.values(one) for one in ("filepath", "metadata.width", "metadata.height"))
+    unsized = [path for path, w, h in zip(paths, widths, heights, strict=True) if not w or not h]
+    if unsized:
+        raise UsageError(
+            "A sample does not say how large its photo is",
+            where=str(unsized[0])[:200],
+            found=f"{len(unsized)} such samples",
+            hint="dataset.compute_metadata()",
+        )
+    order = sorted(range(len(ids)), key=lambda place: ids[place])
+    images = [
+        {
+            "id": ids[place],
+            "file_name": PurePosixPath(str(paths[place]).replace("\\", "/")).name,
+            "width": int(widths[place]),
+            "height": int(heights[place]),
+        }
+        for place in order
+    ]
+    labels, boxes = (_column(view, f"{field}.detections.{one}", order) for one in ("label", "bounding_box"))
+    counts = [len(one) for one in boxes]
+    of_image = [image for image, count in zip(images, counts, strict=True) for _ in range(count)]
+    names = list(chain.from_iterable(labels))
+    shares = list(chain.from_iterable(boxes))
+    _check_objects(view, names, shares, of_image)
+    sizes = np.array([(one["width"], one["height"]) * 2 for one in of_image], np.float64).reshape(-1, 4)
+    pixels = in_pixels(np.array(shares, np.float64).reshape(-1, 4), sizes)
+    categories = _categories(view, names)
+    number = {one["name"]: one["id"] for one in categories}
+    stated = {
+        name: list(chain.from_iterable(_column(view, f"{field}.detections.{name}", order)))
+        for name in (*_FLAGS, "area", "pose", "confidence", "coco_id")
+    }
+    stated["score"], own = stated.pop("confidence"), stated.pop("coco_id")
+    keeps_numbers = all(isinstance(one, int) for one in own) and len(set(own)) == len(own)
+    annotations = [
+        {
+            "id": int(own[row]) if keeps_numbers else row + 1,
+            "image_id": image["id"],
+            "category_id": number[names[row]],
+            "bbox": box,
+            **{key: _plain(column[row]) for key, column in stated.items() if column[row] is not None},
+        }
+        for row, (image, box) in enumerate(zip(of_image, pixels.tolist(), strict=True))
+    ]
+    return {"images": images, "annotations": annotations, "categories": categories}
+
+
+def results_of_view(view: Any, *, label_field: str = "", id_field: str = "") -> list[dict[str, Any]]:
+    """Return the detections of a field as COCO results: ``image_id``, ``category`` (a name), ``bbox``, ``score``.
+
+    Parameters
+    ----------
+    label_field : str
+        By default ``predictions``.
+
+    Raises
+    ------
+    UsageError, SourceError
+        See `coco_of_view`; or a detection has no confidence.
+    """
+    field = label_field or "predictions"
+    coco = coco_of_view(view, namespace="", id_field=id_field, label_field=field)
+    names = {one["id"]: one["name"] for one in coco["categories"]}
+    unscored = [row for row in coco["annotations"] if "score" not in row]
+    if unscored:
+        raise SourceError(
+            "A detection has no confidence",
+            where=f"{told_name(view)}: {field}, image {unscored[0]['image_id']}"[:200],
+            found=f"{len(unscored)} of {len(coco['annotations'])} detections",
+        )
+    return [
+        {key: row[key] for key in ("image_id", "bbox", "score")} | {"category": names[row["category_id"]]}
+        for row in coco["annotations"]
+    ]
+
+
+def in_pixels(shares: Floats, sizes: Floats) -> Floats:
+    """Return boxes in pixels of which some shares of the photo's size are the quotients.
+
+    Many numbers have one quotient: of them, the one with the fewest decimals is meant.
+
+    Parameters
+    ----------
+    shares, sizes : ndarray of float64, shape (n, 4)
+        ``x, y, w, h`` from 0 to 1; width, height, width, height in pixels.
+    """
+    exact: Floats = shares * sizes
+    found, left = exact.copy(), np.ones(exact.shape, bool)
+    for places in range(_DECIMALS):
+        scale = 10.0**places
+        tried = np.rint(exact * scale) / scale
+        same = left & (tried / sizes == shares)
+        found[same] = tried[same]
+        left &= ~same
+        if not left.any():
+            break
+    return found
+
+
+def require_same(view: Source, file: Source, where: str) -> Source:
+    """Return the source of the file that a dataset was loaded from, once the dataset is seen to say the same.
+
+    Images, sizes, classes with their ids, and every box with class and crowd are compared. What FiftyOne does not keep
+    (areas of masks, numbers of annotations) is then the file's, and so is the digest.
+
+    Raises
+    ------
+    SourceError
+        They differ; the message says where first.
+    """
+    theirs, ours = set(view.image_ids.tolist()), set(file.image_ids.tolist())
+    differing = sorted(theirs ^ ours)
+    if differing:
+        raise _differs(
+            where, file, f"{len(ours - theirs)} images are missing, {len(theirs - ours)} are others", differing
+        )
+    place = {one: row for row, one in enumerate(file.image_ids.tolist())}
+    rows = np.array([place[one] for one in view.image_ids.tolist()], np.int64)
+    sized = (view.images.widths != file.images.widths[rows]) | (view.images.heights != file.images.heights[rows])
+    if sized.any():
+        raise _differs(where, file, "sizes of photos", view.image_ids[sized].tolist())
+    classes = [dict(zip(one.categories.names, one.categories.numbers, strict=True)) for one in (view, file)]
+    if classes[0] != classes[1]:
+        names = sorted(name for name in {**classes[0], **classes[1]} if classes[0].get(name) != classes[1].get(name))
+        raise _differs(where, file, "classes or their ids", names)
+    found, stated = _boxes_by_image(view), _boxes_by_image(file)
+    changed = sorted(one for one in found.keys() | stated.keys() if found.get(one) != stated.get(one))
+    if changed:
+        raise _differs(where, file, "boxes", changed)
+    return file
+
+
+def _boxes_by_image(source: Source) -> dict[str, list[tuple[Any, ...]]]:
+    """Return class, crowd and box of the objects of each image, sorted; boxes as they come back from shares."""
+    objects = source.require_objects("A comparison with FiftyOne")
+    sizes = np.stack([source.images.widths, source.images.heights] * 2, axis=1)[objects.image].astype(np.float64)
+    sizes = np.where(sizes > 0, sizes, 1)
+    boxes = in_pixels(objects.boxes / sizes, sizes).tolist()
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    columns = (source.image_ids[objects.image].tolist(), objects.category.tolist(), objects.crowd.tolist(), boxes)
+    for image, category, crowd, box in zip(*columns, strict=True):
+        found.setdefault(image, []).append((source.categories.names[category], crowd, *box))
+    return {image: sorted(rows) for image, rows in found.items()}
+
+
+def _differs(where: str, file: Source, what: str, named: Sequence[str]) -> SourceError:
+    more = ", …" if len(named) > _SHOWN else ""
+    return SourceError(
+        "The dataset does not say what the file says that it was loaded from",
+        where=f"{where} and {', '.join(one.name for one in file.files)}"[:300],
+        found=f"{what}: {', '.join(named[:_SHOWN])}{more}"[:300],
+        hint="leave the file out: the dataset is then a source of its own, with a digest of its own",
+    )
+
+
+def _label_field(view: Any, asked: str) -> str:
+    schema = view.get_field_schema()
+    kinds = {name: getattr(getattr(one, "document_type", None), "__name__", "") for name, one in schema.items()}
+    boxed = [name for name, kind in kinds.items() if kind == "Detections"]
+    if not asked:
+        usual = [name for name in _USUAL_LABELS if name in boxed]
+        asked = (usual or (boxed if len(boxed) == 1 else [""]))[0]
+    if asked not in boxed:
+        raise UsageError(
+            "The samples have no such field of boxes" if asked else "Nothing says which field holds the boxes",
+            where=f"{told_name(view)}: {asked}".removesuffix(": ")[:200],
+            expected="label_field=" + (" or ".join(boxed) or "a field of Detections; there is none"),
+            found=kinds.get(asked) or None,
+        )
+    return asked
+
+
+def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:
+    """Return ids as an annotation file of the dataset states them: all numbers, or all texts without a namespace."""
+    odd = [
+        row for row, one in enumerate(values) if not isinstance(one, int | str) or isinstance(one, bool) or one == ""
+    ]
+    if odd:
+        raise UsageError(
+            "A sample has no id",
+            where=f"{told_name(view)}: {view.values('filepath')[odd[0]]}"[:300],
+            expected="a number or a text in the field of ids",
+            found=f"{values[odd[0]]!r:.60}; {len(odd)} such samples",
+            hint=f"id_field={STEMS!r} takes the stems of file names",
+        )
+    ids = [one if isinstance(one, str) else int(one) for one in values]
+    for row, one in enumerate(ids):
+        space, colon, native = str(one).partition(":")
+        if not colon or isinstance(one, int):
+            continue
+        if namespace and space != namespace:
+            raise UsageError(
+                "A sample is of another dataset",
+                where=f"{told_name(view)}: {one}"[:200],
+                expected=f"ids of {namespace}",
+                hint="take a view of the samples of one dataset",
+            )
+        ids[row] = native
+    texts = [one for one in ids if isinstance(one, str)]
+    if namespace == "coco" and all(one.isascii() and one.isdigit() for one in texts):
+        return [int(one) for one in ids]
+    if texts and len(texts) < len(ids):
+        return [str(one) for one in ids]
+    return [native_of(one, namespace) for one in texts] or ids
+
+
+def _column(view: Any, path: str, order: Sequence[int]) -> list[list[Any]]:
+    """Return an attribute of the detections of each sample, in the order asked for."""
+    values = view.values(path)
+    return [list(values[place] or ()) for place in order]
+
+
+def _check_objects(
+    view: Any, names: Sequence[Any], shares: Sequence[Any], of_image: Sequence[Mapping[str, Any]]
+) -> None:
+    for name, share, image in zip(names, shares, of_image, strict=True):
+        if not isinstance(name, str) or not name or share is None or len(share) != 4 or None in share:
+            raise SourceError(
+                "A detection has no label or no box",
+                where=f"{told_name(view)}: image {image['id']}"[:200],
+                expected="a label, and a box of four numbers",
+                found=f"{name!r:.60}, {share!r:.80}",
+            )
+
+
+def _categories(view: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the classes that ``dataset.info`` lists with their ids, else those of the boxes, numbered by name."""
+    listed = view.info.get("categories") if isinstance(view.info, Mapping) else None
+    if not isinstance(listed, list | tuple) or not listed or not all(_is_category(one) for one in listed):
+        return [{"id": place, "name": name} for place, name in enumerate(sorted(set(names)), 1)]
+    categories = [
+        {"id": one["id"], "name": one["name"]}
+        | ({"supercategory": one["supercategory"]} if isinstance(one.get("supercategory"), str) else {})
+        for one in listed
+    ]
+    unlisted = sorted(set(names) - {one["name"] for one in categories})
+    if unlisted:
+        raise SourceError(
+            "The boxes have a class that dataset.info does not number",
+            where=f"{told_name(view)}: info['categories']",
+            found=", ".join(unlisted)[:200],
+            hint="add it there, or remove the list: classes are then numbered by name",
+        )
+    return categories
+
+
+def _is_category(one: Any) -> bool:
+    return isinstance(one, Mapping) and isinstance(one.get("id"), int) and isinstance(one.get("name"), str)
+
+
+def _plain(value: Any) -> Any:
+    """Return a flag as a number, and a number of the database's own kind as Python's."""
+    return int(value) if isinstance(value, int) else value
