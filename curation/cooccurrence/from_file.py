@@ -14,7 +14,7 @@ from curation.cooccurrence.graph import UNIT, ClassGraph, class_graph, count_coo
 from curation.csv_table import as_csv
 from curation.errors import UsageError
 from curation.input_files import read_plain
-from curation.sources.opening import open_source
+from curation.sources.given import as_source
 from curation.storage import remove_abandoned, write_text
 from curation.version import __version__
 
@@ -89,7 +89,7 @@ def group_classes(
     """
     if not 0 <= restarts <= 100_000:
         raise UsageError("--restarts is out of range", expected="0 to 100,000", found=str(restarts))
-    source = open_source(file, dataset=dataset, part=part, cache=not no_cache)
+    source = as_source(file, dataset=dataset, part=part, cache=not no_cache)
     counts = count_cooccurrence(source, _classes(classes))
     graph = class_graph(counts, weighting)
     cut = normalized_cut(graph, k, CutOptions(isolated, components, restarts))

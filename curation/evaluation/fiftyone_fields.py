@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,10 @@ COUNTS: dict[str, tuple[str, ...]] = {
 _A_OSE = "a_ose"
 _STATES = {"unknown_found": FOUND, "unknown_called_known": CALLED_KNOWN, "unknown_missed": MISSED}
 _OBJECTS = "objects"
+# Okabe and Ito's vermilion and sky blue: told apart by colour-blind readers too.
+_COLOURS = ("#d55e00", "#56b4e9")
+_CHANGED = "last_modified_at"
+Data = dict[str, Any]
 _VIEWS = {
     "open-set errors": ("open_set_errors", OPEN_SET_ERROR, ""),
     "unknown called known": ("unknown_called_known", OPEN_SET_ERROR, CALLED_KNOWN),
@@ -74,7 +80,13 @@ def write_fields(
     fields = [key, f"{key}_{_OBJECTS}", *(f"{key}_{name}" for name in names)]
     views = [view_name(key, name) for name in _VIEWS]
     _make_room(dataset, key, fields, views)
-    ids = [*dict.fromkeys(one for part in parts for one in part.truth.image_ids)]
+    ids = [one for part in parts for one in part.truth.image_ids]
+    if twice := sorted(one for one, count in Counter(ids).items() if count > 1):
+        raise UsageError(
+            "Images of two parts have one id",
+            found=named_images(twice),
+            hint="evaluate with manifest=…: its lists say which image is whose",
+        )
     there = samples_of(dataset, ids, id_field)
     absent = [one for one in ids if one not in there]
     if absent and missing == "error":
@@ -118,37 +130,60 @@ def _make_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence[st
 
 def _write(dataset: Any, parts: Sequence[Outcomes], key: str, there: Mapping[str, str]) -> dict[str, int]:
     import fiftyone
+    from bson import ObjectId
+    from pymongo import UpdateOne
 
-    meanings = {
-        key: "detections, with what became of each",
-        f"{key}_{_OBJECTS}": "objects that were scored, with what became of each",
-    }
-    for name, meaning in meanings.items():
+    counted = _declare(fiftyone, dataset, key, with_recalls=any(part.kept_at for part in parts))
+    sizes = _sizes(dataset, there)
+    totals = dict.fromkeys(counted, 0)
+    written_at = datetime.now(UTC)
+    updates = []
+    # FiftyOne makes an object of each detection, which costs milliseconds: these are the documents that it would store.
+    for part in parts:
+        for image, objects, detections, counts in _of_images(part, sizes):
+            values: dict[str, Any] = {f"{key}_{name}": count for name, count in counts.items()}
+            for name, labels in ((key, detections), (f"{key}_{_OBJECTS}", objects)):
+                values[name] = {"_cls": "Detections", "detections": labels}
+            updates.append(UpdateOne({"_id": ObjectId(there[image])}, {"$set": {**values, _CHANGED: written_at}}))
+            for name, count in counts.items():
+                totals[name] += count
+    dataset._bulk_write(updates)
+    _colour(fiftyone, dataset, {key: _COLOURS[0], f"{key}_{_OBJECTS}": _COLOURS[1]})
+    _save_views(fiftyone, dataset, key)
+    return totals
+
+
+def _declare(fiftyone: Any, dataset: Any, key: str, *, with_recalls: bool) -> list[str]:
+    """Declare the fields, so that the App offers to filter by them, and return the counts of a sample."""
+    text, number, flag = fiftyone.StringField, fiftyone.FloatField, fiftyone.BooleanField
+    of_detections = {"outcome": text, "iou": number, "matched": text, "matched_class": text, "on_unknown": flag}
+    boxed = (
+        (key, "detections, with what became of each", of_detections),
+        (f"{key}_{_OBJECTS}", "objects that were scored, with what became of each", {"role": text, "outcome": text}),
+    )
+    for name, meaning, attributes in boxed:
         dataset.add_sample_field(
             name, fiftyone.EmbeddedDocumentField, embedded_doc_type=fiftyone.Detections, description=meaning
         )
-    counted = {f"{key}_{name}": f"detections: {', '.join(kinds)}" for name, kinds in COUNTS.items()}
-    counted[f"{key}_{_A_OSE}"] = "A-OSE: detections of known classes on unknown objects"
-    counted |= {f"{key}_{name}": f"unknown objects: {STATES[state]}" for name, state in _STATES.items()}
+        for attribute, kind in attributes.items():
+            dataset.add_sample_field(f"{name}.detections.{attribute}", kind)
+    if with_recalls:
+        dataset.add_sample_field(f"{key}.detections.kept_at", fiftyone.ListField, subfield=text)
+    counted = {name: f"detections: {', '.join(kinds)}" for name, kinds in COUNTS.items()}
+    counted[_A_OSE] = "A-OSE: detections of known classes on unknown objects"
+    counted |= {name: f"unknown objects: {STATES[state]}" for name, state in _STATES.items()}
     for name, meaning in counted.items():
-        dataset.add_sample_field(name, fiftyone.IntField, description=meaning)
-    values: dict[str, dict[str, Any]] = {name: {} for name in (*meanings, *counted)}
-    sizes = _sizes(dataset, there)
-    totals = dict.fromkeys(counted, 0)
-    for part in parts:
-        for image, objects, detections, counts in _of_images(fiftyone, part, sizes):
-            sample = there[image]
-            for name, labels in ((f"{key}_{_OBJECTS}", objects), (key, detections)):
-                held = values[name].setdefault(sample, fiftyone.Detections())
-                held.detections.extend(labels)
-            for name, count in counts.items():
-                field = f"{key}_{name}"
-                values[field][sample] = values[field].get(sample, 0) + count
-                totals[field] += count
-    for name, by_sample in values.items():
-        dataset.set_values(name, by_sample, key_field="id", dynamic=name in meanings)
-    _save_views(fiftyone, dataset, key)
-    return {name.removeprefix(f"{key}_"): count for name, count in totals.items()}
+        dataset.add_sample_field(f"{key}_{name}", fiftyone.IntField, description=meaning)
+    return list(counted)
+
+
+def _colour(fiftyone: Any, dataset: Any, colours: Mapping[str, str]) -> None:
+    """Give our fields their colours in the App, and leave the user's as they are."""
+    scheme = dataset.app_config.color_scheme or fiftyone.ColorScheme()
+    others = [one for one in scheme.fields or [] if one.get("path") not in colours]
+    scheme.fields = [*others, *({"path": path, "fieldColor": colour} for path, colour in colours.items())]
+    dataset.app_config.color_scheme = scheme
+    dataset.save()
 
 
 def _sizes(dataset: Any, there: Mapping[str, str]) -> dict[str, tuple[int, int]]:
@@ -167,8 +202,8 @@ def _sizes(dataset: Any, there: Mapping[str, str]) -> dict[str, tuple[int, int]]
 
 
 def _of_images(
-    fiftyone: Any, part: Outcomes, sizes: Mapping[str, tuple[int, int]]
-) -> Iterator[tuple[str, list[Any], list[Any], dict[str, int]]]:
+    part: Outcomes, sizes: Mapping[str, tuple[int, int]]
+) -> Iterator[tuple[str, list[Data], list[Data], dict[str, int]]]:
     """Yield each image that the dataset holds: its objects, its detections, and how many there are of each kind."""
     truth, detections = part.truth, part.detections
     kinds, states = list(KINDS), list(STATES)
@@ -179,9 +214,9 @@ def _of_images(
             continue
         size = np.array(sizes[image] * 2, np.float64)
         objects = {
-            row: fiftyone.Detection(
-                label=part.class_of(row),
-                bounding_box=(truth.boxes[row] / size).tolist(),
+            row: _label(
+                part.class_of(row),
+                truth.boxes[row] / size,
                 role="unknown" if part.unknown[row] else "known",
                 outcome=states[part.state[row]],
             )
@@ -191,25 +226,31 @@ def _of_images(
         found = []
         for row in rows:
             matched = int(part.matched[row])
-            found.append(
-                fiftyone.Detection(
-                    label=truth.classes[detections.label[row]],
-                    bounding_box=(detections.boxes[row] / size).tolist(),
-                    confidence=float(detections.scores[row]),
-                    outcome=kinds[part.kind[row]],
-                    iou=float(part.iou[row]),
-                    matched=objects[matched].id if matched >= 0 else None,
-                    matched_class=part.class_of(matched) if matched >= 0 else None,
-                    on_unknown=bool(part.on_unknown[row]),
-                    **({"kept_at": [at for at, kept in part.kept_at.items() if kept[row]]} if part.kept_at else {}),
-                )
-            )
+            told = {
+                "confidence": float(detections.scores[row]),
+                "outcome": kinds[part.kind[row]],
+                "iou": float(part.iou[row]),
+                "on_unknown": bool(part.on_unknown[row]),
+            }
+            if matched >= 0:
+                told |= {"matched": str(objects[matched]["_id"]), "matched_class": part.class_of(matched)}
+            if part.kept_at:
+                told["kept_at"] = [recall for recall, kept in part.kept_at.items() if kept[row]]
+            found.append(_label(truth.classes[detections.label[row]], detections.boxes[row] / size, **told))
         became = [kinds[one] for one in part.kind[rows].tolist()]
         counts = {name: sum(one in wanted for one in became) for name, wanted in COUNTS.items()}
         counts[_A_OSE] = int(part.on_unknown[rows].sum())
         own = [states[part.state[row]] for row in objects if part.unknown[row]]
         counts |= {name: own.count(state) for name, state in _STATES.items()}
         yield image, list(objects.values()), found, counts
+
+
+def _label(name: str, box: Any, **attributes: Any) -> Data:
+    """Return a detection as the document that FiftyOne stores."""
+    from bson import ObjectId
+
+    plain = {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": []}
+    return {**plain, "label": name, "bounding_box": box.tolist(), **attributes}
 
 
 def _grouped(image: Any, n_images: int) -> list[Any]:
@@ -224,7 +265,7 @@ def _save_views(fiftyone: Any, dataset: Any, key: str) -> None:
         field = f"{key}_{count}"
         view = dataset.match(of(field) > 0)
         # Nothing else stands in the way of what is to be looked at.
-        shown = of("outcome") == kind if kind else of("on_unknown")
+        shown = of("outcome") == kind if kind else of("on_unknown") == True  # noqa: E712
         view = view.filter_labels(key, shown, only_matches=False)
         unknown = of("role") == "unknown"
         if state:

@@ -61,7 +61,7 @@ class GroundTruth:
     image_stems : tuple of str, length n, or ()
         Stem of each image's file name (its native id where the file states none): predictions may name images by it.
     image_ids : tuple of str, length n, or ()
-        Namespaced ids.
+        Namespaced ids: those of the list that chose the images, where there is one, else the annotation file's.
     unknown_numbers : tuple of int
         Category ids that predictions may use for ``unknown`` where that is none of the classes.
     other_numbers : tuple of int

@@ -86,7 +86,9 @@ def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tup
     objects = source.require_pixels("An evaluation", chosen)
     by_name = _named_by_texts(source)
     rank = source.id_ranks if by_name else source.images.numbers
-    listed, chosen = chosen, chosen[np.argsort(rank[chosen], kind="stable")]
+    order = np.argsort(rank[chosen], kind="stable")
+    named = source.image_ids[chosen].tolist() if ids is None else ids
+    listed, chosen = chosen, chosen[order]
     place = np.full(len(source.images), -1, np.int32)
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
     rows = np.flatnonzero(place[objects.image] >= 0)
@@ -106,7 +108,7 @@ def _part(source: Source, known: KnownClasses, ids: Sequence[str] | None) -> tup
         original=_originals(source, rows),
         image_names=tuple(source.images.native[chosen].tolist()) if by_name else None,
         image_stems=tuple(names[i] for i in chosen.tolist()),
-        image_ids=tuple(source.image_ids[chosen].tolist()),
+        image_ids=tuple(named[i] for i in order.tolist()),
         unknown_numbers=known.unknown_numbers,
         other_numbers=known.other_numbers,
         ids_from_truth=known.ids_from == "truth",

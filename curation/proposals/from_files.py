@@ -21,7 +21,8 @@ from curation.proposals.proposal import Input, ProposalSet, read_proposals, thre
 from curation.proposals.propose import OodPool, Signals, propose
 from curation.proposals.set_distance import SetStatistics, statistics_of
 from curation.similarity.embeddings import Embeddings, open_embeddings
-from curation.sources.opening import open_source, parts_at
+from curation.sources.given import as_source
+from curation.sources.opening import parts_at
 from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
 from curation.storage import read_bytes
@@ -178,7 +179,7 @@ def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes, *, no_cache: bool) ->
             part = offered[0] if offered else ""
         if name in found or name == "id":
             raise UsageError(f"--ood may not name {name!r}" + (" twice" if name in found else ""), where=f"--ood {key}")
-        found[name] = open_source(path, dataset=dataset, part=part, cache=not no_cache, bad_boxes=bad_boxes)
+        found[name] = as_source(path, dataset=dataset, part=part, cache=not no_cache, bad_boxes=bad_boxes)
     return found
 
 

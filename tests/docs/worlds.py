@@ -70,6 +70,49 @@ def shapes_with_tasks(folder: Path) -> None:
     (folder / "tasks.toml").write_text(data_of("README.md", "toml")[0])
 
 
+def shapes_in_fiftyone(folder: Path) -> None:
+    """Draw the user's own shapes, and put them into FiftyOne's database with a detector's predictions."""
+    import fiftyone
+
+    shapes_with_tasks(folder)
+    if fiftyone.dataset_exists("shapes"):
+        fiftyone.delete_dataset("shapes")
+    dataset = fiftyone.Dataset("shapes", persistent=True)
+    for part in ("train", "test"):
+        content = json.loads((folder / f"{part}.json").read_text())
+        names = {one["id"]: one["name"] for one in content["categories"]}
+        dataset.info["categories"] = content["categories"]
+        boxes: dict[str, list[dict[str, Any]]] = {}
+        for one in content["annotations"]:
+            boxes.setdefault(one["image_id"], []).append(one)
+        for image in content["images"]:
+            size = (image["width"], image["height"]) * 2
+            own = [
+                (names[one["category_id"]], [a / b for a, b in zip(one["bbox"], size, strict=True)])
+                for one in boxes.get(image["id"], ())
+            ]
+            fields: dict[str, list[Any]] = {
+                "ground_truth": [fiftyone.Detection(label=a, bounding_box=b) for a, b in own]
+            }
+            if part == "test":
+                fields["predictions"] = [
+                    # It knows no star, and takes it for a circle.
+                    fiftyone.Detection(label="circle" if name == "star" else name, bounding_box=box, confidence=0.9)
+                    for name, box in own
+                ]
+            dataset.add_sample(
+                fiftyone.Sample(
+                    filepath=str(folder / image["file_name"]),
+                    tags=[part],
+                    metadata=fiftyone.ImageMetadata(width=image["width"], height=image["height"]),
+                    coco_id=image["id"],
+                    **{name: fiftyone.Detections(detections=held) for name, held in fields.items()},
+                )
+            )
+        dataset.save_view(part, dataset.match_tags(part))
+    dataset.save()
+
+
 def shapes(folder: Path) -> None:
     rng = random.Random(5)
     names = ("circle", "square", "triangle", "star")
@@ -427,6 +470,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/howto.md": lambda folder: None,  # what it asks is known in any folder
     "docs/id_lists.md": lists_alone,
     "docs/identify.md": known_lists,
+    "docs/fiftyone.md": shapes_in_fiftyone,
     "docs/imagenet.md": ilsvrc2012,
     "docs/imagenetood.md": classes_and_one_list,
     "docs/leaderboard.md": rows_of_a_leaderboard,

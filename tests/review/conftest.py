@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from curation.fiftyone_database import load_fiftyone
 from curation.review.live_review import LiveReview
 from curation.review.session import start_review
 from tests.review.review_world import ReviewWorld, write_world
@@ -111,12 +112,10 @@ def fiftyone(review_environment: dict[str, str]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import fiftyone
-            import fiftyone.brain
-            import fiftyone.operators
+
+            return load_fiftyone()
     finally:
         os.environ["HOME"] = home
-    return fiftyone
 
 
 @pytest.fixture

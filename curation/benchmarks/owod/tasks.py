@@ -20,7 +20,7 @@ from curation.json_keys import refuse_repeated_keys
 from curation.manifest.header import ClassEntry, TaskEntry
 from curation.manifest.soundness import NAME, PART_NAME
 from curation.sources.datasets import namespace_of
-from curation.sources.opening import open_source
+from curation.sources.given import as_source
 from curation.sources.slots import BadBoxes
 from curation.sources.source import Source
 from curation.storage import read_bytes
@@ -248,7 +248,7 @@ def start_tasks(
             expected="train=PATH or test=PATH",
         )
     sources = {
-        use: open_source(paths[use], dataset="custom", part="", cache=not no_cache, bad_boxes=bad_boxes)
+        use: as_source(paths[use], dataset="custom", part="", cache=not no_cache, bad_boxes=bad_boxes)
         for use in SOURCES
         if use in paths
     }

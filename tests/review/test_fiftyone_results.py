@@ -1,0 +1,209 @@
+"""Outcomes as fields of a real FiftyOne dataset: the sums over samples and over detections are the result's numbers."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import curation
+from curation.errors import UsageError
+from curation.evaluation.fiftyone_fields import view_name
+from curation.evaluation.result import Result
+from tests.worlds import elephant, osod3, owod
+
+pytestmark = pytest.mark.mongo
+FALSE = ("open-set error", "false positive", "background")
+
+
+def open_world(folder: Path) -> Result:
+    paths = owod.files(folder, *owod.drawn())
+    keys = ("truth", "detections", "classes")
+    return curation.evaluate("owod", **{key: paths[key] for key in keys}, task="t2", variants=owod.PROFILES)
+
+
+@pytest.fixture
+def make(fiftyone: Any, tmp_path: Path) -> Iterator[Any]:
+    """Make a dataset of samples with the ids of a result's images."""
+    made = []
+
+    def of(result: Result, scored: str | None = None, *, field: str = "coco_id") -> Any:
+        ids = [one.partition(":")[2] for part in result.outcomes(scored) for one in part.truth.image_ids]
+        dataset = fiftyone.Dataset(f"results-{tmp_path.name}")
+        made.append(dataset.name)
+        dataset.add_samples(
+            fiftyone.Sample(
+                filepath=f"/photos/{one}.jpg",
+                metadata=fiftyone.ImageMetadata(width=640, height=480),
+                **{field: int(one) if field == "coco_id" else one},
+            )
+            for one in reversed(ids)
+        )
+        dataset.save_view("my view", dataset.limit(3))
+        return dataset
+
+    yield of
+    for name in made:
+        fiftyone.delete_dataset(name)
+
+
+def outcomes_of(dataset: Any, key: str) -> list[Any]:
+    return list(chain.from_iterable(one or [] for one in dataset.values(f"{key}.detections")))
+
+
+@pytest.mark.parametrize("variant", owod.PROFILES)
+def test_sums_over_fields_are_the_open_world_numbers(make: Any, tmp_path: Path, variant: str) -> None:
+    result = open_world(tmp_path)
+    dataset = make(result, f"t2/{variant}")
+    section, key = result.data[f"t2/{variant}"], f"owod_t2_{variant}"
+    written = result.to_fiftyone(dataset, f"t2/{variant}")
+    totals = {name: dataset.sum(f"{key}_{name}") for name in written}
+    assert written == totals
+    rows = section["classes"]
+    assert totals["a_ose"] == section["A_OSE_detections"] > 0
+    assert totals["true_positives"] == sum(row["tp"] for row in rows)
+    assert totals["false_positives"] == sum(row["fp"] for row in rows)
+    assert totals["ignored"] == sum(row["ignored"] for row in rows)
+    assert totals["unknown_found"] == section["TP_u"]
+    assert totals["unknown_called_known"] + totals["unknown_missed"] == section["FN_u"]
+    # And over the detections themselves.
+    detections = outcomes_of(dataset, key)
+    became = Counter(one.outcome for one in detections)
+    assert len(detections) == section["counts"]["detections"]
+    assert sum(one.on_unknown for one in detections) == section["A_OSE_detections"]
+    assert became["true positive"] == totals["true_positives"]
+    assert sum(became[kind] for kind in FALSE) == totals["false_positives"]
+    for row in rows:
+        assert sum(one.outcome == "true positive" and one.label == row["class"] for one in detections) == row["tp"]
+
+
+def test_matched_is_the_object_in_the_other_field(make: Any, tmp_path: Path) -> None:
+    result = open_world(tmp_path)
+    dataset = make(result, "t2/clean")
+    result.to_fiftyone(dataset, "t2/clean", key="looked")
+    for found, objects in zip(*dataset.values(["looked.detections", "looked_objects.detections"]), strict=True):
+        held = {one.id: one for one in objects or []}
+        for one in found or []:
+            if one.outcome in ("true positive", "open-set error", "false positive"):
+                assert one.iou >= 0.5
+                assert held[one.matched].label == one.matched_class
+            if one.outcome == "open-set error":
+                assert held[one.matched].role == "unknown"
+                assert held[one.matched].outcome in ("found", "called known", "ignored")
+
+
+def test_boxes_and_scores_are_those_of_the_detector(make: Any, tmp_path: Path) -> None:
+    result = open_world(tmp_path)
+    dataset = make(result, "t2/ore")
+    result.to_fiftyone(dataset, "t2/ore", key="ore")
+    (one,) = result.outcomes("t2/ore")
+    expected = sorted(
+        (one.truth.image_ids[image], score, *box)
+        for image, score, box in zip(
+            one.detections.image.tolist(), one.detections.scores.tolist(), one.detections.boxes.tolist(), strict=True
+        )
+    )
+    found = sorted(
+        (
+            f"coco:{number:012d}",
+            each.confidence,
+            *(a * b for a, b in zip(each.bounding_box, (640, 480) * 2, strict=True)),
+        )
+        for number, held in zip(*dataset.values(["coco_id", "ore.detections"]), strict=True)
+        for each in held or []
+    )
+    assert [row[:2] for row in found] == [row[:2] for row in expected]
+    assert found == [
+        tuple(pytest.approx(number) if k > 1 else number for k, number in enumerate(row)) for row in expected
+    ]
+
+
+def test_views_show_the_errors_the_most_first(make: Any, tmp_path: Path) -> None:
+    result = open_world(tmp_path)
+    dataset = make(result, "t2/clean")
+    written = result.to_fiftyone(dataset, "t2/clean", key="k")
+    view = dataset.load_saved_view(view_name("k", "open-set errors"))
+    counts = view.values("k_open_set_errors")
+    assert counts == sorted(counts, reverse=True)
+    assert sum(counts) == written["open_set_errors"] == view.count("k.detections") > 0
+    assert set(view.distinct("k.detections.outcome")) == {"open-set error"}
+    assert set(view.distinct("k_objects.detections.role")) == {"unknown"}
+    missed = dataset.load_saved_view(view_name("k", "missed unknown"))
+    assert missed.count("k_objects.detections") == written["unknown_missed"] > 0
+    assert set(missed.distinct("k_objects.detections.outcome")) == {"missed"}
+    called = dataset.load_saved_view(view_name("k", "unknown called known"))
+    assert called.count("k_objects.detections") == written["unknown_called_known"]
+
+
+def test_twice_is_once_and_the_users_own_stays(make: Any, tmp_path: Path) -> None:
+    result = open_world(tmp_path)
+    dataset = make(result, "t2/clean")
+
+    def state() -> Any:
+        rows = dataset.sort_by("coco_id").values(["coco_id", "k.detections.outcome", "k_a_ose"])
+        return rows, sorted(dataset.get_field_schema()), dataset.list_saved_views(), dict(dataset.info)
+
+    result.to_fiftyone(dataset, "t2/clean", key="k")
+    before = state()
+    result.to_fiftyone(dataset, "t2/clean", key="k")
+    assert state() == before
+    result.to_fiftyone(dataset, "t2/ore", key="k")
+    assert state() != before
+    assert dataset.info["curation_results"]["k"]["protocol"] == "owod"
+    with pytest.raises(UsageError, match="a field of this name that is not ours"):
+        result.to_fiftyone(dataset, "t2/clean", key="coco_id")
+    dataset.save_view("j: open-set errors", dataset.limit(2))
+    with pytest.raises(UsageError, match="a saved view of this name"):
+        result.to_fiftyone(dataset, "t2/clean", key="j")
+    assert not [name for name in dataset.get_field_schema() if name.startswith("j")]
+    assert {"my view", "j: open-set errors"} <= set(dataset.list_saved_views())
+
+
+def test_images_that_the_dataset_lacks_are_named_or_left_out(make: Any, tmp_path: Path) -> None:
+    result = open_world(tmp_path)
+    dataset = make(result, "t2/clean")
+    dataset.delete_samples(dataset.match({"coco_id": 7}))
+    with pytest.raises(UsageError, match="lacks images that were scored") as caught:
+        result.to_fiftyone(dataset, "t2/clean", key="k")
+    assert caught.value.found == "without 1 images: coco:000000000007"
+    assert "k" not in dataset.get_field_schema()
+    written = result.to_fiftyone(dataset, "t2/clean", key="k", missing="skip")
+    (one,) = result.outcomes("t2/clean")
+    there = one.frame()["image_id"] != "coco:000000000007"
+    assert written["a_ose"] == int(one.frame()["on_unknown"][there].sum())
+    dataset.clear_sample_field("metadata")
+    with pytest.raises(UsageError, match="how large its photo is"):
+        result.to_fiftyone(dataset, "t2/clean", key="m", missing="skip")
+
+
+def test_sums_are_those_of_a_ose_and_wi_at_theta_0(make: Any, tmp_path: Path) -> None:
+    result = curation.evaluate("osod3", **osod3.files(tmp_path), variants=("clean", "voc"))
+    dataset = make(result, "test/clean", field="image_id")
+    written = result.to_fiftyone(dataset, "test/clean", key="k")
+    point = result.data["cases"]["test"]["curves"]["clean"][0]
+    detections = [one for one in outcomes_of(dataset, "k") if one.label != "unknown"]
+    assert written["a_ose"] == point["A_OSE"] == sum(one.on_unknown for one in detections) > 0
+    assert written["open_set_errors"] == point["FP_open"]
+    assert sum(one.outcome == "true positive" for one in detections) == point["TP"]
+    assert sum(one.outcome in FALSE for one in detections) == point["FP"]
+
+
+def test_sums_are_those_of_wilderness_impact(make: Any, tmp_path: Path) -> None:
+    paths = elephant.files(tmp_path)
+    parts = ("closed", "wilderness")
+    result = curation.evaluate(
+        "elephant",
+        truth={part: paths[f"truth_{part}"] for part in parts},
+        detections={part: paths[f"detections_{part}"] for part in parts},
+    )
+    dataset = make(result)
+    written = result.to_fiftyone(dataset)
+    detections = outcomes_of(dataset, "elephant_paper")
+    assert written["a_ose"] == result.data["a_ose"]["all"]["total"] > 0
+    for recall in ("0.1", "0.3", "0.5"):
+        kept = [one for one in detections if recall in one.kept_at]
+        points = result.data["paper"]["thresholds"][recall].values()
+        assert sum(one.outcome == "true positive" for one in kept) == sum(one["TP_c"] or 0 for one in points)
+        assert sum(one.on_unknown for one in kept) == result.data["a_ose"][recall]["total"]

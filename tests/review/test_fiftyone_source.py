@@ -1,0 +1,277 @@
+"""A real FiftyOne dataset as a source: ids, classes and boxes are those of the file that it was loaded from."""
+
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import curation
+from curation.cli import main
+from curation.errors import CurationError, CurationWarning, SourceError, UsageError
+from curation.sources.fiftyone_view import in_pixels
+
+pytestmark = pytest.mark.mongo
+MINI = Path(os.environ.get("CURATION_SHARED", "/nonexistent")) / "data" / "coco" / "mini"
+IMAGES = [(7, "b.jpg", 640, 427), (3, "a.jpg", 100, 80), (12, "c.jpg", 333, 500)]
+BOXES = [
+    (7, 17, [236.98, 142.51, 24.7, 69.5], 0),
+    (7, 5, [0.1, 0.7, 639.9, 3.33], 1),
+    (12, 17, [1, 2, 3, 4], 0),
+]
+
+
+def shapes() -> dict[str, Any]:
+    return {
+        "images": [dict(zip(("id", "file_name", "width", "height"), one, strict=True)) for one in IMAGES],
+        "annotations": [
+            {"id": 50 + k, "image_id": image, "category_id": kind, "bbox": box, "area": 7.5 + k, "iscrowd": crowd}
+            for k, (image, kind, box, crowd) in enumerate(BOXES)
+        ],
+        "categories": [{"id": 17, "name": "owl", "supercategory": "bird"}, {"id": 5, "name": "cup"},
+                       {"id": 9, "name": "absent"}],
+    }  # fmt: skip
+
+
+@pytest.fixture
+def dataset(fiftyone: Any, tmp_path: Path) -> Iterator[Any]:
+    """What FiftyOne's own importer makes of a COCO file."""
+    from PIL import Image
+
+    (tmp_path / "photos").mkdir()
+    for _, name, width, height in IMAGES:
+        Image.new("RGB", (width, height)).save(tmp_path / "photos" / name)
+    (tmp_path / "shapes.json").write_text(json.dumps(shapes()))
+    made = load(fiftyone, tmp_path / "photos", tmp_path / "shapes.json", f"source-{tmp_path.name}")
+    yield made
+    fiftyone.delete_dataset(made.name)
+
+
+def load(fiftyone: Any, photos: Path, labels: Path, name: str) -> Any:
+    return fiftyone.Dataset.from_dir(
+        dataset_type=fiftyone.types.COCODetectionDataset,
+        data_path=str(photos),
+        labels_path=str(labels),
+        include_id=True,
+        label_field="ground_truth",
+        label_types="detections",
+        name=name,
+    )
+
+
+def boxes_of(source: curation.Source) -> list[tuple[Any, ...]]:
+    objects = source.require_objects("A test")
+    names = np.array(source.categories.names, object)[objects.category]
+    columns = (source.image_ids[objects.image].tolist(), names.tolist(), objects.crowd.tolist(), objects.boxes.tolist())
+    return sorted((image, name, crowd, *box) for image, name, crowd, box in zip(*columns, strict=True))
+
+
+def test_ids_classes_and_boxes_are_those_of_the_file(dataset: Any) -> None:
+    file, found = curation.open_source("shapes", shapes()), curation.open_source("shapes", dataset)
+    assert sorted(found.image_ids.tolist()) == sorted(file.image_ids.tolist()) == ["shapes:12", "shapes:3", "shapes:7"]
+    assert found.images.numbers.tolist() == [3, 7, 12]
+    assert (found.categories.names, found.categories.numbers) == (file.categories.names, file.categories.numbers)
+    assert boxes_of(found) == boxes_of(file)
+
+
+def test_a_view_is_the_images_that_it_holds_and_keeps_their_ids(dataset: Any) -> None:
+    found = curation.open_source("shapes", dataset.limit(2).sort_by("filepath", reverse=True))
+    assert found.images.numbers.tolist() == [3, 7]
+    assert len(found.require_objects("A test")) == 2
+
+
+def test_the_order_of_a_view_has_no_say(dataset: Any) -> None:
+    shuffled = dataset.shuffle(seed=1)
+    assert curation.open_source("shapes", shuffled).files == curation.open_source("shapes", dataset).files
+
+
+def test_a_dataset_and_a_saved_view_go_by_name(dataset: Any, tmp_path: Path, capsys: Any) -> None:
+    dataset.save_view("two of them", dataset.limit(2))
+    dataset.persistent = True
+    by_name = curation.open_source("shapes", f"fiftyone:{dataset.name}")
+    assert by_name.files == curation.open_source("shapes", dataset).files
+    assert len(curation.open_source("shapes", f"fiftyone:{dataset.name}#two of them").images) == 2
+    with pytest.raises(UsageError, match="no such dataset"):
+        curation.open_source("shapes", "fiftyone:nothing")
+    with pytest.raises(UsageError, match="no such saved view") as caught:
+        curation.open_source("shapes", f"fiftyone:{dataset.name}#three of them")
+    assert caught.value.expected == "two of them"
+    out = tmp_path / "tasks.toml"
+    words = ["init", "tasks", "--source", f"train=fiftyone:{dataset.name}", "--source", f"test=fiftyone:{dataset.name}"]
+    assert main([*words, "--name", "my/shapes", "--n-tasks", "2", "--out", str(out)]) == 0
+    assert '"owl"' in out.read_text()
+
+
+def test_held_against_its_file_it_is_that_file(dataset: Any, tmp_path: Path) -> None:
+    file = curation.open_source("shapes", tmp_path / "shapes.json")
+    proved = curation.open_source("shapes", dataset, loaded_from=tmp_path / "shapes.json")
+    assert proved.files == file.files
+    assert proved.require_objects("A test").areas.tolist() == [7.5, 8.5, 9.5]
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda content: content["images"].pop(1), "0 images are missing, 1 are others: shapes:3"),
+        (lambda content: content["images"][0].update(width=641), "sizes of photos: shapes:7"),
+        (lambda content: content["categories"][1].update(id=6) or content["annotations"][1].update(category_id=6),
+         "classes or their ids: cup"),
+        (lambda content: content["annotations"][2].update(bbox=[1, 2, 3, 4.01]), "boxes: shapes:12"),
+        (lambda content: content["annotations"][2].update(iscrowd=1), "boxes: shapes:12"),
+    ],
+)  # fmt: skip
+def test_another_file_is_told_by_what_differs(dataset: Any, tmp_path: Path, change: Any, found: str) -> None:
+    content = shapes()
+    change(content)
+    (tmp_path / "other.json").write_text(json.dumps(content))
+    with pytest.raises(SourceError, match="does not say what the file says") as caught:
+        curation.open_source("shapes", dataset, loaded_from=tmp_path / "other.json")
+    assert caught.value.found == found
+
+
+def test_without_an_id_field_images_go_by_their_files_and_it_is_said(dataset: Any) -> None:
+    bare = dataset.clone()
+    bare.delete_sample_field("ground_truth_coco_id")
+    with pytest.warns(CurationWarning, match="no field names the images"):
+        found = curation.open_source("shapes", bare)
+    assert found.image_ids.tolist() == ["shapes:a", "shapes:b", "shapes:c"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chosen = curation.open_source("shapes", bare, id_field="filepath")
+    assert chosen.files == found.files
+
+
+def test_ids_with_a_namespace_must_have_this_one(dataset: Any) -> None:
+    named = dataset.clone()
+    named.add_sample_field("image_id", __import__("fiftyone").StringField)
+    named.set_values("image_id", [f"shapes:{one}" for one in named.values("ground_truth_coco_id")])
+    with pytest.raises(UsageError, match="Several fields"):
+        curation.open_source("shapes", named)
+    found = curation.open_source("shapes", named, id_field="image_id")
+    assert sorted(found.image_ids.tolist()) == ["shapes:12", "shapes:3", "shapes:7"]
+    with pytest.raises(UsageError, match="of another dataset"):
+        curation.open_source("owls", named, id_field="image_id")
+
+
+def test_what_cannot_be_carried_is_an_error(dataset: Any, fiftyone: Any) -> None:
+    for change, message in (
+        (lambda one: one.clear_sample_field("metadata"), "does not say how large its photo is"),
+        (lambda one: one.set_values("ground_truth_coco_id", [1, None, 2]), "A sample has no id"),
+        (lambda one: one.set_values("ground_truth_coco_id", [1, 1, 2]), "twice|repeat|unique|same|more than once"),
+        (lambda one: one.info.update(categories=[{"id": 1, "name": "owl"}]), "does not number"),
+        (lambda one: one.delete_sample_field("ground_truth_detections"), "which field holds the boxes"),
+    ):
+        changed = dataset.clone()
+        change(changed)
+        with pytest.raises(CurationError, match=message):
+            curation.open_source("shapes", changed)
+    with pytest.raises(UsageError, match="no such field of boxes") as caught:
+        curation.open_source("shapes", dataset, label_field="metadata")
+    assert caught.value.expected == "label_field=ground_truth_detections"
+    with pytest.raises(UsageError, match="no such field"):
+        curation.open_source("shapes", dataset, id_field="coco")
+    with pytest.raises(UsageError, match="speak of a FiftyOne"):
+        curation.open_source("shapes", shapes(), id_field="coco")
+    videos = fiftyone.Dataset()
+    videos.add_sample(fiftyone.Sample(filepath="a.mp4"))
+    with pytest.raises(UsageError, match="Samples of images"):
+        curation.open_source("shapes", videos)
+
+
+def test_a_class_is_numbered_by_name_where_nothing_numbers_it(dataset: Any) -> None:
+    bare = dataset.clone()
+    bare.info.pop("categories")
+    found = curation.open_source("shapes", bare)
+    assert (found.categories.names, found.categories.numbers) == (("cup", "owl"), (1, 2))
+
+
+def test_attributes_that_the_reader_knows_are_kept(dataset: Any) -> None:
+    marked = dataset.clone()
+    for sample in marked.iter_samples(autosave=True):
+        held = sample["ground_truth_detections"]
+        for place, one in enumerate(held.detections if held else ()):
+            one["difficult"], one["area"], one["coco_id"], one["weather"] = place == 0, 2.5, 70 + place, "rain"
+        if sample["ground_truth_coco_id"] == 12:
+            sample["ground_truth_detections"] = None
+    objects = curation.open_source("shapes", marked).require_objects("A test")
+    assert objects.difficult.tolist() == [True, False]
+    assert objects.areas.tolist() == [2.5, 2.5]
+    assert objects.numbers.tolist() == [70, 71]
+
+
+def test_boxes_come_back_as_the_decimals_that_they_were() -> None:
+    rng = np.random.default_rng(5)
+    sizes = np.repeat(rng.integers(1, 5000, (4000, 2)), 2, axis=0)[:4000].astype(float)
+    sizes = np.concatenate([sizes, sizes], axis=1)
+    for places in (0, 2, 6):
+        boxes = np.round(rng.random((4000, 4)) * sizes, places)
+        assert np.array_equal(in_pixels(boxes / sizes, sizes), boxes)
+
+
+def test_predictions_of_a_view_are_scored_as_their_file(dataset: Any, fiftyone: Any, tmp_path: Path) -> None:
+    names = {17: "owl", 5: "cup"}
+    results = [
+        {"image_id": image, "category_id": kind, "bbox": box, "score": 0.25 * (k + 1)}
+        for k, (image, kind, box, _) in enumerate(BOXES)
+    ]
+    held = dataset.clone()
+    for sample in held.iter_samples(autosave=True):
+        size = [sample.metadata.width, sample.metadata.height] * 2
+        sample["predictions"] = fiftyone.Detections(
+            detections=[
+                fiftyone.Detection(
+                    label=names[one["category_id"]],
+                    bounding_box=[a / b for a, b in zip(one["bbox"], size, strict=True)],
+                    confidence=one["score"],
+                )
+                for one in results
+                if one["image_id"] == sample["ground_truth_coco_id"]
+            ]
+        )
+    expected = curation.evaluate("voc", truth=curation.open_source("shapes", shapes()), detections=results)
+    truth = curation.open_source("shapes", held, label_field="ground_truth_detections")
+    found = curation.evaluate("voc", truth=truth, detections=held)
+    assert found.numbers() == expected.numbers()
+    held.delete_sample_field("predictions")
+    with pytest.raises(UsageError, match="no such field of boxes"):
+        curation.evaluate("voc", truth=truth, detections=held)
+
+
+@pytest.mark.skipif(not MINI.is_dir(), reason="real files absent: CURATION_SHARED names their folder")
+def test_real_photos_make_the_round_trip_to_the_same_manifest(fiftyone: Any, tmp_path: Path) -> None:
+    names = [
+        one["name"] for one in json.loads((MINI / "annotations" / "instances_val2017.json").read_text())["categories"]
+    ]
+    (tmp_path / "tasks.toml").write_text(
+        'name = "my/mini"\ndataset = "coco"\n'
+        + "".join(f"[[tasks]]\nname = {f't{k}'!r}\nclasses = {names[40 * k - 40 : 40 * k]!r}\n" for k in (1, 2))
+    )
+    files = {slot: MINI / "annotations" / f"instances_{slot}2017.json" for slot in ("train", "val")}
+    views = {
+        slot: load(fiftyone, MINI / f"{slot}2017", path, f"mini-{slot}-{tmp_path.name}") for slot, path in files.items()
+    }
+    parts = {"train": "train", "val": "test"}
+
+    def built(given: dict[str, Any], loaded_from: dict[str, Path] | None = None) -> curation.Manifest:
+        sources = {
+            parts[slot]: curation.open_source(
+                "coco", one, part=parts[slot], **({} if loaded_from is None else {"loaded_from": loaded_from[slot]})
+            )
+            for slot, one in given.items()
+        }
+        return curation.build("owod", sources, tasks=tmp_path / "tasks.toml", val_size=5, exemplars=2)
+
+    of_files = built(files)
+    of_views = built(views)
+    assert sum(len(of_files.ids(part)) for part in of_files.parts) > 100
+    assert of_views.lists == of_files.lists
+    # What was read is named by its digest, and FiftyOne's dataset is not the file: the headers differ in this alone.
+    assert {name for name in type(of_files.header).__struct_fields__
+            if getattr(of_views.header, name) != getattr(of_files.header, name)} == {"sources"}  # fmt: skip
+    assert built(views, loaded_from=files).digest == of_files.digest
+    for view in views.values():
+        fiftyone.delete_dataset(view.name)
