@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,10 @@ from tests.torture.forks import Forks
 from tests.torture.verbs import CORPUS_VERBS, VERBS, Verb, filled, write_corpus, write_world
 
 Tree = dict[str, bytes]
+KINDS = (
+    "at_steps", "at_moments", "full_disks", "file_limits", "read_only", "denied", "clock_jumps", "two_at_once",
+)  # fmt: skip
+"""Methods of `Injection` that inject the faults of a verb."""
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT")
 
 
@@ -201,12 +205,15 @@ class Injection:
         Steps of each verb at which it is killed, cut or refused; spread over all of them.
     moments : int
         Kills at random moments, and faults of each other kind, a verb.
+    flips : int
+        Bits of each file that this tool writes.
     """
 
     lab: Lab
     steps: int = 12
     moments: int = 3
     only: str = ""
+    flips: int = 12
     skipped: dict[str, str] = field(default_factory=dict)
 
     def all(self) -> Iterator[Fault]:
@@ -220,14 +227,10 @@ class Injection:
         if tree(self.lab.inputs) != self.lab.given:
             yield Fault("any", "all", "", "an input has changed")
 
-    def of_verb(self, case: Case) -> Iterator[Fault]:
+    def of_verb(self, case: Case, kinds: Sequence[str] = KINDS) -> Iterator[Fault]:
         """Inject the faults of one verb."""
-        kinds: tuple[Callable[[Case], Iterator[Fault]], ...] = (
-            self.at_steps, self.at_moments, self.full_disks, self.file_limits, self.read_only, self.denied,
-            self.clock_jumps, self.two_at_once,
-        )  # fmt: skip
         for kind in kinds:
-            yield from kind(case)
+            yield from getattr(self, kind)(case)
 
     def rng(self, *what: object) -> Random:
         """Return the draws of a kind and verb."""
@@ -447,7 +450,7 @@ def bit_flips(injection: Injection) -> Iterator[Fault]:
         rng = injection.rng("flip", what)
         words = words.replace("{made}", f"{{out}}/{name}")
         right = ""
-        for number in range(injection.moments * 4 + 1):
+        for number in range(injection.flips + 1):
             lab.put({})
             copy = shutil.copytree if (lab.inputs / name).is_dir() else shutil.copy
             copy(lab.inputs / name, lab.out / name)
@@ -471,7 +474,7 @@ def _cache_flips(injection: Injection) -> Iterator[Fault]:
     case = Case(injection.lab, VERBS["build"])
     cache = tree(injection.lab.cache)
     rng = injection.rng("flip", "cache")
-    for _ in range(injection.moments * 4):
+    for _ in range(injection.flips):
         case.reset()
         for name, data in cache.items():
             path = injection.lab.cache / name
