@@ -56,18 +56,23 @@ class Squares(Step):
         )
 
 
-@dataclass(frozen=True)
-class Mortal(Step):
-    """Squares, but the worker that first meets `killing` is killed."""
+class _AsSquares(Step):
+    """Known as squares, so that each goes on with the output of the other."""
 
     name = "squares"
     version = 1
-    killing: int
-    witness: Path
 
     @property
     def parameters(self) -> dict[str, Any]:
         return {"power": 2}
+
+
+@dataclass(frozen=True)
+class Mortal(_AsSquares):
+    """Squares, but the worker that first meets `killing` is killed."""
+
+    killing: int
+    witness: Path
 
     def __call__(self, table: Any) -> Any:
         if self.killing in table.column("n").to_pylist() and not self.witness.exists():
@@ -78,17 +83,11 @@ class Mortal(Step):
 
 
 @dataclass(frozen=True)
-class Failing(Step):
+class Failing(_AsSquares):
     """Fails of one number: as a user's mistake, or as a defect."""
 
-    name = "squares"
-    version = 1
     at: int
     mistake: bool
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return {"power": 2}
 
     def __call__(self, table: Any) -> Any:
         if self.at in table.column("n").to_pylist():
