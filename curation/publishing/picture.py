@@ -176,7 +176,7 @@ def _key(axis: Axes, facts: Facts, roles: Sequence[str], height: float) -> None:
         axis.add_patch(_square(-0.42, y, _COLOURS[role]))
         axis.text(-0.37, y, _MEANINGS[role] if not names else role, size=8, va="center")
         if names:
-            axis.text(-0.20, y, plain(names[role], _NAMED + 4), size=8, va="center", color=MUTED)
+            axis.text(-0.20, y, plain(names[role], _NAMED + 8), size=8, va="center", color=MUTED)
 
 
 def _square(x: float, y: float, colour: str) -> Any:

@@ -102,7 +102,9 @@ def test_the_record_has_the_digest_of_every_file(folder: Path) -> None:
         path: sha256_of_bytes(data) for path, data in files.items()
     }
     assert {path for path, file in publication.files.items() if file.content} == {
-        path for path in files if path.endswith(".parquet") or path in ("croissant.json", "CITATION.cff")
+        path
+        for path in files
+        if path.endswith((".parquet", ".png")) or path in ("croissant.json", "CITATION.cff", "README.md")
     }
 
 
