@@ -216,7 +216,8 @@ def check_card_data(data: Mapping[str, Any]) -> None:
     except ImportError:
         raise MissingExtraError("Publishing needs huggingface_hub", hint="pip install 'curation[publish]'") from None
     wrong = [name for name in data if name not in _KNOWN]
-    wrong += [name for name in ("pretty_name", "license", "task_categories", "tags", "configs") if not data.get(name)]
+    wrong += [name for name in ("pretty_name", "license", "task_categories", "tags") if not data.get(name)]
+    wrong += [] if isinstance(data.get("configs"), list) else ["configs"]
     for name in _LISTS:
         values = data.get(name, [])
         if not (isinstance(values, list) and all(isinstance(one, str) and one for one in values)):
@@ -224,8 +225,9 @@ def check_card_data(data: Mapping[str, Any]) -> None:
     wrong += [name for name, allowed in _ALLOWED.items() if set(data.get(name, ())) - set(allowed)]
     if data.get("license") == "other" and not (data.get("license_name") and data.get("license_link")):
         wrong.append("license_name, license_link")
-    configs = [one.get("config_name") for one in data.get("configs", ())]
-    if len(set(configs)) < len(configs) or sum(bool(one.get("default")) for one in data.get("configs", ())) > 1:
+    configs = data.get("configs") or []
+    names = [one.get("config_name") for one in configs]
+    if len(set(names)) < len(names) or sum(bool(one.get("default")) for one in configs) > 1:
         wrong.append("configs")
     if not wrong and _as_read(DatasetCardData(**data)) != dict(data):
         wrong.append("what the hub's client makes of it")

@@ -22,7 +22,7 @@ _ARXIV_NAMED = re.compile(r"arxiv[\s:.]{1,3}(\d{4}\.\d{4,5}(?:v\d{1,2})?)", re.I
 _DOI = re.compile(r"10\.\d{4,9}/[-._;:/A-Za-z0-9]{1,200}")
 _ACCENTS = dict(zip("\"'`^~=.uvHcrk", "\u0308\u0301\u0300\u0302\u0303\u0304\u0307\u0306\u030c\u030b\u0327\u030a\u0328",
                     strict=True))  # fmt: skip
-_ACCENTED = re.compile(r"\\([\"'`^~=.]|[uvHcrk](?=[\s{]))\s*\{?\s*\\?([A-Za-z])\}?")
+_ACCENTED = re.compile(r"\\([\"'`^~=.]|[uvHcrk](?=[\s{])) ?\{? ?\\?([A-Za-z])\}?")
 _LETTERS = {"ss": "ß", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ae": "æ", "AE": "Æ", "aa": "å", "AA": "Å"}
 _LETTER = re.compile(r"\\(" + "|".join(sorted(_LETTERS, key=len, reverse=True)) + r")(?![A-Za-z])(?:\{\}|\s)?")
 _LONGEST = 20_000
@@ -45,7 +45,8 @@ def entry_of(bibtex: str) -> Entry:
     >>> entry_of('@inproceedings{a, author={G{\\"u}nther, Manuel}, year=2020}').fields
     {'author': 'Günther, Manuel', 'year': '2020'}
     """
-    text = bibtex[:_LONGEST]
+    # One blank for many: no expression below then has two ways to read them.
+    text = " ".join(bibtex[:_LONGEST].split())
     found = _ENTRY.search(text)
     if found is None:
         return Entry("", "", {})
@@ -63,7 +64,7 @@ def _value(text: str, start: int) -> tuple[str, int]:
     """Return a value, in braces, quotes or bare, and the place behind it."""
     opening = text[start : start + 1]
     if opening not in ('"', "{"):
-        end = min((place for sign in ",}\n" if (place := text.find(sign, start)) >= 0), default=len(text))
+        end = min((place for sign in ",}" if (place := text.find(sign, start)) >= 0), default=len(text))
         return text[start:end].strip(), end
     depth = 0
     for place in range(start, len(text)):
@@ -112,7 +113,7 @@ def persons(paper: Paper) -> list[dict[str, str]]:
     [{'family-names': 'Joseph', 'given-names': 'K J'}, {'family-names': 'Berg', 'given-names': 'Jan', 'name-particle': 'van der'}]
     """  # noqa: E501  (a doctest cannot be wrapped)
     stated = entry_of(paper.bibtex).fields.get("author", "")
-    names = re.split(r"\s+and\s+", stated) if stated else re.split(r",\s*|\s+and\s+", paper.authors)
+    names = re.split(r" and ", stated) if stated else re.split(r", ?| and ", " ".join(paper.authors[:_LONGEST].split()))
     found = [_person(" ".join(printable(name, " ").split())) for name in names if name.strip() not in ("", "others")]
     return found or [{"name": "unknown"}]
 

@@ -285,7 +285,7 @@ def test_the_header_is_one_that_a_hub_reads() -> None:
     assert data["annotations_creators"] == ["expert-generated", "crowdsourced"]
     for name, wrong in (
         ("tags", "image"), ("task_categories", ["detection"]), ("size_categories", ["many"]), ("licence", "other"),
-        ("license_link", ""), ("annotations_creators", ["people"]), ("language", [1]), ("configs", []),
+        ("license_link", ""), ("annotations_creators", ["people"]), ("language", [1]), ("configs", None),
     ):  # fmt: skip
         with pytest.raises(PublishError, match="not one that a hub reads"):
             check_card_data({**data, name: wrong})

@@ -266,7 +266,8 @@ def test_lists_of_authors_are_pinned_and_not_passed_on(tmp_path: Path) -> None:
 def test_a_card_without_lists_says_how_to_complete_them_first(tmp_path: Path, origin: str, completes: str) -> None:
     declared = Manifest(changed(tiny()[0], origin=origin).header, {})
     write(tmp_path / "out", request_of(declared))
-    commands = card_of(tmp_path / "out")[1].partition("```text\n")[2].partition("```")[0].splitlines()
+    install, *commands = card_of(tmp_path / "out")[1].partition("```text\n")[2].partition("```")[0].splitlines()
+    assert install == "pip install 'curation[publish]'"
     assert [line.split()[1] for line in commands] == ["pull", commands[1].split()[1], "verify", "export"]
     assert commands[1].startswith(completes)
     assert commands[1].endswith("--out complete")

@@ -347,6 +347,14 @@ def _jpeg() -> bytes:
     return out.getvalue()
 
 
+def _bibtex(path: Path) -> Any:
+    from curation.manifest.header import Paper
+    from curation.publishing import papers
+
+    text = path.read_bytes().decode("utf-8", "replace")
+    return papers.reference(Paper(title=text, authors=text, year=2020, venue=text, bibtex=text))
+
+
 def _photo(path: Path) -> Any:
     """Decode a photo; what cannot be is told by an error that its callers count."""
     from curation.sources import photos
@@ -946,6 +954,34 @@ def targets() -> dict[str, Target]:
                 )
             },
             _reads("leaks.report:read_leaks", ""),
+        ),
+        Target(
+            "audit for a card",
+            {
+                "audit.json": _json(
+                    {
+                        "digest": "sha256:" + "0" * 64,
+                        "target": "toy/one 1.0.0",
+                        "tally": {"fail": 1},
+                        "rules": [
+                            {
+                                "rule": "CO1",
+                                "severity": "error",
+                                "verdict": "fail",
+                                "definition": "d",
+                                "count": 1,
+                                "findings": [{"verdict": "fail", "about": "t1", "count": 1, "text": "x"}],
+                            }
+                        ],
+                    }
+                )
+            },
+            lambda f: _call("publishing.findings:read_audits")([f / "audit.json"], ["sha256:" + "0" * 64]),
+        ),
+        Target(
+            "bibtex",
+            {"p.bib": b'@a{k, author={G{\\"u}nther, M and B, A}, doi={10.1109/x.1}, eprint={2207.09775}}'},
+            lambda f: _bibtex(f / "p.bib"),
         ),
         Target(
             "statements",
