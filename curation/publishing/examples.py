@@ -60,7 +60,7 @@ def example_row(tables: Sequence[PlannedTable], folder: Path) -> ExampleRow | No
         fields = [name for name in (IMAGE_URL, "objects", "labels") if name in table.filled]
         row = max(rows, key=lambda row: sum(bool(row[name]) for name in fields))
         columns = tuple(
-            ExampleColumn(field.name, _kind(field.type), COLUMNS.get(field.name, ""), _shown(row.get(field.name)))
+            ExampleColumn(field.name, _kind(field.type), COLUMNS.get(field.name, ""), _cell(field.name, row))
             for field in table.schema
         )
         return ExampleRow(table.config, table.split, columns)
@@ -108,10 +108,14 @@ def _kind(kind: pa.DataType) -> str:
     from pyarrow import types
 
     if types.is_list(kind):
-        return f"list of {_kind(kind.value_type)}s".replace("structs", "records")
+        return f"list of {_kind(kind.value_type)}s".replace("photos", "records")
     if types.is_struct(kind):
-        return "struct"
+        return "photo"
     return "text" if types.is_string(kind) else "number" if types.is_integer(kind) else str(kind)
+
+
+def _cell(name: str, row: Mapping[str, Any]) -> str:
+    return _shown(row[name]) if name in row else "a picture"
 
 
 def _shown(value: Any) -> str:

@@ -71,8 +71,9 @@ class Facts(msgspec.Struct, frozen=True):
 
     def alt(self) -> str:
         """Return in words what the picture shows, for who does not see it."""
-        last = self.classes[-1].counts if self.classes else {}
-        return f"Classes by role ({_counted(last) or 'none'}), images of each part, and objects by role"
+        first = self.classes[0].counts if self.classes else {}
+        told = ", ".join(f"{role} {count:,}" for role, count in first.items()) or "none"
+        return f"Classes by role ({told}), images of each part, and objects by role"
 
 
 def facts_of(header: Header) -> Facts:
@@ -124,10 +125,6 @@ def _named(header: Header) -> Iterator[tuple[str, str]]:
 
 def _short(counts: Mapping[str, int]) -> str:
     return " + ".join(f"{count:,}" for count in counts.values())
-
-
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{role} {count:,}" for role, count in counts.items())
 
 
 @lru_cache(maxsize=64)
