@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from defusedxml import ElementTree
 
 from curation.cli import main
+from tests.torture.forks import Forks
 from tests.torture.security import CASES, Case, outcome
 
 NAMES = (
@@ -26,9 +28,15 @@ NAMES = (
 TERMINAL = ("\x1b[2Jred", "a\u202eb", "a\x07b", "x\ny", "a\x9b31mb")
 
 
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    with Forks(tmp_path_factory.mktemp("forks")) as made:
+        yield made
+
+
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_a_hostile_file_is_refused_in_little_memory(case: Case, tmp_path: Path) -> None:
-    found = outcome(case, tmp_path)
+def test_a_hostile_file_is_refused_in_little_memory(case: Case, tmp_path: Path, forks: Forks) -> None:
+    found = outcome(case, tmp_path, forks)
     assert found.wrong == ""
 
 
