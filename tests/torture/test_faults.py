@@ -22,7 +22,6 @@ SHORT: Mapping[str, tuple[str, ...]] = {
     "export txt": ("full_disks", "file_limits", "read_only"),
     "evaluate --append": ("two_at_once",),
     "embed": ("at_moments", "clock_jumps"),
-    "presence": ("at_steps",),
 }
 """Every kind of fault once: in a folder, a file over another, a file that grows, and work that goes on."""
 
